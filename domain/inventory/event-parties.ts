@@ -2,7 +2,7 @@ import type { PceEvent } from '../../schemas/pce/event.js'
 import { splitLabel } from './labels.js'
 import { toDraftHref } from './parse-href.js'
 
-/** Somebody or something that an event names. The PCE may leave out any of these fields, or send null. */
+/** A person, machine or object that an event names. The PCE may leave out any of these fields or send null. */
 export interface EventParty {
   /** The field that contains the party, such as `user`, `agent` or `rule_set`. */
   kind: string
@@ -16,12 +16,12 @@ export interface EventParty {
 
 type Fields = Record<string, unknown>
 
-/** The fields that name something. A failed login has only `supplied_username`, which need not be a user of the PCE. */
+/** The fields that contain names. A failed login has only `supplied_username`, possibly not the name of a PCE user. */
 const NAMES = ['username', 'supplied_username', 'name', 'hostname', 'full_name', 'value'] as const
 
 /** The fields of a notification that contain a person or an account. */
 const PEOPLE: ReadonlySet<string> = new Set(['user', 'associated_user', 'service_account'])
-/** Creators that act on others. All other creators, such as VENs and clusters, mostly report about themselves. */
+/** The creators of events that act on other objects. All others, such as VENs, mostly report about themselves. */
 const ACTORS: ReadonlySet<string> = new Set([...PEOPLE, 'system'])
 
 const isFields = (value: unknown): value is Fields =>
@@ -39,7 +39,7 @@ function partyOf(kind: string, fields: Fields): EventParty {
   }
 }
 
-/** Returns the parties in the fields of an object, also where a field contains a list of them. */
+/** Returns the parties in the fields of an object. A field may contain one party or a list of them. */
 const partiesIn = (fields: unknown): EventParty[] =>
   !isFields(fields)
     ? []
@@ -56,8 +56,8 @@ export const shownName = ({ key, value, names }: EventParty): string | undefined
 const listOf = <T>(list: readonly (T | null)[] | null | undefined): T[] => (list ?? []).filter((one) => one !== null)
 
 /**
- * Returns the parties that the notifications of an event name, such as who logged in or which VEN missed its
- * heartbeats.
+ * Returns the parties that the notifications of an event name, such as the user who logged in or the VEN that missed
+ * its heartbeats.
  */
 const notified = (event: PceEvent): EventParty[] =>
   listOf(event.notifications).flatMap(({ info }) => {
@@ -67,8 +67,8 @@ const notified = (event: PceEvent): EventParty[] =>
   })
 
 /**
- * Returns who caused an event. An agent and its VEN may both be named. Where the PCE names only itself, as it does for
- * logins, the people in the notifications caused the event too (P26).
+ * Returns the parties that caused an event. An agent and its VEN may both be named. If the PCE names only itself as the
+ * creator, as it does for logins, the people in the notifications count as well (P26).
  */
 export function actorsOf(event: PceEvent): EventParty[] {
   const creators = partiesIn(event.created_by)
@@ -79,7 +79,7 @@ export function actorsOf(event: PceEvent): EventParty[] {
   return [...people, ...creators]
 }
 
-/** Returns who caused an event: a name, otherwise an href, otherwise the kind. */
+/** Returns a text for the party that caused an event: its name, otherwise its href, otherwise its kind. */
 export function creatorOf(event: PceEvent): string {
   const actors = actorsOf(event)
   const named = actors.find(({ names }) => names.length > 0)
@@ -91,7 +91,7 @@ export const changedParties = (event: PceEvent) =>
   listOf(event.resource_changes).flatMap((change) => partiesIn(change.resource).map((party) => ({ party, change })))
 
 /**
- * Returns what an event names without having changed it: the parties of its notifications, and machines that report
+ * Returns the parties that an event names but did not change: those in its notifications, and machines that report
  * about themselves.
  */
 export const mentionedParties = (event: PceEvent): EventParty[] => [
@@ -99,12 +99,12 @@ export const mentionedParties = (event: PceEvent): EventParty[] => [
   ...partiesIn(event.created_by).filter(({ kind }) => !ACTORS.has(kind)),
 ]
 
-/** Returns the path of the request that caused an event, without the prefix of the API; '' if there was none. */
+/** Returns the path of the request that caused an event, without the API prefix; '' if no request caused it. */
 export const endpointOf = ({ action }: PceEvent): string => (action?.api_endpoint ?? '').replace(/^\/api\/v\d+/, '')
 
 /**
- * Returns the href of a workload's VEN, or of a VEN's workload, because both have the same id (P24). Returns null for
- * any other href.
+ * Returns, for the href of a workload, that of its VEN, and for the href of a VEN, that of its workload; both have the
+ * same id (P24). Returns null for any other href.
  */
 function twinOf(href: string): string | null {
   const twin = href.replace(/^(\/orgs\/\d+)\/(workloads|vens)(?=\/[^/]+$)/, (_, org: string, kind: string) =>
@@ -114,8 +114,9 @@ function twinOf(href: string): string | null {
 }
 
 /**
- * Builds the test for a party that a caller names by exact name, label value, `key=value` or href. An href matches in
- * any version; it also matches everything inside the object, and the VEN of a workload or the workload of a VEN.
+ * Returns a test for the party that a caller wants, given by exact name, label value, `key=value` or href. An href
+ * matches in any policy version. It also matches everything inside the object, and the VEN of a workload or the
+ * workload of a VEN.
  */
 export function isParty(wanted: string): (party: Pick<EventParty, 'href'> & Partial<EventParty>) => boolean {
   if (wanted.startsWith('/')) {

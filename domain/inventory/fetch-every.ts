@@ -14,7 +14,7 @@ import { MAX_PAGE } from '../../schemas/paging.js'
 /** The default page size of a PCE. Some releases cannot return larger pages (P8). */
 const PCE_PAGE = 500
 
-/** A list of objects to read one by one, with the filters that the PCE applies. */
+/** The query for a list whose objects are passed on one by one while they are read. */
 export interface ScanQuery<T extends object> {
   api: Pick<ObjectApi<T>, 'scan'>
   policyVersion?: PolicyVersionSelector
@@ -48,11 +48,11 @@ export class IncompleteListError extends ToolError {
   }
 }
 
-/** Returns true if the error says that the PCE did not send something, or sent only part of it. */
+/** Returns true if the error means that the PCE did not send the requested data, or sent only part of it. */
 export const isUnread = (error: unknown): error is PceError | IncompleteListError =>
   error instanceof PceError || error instanceof IncompleteListError
 
-/** Thrown when the PCE listed objects of another kind, which say nothing about those that were asked for. */
+/** Thrown if the PCE listed objects of another type than requested. Nothing can be concluded from such a list. */
 export class OddListError extends ToolError {
   constructor(wanted: string) {
     super('invalid_response', `The PCE listed something other than ${wanted}.`, {})
@@ -60,7 +60,7 @@ export class OddListError extends ToolError {
 }
 
 /**
- * Like `scanEvery`, for questions that can only be answered from the complete list.
+ * Reads a list like `scanEvery`, for questions that can only be answered from the complete list.
  * @throws {IncompleteListError} if the PCE sent only part of the list.
  */
 export async function scanWhole<T extends object>(
@@ -94,11 +94,12 @@ export async function pickEvery<T extends object, R>(
   return picked
 }
 
-/** A list of objects to read and hold in memory. */
+/** The query for a list whose objects are all held in memory. */
 export interface ListQuery<T extends object> extends Omit<ScanQuery<T>, 'api'> {
   api: Pick<ObjectApi<T>, 'getPage' | 'getAll'>
   /**
-   * Maximum number of objects of this kind that the PCE returns, however many exist; undefined if it has no such limit.
+   * Maximum number of objects of this type that the PCE returns, however many exist; undefined if there is no such
+   * limit.
    */
   most?: number
 }
@@ -122,6 +123,7 @@ export async function fetchUpTo<T extends object>(query: ListQuery<T>, wanted: n
   const mayBeCut = found < count && found < (page.totalCount ?? 0) && found > 0 && found % PCE_PAGE === 0
   if (!mayBeCut) return page
   const all = await api.getAll(policyVersion, parent, { params, signal })
-  // A PCE that cannot list this kind in a job returns fewer objects than the first request did.
+  // getAll reads the list in a job. If the PCE cannot do so for this type, it returns fewer objects than the first
+  // request.
   return { items: (all.length < found ? page.items : all).slice(0, count), totalCount: page.totalCount }
 }

@@ -14,16 +14,16 @@ import {
 } from './labels.js'
 
 /**
- * A reference to one application, written `app|env`, `app (env)` or `{app, env}` (the forms used in answers), or to
- * everything with one app or env label, in any form of a label reference.
+ * A reference to one application, written `app|env`, `app (env)` or `{app, env}` as in answers, or to all applications
+ * with one app or env label, written in any form of a label reference.
  */
 export type ApplicationReference = LabelReference | { app: string; env: string }
 
 /**
- * Finds the labels that a reference names, by exact and case-sensitive comparison: an app and an env label, or just one
- * of them. With `bareApp`, a plain text may also be the value of an app label.
+ * Finds the labels that a reference names, by exact and case-sensitive comparison: an app and an env label, or only one
+ * of them. If `bareApp` is true, a plain text may also be the value of an app label.
  * @throws {ToolError} not_found with similar values; invalid_argument if the label has another key or the text is
- * ambiguous. Both carry `argument`.
+ * ambiguous. The details of both contain `argument`.
  */
 export function findApplicationLabels(
   labels: LabelIndex,
@@ -69,8 +69,8 @@ export function findApplicationLabels(
 }
 
 /**
- * Like `findApplicationLabels`, but a plain text may also be the value of an app label. If nothing matches in the
- * cached label list, the list is read again before the search fails.
+ * Finds labels like `findApplicationLabels`, but a plain text may also be the value of an app label. If no label in the
+ * cached list matches, the list is read again before the search fails.
  */
 export async function resolveApplicationReference(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,

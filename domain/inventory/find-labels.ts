@@ -18,7 +18,7 @@ interface LabelIdentity {
 }
 
 /**
- * Finds the label that a caller names; the comparison is exact and case-sensitive.
+ * Finds the label that a caller names. The comparison is exact and case-sensitive.
  * @throws {ToolError} missing_identifier, conflicting_identifiers, invalid_href if the href is not a label of this
  * organisation, or not_found with similar values.
  */
@@ -46,7 +46,7 @@ export function findLabel(index: LabelIndex, { href, key, value }: LabelIdentity
   )
 }
 
-/** Returns a hint if no similar value can be suggested. */
+/** Returns a hint for an error if no similar value can be suggested. */
 const hintWithout = (near: readonly string[], key: string) =>
   near.length > 0 ? {} : { hint: `No ${key} label has a similar value; get-labels lists them.` }
 
@@ -60,17 +60,17 @@ function findByHref(index: LabelIndex, href: string, orgId: string): Label {
   return label
 }
 
-/** The arguments that name an application, with the label key of each (T3, T11). */
+/** The arguments that name an application, with the label key for each argument (T3, T11). */
 const KEYS = { app_name: 'app', env_name: 'env' } as const
 type ApplicationArguments = Partial<Record<keyof typeof KEYS, string | undefined>>
 
 /**
- * Finds the labels that the arguments of an application name, in the order of KEYS; arguments that are absent are
- * skipped. Each argument is a bare value, `app=VALUE` or a label href.
+ * Finds the labels that the arguments for an application name, in the order of KEYS. Absent arguments are skipped. Each
+ * argument is a bare value, `app=VALUE` (or `env=VALUE`) or a label href.
  * @throws {ToolError} not_found with similar values, because ignoring an unknown name would widen the answer to
  * everything.
- * @throws {IncompleteListError} if the PCE sends only part of the list of labels and these labels cannot be found
- * individually.
+ * @throws {IncompleteListError} if the PCE sends only part of the list of labels and these labels cannot be found one
+ * by one.
  */
 export async function resolveApplication(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
@@ -109,7 +109,7 @@ export async function resolveApplication(
   )
 }
 
-/** Reads the labels that the arguments name without reading the list of all labels. It does not find labels by href. */
+/** Reads only the labels that the arguments name, not the list of all labels. Labels given by href are not found. */
 async function readByName(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
   asked: readonly { key: string; text: string }[],

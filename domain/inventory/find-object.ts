@@ -10,7 +10,7 @@ import { canBeName, nearNames } from '../text/compare-texts.js'
 import { quote } from '../text/escape-text.js'
 import { ambiguousName } from './tell-apart.js'
 
-/** The kinds of objects that tools find by href or exact name. The keys are the path segments of their hrefs. */
+/** The types of objects that tools find by href or exact name, by the path segments of their hrefs. */
 const KINDS = {
   ip_lists: { api: 'ipLists', noun: 'IP list' },
   services: { api: 'services', noun: 'service' },
@@ -24,7 +24,7 @@ const KINDS = {
 } as const satisfies Record<string, { api: keyof PceClient; noun: string }>
 export type NamedKind = keyof typeof KINDS
 
-/** The tool that lists each kind, for hints. */
+/** The tool that lists the objects of each type, for hints. */
 const LISTERS: Partial<Record<NamedKind, string>> = {
   ip_lists: 'get-iplists',
   services: 'get-services',
@@ -34,10 +34,10 @@ const LISTERS: Partial<Record<NamedKind, string>> = {
   kubernetes_workloads: 'get-kubernetes-workloads',
 }
 
-/** The type of object that the client's API for a kind returns. */
+/** The TypeScript type of the objects that the PCE client returns for a kind. */
 export type ObjectOf<K extends NamedKind> = PceClient[(typeof KINDS)[K]['api']] extends ObjectApi<infer T> ? T : never
 
-/** The fields that identify an object of these kinds. Workloads also have a host name. */
+/** The fields that identify an object of these types. Only workloads have a host name. */
 export interface NamedObject extends PceObject {
   name?: string | null
   hostname?: string | null
@@ -51,14 +51,14 @@ export interface ObjectReference {
   name?: string
 }
 
-/** A hint about what to do if a Kubernetes workload was named as a workload. */
+/** The hint for a caller who named a Kubernetes workload as if it were a workload. */
 const PROFILE_HINT = 'update-container-workload-profile changes the profile of a namespace.'
 
 export function isNamedKind(kind: string): kind is NamedKind {
   return Object.hasOwn(KINDS, kind)
 }
 
-/** Returns the noun that messages use for a kind. */
+/** Returns the noun that messages use for a type of object. */
 export function nounOf(kind: NamedKind): string {
   return KINDS[kind].noun
 }
@@ -73,9 +73,9 @@ export function apiOf<K extends NamedKind>(pce: PceClient, kind: K): ObjectApi<O
 }
 
 /**
- * Finds the draft object that a caller names: by href (an active href stands for its draft) or by exact name, never by
- * a part of a name.
- * @throws {ToolError} missing_identifier, conflicting_identifiers, invalid_href for an href of another kind or
+ * Finds the draft object that a caller names: by href (an active href stands for the draft of the object) or by exact
+ * name, never by a part of a name.
+ * @throws {ToolError} missing_identifier, conflicting_identifiers, invalid_href for an href of another object type or
  * organisation, not_found with similar names, or ambiguous_name with candidates.
  */
 export async function findObject<K extends NamedKind>(
@@ -96,7 +96,7 @@ export async function findObject<K extends NamedKind>(
 }
 
 /**
- * Finds an object by its exact name. A workload has two names, its own and that of its host: both are searched, and
+ * Finds an object by its exact name. A workload has two names, its own name and its host name: both are searched, and
  * together they must match exactly one workload (D224).
  * @throws {ToolError} not_found with similar names, or ambiguous_name with candidates.
  */
@@ -112,7 +112,7 @@ async function findByName<K extends NamedKind>(
   const [only, ...others] = exact
   if (others.length > 0) throw ambiguous(kind, name, exact)
   if (only !== undefined) return only as unknown as ObjectOf<K>
-  // There may be too many workloads to read them all for a hint; all other kinds are small enough.
+  // There may be too many workloads to read them all for a hint. The lists of all other types are small enough.
   const every = { api: apiOf(pce, kind) as unknown as ObjectApi<NamedObject>, policyVersion, params: {}, signal }
   const candidates = kind === 'workloads' ? seen : await pickEvery(every, shownName)
   throw noneNamed(kind, name, nearNames(name, candidates), kind === 'workloads' && (await isPodName(pce, name, signal)))
@@ -121,8 +121,8 @@ async function findByName<K extends NamedKind>(
 const shownName = (item: NamedObject) => item.name ?? item.hostname ?? undefined
 
 /**
- * Finds all objects of an exact name, for a workload its own or that of its host; `seen` has the names of others that
- * contain it.
+ * Finds all objects with exactly this name; for workloads, also with this host name. `seen` has the names of further
+ * objects whose names contain it.
  */
 export async function findNamesakes(
   pce: PceClient,
@@ -131,7 +131,7 @@ export async function findNamesakes(
   policyVersion: PolicyVersionSelector,
   signal: AbortSignal,
 ): Promise<{ exact: NamedObject[]; seen: string[] }> {
-  // The PCE is not asked, because it rejects such a long URL before it searches.
+  // If the name is too long, the PCE is not asked, because it would reject the long URL without searching.
   if (!canBeName(name)) return { exact: [], seen: [] }
   const api = apiOf(pce, kind) as unknown as ObjectApi<NamedObject>
   const fields = kind === 'workloads' ? (['name', 'hostname'] as const) : (['name'] as const)
@@ -149,7 +149,9 @@ export async function findNamesakes(
   return { exact: [...exact.values()], seen }
 }
 
-/** The kinds of objects that may be an end of a rule or a flow, with the prefix that callers write before the name. */
+/**
+ * The types of objects that may be an end of a rule or flow, each with the prefix that callers write before its name.
+ */
 const ENDS = [
   ['workload', 'workloads'],
   ['iplist', 'ip_lists'],
@@ -157,9 +159,9 @@ const ENDS = [
 ] as const satisfies readonly (readonly [string, NamedKind])[]
 
 /**
- * Looks for objects of exactly this name whose reference needs a prefix, and returns how to write them, such as
- * `workload:web-1`. The result is used for hints in errors, so kinds that have no such object or cannot be read are
- * left out.
+ * Looks for objects with exactly this name whose references need a prefix, and returns these references, such as
+ * `workload:web-1`. They are used for hints in errors, so types that have no such object or cannot be read are left
+ * out.
  */
 export async function writeByPrefix(
   { byName }: Pick<PolicyLookups, 'byName'>,
@@ -203,7 +205,7 @@ function noneNamed(kind: NamedKind, name: string, near: string[], isPod = false)
 
 /**
  * Reads the object with this href, in the given policy version.
- * @throws {ToolError} not_found, or invalid_href for an href of another kind or organisation.
+ * @throws {ToolError} not_found, or invalid_href for an href of another object type or organisation.
  */
 export async function findByHref<K extends NamedKind>(
   pce: PceClient,
@@ -213,8 +215,8 @@ export async function findByHref<K extends NamedKind>(
   signal: AbortSignal,
 ): Promise<ObjectOf<K>> {
   const parsed = parseHref(href)
-  // An href in a numbered version is history and cannot be changed, and the current object may differ. It is accepted
-  // only if this very version was asked for.
+  // An href with a version number is of a past version that cannot be changed, and the current object may differ. It is
+  // accepted only if this version was requested.
   const isHistory = parsed?.version !== undefined && /^\d/.test(parsed.version) && parsed.version !== String(version)
   if (parsed === null || parsed.kind !== kind || parsed.id === undefined || isHistory) {
     if (kind === 'workloads' && isKubernetes({ href })) {
@@ -247,11 +249,11 @@ function ambiguous(kind: NamedKind, name: string, found: readonly NamedObject[])
   return ambiguousName(text, found, { kind, name })
 }
 
-/** Exact lookups for one call. Each object is requested only once, and nothing is written. */
+/** Exact lookups of objects for one call. Each object is requested from the PCE only once, and nothing is written. */
 export interface PolicyLookups {
   readonly labels: LabelIndex
   /**
-   * Finds an object by its exact name; for a workload, its own name and that of its host are searched together.
+   * Finds an object by its exact name. For a workload, its own name and its host name are searched together.
    * @throws {ToolError} not_found with similar names, or ambiguous_name with candidates.
    */
   byName(kind: NamedKind, name: string): Promise<NamedObject>
@@ -264,8 +266,8 @@ export interface PolicyLookups {
 
 /**
  * Creates lookups in one policy version.
- * @param version draft for what rules will say, active for what traffic is compared with, or a number for a past
- * version.
+ * @param version `draft` for objects of rules that are being edited, `active` for objects of traffic queries, or the
+ * number of a past version.
  */
 export function createPolicyLookups(
   pce: PceClient,

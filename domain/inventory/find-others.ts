@@ -4,37 +4,37 @@ import { quote } from '../text/escape-text.js'
 import type { Author, Authored } from './pending-authors.js'
 import { loadAuthorNames } from './reference-names.js'
 
-/** Why it is not certain that somebody is not the user of this key. */
+/** The reason why it is not certain that an author is somebody other than the user of this API key. */
 type Doubt = Exclude<Author, `/${string}`> | 'keys_unread' | 'not_asked'
 
-/** Somebody other than the user of this key, with what holds changes by that author. */
+/** An author other than the user of this API key, with the objects that this author changed. */
 export interface Other<T> {
-  /** Null if the author is not known; `doubt` says why. */
+  /** The author; null if not known, and `doubt` then says why. */
   author: { href: string; name?: string } | null
   changes: T[]
-  /** Undefined if this is certainly somebody else. */
+  /** The reason why this may be the user of this key after all; undefined if it is certainly somebody else. */
   doubt?: Doubt
 }
 
-/** The others among the authors of some changes. */
+/** The authors of some changes other than the user of this API key. */
 export interface Others<T> {
-  /** Those who were not looked up come last. */
+  /** The other authors. Those whose keys were not looked up come last. */
   list: Other<T>[]
-  /** How many of the changes hold changes of others, or may hold some. */
+  /** Number of changes that are certainly or possibly by another author, at least in part. */
   total: number
-  /** True if one of these is partly by the user of this key. */
+  /** True if the user of this key is also an author of one of these changes. */
   hasOwn: boolean
 }
 
-/** Maximum number of authors whose keys are asked for. */
+/** Maximum number of authors whose API keys are read. */
 const MOST_ASKED = 10
 /** Maximum number of authors that are listed with their names in an answer. */
 export const MOST_LISTED = 10
 const IN_FLIGHT = 4
 
 /**
- * Finds the authors of changes other than the user or service account whose key this client has (P108). An author that
- * is not known counts as another.
+ * Finds the authors of changes other than the user or service account that owns this client's API key (P108). An
+ * unknown author counts as another author.
  */
 export async function findOthers<T>(
   pce: PceClient,
@@ -80,8 +80,8 @@ const USER = /^\/users\/(\d+)$/u
 const ACCOUNT = /^\/orgs\/\d+\/service_accounts\/[\w-]+$/u
 
 /**
- * Finds who of these has the key of this client, and asks no further then. `known` says of each who was asked whether
- * it is theirs; null if their keys cannot be read.
+ * Finds the author who owns this client's API key, and stops searching then. `known` has, for each author whose keys
+ * were requested, whether one of them is this key; null if they cannot be read.
  */
 async function findOwn(pce: PceClient, authors: readonly `/${string}`[], signal: AbortSignal) {
   const known = new Map<Author, boolean | null>()
@@ -95,7 +95,7 @@ async function findOwn(pce: PceClient, authors: readonly `/${string}`[], signal:
   return { own, known }
 }
 
-/** Returns whether the key of this client is one of the author's keys; null if these cannot be read. */
+/** Returns whether this client's API key is one of the author's keys; null if these keys cannot be read. */
 async function isOwn(pce: PceClient, author: string, signal: AbortSignal): Promise<boolean | null> {
   const user = USER.exec(author)?.[1]
   if (user === undefined && !ACCOUNT.test(author)) return false
@@ -115,10 +115,10 @@ async function isOwn(pce: PceClient, author: string, signal: AbortSignal): Promi
   }
 }
 
-/** Maximum number of authors that a sentence names. */
+/** Maximum number of authors named in a sentence. */
 const MOST_NAMED = 5
 
-/** Names the others in a sentence, each with the words that `show` puts before it. */
+/** Returns the names of the other authors for a sentence, each after the words that `show` returns for it. */
 export function nameOthers<T>(list: readonly Other<T>[], show: (other: Other<T>) => string = () => ''): string {
   const named = list.slice(0, MOST_NAMED).map((other) => `${show(other)}${nameOther(other)}`)
   const rest = list.slice(MOST_NAMED)
@@ -141,7 +141,7 @@ function nameOther({ author, doubt }: Other<unknown>): string {
   return [name, ...why].join(' ')
 }
 
-/** Says how many of these changes are not by the user of this key, and whose they are. */
+/** Returns a sentence that says how many changes are not by the user of this API key, and who their authors are. */
 export function describeOthers<T>(counted: string, { list, total, hasOwn }: Others<T>): string {
   const isCertain = list.every(({ doubt }) => doubt === undefined)
   const yours = `${isCertain ? '' : 'known to be '}yours${hasOwn ? ' alone' : ''}`

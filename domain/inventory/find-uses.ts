@@ -11,7 +11,7 @@ import { loadDenyRules } from './read-rules.js'
 import { readEnds, readRuleSets } from './require-rule-shape.js'
 import { mapBounded } from '../text/pace-work.js'
 
-/** Every object in one policy version that can refer to another policy object. */
+/** All objects of one policy version that can refer to other policy objects. */
 export interface PolicyUsers {
   ruleSets: readonly RuleSet[]
   boundaries: readonly EnforcementBoundary[]
@@ -22,7 +22,7 @@ export interface PolicyUsers {
 const OTHERS = ['virtualServices', 'virtualServers', 'firewallSettings'] as const
 const IN_FLIGHT = 4
 
-/** Reads everything that can refer to policy objects, in draft and active; see `readPolicyUsers`. */
+/** Reads all objects that can refer to policy objects, in draft and active version; see `readPolicyUsers`. */
 export async function loadPolicyUsers(
   pce: PceClient,
   signal: AbortSignal,
@@ -31,8 +31,8 @@ export async function loadPolicyUsers(
 }
 
 /**
- * Reads the same for judgements about rules.
- * @throws as loadPolicyUsers does, and invalid_response for an odd rule set or enforcement boundary.
+ * Reads the same objects as `loadPolicyUsers`, and checks the shape of rules so that they can be judged.
+ * @throws as loadPolicyUsers does, and invalid_response for a rule set or enforcement boundary of unexpected shape.
  */
 export async function loadJudgedUsers(
   pce: PceClient,
@@ -48,9 +48,9 @@ export async function loadJudgedUsers(
 }
 
 /**
- * Reads everything that can refer to policy objects in one version, a few requests at a time. A kind that this PCE does
- * not know counts as empty.
- * @throws whatever the PCE client throws, and {PceError} if the deny rules of any rule set cannot be read.
+ * Reads all objects of one version that can refer to policy objects, a few requests at a time. A type that this PCE
+ * does not know counts as empty.
+ * @throws the errors of the PCE client, and {PceError} if the deny rules of any rule set cannot be read.
  */
 export async function readPolicyUsers(
   pce: PceClient,
@@ -83,22 +83,23 @@ export async function readPolicyUsers(
 }
 
 /**
- * Everything in one policy version that uses an object, directly or through a label group, whether enabled or disabled.
+ * All rules and other objects of one policy version that use an object, directly or through a label group. Disabled
+ * ones are included.
  */
 export interface ObjectUses {
   /**
-   * Rule sets that use the object, each with only the rules that do. If a scope uses it, the rule set keeps all its
-   * rules.
+   * The rule sets that use the object, each with only those of its rules that use it. If a scope uses the object, the
+   * rule set has all its rules.
    */
   ruleSets: RuleSet[]
   boundaries: EnforcementBoundary[]
-  /** Users of any other kind that affects traffic. */
+  /** Objects of other types that use the object and affect traffic. */
   others: PceObject[]
 }
 
 export function findUses({ ruleSets, boundaries, labelGroups, others }: PolicyUsers, href: string): ObjectUses {
   const wanted = new Set([toDraftHref(href)])
-  // A group includes the labels of the groups inside it, so every group that contains a wanted one is wanted too.
+  // A group includes the labels of the groups inside it. So if a group contains a wanted group, its uses count too.
   for (let before = 0; before < wanted.size;) {
     before = wanted.size
     for (const { href: own, ...group } of labelGroups) if (pointsAtAny(group, wanted)) wanted.add(toDraftHref(own))
@@ -128,8 +129,8 @@ const pointsAtAny = (value: unknown, hrefs: ReadonlySet<string>): boolean =>
   [...hrefs].some((href) => pointsAt(value, href))
 
 /**
- * Returns true if `{href}` of the object occurs anywhere inside the value, in any policy version. `href` must be a
- * draft href.
+ * Returns true if a reference to the object with this href occurs anywhere inside the value, in any policy version.
+ * `href` must be a draft href.
  */
 function pointsAt(value: unknown, href: string): boolean {
   if (Array.isArray(value)) return value.some((item) => pointsAt(item, href))
@@ -142,21 +143,22 @@ function pointsAt(value: unknown, href: string): boolean {
 /** Maximum number of users listed in an error. */
 const MAX_LISTED = 20
 
-/** The kinds of objects that can refer to IP lists and services. */
+/** The types of objects that can refer to IP lists and services. */
 const USERS = ['ruleSets', 'enforcementBoundaries', 'virtualServices'] as const
 
 /**
  * The rule sets, enforcement boundaries and virtual services that refer to an object, each with the policy versions in
- * which it does so.
+ * which it refers to the object.
  */
 interface FoundUsers {
   users: { href: string; name: string; versions: string[] }[]
-  /** Kinds that could not be read, for example because this account may not list them. */
+  /** The types that could not be read, for example because this account is not permitted to list them. */
   unread: string[]
 }
 
 /**
- * Reads the users in both versions, since a use in either prevents the object's deletion (P31).
+ * Reads the objects that refer to an object, in both versions, since a use in either version prevents its deletion
+ * (P31).
  * @throws every error except an error response of the PCE.
  */
 async function readUsers(pce: PceClient, object: { href: string }, signal: AbortSignal): Promise<FoundUsers> {
@@ -177,7 +179,7 @@ async function readUsers(pce: PceClient, object: { href: string }, signal: Abort
         }
       } catch (error) {
         if (!(error instanceof PceApiError)) throw error
-        // 404 means that this PCE does not have the kind, so nothing of it can use the object.
+        // 404 means that this PCE does not know this type, so no object of the type can use the object.
         if (error.status !== 404) unread.add(kind)
       }
     }
@@ -186,9 +188,9 @@ async function readUsers(pce: PceClient, object: { href: string }, signal: Abort
 }
 
 /**
- * Finds what uses a policy object that the PCE refused to delete, for the `used_by` of an error; `used_by_unread` lists
- * the kinds that could not be read. For a built-in object it returns a hint instead: the object cannot be deleted at
- * all, so removing it from every rule would not help.
+ * Finds the objects that use a policy object that the PCE refused to delete, for `used_by` in the error.
+ * `used_by_unread` lists the types that could not be read. For a built-in object, a hint is returned instead: such an
+ * object cannot be deleted at all, so removing it from every rule would not help.
  */
 export async function findPolicyUsers(
   pce: PceClient,
@@ -218,9 +220,9 @@ const KIND_WORDS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Returns warnings for the dry run of a deletion: the object is built in, the PCE will refuse because something uses
- * it, or some kinds could not be checked. It does not throw for errors of the PCE or for a missing answer, because the
- * dry run is still useful without the warnings.
+ * Returns warnings for the dry run of a deletion: that the object is built in, that the PCE will refuse the deletion
+ * because of objects that use it, or that some types could not be checked. Failures of the PCE are not thrown, because
+ * the dry run is still useful without the warnings.
  */
 export async function warnOfRefusal(
   pce: PceClient,
@@ -253,8 +255,8 @@ function nameOf({ name }: PceObject): string {
 }
 
 /**
- * Returns a warning if an object is built in. The PCE refuses to change it (P17, P18), which a dry run alone would not
- * show.
+ * Returns a warning if an object is built in. The PCE refuses to change such an object (P17, P18), and a dry run
+ * without the warning would not show this.
  */
 export function warnOfBuiltIn({ name }: { name: string }): string[] {
   return name === ANY_IP_LIST_NAME || name === ALL_SERVICES_NAME

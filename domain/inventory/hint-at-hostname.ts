@@ -1,25 +1,25 @@
 import { PceError, type ObjectApi, type RequestOptions } from '../../pce-client/index.js'
 
 /**
- * The page size that every release supports (P8). The total is not taken from the answer's header, because not all
- * releases send it.
+ * Maximum number of objects that are counted: the page size that every release supports (P8). They are counted here,
+ * because not all releases send the total in the answer's header.
  */
 const MOST_COUNTED = 500
 
-/** A query that found nothing. */
+/** A query for workloads or VENs that found nothing. */
 interface Question<T extends object> {
   api: Pick<ObjectApi<T>, 'getPage'>
   /** The filters that were sent to the PCE. */
   params: NonNullable<RequestOptions['params']>
   signal: AbortSignal
-  /** True if this server applied further filters itself, so that fewer objects may match than the PCE returns. */
+  /** True if this MCP server applied further filters itself, so that fewer objects may match than the PCE returns. */
   isNarrowed: boolean
 }
 
 /**
- * If no workload or VEN has the wanted name, says how many have it in their host name, which is what consoles show for
- * objects without a name. It takes one request. Returns null if the query has no name filter or also a host name
- * filter, if nothing matches, or if the PCE does not answer.
+ * Returns, for a query by name that found nothing, a hint with the number of objects whose host name matches: consoles
+ * show the host name of an object without a name. This takes one request. Returns null if the query has no name filter
+ * or also a host name filter, if no host name matches, or if the PCE does not answer.
  */
 export async function hintAtHostname<T extends object>(question: Question<T>): Promise<string | null> {
   const { api, params, signal, isNarrowed } = question

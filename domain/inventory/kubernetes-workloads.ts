@@ -5,15 +5,15 @@ import { fetchEvery, IncompleteListError, OddListError, pickEvery } from './fetc
 import { parseHref } from './parse-href.js'
 
 /**
- * What was kept of the Kubernetes workloads. `unread` is the reason why they could not be read; null if they were read,
- * or if this PCE has neither such a list nor container clusters.
+ * The result of reading Kubernetes workloads. `unread` is the reason why they could not be read; null if they were
+ * read, or if this PCE has neither a list of them nor container clusters.
  */
 export interface KubernetesRead<R> {
   items: R[]
   unread: string | null
 }
 
-/** Filters for Kubernetes workloads: a part of the name, or hrefs of labels, all of which a workload must have. */
+/** Filters for Kubernetes workloads: a part of the name, and the hrefs of labels that a workload must all have. */
 interface Filters {
   name?: string
   labels?: readonly string[]
@@ -23,19 +23,19 @@ interface Source {
   signal: AbortSignal
 }
 
-/** The namespace and cluster, which distinguish Kubernetes workloads of the same name. */
+/** The namespace and cluster of a Kubernetes workload. They distinguish Kubernetes workloads with the same name. */
 export interface KubernetesPlace {
   namespace: string | null
   cluster: string | null
 }
 
 /**
- * Reads the Kubernetes workloads as members of one population with the other workloads: each is passed on in the form
- * of a workload with a VEN (P106). Only what `pick` returns is kept. It takes one request if the organisation has none,
- * and a second one if the release does not know them. If an account may not read them, or if the list is cut or
- * contains other objects, the result has the reason and no error is thrown, because most of an answer can be given
- * without them.
- * @throws whatever the PCE client throws, except for a refusal.
+ * Reads Kubernetes workloads for answers that treat them like other workloads: each is passed to `pick` in the form of
+ * a workload with a VEN (P106), and only the results of `pick` are kept. This takes one request if the organisation has
+ * no Kubernetes workloads, and two if the release does not know them. If the account is not permitted to read them, or
+ * if the list is incomplete or contains other objects, the result has the reason and no error is thrown, because most
+ * of an answer can be given without them.
+ * @throws the errors of the PCE client, except for a request that the PCE refuses.
  */
 export async function readKubernetesWorkloads<R>(
   { pce, signal }: Source,
@@ -43,7 +43,7 @@ export async function readKubernetesWorkloads<R>(
   pick: (workload: Workload, place: KubernetesPlace) => R | undefined,
 ): Promise<KubernetesRead<R>> {
   try {
-    // The PCE is sent only one label, because it is not documented how it joins several.
+    // Only one label is sent to the PCE, because it is not documented how the PCE combines several.
     const params = { name, labels: labels.length === 0 ? undefined : labels.slice(0, 1) }
     const items = await pickEvery({ api: pce.kubernetesWorkloads, params, signal }, (one: KubernetesWorkload) => {
       if (!isKubernetes(one)) throw new OddListError('Kubernetes workloads')
@@ -60,9 +60,9 @@ export async function readKubernetesWorkloads<R>(
 }
 
 /**
- * Counts the Kubernetes workloads whose names contain a text and that have a label, with one small request, or two if the
- * release does not know them.
- * @throws whatever the PCE client throws, except for a refusal.
+ * Counts the Kubernetes workloads whose names contain a text and that have a label. This takes one small request, or
+ * two if the release does not know Kubernetes workloads.
+ * @throws the errors of the PCE client, except for a request that the PCE refuses.
  */
 export async function countKubernetesWorkloads(
   { pce, signal }: Source,
@@ -78,14 +78,15 @@ export async function countKubernetesWorkloads(
   }
 }
 
-/** Returns why the list is refused, or null if this PCE has nothing to list; any other error is thrown again. */
+/** Returns why the PCE refuses the list, or null if it has nothing to list; throws any other error again. */
 async function explainRefusal(error: unknown, pce: Source['pce'], signal: AbortSignal): Promise<string | null> {
   const refusal = refusalOf(error)
   return refusal.status === 404 ? clustersWithoutList(pce, signal) : refusal.message
 }
 
 /**
- * Returns the error if the PCE refuses the list to this account or does not know it; any other error is thrown again.
+ * Returns the error if it means that the PCE refuses the list to this account or does not know the list; throws any
+ * other error again.
  */
 function refusalOf(error: unknown): PceApiError {
   if (!(error instanceof PceApiError) || error.status === 429 || error.status >= 500) throw error
@@ -93,8 +94,8 @@ function refusalOf(error: unknown): PceApiError {
 }
 
 /**
- * Returns a text for a PCE that does not list Kubernetes workloads but has clusters that may run them; returns null if
- * it has no clusters.
+ * Returns the reason why Kubernetes workloads are not known to a PCE that does not list them but has clusters; returns
+ * null if it has no clusters.
  */
 async function clustersWithoutList(pce: Source['pce'], signal: AbortSignal): Promise<string | null> {
   try {
@@ -106,7 +107,7 @@ async function clustersWithoutList(pce: Source['pce'], signal: AbortSignal): Pro
   }
 }
 
-/** Hosts, and Kubernetes workloads in the form of hosts. */
+/** A list of workloads that includes Kubernetes workloads in the same form. */
 export interface Workloads {
   items: Workload[]
   /** Number of items that are Kubernetes workloads. */
@@ -116,7 +117,7 @@ export interface Workloads {
 }
 
 /**
- * Reads every workload, Kubernetes workloads included, that has all of these labels. Rejects like
+ * Reads all workloads that have all of these labels, including Kubernetes workloads. Rejects like
  * `readKubernetesWorkloads`.
  */
 export async function fetchWorkloads(
@@ -135,13 +136,13 @@ export async function fetchWorkloads(
 /** Returns true if the href is that of a Kubernetes workload. */
 export const isKubernetes = ({ href }: { href: string }): boolean => parseHref(href)?.kind === 'kubernetes_workloads'
 
-/** What the PCE does not let callers do to a Kubernetes workload (P106). */
+/** A phrase for messages on how Kubernetes workloads are limited compared with other workloads (P106). */
 export const KUBERNETES_LIMITS =
   'its mode and labels come from the container workload profile of its namespace, and rules name it by its labels alone'
 
 /**
- * Says how many Kubernetes workloads a change leaves out, and whether this is not known; returns nothing if there are
- * none.
+ * Returns notes on how many Kubernetes workloads a change leaves out, or that this is not known; no notes if it leaves
+ * out none.
  */
 export function tellLeftOut({ left, unread }: LeftOut): string[] {
   if (left === 0) return tellUnread(unread)
@@ -156,16 +157,16 @@ export interface LeftOut {
   unread: string | null
 }
 
-/** The value for changes of workloads that are named one by one. */
+/** The value for changes of workloads that are named one by one, so that no Kubernetes workload is left out. */
 export const NONE_LEFT_OUT: LeftOut = { left: 0, unread: null }
 
-/** Says in a sentence that Kubernetes workloads could not be read; returns nothing if they were read. */
+/** Returns a sentence that Kubernetes workloads could not be read; an empty list if they were read. */
 export const tellUnread = (unread: string | null): string[] =>
   unread === null ? [] : [`Kubernetes workloads could not be read (${unread}), so what concerns them is not known.`]
 
 /**
- * Returns a Kubernetes workload in the form of other workloads. The PCE enforces policy on it in a mode of its own, so
- * it counts as managed. Its addresses are null if the PCE does not report them, which is not the same as having none.
+ * Returns a Kubernetes workload in the form of other workloads. It has an enforcement mode, so it counts as managed.
+ * Its addresses are null if the PCE does not report them, and an empty list if it has none.
  */
 export function toWorkload(one: KubernetesWorkload): Workload {
   const { href, name, labels, enforcement_mode: mode, private_ip_addresses: addresses, visibility_level: level } = one

@@ -9,25 +9,29 @@ import { quote, trimBlanks } from '../text/escape-text.js'
 
 const GROUP = 'labelgroup:'
 
-/** Maximum number of label combinations in one request: the query is part of the URL, which servers limit to 8 kB. */
+/** Maximum number of label combinations in one request. They are part of the URL, and servers limit URLs to 8 kB. */
 const MOST_ALTERNATIVES = 100
 
-/** The labels that a workload must have. */
+/** The conditions on the labels of a workload. */
 interface LabelConditions {
   /**
-   * The `labels` parameter for the PCE: the labels of an inner list are ANDed, the lists are alternatives (P8).
-   * Undefined if there is nothing to filter by.
+   * The `labels` parameter for the PCE: a workload must have all labels of one of the inner lists (P8). Undefined if
+   * there is nothing to filter by.
    */
   param: string[][] | undefined
-  /** The rest of the condition, which is checked here because it would not fit into the request. */
+  /**
+   * The conditions that would not fit into the request and that are therefore checked here; undefined if there are
+   * none.
+   */
   ownFilter: ((workload: Workload) => boolean) | undefined
 }
 
 /**
  * Resolves label references that a workload must all match: labels in any form, and label groups (`labelgroup:NAME` or
- * an href), of which the workload must have one label. Groups are read in their draft version, including nested groups.
+ * an href). To match a group, a workload must have one of its labels. Groups are read in their draft version, including
+ * nested groups.
  * @throws {ToolError} as `resolveLabels` and `findObject` do, and invalid_argument if no workload can match all
- * references. An empty answer would be misread as "there are none".
+ * references, because an empty answer would be misread as "there are no such workloads".
  */
 export async function resolveLabelConditions(
   pce: PceClient,
@@ -68,8 +72,8 @@ export async function resolveLabelConditions(
 }
 
 /**
- * Rejects two values of one key. A workload has one label per key, so the empty answer would be misread as "there are
- * none".
+ * Rejects labels with the same key and different values. A workload has only one label per key, so the answer would be
+ * empty and be misread as "there are no such workloads".
  */
 function refuseTwoValues(labels: readonly Label[]): void {
   const [first, second] = labels.filter((label) =>

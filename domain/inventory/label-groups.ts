@@ -3,7 +3,7 @@ import type { RuleSet } from '../../schemas/pce/rule-set.js'
 import type { PolicyUsers } from './find-uses.js'
 import { parseHref, toDraftHref } from './parse-href.js'
 
-/** The contents of a label group, including those of nested groups. */
+/** The contents of a label group, including the contents of nested groups. */
 export interface GroupMembers {
   /** Every label once, the group's own labels first. */
   labels: LabelRef[]
@@ -12,7 +12,8 @@ export interface GroupMembers {
   /** Hrefs of nested groups that do not exist in this policy version. */
   missing: string[]
   /**
-   * True if the group contains itself at any depth. A PCE rejects such a group, so it was not created through its API.
+   * True if the group contains itself at any depth. A PCE rejects such a group, so it was not created through the PCE's
+   * API.
    */
   isCyclic: boolean
 }
@@ -21,15 +22,15 @@ export interface GroupMembers {
 export interface GroupTree {
   membersOf(group: LabelGroup): GroupMembers
   /**
-   * Lists the groups that contain this one, and whether they do so directly. Groups that contain each other in a circle
-   * are listed too.
+   * Lists the groups that contain this group, each with whether it contains the group directly. Groups that contain
+   * each other in a circle are listed too.
    */
   holdersOf(group: LabelGroup): { group: LabelGroup; isDirect: boolean }[]
 }
 
 /**
- * Builds the tree. Each question visits a group only once, so that groups which contain each other do not cause an
- * endless loop.
+ * Builds the tree of label groups. Every search in it visits a group only once, so that groups that contain each other
+ * do not cause an endless loop.
  */
 export function createGroupTree(groups: readonly LabelGroup[]): GroupTree {
   const byHref = new Map(groups.map((group) => [toDraftHref(group.href), group]))
@@ -82,21 +83,21 @@ const NO_RULES: ReadonlySet<string> = new Set()
 
 /** A place in which an object that affects traffic refers to a label group. */
 export interface GroupUse {
-  /** The path segment of the object's kind, such as `rule_sets` or `virtual_services`. */
+  /** The path segment of the object's type, such as `rule_sets` or `virtual_services`. */
   type: string
   href: string
   name: string
   /** True for a rule set or boundary that is disabled. */
   isOff: boolean
-  /** For a rule set: whether its scopes or the ends of its rules refer to the group. */
+  /** The parts of a rule set or boundary that refer to the group: scopes, sides of rules, or iptables rules. */
   places: ReadonlySet<Place>
   /** Hrefs of the rules of a rule set that refer to the group. */
   rules: ReadonlySet<string>
 }
 
 /**
- * Finds every use of every label group in one policy version. The map's keys are draft hrefs of groups; the uses are
- * ordered by kind, rule sets first.
+ * Finds all uses of each label group in one policy version, by draft href of the group. The uses are ordered by type of
+ * object, rule sets first.
  */
 export function locateGroups({ ruleSets, boundaries, others }: PolicyUsers): ReadonlyMap<string, readonly GroupUse[]> {
   const uses = new Map<string, GroupUse[]>()

@@ -11,9 +11,9 @@ export interface LabelIndex {
   get(href: string): Label | undefined
   /** Finds a label by key and value; both are compared exactly, including case. */
   find(key: string, value: string): Label | undefined
-  /** Lists the labels that differ from (key, value) only in case or spaces. */
+  /** Lists the labels whose key and value differ from these only in case or spaces. */
   lookAlikes(key: string, value: string): Label[]
-  /** Lists the values of a key in the PCE's order; empty for an unknown key. */
+  /** Lists the values of a key in the PCE's order; an empty list for an unknown key. */
   values(key: string): string[]
   keys(): string[]
   /** Lists the keys that have a label with exactly this value. */
@@ -23,21 +23,21 @@ export interface LabelIndex {
 /** The age in milliseconds after which a cached label list is read again (T3). */
 const MAX_AGE_MS = 60_000
 
-/** The cache is kept per client, so that no caller ever sees the labels of another PCE. */
+/** The cached labels of each client, kept separately so that no caller ever sees the labels of another PCE. */
 const cache = new WeakMap<PceClient, { index: LabelIndex; loadedAt: number }>()
 
-/** The parts of a call's context that reading needs. */
+/** The parts of a call's context that functions need to read from the PCE. */
 export type ReadContext = Pick<ToolContext, 'now' | 'signal'>
 
 /**
- * `fresh` reads from the PCE even if a recent list is cached. Use it before a write, because a label that was renamed
- * in the meantime would be the wrong one.
+ * How current a label list must be. `fresh` reads from the PCE even if a recent list is cached. Use it before a write:
+ * a label of the cached list may have been renamed in the meantime, and would then be the wrong one.
  */
 type Freshness = 'recent' | 'fresh'
 
 /**
- * Returns the label index of this client's PCE, at most 60 s old.
- * @throws whatever the PCE client throws.
+ * Returns the index of the labels of this client's PCE, at most 60 s old.
+ * @throws the errors of the PCE client.
  */
 export async function loadLabels(
   pce: PceClient,
@@ -66,14 +66,14 @@ export function showLabel({ href, key, value }: LabelOutput): LabelOutput {
 }
 
 /**
- * Drops the cached labels. Call it after every write of a label, even a failed one, because it may have been carried
- * out.
+ * Drops the cached labels. Call this function after every write of a label, even a failed one, because the write may
+ * have been carried out nevertheless.
  */
 export function forgetLabels(pce: PceClient): void {
   cache.delete(pce)
 }
 
-/** Builds the index. Deleted labels are left out, since nothing can refer to them any more. */
+/** Builds the index of labels. Deleted labels are left out, since nothing can refer to them any more. */
 export function indexLabels(labels: readonly Label[]): LabelIndex {
   const live = labels.filter(({ deleted }) => deleted !== true)
   const byHref = new Map(live.map((label) => [label.href, label]))
@@ -97,18 +97,16 @@ function looksTheSame(label: Label, key: string, value: string): boolean {
   return fold(label.key) === fold(key) && fold(label.value) === fold(value)
 }
 
-/** Returns the text without what people overlook: case and spaces, wherever they are. */
+/** Returns the text in lower case and without any spaces, because people overlook these differences. */
 const fold = (text: string): string => text.replace(/\s+/gu, '').toLowerCase()
 
-/**
- * The ways to write a label (T3): `"key=value"`, an href, `{key, value}`, `{href}`, or all three fields as in answers.
- */
+/** A reference to a label (T3): `"key=value"`, an href, `{key, value}`, `{href}`, or all three fields as in answers. */
 export type LabelReference = string | { key?: string; value?: string; href?: string }
 
 /**
- * A reference that matches no label. `valid` holds what would have matched: values of its key, most similar first (at
- * most 50, or 10 if one of them is similar), or a sentence. It is computed only on access, since most callers only want
- * to know that there is no label.
+ * A reference that matches no label. `valid` has the values that exist for its key, most similar first (at most 50, or
+ * 10 if one of them is similar), or a sentence about the mistake. It may be computed only on access, since most callers
+ * only need to know that there is no label.
  */
 export interface UnresolvedLabel {
   readonly ref: string
@@ -118,7 +116,7 @@ export interface UnresolvedLabel {
 const MAX_VALID_VALUES = 50
 /** Maximum number of values that an error lists if one of them is similar to the wrong one. */
 const MOST_BESIDE_NEAR = 10
-/** Maximum number of wrong references that an error explains; if there are more, they usually share one reason. */
+/** Maximum number of wrong references that an error explains. If there are more, they usually have the same reason. */
 const MOST_EXPLAINED = 20
 /** Maximum number of explained references for which the message itself also gives advice. */
 const MOST_ADVISED = 5
@@ -127,7 +125,7 @@ const MAX_SHOWN = 300
 const FIELDS = new Set(['key', 'value', 'href'])
 const LABEL_HREF = /^\/orgs\/\d+\/labels\/[^/?#\s]+$/
 
-/** Returns true for text that can only be meant as a label. */
+/** Returns true for a text that can only be meant as a reference to a label. */
 export function looksLikeLabel(text: string): boolean {
   return LABEL_HREF.test(text) || text.includes('=')
 }
@@ -140,14 +138,14 @@ export function splitLabel(text: string): { key: string; value: string } | null 
   return at === -1 ? null : { key: trimBlanks(text.slice(0, at)), value: trimBlanks(text.slice(at + 1)) }
 }
 
-/** Checks that a value has the form of a label reference, because the input schemas do not check this. */
+/** Returns true if a value has the form of a label reference. The input schemas do not check this. */
 export function isLabelReference(reference: unknown): reference is LabelReference {
   if (typeof reference === 'string') return true
   if (typeof reference !== 'object' || reference === null || Array.isArray(reference)) return false
   return Object.entries(reference).every(([name, inner]) => FIELDS.has(name) && typeof inner === 'string')
 }
 
-/** Writes a reference for messages, in the form the caller would use. */
+/** Formats a reference for messages, in a form that a caller could use. */
 export function describeReference(reference: LabelReference): string {
   if (!isLabelReference(reference)) return JSON.stringify(reference).slice(0, MAX_SHOWN)
   const { href, key = '', value = '' } = typeof reference === 'string' ? { href: reference } : reference
@@ -155,7 +153,7 @@ export function describeReference(reference: LabelReference): string {
 }
 
 /**
- * Looks up one reference in an index and returns the label, or the reason why there is none. The comparison is exact
+ * Looks up one reference in an index and returns its label, or the reason why no label matches. The comparison is exact
  * and case-sensitive, never partial.
  */
 export function resolveLabel(index: LabelIndex, reference: LabelReference): Label | UnresolvedLabel {
@@ -168,8 +166,8 @@ export function resolveLabel(index: LabelIndex, reference: LabelReference): Labe
   }
   const { key, value, href } = isLabelReference(reference) ? reference : {}
   if (href !== undefined) {
-    // Answers contain all three fields, so clients send all three back. If they contradict each other, the server must
-    // not guess which one was meant.
+    // Labels in answers have all three fields, so clients send all three back. If the fields contradict each other,
+    // this server must not guess which of them is meant.
     const label = index.get(href)
     if (label === undefined) return { ref, valid: 'No label has this href.' }
     const agrees = (key ?? label.key) === label.key && (value ?? label.value) === label.value
@@ -194,7 +192,8 @@ function findPair(index: LabelIndex, ref: string, key: string, value: string): L
       ref,
       get valid() {
         const likest = likestNames(value, values, MAX_VALID_VALUES)
-        // The label that was meant is among the first; a complete list would only hide it.
+        // If a similar value exists, the intended label is among the first ones, and a complete list would only hide
+        // it.
         return nearNames(value, likest, 1).length > 0 ? likest.slice(0, MOST_BESIDE_NEAR) : likest
       },
     }
@@ -213,14 +212,14 @@ function explainBareText(index: LabelIndex, text: string): string {
 
 const orList = (texts: readonly string[]) => texts.map(quote).join(' or ')
 
-/** Maximum number of names suggested by a "did you mean". */
+/** Maximum number of names suggested in the question "did you mean". */
 const MOST_MEANT = 3
 
-/** Suggests in a sentence what the caller may have meant instead; returns an empty text if nothing is similar. */
+/** Returns a sentence that suggests what the caller may have meant, or an empty text if nothing is similar. */
 export function adviseOn({ ref, valid }: UnresolvedLabel): string {
   if (typeof valid === 'string') return valid
   const pair = splitLabel(ref)
-  // For `key=value` the list holds bare values, so the key is added again; other references are listed in full.
+  // For a reference `key=value`, `valid` has values only, so the key is added again. Otherwise `valid` has references.
   const near =
     pair === null
       ? nearNames(ref, valid, MOST_MEANT)
@@ -229,9 +228,9 @@ export function adviseOn({ ref, valid }: UnresolvedLabel): string {
 }
 
 /**
- * Resolves all references in the caller's order, or fails. If a reference is not in the cached label list, the list is
- * read again before the function fails.
- * @param fail builds the caller's error from all references that did not resolve.
+ * Resolves all references in the caller's order, or fails. If a label is not in the cached list, the list is read again
+ * before the function fails.
+ * @param fail builds the caller's error from all references that cannot be resolved.
  */
 export async function resolveLabels(
   pce: PceClient,
@@ -248,12 +247,12 @@ export async function resolveLabels(
   return results.filter((result): result is Label => !isUnresolved(result))
 }
 
-/** Fills in the valid values of the first references only; the others get an empty list. */
+/** Fills in the valid values of the first unresolved references only; all others get an empty list. */
 function explainFirst(unresolved: readonly UnresolvedLabel[]): UnresolvedLabel[] {
   return unresolved.map(({ ref }, at) => ({ ref, valid: at < MOST_EXPLAINED ? unresolved[at]!.valid : [] }))
 }
 
-/** Builds the error for a filter that names a label that does not exist. Ignoring the filter would widen the answer. */
+/** Builds the error for filters whose labels or objects do not exist. Ignoring such a filter would widen the answer. */
 export function unresolvedFilter(unresolved: readonly UnresolvedLabel[], mostValues = MAX_VALID_VALUES): ToolError {
   const refs = unresolved.map(({ ref }) => ref)
   const more = refs.length > MOST_EXPLAINED ? ` and ${refs.length - MOST_EXPLAINED} more` : ''
@@ -277,8 +276,8 @@ export function unresolvedFilter(unresolved: readonly UnresolvedLabel[], mostVal
 /**
  * Reads the `labels` filter in all forms that clients send: one reference, a list, or a list as JSON text (the older
  * form).
- * @throws {ToolError} invalid_argument for JSON that is not a flat list of references, and for an empty list, which
- * would not filter at all.
+ * @throws {ToolError} invalid_argument for JSON that is not a flat list of references, and for an empty list, because
+ * it would not filter at all.
  */
 export function parseLabelList(labels: string | readonly LabelReference[] | undefined): LabelReference[] {
   if (labels === undefined) return []
@@ -318,7 +317,8 @@ export function labelExpander(pce: PceClient, references: readonly LabelRef[], c
 }
 
 /**
- * Like `labelExpander`, for references that arrive in several batches. The label list is read at most twice in total.
+ * Returns a function like `labelExpander` for references that arrive in several batches. The label list is read at most
+ * twice in total.
  */
 export function createLabelExpander(
   pce: PceClient,

@@ -4,7 +4,9 @@ import { portName } from './protocols.js'
 
 type Ports = Exclude<IngressService, { href: string }>
 
-/** Writes ports as `443/tcp`, `8000-8010/udp`, `icmp type 8`, or the protocol alone for all of its ports. */
+/**
+ * Formats ports as `443/tcp`, `8000-8010/udp` or `icmp type 8`, or as the protocol alone if it stands for all ports.
+ */
 export function namePorts({ port, to_port: toPort, proto, icmp_type: type, icmp_code: code }: Partial<Ports>): string {
   if (proto === -1) return 'every port and protocol'
   const protocol = proto ?? null
@@ -16,12 +18,12 @@ export function namePorts({ port, to_port: toPort, proto, icmp_type: type, icmp_
     : portName({ port: port ?? null, proto: protocol })
 }
 
-/** Length in characters beyond which a text names no further port of a service. */
+/** Number of characters after which a text lists no further ports of a service. */
 const MOST_CHARACTERS = 300
 
 /**
- * Writes what a service covers: its ports, with the programs that it requires, and the number of those that would make
- * the text too long. Returns an empty text if the PCE does not say what it covers.
+ * Describes what a service covers: its ports, with the programs that it requires. If the text would become too long, it
+ * ends with the number of further entries. Returns an empty text if the PCE does not say what the service covers.
  */
 export function nameCoverage({
   process_name: process,

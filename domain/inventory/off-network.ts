@@ -1,6 +1,6 @@
 import { EXTERNAL_NETWORK } from '../../schemas/pce/words.js'
 
-/** A network as interfaces and traffic rows name it. */
+/** A network in an interface or a traffic row. */
 type Network = { name?: string | null } | null | undefined
 
 /** Whether an end is off the corporate network (P107). */
@@ -8,7 +8,7 @@ export type OffNetwork = 'yes' | 'no' | 'perhaps'
 
 /**
  * Determines from the networks of an end whether the end is off the corporate network (P107). An endpoint moves between
- * networks, so it may be off the corporate network if no network is named.
+ * networks, so it may be off the corporate network if none of its networks has a name.
  */
 export function isOffNetwork(networks: readonly Network[], isEndpoint: boolean): OffNetwork {
   const names = networks.flatMap((network) => nameOf(network) ?? [])

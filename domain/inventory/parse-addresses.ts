@@ -2,7 +2,7 @@ import ipaddr from 'ipaddr.js'
 import { ToolError } from '../../schemas/errors.js'
 import { quote } from '../text/escape-text.js'
 
-/** A single address, or a network with a test for its addresses. */
+/** A single address, or a network with a test of whether it contains an address. */
 export type AddressFilter = { address: string } | { network: string; matches: (ip: string) => boolean }
 
 /** Returns true for a plain IPv4 address (four decimal parts) or an IPv6 address without a zone. */
@@ -11,8 +11,8 @@ export function isAddress(text: string): boolean {
 }
 
 /**
- * Parses an address or a CIDR; returns null for anything else. The PCE filters by single addresses only (P25), so a
- * network comes with a test to apply to each row.
+ * Parses an address or a CIDR; returns null for any other text. The PCE filters by single addresses only (P25), so the
+ * result for a network includes a test to apply to each row.
  */
 export function parseAddress(text: string): AddressFilter | null {
   if (isAddress(text)) return { address: text }
@@ -31,14 +31,17 @@ export function sameAddress(a: string, b: string): boolean {
   return a === b || (isAddress(a) && isAddress(b) && ipaddr.process(a).toString() === ipaddr.process(b).toString())
 }
 
-/** Returns an address as most programs write it: an IPv6 address in lower case, with its longest row of zeros left out. */
+/**
+ * Returns an address in its usual spelling: an IPv6 address is in lower case, without its longest sequence of zeros.
+ */
 export function usualSpelling(address: string): string {
   return isAddress(address) ? ipaddr.parse(address).toString() : address
 }
 
 /**
  * Builds a test that accepts the same text and any other spelling of the same address. Build it once and apply it to
- * many values: it first compares the last group of an IPv6 address, which rejects most values without parsing.
+ * many values. For IPv6, the test first compares the last groups of the addresses, so most values are rejected without
+ * parsing.
  */
 export function createAddressTest(wanted: string): (value: string) => boolean {
   if (!isAddress(wanted)) return (value) => value === wanted
@@ -53,8 +56,8 @@ export function createAddressTest(wanted: string): (value: string) => boolean {
 }
 
 /**
- * Returns the last 16 bits if the text ends like an IPv6 address; null otherwise, also if these bits are written in
- * decimal.
+ * Returns the last 16 bits of a text that ends like an IPv6 address. Returns null for any other text, and for an IPv6
+ * address whose last part is in decimal form.
  */
 function lastGroup(text: string): number | null {
   const group = /:([0-9a-f]{0,4})$/i.exec(text)?.[1]
@@ -68,7 +71,7 @@ function contains(network: [ipaddr.IPv4 | ipaddr.IPv6, number], ip: string): boo
 }
 
 /**
- * Checks a list of addresses.
+ * Checks that a list contains only valid addresses, each once.
  * @throws {ToolError} invalid_argument with `invalid` for text that is not a plain address, and for an address that
  * occurs twice in any spelling.
  */

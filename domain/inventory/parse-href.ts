@@ -3,18 +3,18 @@ import type { PolicyVersionSelector } from '../../schemas/common.js'
 /** The parts of a PCE href. `kind` is the path segment that names the type (`labels`, `rule_sets`, `sec_rules` …). */
 interface ParsedHref {
   org: string
-  /** Absent for kinds that have no versions. */
+  /** The policy version; absent for types that have no versions. */
   version?: string
   kind: string
-  /** Absent only for firewall_settings, which has no id. */
+  /** The id of the object; absent for firewall_settings, which has none, and in the href of a collection. */
   id?: string
-  /** The rule set that contains a rule or deny rule; its href is a draft or active one. */
+  /** The object that contains this one, such as the rule set of a rule; its href is of the same version. */
   parent?: { kind: string; href: string }
 }
 
 /**
- * An id is a number, UUID or name. Dot segments and queries are excluded, because they could lead to another path than
- * the caller sees.
+ * Matches an id: a number, UUID or name. Dot segments and queries are excluded, because they could lead to another path
+ * than the one that the caller sees.
  */
 const ID = String.raw`(?!\.{1,2}(?:/|$))[A-Za-z0-9_.:@~-]+`
 // eslint-disable-next-line no-restricted-syntax -- built from the constant above
@@ -23,8 +23,8 @@ const HREF = new RegExp(
 )
 
 /**
- * Parses an href strictly: no dot segments, no query, no escapes. Returns null for anything that is not an href,
- * including a field that is missing from an answer.
+ * Parses an href strictly: without dot segments, queries or escapes. Returns null for any value that is not an href,
+ * including undefined for a field that is missing from an answer.
  */
 export function parseHref(text: string): ParsedHref | null {
   const groups = typeof text !== 'string' || text.length > 1024 ? undefined : HREF.exec(text)?.groups
@@ -41,19 +41,19 @@ export function parseHref(text: string): ParsedHref | null {
 }
 
 /**
- * Converts a versioned href to its draft form; other hrefs stay as they are. An object has the same id in every version
- * (P4).
+ * Converts an href of a policy version to its draft form; other hrefs stay as they are. An object has the same id in
+ * every version (P4).
  */
 export function toDraftHref(href: string): string {
   return toVersionHref(href, 'draft')
 }
 
-/** Converts a versioned href to its active form, which traffic queries need (P33). */
+/** Converts an href of a policy version to its active form, as traffic queries need it (P33). */
 export function toActiveHref(href: string): string {
   return toVersionHref(href, 'active')
 }
 
-/** Converts a versioned href to this policy version; other hrefs stay as they are. */
+/** Converts an href of any policy version to this version; other hrefs stay as they are. */
 export function toVersionHref(href: string, version: PolicyVersionSelector): string {
   return href.replace(/^(\/orgs\/\d+\/sec_policy)\/(?:draft|active|\d+)\//, `$1/${version}/`)
 }

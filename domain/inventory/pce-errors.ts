@@ -2,9 +2,9 @@ import { PceApiError, PceError } from '../../pce-client/index.js'
 import { ToolError, type ErrorCode, type ErrorDetails } from '../../schemas/errors.js'
 
 /**
- * Returns the failure with extra details, such as what was written before it. The PCE's status, token and message are
- * kept. Errors without extra details need not be passed to this function, because the central error converter handles
- * them.
+ * Returns an error with extra details, such as what the call wrote before it failed. The PCE's status, token and
+ * message are kept. Errors without extra details need not be passed to this function, because the central error
+ * converter handles them.
  */
 export function withDetails(error: unknown, extra: ErrorDetails, hint?: string): ToolError {
   if (error instanceof ToolError) {
@@ -25,8 +25,8 @@ export function withDetails(error: unknown, extra: ErrorDetails, hint?: string):
 }
 
 /**
- * Returns what the PCE said about a failure: `{http_status, token, pce_message, retry_after?}` (seconds). Returns an
- * empty object if the PCE did not answer.
+ * Returns the PCE's information about a failure: `{http_status, token, pce_message, retry_after?}`; `retry_after` is in
+ * seconds. Returns an empty object if the PCE did not answer.
  */
 export function factsOf(error: PceError): ErrorDetails {
   if (!(error instanceof PceApiError)) return {}
@@ -37,19 +37,19 @@ export function factsOf(error: PceError): ErrorDetails {
 }
 
 /**
- * Explains an error that occurred besides the one being reported: the message of the PCE client or tool, or a fixed
- * text if the error may contain something that must not be shown.
+ * Returns a text for an error that occurred in addition to the one being reported: the message of the PCE client or
+ * tool, or a fixed text for any other error, because its message may contain something that must not be shown.
  */
 export function reasonOf(error: unknown): string {
   return error instanceof PceError || error instanceof ToolError ? error.message : 'It failed in the server.'
 }
 
-/** Returns true if the failed write may have been carried out anyway. */
+/** Returns true if a write that failed with this error may have been carried out nevertheless. */
 export function mayHaveHappened(error: unknown): boolean {
   return error instanceof PceError && error.code === 'outcome_unknown'
 }
 
-/** Maps a failure of the PCE client to the error code that answers use. */
+/** Returns the error code that answers use for an error of the PCE client. */
 export function codeOf(error: PceError): ErrorCode {
   switch (error.code) {
     case 'outcome_unknown':

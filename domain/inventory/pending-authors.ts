@@ -5,23 +5,25 @@ import { isUnread, scanEvery } from './fetch-every.js'
 import { toDraftHref } from './parse-href.js'
 import { loadDenyRules } from './read-rules.js'
 
-/** Href of an author, or why there is none: the PCE does not name one, or what tells it could not be read. */
+/** The href of an author, or why it is not known: the PCE names no author, or the object could not be read. */
 export type Author = `/${string}` | 'unnamed' | 'unread'
 
-/** Something with pending changes, and everybody who made some of them, as far as the PCE tells. */
+/** An object with pending changes, and the authors of these changes, as far as they are known. */
 export interface Authored<T> {
   change: T
   authors: Author[]
 }
 
-/** Maximum number of rule sets that are read one by one; of more, the list is read. */
+/** Maximum number of objects of one type that are read one by one; if there are more, all of the type are listed. */
 const MOST_SINGLE = 4
-/** Maximum number of rule sets whose deny rules are read apart; the authors of those of more are not known. */
+/**
+ * Maximum number of rule sets whose deny rules are read separately. For all further ones, their authors are unknown.
+ */
 const MOST_APART = 100
 const IN_FLIGHT = 4
 const RULE_LISTS = ['rules', 'deny_rules', 'ip_tables_rules'] as const
 
-/** The fields of an object that tell its authors; all may be odd. */
+/** The fields of an object that contain its authors. They may have an unexpected shape. */
 interface Stamped {
   update_type?: unknown
   created_by?: unknown
@@ -29,7 +31,7 @@ interface Stamped {
   deleted_by?: unknown
 }
 
-/** Who changed an object last or deleted it, and who made it, if it was never provisioned. */
+/** Returns who last changed or deleted an object, and also who created it if it was never provisioned. */
 function authorsOf(object: object): Author[] {
   const { update_type: type, created_by: first, updated_by: last, deleted_by: end } = object as Stamped
   if (type === 'delete') return [toAuthor(end ?? last)]
@@ -41,7 +43,7 @@ function toAuthor(reference: unknown): Author {
   return typeof href === 'string' && href.startsWith('/') ? (href as Author) : 'unnamed'
 }
 
-/** The authors of the pending rules of a rule set, as far as it embeds them. */
+/** Returns the authors of the pending rules of a rule set. Only rules that the rule set embeds are included. */
 function authorsInside(ruleSet: object): Author[] {
   return RULE_LISTS.flatMap((name) => {
     const rules = (ruleSet as Partial<Record<string, unknown>>)[name] ?? []
@@ -51,8 +53,8 @@ function authorsInside(ruleSet: object): Author[] {
 }
 
 /**
- * Returns a draft that was read, with the authors of its pending changes. A rule is provisioned with its rule set
- * (P34), so the authors of pending rules count as well; deny rules that a release keeps apart are read.
+ * Returns an object's draft with the authors of its pending changes. A rule is provisioned with its rule set (P34), so
+ * the authors of pending rules count as well. Deny rules are read if the release stores them separately.
  */
 export async function readAuthorsOf<T extends { href: string }>(
   pce: PceClient,
@@ -67,13 +69,13 @@ export async function readAuthorsOf<T extends { href: string }>(
 const isRuleSet = (href: string) => /\/rule_sets\/[^/]+$/u.test(href)
 const isWithoutDenyRules = (ruleSet: object) => (ruleSet as Partial<RuleSet>).deny_rules === undefined
 
-/** Returns pending changes with their authors: those of pending rules are read from the drafts of the rule sets. */
+/** Returns pending changes with their authors. The authors of pending rules are read from the drafts of rule sets. */
 export async function readAuthors(
   pce: PceClient,
   pending: readonly TypedPendingChange[],
   signal: AbortSignal,
 ): Promise<Authored<TypedPendingChange>[]> {
-  // The rules of a rule set that is to be deleted go with it, whoever changed them.
+  // The rules of a rule set that is marked for deletion are deleted with it, so their authors do not matter.
   const holders = pending.filter(({ type, update_type: kind }) => type === 'rule_sets' && kind !== 'delete')
   const hrefs = [...new Set(holders.map(({ href }) => toDraftHref(href)))]
   const read = await readInside(pce, hrefs, signal)
@@ -92,7 +94,7 @@ export async function readAuthors(
   })
 }
 
-/** Reads who made new objects without rules, which the list of pending changes does not tell. */
+/** Reads who created new objects other than rule sets, because the list of pending changes does not contain this. */
 async function readMakers(
   pce: PceClient,
   pending: readonly TypedPendingChange[],
@@ -120,15 +122,15 @@ async function readMakers(
 
 interface Inside {
   authors: Author[]
-  /** True if the deny rules are kept apart. */
+  /** True if the PCE stores the deny rules separately from the rule set. */
   isApart: boolean
 }
 
-/** Reads who made what is pending in these rule sets; those that cannot be read are missing. */
+/** Reads the authors of the pending changes in these rule sets. Rule sets that cannot be read are left out. */
 async function readInside(pce: PceClient, hrefs: readonly string[], signal: AbortSignal): Promise<Map<string, Inside>> {
   const found = new Map<string, Inside>()
   await readEach<RuleSet>(pce.ruleSets, hrefs, signal, (href, ruleSet) => {
-    // Who made a new rule set is not in the list of pending changes.
+    // The list of pending changes does not contain who created a new rule set.
     const makers = ruleSet.update_type === 'create' ? authorsOf(ruleSet) : []
     found.set(href, { authors: [...makers, ...authorsInside(ruleSet)], isApart: isWithoutDenyRules(ruleSet) })
   })
@@ -136,8 +138,8 @@ async function readInside(pce: PceClient, hrefs: readonly string[], signal: Abor
 }
 
 /**
- * Reads drafts, a few one by one and more from their list. `keep` gets each that could be read, and may get it twice if
- * the list has to be read again.
+ * Reads drafts: a few are read one by one, more from the list of all objects of the type. `keep` receives each draft
+ * that could be read, and may receive it twice if the list has to be read again.
  */
 async function readEach<T extends { href: string }>(
   api: Pick<ObjectApi<T>, 'scan' | 'getByReference'>,
@@ -163,7 +165,7 @@ async function readEach<T extends { href: string }>(
   await orNothing(scanEvery({ api, params: {}, signal }, { onItems }))
 }
 
-/** Reads who made the pending deny rules of rule sets that do not embed them. */
+/** Reads the authors of the pending deny rules of rule sets that do not embed their deny rules. */
 async function readDenyAuthors(
   pce: PceClient,
   hrefs: readonly string[],

@@ -4,9 +4,9 @@ import { ToolError } from '../../schemas/errors.js'
 import { quote } from '../text/escape-text.js'
 
 /**
- * Parses the policy version that a caller names: `draft` (the default), `active`, or the number of a past version, as a
+ * Parses the policy version that a caller names: `draft` (the default), `active`, or the number of a version, as a
  * number or text.
- * @throws {ToolError} invalid_argument for anything else.
+ * @throws {ToolError} invalid_argument for any other value.
  */
 export function readPolicyVersion(asked: string | number | undefined): PolicyVersionSelector {
   const text = String(asked ?? 'draft').trim()
@@ -22,13 +22,13 @@ export function readPolicyVersion(asked: string | number | undefined): PolicyVer
   )
 }
 
-/** Returns the version as the part of a cursor that binds the cursor to it. It is omitted for draft, the default. */
+/** Returns the part of a cursor that binds it to a policy version; an empty object for draft, the default. */
 export const versionInCursor = (version: PolicyVersionSelector): { policy_version?: PolicyVersionSelector } =>
   version === 'draft' ? {} : { policy_version: version }
 
 /**
- * Checks that a numbered policy version exists. Call this before reading in that version, because it is not documented
- * how collections answer for an unknown number (P90).
+ * Checks that a numbered policy version exists. Call this function before reading lists in that version, because it is
+ * not documented how a PCE answers for an unknown number (P90).
  * @throws {ToolError} not_found with the newest version number if the version does not exist.
  */
 export async function requirePolicyVersion(

@@ -24,7 +24,7 @@ export function portName({ port, proto }: { port: number | null; proto: number |
 }
 
 /**
- * Returns true for traffic that VENs always allow, so that rules need not name it: DHCP and IPv6 neighbour discovery.
+ * Returns true for traffic that VENs always allow, even without a rule: DHCP and ICMPv6, such as neighbour discovery.
  */
 export const isEssential = ({ port, proto }: { port: number | null; proto: number | null }): boolean =>
   proto === 58 || (proto === 17 && (port === 67 || port === 68))

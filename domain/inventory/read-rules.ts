@@ -14,16 +14,16 @@ const IN_FLIGHT = 4
 interface WithDenyRules {
   ruleSet: RuleSet
   /**
-   * The reason why the deny rules could not be read. A rule set shown without them would look more permissive than it
+   * The reason why the deny rules could not be read. Without its deny rules, a rule set looks more permissive than it
    * is.
    */
   error?: string
-  /** True if the PCE has no such list below the rule set: its release has no deny rules, or the rule set is gone. */
+  /** True if the PCE has no list of deny rules for the rule set: its release has none, or the rule set is deleted. */
   hasNone?: boolean
 }
 
 /**
- * Adds the deny rules to rule sets: embedded rules are kept, missing rules are fetched, a few rule sets at a time.
+ * Adds the deny rules to rule sets. Embedded deny rules are kept; missing ones are read, for a few rule sets at a time.
  * Rejects if the call is cancelled.
  */
 export function loadDenyRules(
@@ -52,8 +52,8 @@ export function loadDenyRules(
 }
 
 /**
- * Returns the draft rules of one kind in a rule set, including those marked for deletion. If the deny rules cannot be
- * read, returns the reason as text.
+ * Returns the allow rules or the deny rules of a draft rule set, including rules marked for deletion. If the deny rules
+ * cannot be read, returns the reason as text.
  */
 export async function readRulesOfKind(
   pce: PceClient,
@@ -66,7 +66,7 @@ export async function readRulesOfKind(
   return complete?.error ?? complete?.ruleSet.deny_rules ?? []
 }
 
-/** The noun for each kind of rule, and a hint at the tools for the other kind. */
+/** The nouns for allow rules and deny rules, each with a hint at the tools for the other type. */
 const KINDS = {
   sec_rules: { noun: 'allow rule', other: 'Deny rules have their own tools (update-deny-rule, delete-deny-rule).' },
   deny_rules: { noun: 'deny rule', other: 'Allow rules have their own tools (update-sec-rule, delete-sec-rule).' },
@@ -88,7 +88,7 @@ export function warnOfEnd({ update_type: updateType }: Pick<RuleSet, 'update_typ
 
 /**
  * Reads the draft rule with this href; an active href stands for its draft.
- * @throws {ToolError} invalid_href if the href is not a rule of this kind in this organisation, or not_found.
+ * @throws {ToolError} invalid_href if the href is not of a rule of this type in this organisation, or not_found.
  */
 export async function findRule<C extends RuleCollection>(
   pce: PceClient,

@@ -17,19 +17,16 @@ interface ReferenceName {
   name?: string
 }
 
-/** Looks up the names of objects that PCE answers identify by href alone. */
+/** A lookup of the names of objects that PCE answers identify by href alone. */
 export interface ReferenceNames {
   (href: string): ReferenceName
-  /**
-   * Returns true if another object of the same kind was seen with the same name, so that the name alone would be
-   * ambiguous.
-   */
+  /** Returns true if another object of the same type has the same name, so that the name alone would be ambiguous. */
   isShared?: (href: string) => boolean
-  /** Returns what a service covers, such as `53/udp`, if this was asked for and could be read. */
+  /** Returns the ports that a service covers, such as `53/udp`, if they were requested and could be read. */
   portsOf?: (href: string) => string | undefined
 }
 
-/** The kinds whose whole list is read to find the names of some objects. */
+/** The types of which all objects are listed to find the names of some of them. */
 const LISTED: Record<string, 'ipLists' | 'services' | 'labelGroups' | 'virtualServices' | 'virtualServers'> = {
   ip_lists: 'ipLists',
   services: 'services',
@@ -38,15 +35,15 @@ const LISTED: Record<string, 'ipLists' | 'services' | 'labelGroups' | 'virtualSe
   virtual_servers: 'virtualServers',
 }
 
-/** Maximum number of objects of each other kind. They are read one by one; an answer shows the rest by href. */
+/** Maximum number of objects of any other type that are read one by one. An answer shows further objects by href. */
 const MAX_SINGLE = 50
 const IN_FLIGHT = 4
 
 /**
- * Reads the names of everything that `objects` refer to, at any depth, in this policy version. Names only help the
- * reader, so an object stays without one if it is gone or this account may not list its kind.
- * @param known objects that already have their names and are not requested again.
- * @param withPorts if true, also reads what services cover, including services that already have a name.
+ * Reads the names of all objects to which `objects` refer, at any depth, in this policy version. Names only help the
+ * reader, so an object has no name if it no longer exists or if this account is not permitted to list its type.
+ * @param known objects whose names are already known and are not requested again.
+ * @param withPorts if true, also reads the ports that services cover, even of services whose names are known.
  */
 export async function loadReferenceNames(
   pce: PceClient,
@@ -97,8 +94,8 @@ export async function loadReferenceNames(
 }
 
 /**
- * Reads the names of user groups (security principals), by href. Groups that cannot be read, and groups after the first
- * 50, have no name, because names only help the reader.
+ * Reads the names of user groups (security principals), by href. Names only help the reader, so groups that cannot be
+ * read and groups after the first 50 are left out.
  */
 export async function loadUserGroups(
   pce: PceClient,
@@ -129,7 +126,8 @@ function leaveOutNamed(missing: Map<string, Set<string>>, names: ReadonlyMap<str
 }
 
 /**
- * Sorts every `{href, …}` inside `value` into references that include their name and references that need one, by kind.
+ * Divides the references `{href, …}` inside `value`: those that include a name are added to `names`, those that need
+ * one to `missing`, by object type.
  */
 function collect(
   value: unknown,
@@ -152,7 +150,7 @@ function collect(
   for (const inner of Object.values(value)) collect(inner, names, missing, withPorts)
 }
 
-/** Returns undefined if the PCE refuses what was asked for, or sends only part of it. */
+/** Returns undefined if the PCE refuses a request or sends only part of the list. */
 async function orNothing<T>(asked: Promise<T>): Promise<T | undefined> {
   try {
     return await asked
@@ -165,8 +163,8 @@ async function orNothing<T>(asked: Promise<T>): Promise<T | undefined> {
 }
 
 /**
- * Like `loadReferenceNames`, but for an object that was just written; it never fails. The write is done by now, and an
- * error about a missing name would suggest that it was not.
+ * Reads names like `loadReferenceNames`, for an object that was just written, but never fails: an error about a missing
+ * name would suggest that the write had failed too.
  */
 export async function namesOrHrefs(pce: PceClient, objects: unknown, context: ReadContext): Promise<ReferenceNames> {
   try {
@@ -176,14 +174,14 @@ export async function namesOrHrefs(pce: PceClient, objects: unknown, context: Re
   }
 }
 
-/** Hrefs of users and service accounts; other authors are not looked up. */
+/** Matches the hrefs of users and service accounts. Other authors are not looked up. */
 const AUTHOR = /^\/(?:users\/\d+|orgs\/\d+\/service_accounts\/[\w-]+)$/
 /** Maximum number of distinct authors that are looked up; the others are shown by href. */
 export const MOST_AUTHORS = 20
 
 /**
- * Reads the names of authors, by href. Authors that this account may not read, and authors after the first `most`, have
- * no name.
+ * Reads the names of authors, by href. Authors that this account is not permitted to read, and authors after the first
+ * `most`, are left out.
  */
 export async function loadAuthorNames(
   pce: PceClient,
@@ -204,7 +202,7 @@ export async function loadAuthorNames(
   return names
 }
 
-/** Adds the authors' names to changes. An author that may not be read is shown by href. */
+/** Adds the authors' names to changes. An author that cannot be read is shown by href. */
 export async function nameAuthors<T extends PolicyChange>(
   pce: PceClient,
   changes: readonly T[],

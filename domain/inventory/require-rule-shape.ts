@@ -6,10 +6,10 @@ import type { Service } from '../../schemas/pce/service.js'
 type Fields = Record<string, unknown>
 
 /**
- * Returns rule sets as rules are judged by: selectors that are null are left out, because a PCE may list all of them and
- * set only one. Rule sets in which nothing is null are returned as they are.
- * @throws {PceError} invalid_response that names the object and the field, where something is missing or odd on which it
- * depends what a rule is about: scopes, ends and services. A rule without its consumers is not a rule about nobody.
+ * Returns rule sets in the form in which rules are judged: selectors that are null are left out, because a PCE may list
+ * all selectors and set only one. A rule set without such nulls is returned as it is.
+ * @throws {PceError} invalid_response with the object and the field if scopes, ends or services are missing or have an
+ * unexpected shape. For example, a rule whose consumers are missing is not a rule that is about nobody.
  */
 export const readRuleSets = (ruleSets: readonly RuleSet[]): RuleSet[] =>
   ruleSets.map((ruleSet) => {
@@ -26,23 +26,23 @@ export const readRuleSets = (ruleSets: readonly RuleSet[]): RuleSet[] =>
   })
 
 /**
- * Returns deny rules that were read apart from their rule sets, or enforcement boundaries, as `readRuleSets` does.
- * `where` names those without an href.
+ * Returns deny rules that were read separately from their rule sets, or enforcement boundaries, in the form of
+ * `readRuleSets`. `where` is the text by which errors name a rule without an href.
  * @throws {PceError} as readRuleSets does
  */
 export const readEnds = <R extends DenyRule | EnforcementBoundary>(rules: readonly R[], where: string): R[] =>
   rules.map((rule) => readRule(rule as unknown as Fields, ENDS, where) as unknown as R)
 
 /**
- * Returns the ends and services of a rule for lists, which show a rule whatever its shape is. Lists that are null or
- * missing (P43) are empty, because they name nobody and no service. In place of what is odd stands an entry that names
- * nothing known, so that it stays open whether it is about something.
+ * Returns the ends and services of a rule for tools that list rules, and show a rule whatever its shape is. A field
+ * that is null or missing (P43) becomes an empty list, because it names nobody and no service. An entry of unexpected
+ * shape becomes an empty object, so that it stays undecided what the entry matches.
  */
 export function readableEnds(rule: object): Pick<DenyRule, (typeof ENDS)[number]> {
   return Object.fromEntries(ENDS.map((name) => [name, entriesOf((rule as Fields)[name])])) as never
 }
 
-/** Returns the scopes of a rule set for lists, as `readableEnds` does. */
+/** Returns the scopes of a rule set for tools that list rules, in the same way as `readableEnds`. */
 export const readableScopes = (scopes: unknown): RuleSet['scopes'] =>
   Array.isArray(scopes) ? scopes.map(entriesOf) : []
 
@@ -65,7 +65,7 @@ function readRule(rule: Fields, lists: readonly string[], where: string): Fields
   }
   if (resolved === undefined) return withFields(rule, read)
   if (resolved === null) {
-    // Absent, labels stand for workloads.
+    // If the field is absent, labels stand for workloads.
     const { resolve_labels_as: _none, ...rest } = { ...rule, ...read }
     return rest
   }
@@ -74,7 +74,7 @@ function readRule(rule: Fields, lists: readonly string[], where: string): Fields
   return withFields(rule, read)
 }
 
-/** An actor has a selector, and those that refer to an object have its href. */
+/** Returns true for a valid actor: it has at least one selector, and each selector of an object has its href. */
 const isActor = (actor: unknown): boolean => {
   const selectors = Object.entries(actor as object).filter(([name]) => name !== 'exclusion')
   return selectors.length > 0 && selectors.every(([name, target]) => !REFERRING.has(name) || hasHref(target))
@@ -87,7 +87,7 @@ function withoutNulls<T extends object>(entry: T): T {
   return Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== null)) as T
 }
 
-/** Maps a list; the list itself is returned if nothing in it changed, so that large policies are not copied. */
+/** Maps a list, but returns the list itself if no entry changed, so that large policies are not copied. */
 function unchanged<T>(list: readonly T[], read: (entry: T) => T): T[] {
   const all = list.map(read)
   return all.every((entry, at) => entry === list[at]) ? (list as T[]) : all
@@ -106,7 +106,7 @@ const RULE_LISTS: Record<string, readonly string[]> = {
 }
 
 /**
- * Refuses services whose ports are not numbers, or whose programs are not texts.
+ * Checks that the ports of services are numbers and their programs are texts.
  * @throws {PceError} invalid_response that names the object and the field.
  */
 export function requireServiceShapes(services: readonly Service[]): void {
@@ -124,7 +124,7 @@ export function requireServiceShapes(services: readonly Service[]): void {
 }
 
 /**
- * Refuses IP lists with a range that does not say where it begins.
+ * Checks that every range of IP lists has a first address.
  * @throws {PceError} invalid_response that names the object and the field.
  */
 export function requireIpListShapes(lists: readonly IpList[]): void {
@@ -144,7 +144,7 @@ const isObject = (value: unknown): value is object =>
 const isListOf = (value: unknown, fits: (entry: unknown) => boolean): boolean =>
   Array.isArray(value) && value.every(fits)
 
-/** An entry of a scope names a label or a label group. */
+/** Returns true if an entry of a scope names a label or a label group. */
 const namesLabel = (entry: unknown): boolean => {
   const { label, label_group: group } = (entry ?? {}) as Record<string, { href?: unknown } | null | undefined>
   return typeof (label?.href ?? group?.href) === 'string'

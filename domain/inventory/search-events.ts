@@ -4,7 +4,7 @@ import { countOf } from '../text/describe-numbers.js'
 import { quote } from '../text/escape-text.js'
 import { actorsOf, changedParties, creatorOf, endpointOf, isParty, mentionedParties } from './event-parties.js'
 
-/** The kinds of creators that a caller can ask for, as `created_by` of events names them. */
+/** The kinds of creators that a caller can search for, by their names in `created_by` of events. */
 const CREATORS: ReadonlySet<string> = new Set([
   'user',
   'agent',
@@ -20,7 +20,7 @@ const MOST_NAMED = 10
 
 type EventTest = (event: PceEvent) => boolean
 
-/** Builds the test for who caused an event: a kind (`user`), an href or an exact name (`actorsOf`). */
+/** Builds a test for the creator of an event (see `actorsOf`), given by kind (such as `user`), href or exact name. */
 function byCreator(wanted: string): EventTest {
   if (CREATORS.has(wanted)) return (event) => actorsOf(event).some(({ kind }) => kind === wanted)
   if (wanted.startsWith('/')) return (event) => actorsOf(event).some(({ href }) => href === wanted)
@@ -28,8 +28,8 @@ function byCreator(wanted: string): EventTest {
 }
 
 /**
- * Builds the test for what an event is about: what it changed, what its notifications name, or the machine that reports
- * about itself. An event of a failed request lists no changes, so it can only be found by href.
+ * Builds a test for the object that an event is about: an object that was changed or is named in a notification, or a
+ * machine that reports about itself. An event of a failed request lists no changes, so it can only be found by href.
  */
 function byObject(wanted: string): EventTest {
   const isMeant = isParty(wanted)
@@ -40,29 +40,29 @@ function byObject(wanted: string): EventTest {
     mentionedParties(event).some(isMeant)
 }
 
-/** The terms of a search for events that the PCE cannot apply. */
+/** The criteria of a search for events that the PCE cannot apply. */
 interface EventTerms {
   created_by?: string | undefined
   object?: string | undefined
 }
 
-/** A filter by who caused an event and what it is about. */
+/** A filter for events by their creator and by the object that they are about. */
 export interface EventFilter {
-  /** Undefined if the caller asks for neither a creator nor an object. */
+  /** Returns true if an event matches; undefined if the caller gave neither a creator nor an object. */
   test: EventTest | undefined
   /**
    * Explains an empty result: how many events were tested and which ones, who caused them, and whether they contain the
-   * name in the other role.
+   * given name in the other role (as the object instead of the creator, or the other way round).
    * @param tested number of events that the PCE sent.
-   * @param asked which events the PCE was asked for, in words; '' for all.
+   * @param asked a phrase that says which events were requested from the PCE; '' for all events.
    * @param isCut true if the PCE has events that it did not send.
    */
   explainNone: (tested: number, asked: string, isCut: boolean) => string
 }
 
 /**
- * Creates the filter. Creators and objects are compared here, because the syntax of the PCE's own filter is not
- * documented and it does not look into notifications (P26).
+ * Creates the filter for events. Creators and objects are compared here, because the syntax of the PCE's own filter is
+ * not documented and that filter does not search notifications (P26).
  */
 export function filterEvents({ created_by: by, object }: EventTerms): EventFilter {
   const isBy = by === undefined ? undefined : byCreator(by)
@@ -115,7 +115,7 @@ export function filterEvents({ created_by: by, object }: EventTerms): EventFilte
   }
 }
 
-/** Counts events and their types. Each event counts once, because a list that starts over repeats everything. */
+/** Creates a counter of events and their types. It counts each event once, even if the list is read again. */
 function createTally() {
   const hrefs = new Set<string>()
   const types = new Set<string>()
@@ -134,9 +134,9 @@ function createTally() {
 }
 
 /**
- * Describes who caused the events. A similar name is only pointed out, because it may belong to another person: a
- * person who caused none of these events may still exist. If these are not all events, the person may have caused
- * others, so no name is pointed out.
+ * Describes who caused the events, if none of them is by the wanted creator. A similar name is only mentioned and not
+ * used, because it may belong to another person. If these are not all events of the PCE, the wanted person may have
+ * caused further events, so no similar name is mentioned.
  */
 function describeOthers(wanted: string, names: ReadonlySet<string>, areAll: boolean): string {
   const [near] = !areAll || CREATORS.has(wanted) || wanted.startsWith('/') ? [] : nearPeople(wanted, names, 1)
@@ -150,7 +150,7 @@ function shortList(all: ReadonlySet<string>, write = (text: string) => text): st
   return `${[...all].sort().slice(0, MOST_NAMED).map(write).join(', ')}${more}`
 }
 
-/** Maximum number of values listed in a count; all others are summed up in one number. */
+/** Maximum number of values of a field whose events are counted separately; all others are counted together. */
 const MOST_COUNTED = 100
 
 type Counts = Record<string, number>
@@ -165,8 +165,8 @@ const COUNTED = {
 type Counted = keyof typeof COUNTED
 
 /**
- * Creates a counter for events as they arrive: how many there are per type, creator, status and severity, most frequent
- * first.
+ * Creates a counter for events as they arrive. It counts them by type, creator, status and severity, the most frequent
+ * values first.
  */
 export function createEventCount() {
   const counts = new Map(Object.keys(COUNTED).map((by) => [by as Counted, new Map<string, number>()]))

@@ -1,7 +1,7 @@
 import { ToolError } from '../../schemas/errors.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
 
-/** An object that may be confused with others, with the fields by which people know it. */
+/** An object that has the same name as others, with the fields by which people can distinguish them. */
 export interface Namesake extends PceObject {
   name?: string | null
   hostname?: string | null
@@ -9,7 +9,7 @@ export interface Namesake extends PceObject {
   description?: string | null
   managed?: boolean
   interfaces?: readonly ({ address?: string | null } | null)[] | null
-  /** Where a Kubernetes workload runs. */
+  /** The namespace and cluster of a Kubernetes workload. */
   place?: { namespace: string | null; cluster: string | null }
 }
 
@@ -19,8 +19,8 @@ const MOST_CANDIDATES = 20
 const MOST_ADDRESSES = 3
 
 /**
- * Creates the error for a name that several objects have. Each candidate has its href, its name, its host name if it
- * has one, and those other fields in which the candidates differ.
+ * Creates the error for a name that several objects have. Each candidate is listed with its href, its name, its host
+ * name if it has one, and all other fields in which the candidates differ.
  */
 export function ambiguousName(
   text: string,
@@ -32,7 +32,7 @@ export function ambiguousName(
   return new ToolError('ambiguous_name', text, { ...details, candidates: tellApart(shown) }, { hint })
 }
 
-/** Describes objects of the same name so that a reader can choose one. */
+/** Describes objects with the same name so that a reader can choose one of them. */
 export function tellApart(found: readonly Namesake[]): object[] {
   const described = found.map(describe)
   const differs = (field: string) => new Set(described.map((one) => JSON.stringify(one.more[field] ?? null))).size > 1

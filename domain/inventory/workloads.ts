@@ -9,9 +9,9 @@ export function isManaged(workload: Workload): boolean {
 }
 
 /**
- * Returns the mode by which to judge what a workload does with traffic: `none` if it has no VEN, `unknown` if the PCE does
- * not tell the mode or tells one that is not known here. It is not documented which part of the policy is enforced in
- * selective mode with selectively enforced services, so that is unknown, too.
+ * Returns the mode by which a workload's effect on traffic is judged: `none` if it has no VEN, and `unknown` if the PCE
+ * reports no mode or one that is not known here. Selective mode with selectively enforced services is also `unknown`,
+ * because it is not documented which part of the policy is then enforced.
  */
 export function modeOf(workload: Workload): EndMode {
   if (!isManaged(workload)) return 'none'
@@ -21,8 +21,8 @@ export function modeOf(workload: Workload): EndMode {
 }
 
 /**
- * Derives `windows`, `linux` and so on from the PCE's `os_id` (`ubuntu-x86_64-jammy`, `win-x86_64-server`); returns
- * null if there is none.
+ * Derives the operating system (`windows`, `linux` and so on) from the PCE's `os_id`, such as `ubuntu-x86_64-jammy` or
+ * `win-x86_64-server`. Returns null if the workload has no `os_id`.
  */
 export function osType(workload: Workload): string | null {
   const id = workload.os_id ?? ''
@@ -47,13 +47,13 @@ export interface ModeGroup {
   is_mixed: boolean
 }
 
-/** Placeholders for a mode that the PCE does not report, and, in the sort key, for a missing label. */
+/** Placeholders for a mode that the PCE does not report, and for a missing label in the sort key. */
 const UNKNOWN = 'unknown'
 const UNLABELED = 'unlabeled'
 
 /**
- * Creates a counter for enforcement modes of workloads as they arrive: in total, for managed ones, and per application,
- * sorted by `app|env`.
+ * Creates a counter for the enforcement modes of workloads as they arrive. It counts in total, for managed workloads,
+ * and for each application, sorted by `app|env`.
  */
 export function createModeCount() {
   const all: Modes = {}
