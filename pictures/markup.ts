@@ -1,6 +1,6 @@
 /**
- * Text that is valid HTML or SVG. Only `element` and `fragment` create it, so that text from the PCE never becomes
- * markup.
+ * Text that is valid HTML or SVG. Only `element` and `fragment` create such text, so that text from the PCE never
+ * becomes markup.
  */
 export class Markup {
   constructor(readonly text: string) {}

@@ -41,7 +41,7 @@ export interface Table {
 
 export interface TableRow {
   cells: readonly (string | number)[]
-  /** The decision whose switch hides this row. */
+  /** The decision whose switch in the legend hides this row. */
   decision?: Decision
 }
 
@@ -84,7 +84,10 @@ export const wholeNumber = (value: number): string => value.toLocaleString('en')
 /** Formats a count with its noun: `1 group`, `2 groups`. */
 export const countOf = (count: number, noun: string): string => `${wholeNumber(count)} ${noun}${count === 1 ? '' : 's'}`
 
-/** Puts a name into a sentence, in quotes as the sentences of answers do: what it says is not ours. */
+/**
+ * Returns a name in quotation marks for use in a sentence, as in the sentences of answers, because its text comes from
+ * the PCE and not from this server.
+ */
 export const quoted = (name: string): string => JSON.stringify(name)
 
 /** Names a time window by its first and last day in UTC, for people to read. */

@@ -39,7 +39,7 @@ const variables = (colours: Readonly<Record<string, string>>) =>
     .map(([name, value]) => `--pic-${name.replace('_', '-')}: ${value};`)
     .join(' ')
 
-/** The CSS name of a decision, with a dash in place of the underscore. */
+/** The CSS name of a decision, which has dashes instead of underscores. */
 type Dashed<Word extends string> = Word extends `${infer First}_${infer Rest}` ? `${First}-${Rest}` : Word
 
 /** CSS classes that share the colour of a decision because they are equally good or bad. */
@@ -56,8 +56,9 @@ const meanings = Object.entries(MEANINGS)
   .join('\n')
 
 /**
- * The style for the content of an `<svg class="pic">` wherever it is shown: in a file, a page or the approval page.
- * Drawings have no style attributes, so a content security policy can permit exactly this text by its hash.
+ * The style for the content of an `<svg class="pic">` in all places where it is shown: in a file, a page or the
+ * approval page. Drawings have no style attributes, so a content security policy can permit exactly this text by its
+ * hash.
  */
 export const PICTURE_STYLE = `
 .pic { ${variables(COLOURS.light)} font: 12px system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }

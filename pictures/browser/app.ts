@@ -69,7 +69,7 @@ window.addEventListener('message', ({ source, data }: MessageEvent<Message>) => 
   if (method === 'ui/notifications/tool-result') draw(params)
   if (method === 'ui/notifications/tool-cancelled') say('The call was cancelled.')
   if (method === 'ui/notifications/host-context-changed') follow(params)
-  // Answers requests of the host: pings, and the notice that the app will be closed.
+  // This answers requests of the host: pings, and the notice that the app will be closed.
   if (id !== undefined)
     send(
       method === 'ping' || method === 'ui/resource-teardown'
@@ -81,7 +81,7 @@ window.addEventListener('message', ({ source, data }: MessageEvent<Message>) => 
 let told = ''
 let isInitialized = false
 function tellSize(): void {
-  // Hosts need not listen before the initialization is complete.
+  // Hosts may ignore messages before the initialization is complete.
   if (!isInitialized) return
   const { width, height } = document.documentElement.getBoundingClientRect()
   const size = { width: Math.ceil(width), height: Math.ceil(height) }

@@ -11,7 +11,7 @@ interface Look {
 const SCALES = { least: 0.2, most: 8, step: 1.3 }
 const PAN = 60
 
-/** Makes a picture in the page interactive. Must be called once for each `renderFigure`. */
+/** Makes a picture in the page interactive. This function must be called once for each result of `renderFigure`. */
 export function explore(root: HTMLElement): void {
   const stage = root.querySelector<HTMLElement>('.stage')
   if (stage === null) return

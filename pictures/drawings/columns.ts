@@ -1,7 +1,7 @@
 import { element, fragment, type Markup } from '../markup.js'
 import { box, label } from './shapes.js'
 
-/** A card in a column: a name, a line of details below it, and the kind of thing it represents. */
+/** A card in a column: a name, a line of details below it, and the look of what it represents. */
 export interface Card {
   name: string
   detail: string

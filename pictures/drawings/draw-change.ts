@@ -11,8 +11,8 @@ const LINE = 17
 const HEAD = 38
 const RULE_HEAD = 38
 /**
- * Maximum numbers of items that are drawn. The sentence about the remaining items must also be true where the picture
- * has no table.
+ * Maximum numbers of items that are drawn. The sentence about the items that are not drawn must also be true if the
+ * picture is shown without a table.
  */
 const MOST = { objects: 25, rules: 12, lines: 6, fields: 8, remarks: 3 }
 
@@ -30,8 +30,8 @@ const DEEDS: Readonly<Record<ChangedObject['change'], string>> = {
   unknown: 'touched',
 }
 /**
- * The fields that say what a rule is about. A new or deleted rule that has them is drawn as a flow, without its other
- * fields.
+ * The fields that describe the traffic of a rule. A new or deleted rule with these fields is drawn as a flow, without
+ * its other fields.
  */
 const FLOW = { from: 'consumers', to: 'providers', by: ['ingress_services', 'services'] }
 
@@ -306,7 +306,10 @@ function drawFields(fields: readonly FieldDiff[], top: number): Part {
   return { content: fragment(parts), height: y - top }
 }
 
-/** Returns the texts of one side, beginning with those that are missing on the other side. */
+/**
+ * Returns the texts of one side (before or after the change), beginning with the texts that are missing on the other
+ * side.
+ */
 function markLines(own: readonly string[], other: readonly string[], sign: string): { text: string; look: string }[] {
   const there = new Set(other)
   const changed = own.filter((text) => !there.has(text))

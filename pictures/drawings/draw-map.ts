@@ -32,7 +32,7 @@ const PAD = { env: 18, head: 30, between: 40, rim: 130, edge: 16 }
 /** Maximum number of groups before a map is folded. */
 export const MOST_GROUPS = 30
 const MOST_OUTSIDE = 14
-/** Number of characters in a drawing from which it may be too large for a page. */
+/** Number of characters above which a drawing may be too large for a page. */
 const LARGE = 500_000
 
 export interface MapOptions {
@@ -53,8 +53,8 @@ export function drawMap(facts: MapFacts, { most = MOST_GROUPS, withWhole = true 
   const shown = folded.groups.filter((one) => one.folded === undefined).length
   const all = `All ${facts.groups.length}`
   const first = drawGroups(folded, 'm0')
-  // The first view is as large as requested. If it may be too large for a page, a map that is folded further serves as
-  // a replacement.
+  // The first view is as large as requested. If it may be too large for a page, the picture also gets a view that is
+  // folded further, as a replacement.
   const instead = withWhole && first.content.text.length > LARGE ? foldMap(facts, MOST_GROUPS, MOST_OUTSIDE) : facts
   const further = `“Folded further” has the ${MOST_GROUPS - 1} busiest groups; the others are folded, those of an env into one node.`
   const decisions = new Set(facts.edges.map(({ decision }) => decision))

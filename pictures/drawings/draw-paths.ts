@@ -13,7 +13,7 @@ const ROW = 66
 
 /**
  * Draws where an intruder could go: applications in columns by the number of hops, the reason why each connection is
- * open, and which connections use ports of remote administration.
+ * open, and the connections that use ports of remote administration.
  */
 export function drawPaths(facts: PathsFacts): Picture {
   const { title, notes, warnings, nodes, edges, paths } = facts

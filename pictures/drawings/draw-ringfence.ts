@@ -13,7 +13,9 @@ import { arrowHeads, box, classOf, element, group, headOf, label, sample } from 
 
 const PAD = 16
 const COLUMN = { inside: 250, between: 120 }
-/** Maximum number of cards per fate. If there are more sources, the last ones share one card. */
+/**
+ * Maximum number of cards for the sources with the same fate. If there are more sources, the last ones share one card.
+ */
 const MOST_CARDS = 14
 const MOST_SERVICES = 4
 /** Maximum number of applications that are drawn; the others are only counted. */
@@ -27,7 +29,7 @@ const LOOKS: Readonly<Record<Fate, { sign: string; decision: Decision }>> = {
 }
 const FATES = Object.keys(LOOKS) as Fate[]
 
-/** Draws which sources are let into an application and which would be cut off, with their services. */
+/** Draws the sources that are let into an application and the sources that would be cut off, with their services. */
 export function drawRingfence(facts: RingfenceFacts): Picture {
   const { ringfences, notes, warnings } = facts
   const [first] = ringfences
@@ -198,7 +200,7 @@ const servicesIn = (services: readonly string[]): string => {
 
 /**
  * Creates the cards for the sources with one fate. If there are many sources, the first ones get their own cards and
- * the rest share one.
+ * the other sources share one card.
  */
 function foldCards(sources: readonly RingfenceSource[], fate: Fate): { card: Card; fate: Fate }[] {
   const { sign } = LOOKS[fate]

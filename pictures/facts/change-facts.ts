@@ -2,7 +2,7 @@ import type { ShownCall, ShownEffect, ShownObject } from '../../schemas/approval
 import type { PolicyChange } from '../../schemas/policy-changes.js'
 import { countOf, wholeNumber } from '../picture.js'
 
-/** A difference in one field. A side is absent if the field does not exist there. */
+/** A difference in one field. `before` or `after` is absent if the field does not exist in that version. */
 export interface FieldDiff {
   field: string
   before?: unknown
@@ -15,7 +15,7 @@ export interface ChangedObject {
   name: string
   change: 'create' | 'update' | 'delete' | 'unknown'
   effect: ShownEffect | undefined
-  /** Risks to look at, and, if there is no effect or no difference, the reason for that. */
+  /** Remarks on the change: a note on its effect, its risks, and problems such as an object that could not be read. */
   remarks: readonly string[]
   fields: readonly FieldDiff[]
   rules: readonly ChangedObject[]

@@ -1,7 +1,7 @@
 import { countOf, decisionOf, wholeNumber, windowInWords, type Decision } from '../picture.js'
 import type { TrafficSummary } from '../../tools/answers/traffic/show-summary.js'
 
-/** A group of workloads with the same labels, or an end outside: an IP list, a domain, or ends without labels. */
+/** A group of workloads with the same labels, or an outside end: an IP list, a domain, or all ends without labels. */
 export interface MapGroup {
   /** The name as it is in the answer: `payments (prod)`. */
   name: string
@@ -35,7 +35,7 @@ export type MapAnswer = Pick<TrafficSummary, 'app_to_app' | 'section_totals' | '
 const OUTSIDE = 'external:'
 const UNLABELLED = 'unlabelled'
 
-/** Reads the section about identities. The notes say what the map leaves out. */
+/** Reads the part of the answer about traffic between applications. The notes say what the map leaves out. */
 export function readMap(answer: MapAnswer): MapFacts {
   const { app_to_app: rows, section_totals: sections, totals, window } = answer
   const groups: MapGroup[] = []

@@ -16,7 +16,9 @@ export interface PathEdge {
   from: number
   to: number
   connections: number
-  /** The most open decision on the edge's traffic, which is why the edge is open; `unknown` if it may be blocked. */
+  /**
+   * The most open decision on the edge's traffic, which makes the edge open; `unknown` if the traffic may be blocked.
+   */
   decision: Decision
   decisions: Readonly<Record<string, number>>
   ports: readonly string[]
@@ -74,11 +76,11 @@ export function readPaths(answer: MovementAnswer): PathsFacts {
   return { nodes, edges, paths: paths.map(({ path }) => path), ...describe(answer, isPaths, listed.length) }
 }
 
-/** Rank of how open an edge is with each decision; 0 is the most open. */
+/** The rank of each decision by how open it makes an edge; 0 is the most open. */
 const OPENNESS: Readonly<Record<Decision, number>> = { allowed: 0, potentially_blocked: 1, unknown: 2, blocked: 3 }
 const MOST_OPEN_FIRST = [...DECISIONS].sort((one, other) => OPENNESS[one] - OPENNESS[other])
 
-/** Returns the decision because of which an edge is open: policy allows its traffic, or nothing stops it yet. */
+/** Returns the decision that makes an edge open: either policy allows its traffic, or nothing stops the traffic yet. */
 function openBy(decisions: Readonly<Record<string, number>>): Decision {
   const found = new Set(Object.keys(decisions).map(decisionOf))
   return MOST_OPEN_FIRST.find((decision) => found.has(decision)) ?? 'unknown'

@@ -32,7 +32,7 @@ export interface Ringfence {
   sources: readonly RingfenceSource[]
   /** Destinations of the application; the ringfence has no rules for them. */
   destinations: readonly { name: string; services: readonly string[]; detail: string }[]
-  /** True if a rule denies everything else. */
+  /** True if a rule denies all traffic that the ringfence does not allow. */
   isSelective: boolean
 }
 

@@ -11,8 +11,8 @@ function leave({ x, y, width, height }: Box, towards: { x: number; y: number }):
 }
 
 /**
- * Returns a curve between the edges of two boxes as the `d` of a path. The curve bends to one side, so that the
- * opposite direction is a separate curve; `lane` separates several curves in the same direction.
+ * Returns a curve between the edges of two boxes as the `d` attribute of an SVG path. The curve bends to one side, so
+ * that the curve of the opposite direction does not cover it; `lane` separates several curves in the same direction.
  */
 export function curveBetween(from: Box, to: Box, lane = 0): string {
   const [dx, dy] = [to.x - from.x, to.y - from.y]
@@ -23,15 +23,16 @@ export function curveBetween(from: Box, to: Box, lane = 0): string {
   return `M${round(start.x)} ${round(start.y)}Q${round(middle.x)} ${round(middle.y)} ${round(end.x)} ${round(end.y)}`
 }
 
-/** Returns a curve that leaves to the right and arrives from the left, for boxes in columns. */
+/** Returns a curve that starts to the right and arrives from the left, for boxes in columns. */
 export function curveAcross(from: { x: number; y: number }, to: { x: number; y: number }): string {
   const middle = round((from.x + to.x) / 2)
   return `M${round(from.x)} ${round(from.y)}C${middle} ${round(from.y)} ${middle} ${round(to.y)} ${round(to.x)} ${round(to.y)}`
 }
 
 /**
- * Returns a function that computes the thickness of lines in pixels, from very thin to `most` for the busiest. The
- * scale is logarithmic and steep, because traffic differs by factors of thousands and only few lines should be thick.
+ * Returns a function that computes the thickness of lines in pixels, from very thin to `most` for the line with
+ * `busiest` connections. The scale is logarithmic and steep, because traffic differs by factors of thousands and only
+ * few lines should be thick.
  */
 export function thicknessScale(busiest: number, most = 6): (connections: number) => number {
   const whole = Math.log10(1 + busiest) || 1

@@ -24,7 +24,7 @@ const GAP = { x: 46, y: 34 }
  */
 export function placeBoxes(sizes: readonly { width: number; height: number }[], links: readonly Link[]): Box[] {
   const nodes = sizes.map((size, index) => ({ ...size, index, x: 0, y: 0 }))
-  // The same spiral in which d3 places nodes by default.
+  // This is the spiral in which d3 places nodes by default.
   for (const [at, node] of nodes.entries()) {
     const [radius, angle] = [40 * Math.sqrt(at + 0.5), at * Math.PI * (3 - Math.sqrt(5))]
     Object.assign(node, { x: radius * Math.cos(angle), y: radius * Math.sin(angle) })

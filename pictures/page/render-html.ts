@@ -7,8 +7,8 @@ import { PAGE_STYLE } from './page-style.js'
 /** Maximum size of an HTML file in bytes. */
 const MOST_BYTES = 1024 * 1024
 /**
- * Number of bytes that are reserved for tables and not available to drawings: some 2,000 rows. They are reserved
- * because screen readers can read nothing but the tables.
+ * Number of bytes that are reserved for tables, about 2,000 rows, and not available to drawings. They are reserved
+ * because screen readers can read only the tables.
  */
 const TABLE_BYTES = 256 * 1024
 
@@ -25,8 +25,8 @@ export interface HtmlParts {
 /**
  * Renders a picture as a self-contained page. A content security policy keeps it from loading or sending anything. The
  * page has at most 1 MiB, unless its sentences, which are never cut, need more. If the drawings together need more than
- * three quarters of that, some of them are left out, later views first. Tables are cut to the remaining space. The page
- * says what is missing.
+ * three quarters of this size, some of them are left out, beginning with the last view. Tables are cut to the remaining
+ * space. The page says what is missing.
  */
 export function renderHtmlFile(picture: Picture, { script, hash, foot }: HtmlParts): string {
   const policy = [
@@ -59,7 +59,10 @@ const NOT_DRAWN: View = {
   },
 }
 
-/** Returns the picture with only those views that fit into the given size, and a sentence about each of the others. */
+/**
+ * Returns the picture with only the views that fit into the given size, and with a sentence about each view that is
+ * left out.
+ */
 function fitViews(picture: Picture, bytes: number): Picture {
   let left = bytes
   const fits = ({ drawing }: View) => {
@@ -162,7 +165,7 @@ function renderTools({ views, legend }: Picture): Markup {
 const fieldset = (name: string, choices: readonly Child[][]): Markup =>
   element('fieldset', {}, element('legend', {}, name), ...choices.map((choice) => element('label', {}, ...choice)))
 
-/** Number of rows above which a table is collapsed until somebody opens it. */
+/** Number of rows above which a table is collapsed until the reader opens it. */
 const MOST_OPEN = 60
 /** Number of bytes reserved for the markup around the rows of a table. */
 const AROUND_TABLE = 600

@@ -7,8 +7,8 @@ import { label } from '../drawings/shapes.js'
 const XMLNS = 'http://www.w3.org/2000/svg'
 
 /**
- * Renders a drawing inside a page whose style contains `PICTURE_STYLE`. `named` is the id of the element that contains
- * the drawing's name.
+ * Renders a drawing inside a page whose style contains `PICTURE_STYLE`. `named` is the id of the HTML element that
+ * contains the drawing's name.
  */
 export const renderInline = ({ width, height, content }: Drawing, named: string, hidden = false): Markup =>
   element(
