@@ -36,9 +36,12 @@ export function completeFrom(values: Iterable<string>, typed: string): Completio
   }
 }
 
-/** Milliseconds after which reading a list is abandoned. By then, the person who is typing no longer needs it. */
+/**
+ * Milliseconds after which an attempt to read the label list is abandoned. By then, the person who is typing no longer
+ * needs it.
+ */
 const LOAD_MS = 30_000
-/** Milliseconds before the labels are requested again from a PCE that did not answer. */
+/** Milliseconds to wait before the labels are requested again from a PCE that did not answer. */
 const RETRY_MS = 10_000
 
 interface Load {
@@ -48,8 +51,8 @@ interface Load {
 }
 
 /**
- * For each client, the load that is in progress or has failed. Each client has its own, so that nobody sees labels of
- * another PCE.
+ * The load of labels that is in progress or has failed, for each PCE client. Each client has its own load, so that
+ * nobody sees labels of another PCE.
  */
 const loads = new WeakMap<object, Load>()
 

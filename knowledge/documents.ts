@@ -2,7 +2,7 @@
 export interface Document {
   uri: string
   name: string
-  /** One sentence for the list of resources. */
+  /** A description of one sentence for the list of resources. */
   description: string
 }
 

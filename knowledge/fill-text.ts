@@ -8,13 +8,13 @@ export interface Named {
 }
 
 const PLACEHOLDER = /\{\{([^{}\n]*)\}\}/g
-/** Marks a line that is shown only to readers who are offered the tool. */
+/** Matches the mark of a line that is shown only to readers who are offered the tool. */
 const CONDITION = /^\{\{\?([\w-]+)\}\} ?/
 
 /**
  * Fills in the placeholders of a text: `{{tool}}` and `{{tool.argument}}` become the name in code style, `{{@name}}`
- * becomes a value. Lines that require a tool which is not offered are left out. Throws Error for names that do not
- * exist.
+ * becomes a value. Lines that require a tool are left out if the tool is not offered. Throws Error for names that do
+ * not exist.
  */
 export function fillText(text: string, { tools, values = {} }: Named, offered?: ReadonlySet<string>): string {
   return text
@@ -38,7 +38,7 @@ export function fillText(text: string, { tools, values = {} }: Named, offered?: 
   }
 }
 
-/** Returns the tools that a text names. `always` contains those in lines that every reader sees. */
+/** Returns the tools that a text names. `always` contains the tools in lines that every reader sees. */
 export function toolsNamedIn(text: string): { always: Set<string>; all: Set<string> } {
   const named = { always: new Set<string>(), all: new Set<string>() }
   for (const line of text.split('\n')) {
@@ -61,12 +61,12 @@ function problemOf(name: string, tools: ReadonlyMap<string, AnyTool>): string | 
 }
 
 const RESOURCE = /illumio:\/\/[\w/-]+/g
-/** Words in code style that look like the name of a tool. */
+/** Matches words in code style that look like the name of a tool. */
 const LIKE_A_TOOL = /`([a-z]+(?:-[a-z]+)+)`/g
 
 /**
  * Finds mistakes in a text and describes each in a sentence: tools, arguments, values and resources that do not exist,
- * and tools that are named without a placeholder, because renaming them would go unnoticed.
+ * and tools that are named without a placeholder, because the text would silently become wrong if they were renamed.
  */
 export function findTextProblems(text: string, { tools, values = {} }: Named, uris: ReadonlySet<string>): string[] {
   const conditions = text.split('\n').flatMap((line) => CONDITION.exec(line)?.[1] ?? [])

@@ -71,8 +71,8 @@ export interface CompletedText {
 }
 
 /**
- * Looks something up on behalf of a caller who is allowed to call this tool. Resolves to null if the caller is not
- * allowed to, or if it takes too long.
+ * Looks something up on behalf of a caller who is allowed to call `tool`. Resolves to null if the caller is not allowed
+ * to call it, or if the lookup takes too long.
  */
 export type LookUp = <T>(tool: string, read: (context: ToolContext<true>) => Promise<T>) => Promise<T | null>
 
@@ -90,7 +90,7 @@ export interface Knowledge {
   listPrompts(reader: Reader): Promise<ListedPrompt[]>
   /**
    * Returns the text of a prompt. Rejects with ToolError: `not_found` if the reader has no such prompt,
-   * `invalid_argument` with all arguments that are missing, unknown or unusable.
+   * `invalid_argument` with all arguments that are missing, unknown or invalid.
    */
   getPrompt(
     name: string,
@@ -111,7 +111,9 @@ export interface Knowledge {
 
 const MARKDOWN = 'text/markdown'
 const JSON_TYPE = 'application/json'
-/** Maximum length of the changelog, in characters. Older entries are cut, because clients do not read longer texts. */
+/**
+ * Maximum length of the changelog, in characters. Older entries are left out, because clients do not read longer texts.
+ */
 const LONGEST_CHANGELOG = 40_000
 
 /** Creates the knowledge of a server. Each file is read only once, when it is first needed. */
@@ -150,7 +152,7 @@ export function createKnowledge({ tools: list, server, limits, now }: KnowledgeO
     return { uri, mimeType: JSON_TYPE, text }
   }
 
-  /** Returns, for each argument, where its completions come from. */
+  /** Returns the source of completions for each argument. */
   async function completersOf(
     { kind, name }: CompletedText,
     reader: Reader,
@@ -265,8 +267,8 @@ const isOffered = (template: PageTemplate, offered: ReadonlySet<string>) =>
   toolsOf(template).every((tool) => offered.has(tool))
 
 /**
- * Creates the error for an unknown URI. If the URI lacks only a value, the error names the template, provided the
- * reader has it.
+ * Creates the error for an unknown URI. If the URI has only too few or too many values, the error names the template,
+ * provided that the template is offered to the reader.
  */
 function notFound(uri: string, { offered }: Reader): ToolError {
   const near = nearPage(uri)

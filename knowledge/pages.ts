@@ -15,7 +15,10 @@ export interface PageTemplate {
   uriTemplate: string
   name: string
   description: string
-  /** The variables of the template in order, each with the label key whose values complete it, or null. */
+  /**
+   * The variables of the template in order. The value is the label key whose label values complete the variable, or
+   * null.
+   */
   variables: Readonly<Record<string, 'app' | 'env' | null>>
   /** Returns the fields with which the page begins. */
   headOf(values: Values, facts: PageFacts): object
@@ -89,7 +92,7 @@ export const PAGE_TEMPLATES: readonly PageTemplate[] = [
   },
 ]
 
-/** Returns the names of the tools that a page is composed of. */
+/** Returns the names of the tools whose answers form a page. */
 export function toolsOf(template: PageTemplate): string[] {
   const values = Object.fromEntries(Object.keys(template.variables).map((name) => [name, 'x']))
   return template.sectionsOf(values, { orgId: '1', now: 0 }).map(({ tool }) => tool)
@@ -127,8 +130,8 @@ export function matchPage(uri: string): { template: PageTemplate; values: Record
 }
 
 /**
- * Returns the template with which a URI begins although it has too few or too many values, and a text about what is
- * wrong; null for other URIs.
+ * Returns the template for a URI that begins like the template but has too few or too many values, and a text that says
+ * what is wrong; returns null for other URIs.
  */
 export function nearPage(uri: string): { template: PageTemplate; why: string } | null {
   if (uri.length > LONGEST_URI) return null

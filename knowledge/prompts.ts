@@ -22,7 +22,7 @@ export interface Prompt {
 }
 
 /**
- * Puts a value in quotation marks, so that its beginning and end can be seen in the text, and makes hidden characters
+ * Puts a value in quotation marks, so that its beginning and end are visible in the text, and makes hidden characters
  * visible (D27).
  */
 const quoted = (text: string) => JSON.stringify(escapeText(text))

@@ -1,7 +1,7 @@
 import { ToolError } from '../schemas/errors.js'
 import type { PageFacts, PageTemplate } from './pages.js'
 
-/** Runs a tool call for the reader. Rejects with an Error whose `code` says what went wrong. */
+/** Runs a tool call on behalf of the reader. Rejects with an Error whose `code` says what went wrong. */
 export type CallTool = (name: string, args: Record<string, unknown>) => Promise<object>
 
 export interface PagePorts {
@@ -25,9 +25,9 @@ interface Part {
 }
 
 /**
- * Composes a page as JSON text. Tool calls run one after the other, so that a reader never has several running. A
- * failed section reports its error and the others remain; if the first one fails, the page fails. If the page exceeds
- * its budget, the longest sections are left out and name the call that returns them.
+ * Composes a page as JSON text. Tool calls run one after the other, so that a reader never has several running. If a
+ * section fails, it contains its error, and the other sections are still shown; if the first section fails, the whole
+ * page fails. If the page exceeds its budget, the longest sections are replaced by the tool call that returns them.
  *
  * Rejects with ToolError `not_found`, or with the error of the first call or of `charge`.
  */
