@@ -61,7 +61,7 @@ export function collectCoverage(encoder: FlowEncoder) {
         paths.inbound.add(row, isOpen)
         paths.outbound.add(row, isOpen)
       }
-      // Of a row that is undecided, it is not known that the draft would change anything.
+      // Undecided rows do not count, because it is not known whether the draft would change anything for them.
       if (isNotAllowed(word) && readDecision(draft.value(draft.code(row))) === 'allowed') matching.add(row)
     },
     /** `hasRules` is false if the PCE did not say which rules of the draft match. */
@@ -93,7 +93,10 @@ function countRules(
   return [...found.values()].sort((a, b) => b.connections - a.connections || (a.rule < b.rule ? -1 : 1))
 }
 
-/** Rows that no rule is known to allow and that have something in common, such as their service. */
+/**
+ * The numbers of rows and connections that no rule is known to allow and that have something in common, such as their
+ * service.
+ */
 export interface Uncovered {
   flows: number
   connections: number
@@ -110,12 +113,12 @@ export interface UncoveredService extends Uncovered {
 
 const MAX_PROCESSES = 5
 
-/** Grouping key of uncovered rows, together with the decision on them and that of the draft. */
+/** The grouping key of uncovered rows, with the decision on these rows and the decision of the draft. */
 type Drafted<K> = K & { decision: string | null; draft: string | null }
 
 /**
- * Groups uncovered rows in two ways: by service, and by the application on the given side. An end without an
- * application is its own group.
+ * Groups uncovered rows in two ways: by service, and by the application on the given side. Each end without an
+ * application is a group of its own.
  */
 export function collectUncovered(encoder: FlowEncoder, side: Side) {
   const [decision, draft] = [textColumn(encoder, 'decision'), textColumn(encoder, 'draftDecision')]
@@ -132,7 +135,7 @@ export function collectUncovered(encoder: FlowEncoder, side: Side) {
       if (application.code(row) === 0) ends.add(row)
       else applications.add(row)
     },
-    /** Returns all groups, most connections first. The application `own` is left out of the remote applications. */
+    /** Returns all groups, most connections first. The application `own` is not among the remote applications. */
     result: (own: Application, hasDraft: boolean) => ({
       services: fold(services, hasDraft, ({ port, proto }) => `${port} ${proto}`, startService, addProcess).map(
         ({ processes, ...service }): UncoveredService => ({ ...service, processes: nameProcesses(processes) }),

@@ -11,7 +11,7 @@ const LISTED_FLOWS = 20
 
 export type ReadinessTraffic = ReturnType<ReturnType<typeof collectReadiness>['result']>
 
-/** Collects from an application's decided rows, each added once, the facts that readiness is judged on. */
+/** Collects the facts that determine readiness from an application's decided rows. Each row is added once. */
 export function collectReadiness(encoder: FlowEncoder) {
   const tally = tallyDecisions(encoder)
   const paths = { outbound: tallyDecisions(encoder), intra: tallyDecisions(encoder) }
@@ -35,29 +35,31 @@ export function collectReadiness(encoder: FlowEncoder) {
 }
 
 /**
- * An end that belongs to no application, because it lacks the app or env label. Therefore no rule by application can
- * cover it.
+ * An end that belongs to no application, because it has no app label or no env label. Therefore no rule for
+ * applications can cover it.
  */
 export interface UnlabelledEnd {
   endpoint: string
   ip: string | null
   kind: 'unlabelled' | 'half_labelled'
-  /** Rows, and below them connections, that policy reaches. */
+  /** Numbers of rows (`flows`) and connections with this end, as far as policy can decide about them. */
   flows: number
   connections: number
-  /** The number of these flows that no rule is known to allow. */
+  /**
+   * Number of flows counted in `flows` that no rule is known to allow; `uncovered_connections` are their connections.
+   */
   uncovered_flows: number
   uncovered_connections: number
 }
 
 /**
- * The other ends of an application's traffic, grouped by whether policy lets them through. Applications are sorted by
- * name.
+ * The other ends of an application's traffic, grouped by whether policy allows their traffic. Applications are sorted
+ * by name.
  */
 export interface Remotes {
-  /** Applications whose judged rows are all allowed. */
+  /** Applications whose rows are all allowed, as far as policy can decide about them. */
   covered: Application[]
-  /** Applications with both allowed and disallowed rows, or with undecided ones. */
+  /** Applications that have both allowed and disallowed rows, or that have undecided rows. */
   partlyCovered: Application[]
   /** Applications with no allowed row. */
   uncovered: Application[]
@@ -65,7 +67,10 @@ export interface Remotes {
   unlabelled: UnlabelledEnd[]
 }
 
-/** Groups the ends on one side of the rows by whether policy lets them through. Rows that policy does not reach are ignored. */
+/**
+ * Groups the ends on one side of the rows by whether policy allows their traffic. Rows with two ends without
+ * enforcement are ignored, because policy cannot decide about them.
+ */
 export function judgeRemotes(encoder: FlowEncoder, side: Side): { add(row: FlowRow): void; result(): Remotes } {
   const application = applicationColumns(encoder)[side]
   const decision = textColumn(encoder, 'decision')
@@ -86,7 +91,7 @@ export function judgeRemotes(encoder: FlowEncoder, side: Side): { add(row: FlowR
         const id = JSON.stringify([app, env])
         const remote = seen.get(id) ?? { app, env, allowed: false, stopped: false }
         seen.set(id, remote)
-        // What is undecided may be either.
+        // An undecided row may be allowed or stopped.
         if (is !== 'allowed') remote.stopped = true
         if (is === 'allowed' || is === 'undecided') remote.allowed = true
       }
@@ -150,7 +155,7 @@ function startEnd(end: FlowEnd): UnlabelledEnd {
 
 const compare = (a: string, b: string) => (a < b ? -1 : Number(a > b))
 
-/** Traffic that no rule is known to allow, as one line of a list. */
+/** One entry in the list of traffic that no rule is known to allow. */
 export interface UncoveredFlow {
   path: FlowPath
   /** `app (env)`, or the host name or address if there is no application. */

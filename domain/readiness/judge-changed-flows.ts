@@ -19,8 +19,9 @@ import type { TrafficWindow } from '../traffic/traffic-window.js'
 import { readPolicyInForce } from './tally-decisions.js'
 
 /**
- * The change of mode at one end. `isVague` marks an end, such as a virtual service, that stands for workloads which are
- * not known individually; `isUntold` marks a workload whose present mode the PCE does not report.
+ * The change of the enforcement mode at one end of a flow. `isVague` marks an end, such as a virtual service, that
+ * stands for workloads that are not known individually. `isUntold` marks a workload whose current mode the PCE does not
+ * report.
  */
 export interface EndChange extends ModeChange {
   isVague?: true
@@ -28,7 +29,8 @@ export interface EndChange extends ModeChange {
 }
 
 /**
- * The workloads whose modes change: how to query their traffic, how to recognise their ends, and how each end changes.
+ * The workloads whose modes change: the filter for their traffic, the test that recognises them as ends of a flow, and
+ * the change at each end.
  */
 export interface ChangedEnds {
   filter: TrafficQuery['sources']
@@ -39,8 +41,9 @@ export interface ChangedEnds {
 }
 
 /**
- * Possible effects of the new modes on traffic. `opened` means that it is blocked now and would pass, `stays_undecided` that
- * the new modes make no difference to it and that it is undecided whether it passes.
+ * The possible effects of the new modes on traffic. `opened` means that the traffic is blocked now and would pass.
+ * `stays_undecided` means that the new modes make no difference to the traffic, and that it is undecided whether it
+ * passes.
  */
 export const MODE_EFFECTS = [
   'cut',
@@ -55,7 +58,7 @@ export type ModeEffect = (typeof MODE_EFFECTS)[number]
 
 /** Connections between two ends on one port with the same policy decision, and the effect of the new modes on them. */
 export interface JudgedFlow {
-  /** Direction as seen from the changed ends; `intra` is traffic between two of them. */
+  /** The direction as seen from the changed ends; `intra` is traffic between two changed ends. */
   direction: 'inbound' | 'outbound' | 'intra'
   source: FlowEnd
   destination: FlowEnd
@@ -67,9 +70,9 @@ export interface JudgedFlow {
   by: readonly FlowEnd[]
   /** The reason for the doubt if the effect is only possible, or undecided. */
   undecided: Answer
-  /** True if rules have a part in the effect, and not the modes alone. */
+  /** True if the effect depends on rules and not only on the modes. */
   isByRules: boolean
-  /** How the recorded decision differs from today's rules. */
+  /** The difference between the recorded decision and the decision of today's rules. */
   disagreement: Disagreement
 }
 
@@ -79,10 +82,10 @@ type Fate = Pick<JudgedFlow, 'effect' | 'by' | 'undecided' | 'isByRules' | 'disa
 export type JudgingContext = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>
 
 /**
- * Reads the traffic of the changed ends in the window and passes each group of rows to `take` with its judgement by the
- * active policy and the modes alone; what the PCE recorded is compared with it (D78). Resolves with the details of the
- * inbound and the outbound read. If the traffic could not be read, resolves with a sentence that says why, and `take`
- * is not called. Rejects when cancelled.
+ * Reads the traffic of the changed ends in the window and passes each group of rows to `take`, together with the effect
+ * of the new modes on it. The effect is derived only from the active policy and the modes; the PCE's recorded decision
+ * is compared with their decision (D78). Resolves with the details of the inbound and the outbound read. If the traffic
+ * could not be read, resolves with a sentence that says why, and `take` is not called. Rejects when cancelled.
  *
  * @param complete as for `createConversationReader`
  */
@@ -108,7 +111,7 @@ export async function judgeChangedFlows(
       })
     const paths = { dst: group(), src: group() }
     const keep = (side: Side, row: FlowRow) => void paths[side].add(row)
-    // Traffic between the changed ends appears in both answers and must count once, as in readBothWays.
+    // Traffic between two changed ends appears in both answers and must be counted only once, as in readBothWays.
     const destinations = new Set<number>()
     let repeated = 0
     const read = createConversationReader(ctx, encoder, complete)
@@ -145,7 +148,7 @@ export async function judgeChangedFlows(
   }
 }
 
-/** One end of a connection, with what it drops before and after the change. */
+/** One end of a connection, and whether it drops the connection before and after the change. */
 interface MovedEnd {
   end: FlowEnd
   change: EndChange | null
@@ -153,7 +156,7 @@ interface MovedEnd {
   after: Answer
 }
 
-/** Creates the function that judges groups of rows by their ends and service. */
+/** Creates the function that determines the effect for a group of rows from its ends and service. */
 function createFateJudge(
   judgeOf: ReturnType<typeof createConnectionJudge>,
   { changeOf }: Pick<ChangedEnds, 'changeOf'>,
@@ -166,7 +169,7 @@ function createFateJudge(
       return { end, change, now: always, after: always }
     }
     if (change.isVague !== true) return { end, change, now: drops(presentMode(change)), after: drops(change.to) }
-    // The workloads behind a vague end may be in any mode now, and some of them may keep their mode.
+    // The workloads behind a vague end may currently be in any mode, and some of them may keep their mode.
     const some = (mode: EndMode) => both(drops(mode), unknown('virtual_service'))
     return { end, change, now: some('full'), after: some(change.to) }
   }
@@ -184,7 +187,7 @@ function createFateJudge(
   }
 }
 
-/** Derives the effect from what the ends drop before and after the change. */
+/** Derives the effect from whether the ends drop the connection before and after the change. */
 function fateOf(ends: readonly MovedEnd[]): Pick<Fate, 'effect' | 'by' | 'undecided'> {
   const now = anyOf(ends.map((one) => one.now))
   const after = anyOf(ends.map((one) => one.after))
@@ -205,7 +208,7 @@ function fateOf(ends: readonly MovedEnd[]): Pick<Fate, 'effect' | 'by' | 'undeci
   return { effect: turns.effect, by: turns.by.map(({ end }) => end), undecided }
 }
 
-/** Returns true if the change of an end is, or may be, one in this direction. */
+/** Returns true if the mode of an end becomes, or may become, stricter or looser, as `direction` says. */
 function mayTurn({ change }: MovedEnd, direction: 'stricter' | 'looser'): boolean {
   if (change === null) return false
   return change.isUntold === true || change.isVague === true || directionOf(change) === direction

@@ -12,25 +12,28 @@ import { judgeChangedFlows, type ChangedEnds, type EndChange, type JudgingContex
 /** Number of days of traffic that are read, the same as for a readiness assessment. */
 export const MODE_CHANGE_DAYS = 30
 
-/** Traffic that one peer would lose, inbound or outbound as seen from the changed end. */
+/** The traffic that one peer would lose. The direction is the one seen from the changed end. */
 export interface ModeLoss {
   direction: 'inbound' | 'outbound'
   /** `app (env)`, or the host name or address if there is no application. */
   peer: string
-  /** `cut`: certain according to the rules. `possibly_cut`: undecided. */
+  /**
+   * The effect on the traffic. `cut`: according to the rules, it would certainly be lost. `possibly_cut`: this is
+   * undecided.
+   */
   effect: 'cut' | 'possibly_cut'
   connections: number
   /** The ports, such as `443/tcp`, busiest first. */
   ports: string[]
 }
 
-/** How another enforcement mode would affect observed traffic. */
+/** The effect of another enforcement mode on observed traffic. */
 export interface ModeChangeTraffic {
   reads: BothWays
   /**
-   * Number of connections by effect. Those in `blocked` are blocked already; those in `possibly_blocked` are possibly
-   * blocked now and would pass; to those in `undecided` the new mode makes no difference, and whether they pass is
-   * undecided.
+   * Number of connections by effect. Connections in `blocked` are already blocked. Connections in `possibly_blocked`
+   * are possibly blocked now and would pass. For connections in `undecided`, the new mode makes no difference, and it
+   * is undecided whether they pass.
    */
   connections: {
     cut: number
@@ -42,20 +45,23 @@ export interface ModeChangeTraffic {
   }
   /** Number of the `blocked` connections that would pass in the new mode, since no other end blocks them. */
   opened: number
-  /** Certain losses first, then possible ones; busiest first within each. */
+  /** The losses: certain losses first, then possible ones; within each group, the busiest peer first. */
   losses: ModeLoss[]
-  /** A phrase like `undecided because of …`; empty if everything could be decided. */
+  /** A phrase such as `undecided because of …` with the reasons for doubt; empty if everything could be decided. */
   undecided: string
-  /** Why it is open whether traffic passes to which the new mode makes no difference; empty if none is. */
+  /**
+   * The reasons why it is undecided whether traffic passes for which the new mode makes no difference; empty if there
+   * is no such traffic.
+   */
   undecidedStays: string
-  /** The facts about the PCE that no source settles, but on which the result depends. */
+  /** The assumptions on which the result depends: facts about the PCE that no source confirms. */
   assumes: readonly string[]
-  /** Number of connections for which the PCE recorded another decision than the rules give. */
+  /** Number of connections whose recorded decision differs from the decision of the rules. */
   recorded: RecordedOtherwise
 }
 
 /**
- * Judges, for each peer, which traffic of the last 30 days would be cut if all these ends changed to another
+ * Determines, for each peer, the traffic of the last 30 days that would be cut if all these ends changed to another
  * enforcement mode. Resolves and rejects like `judgeChangedFlows`.
  */
 export async function judgeModeChange(

@@ -17,7 +17,7 @@ export function recommendCoverage(found: Coverage, reliance: Reliance): string {
   if (percentage === null) return describeNothing(flows, reliance)
   const missing = notAllowed(flows)
   const uncovered = missing + flows.undecided
-  // The advice is about the rows that are decided: no rule may be missing for the others.
+  // The advice is only about decided rows, because for undecided rows possibly no rule is missing.
   const decided = coverage({ ...flows, undecided: 0 }) ?? percentage
   return [
     uncovered === 0
@@ -75,8 +75,8 @@ function describeDraft({ overall, wouldAllow }: Coverage, missing: number): stri
 const MAX_NAMES = 5
 
 /**
- * Recommends next steps, most pressing first. Each sentence follows from a figure in the answer; the list is empty if
- * there is nothing to do.
+ * Recommends next steps, the most urgent one first. Each sentence follows from a figure in the answer; the list is
+ * empty if there is nothing to do.
  */
 export function recommendReadiness(facts: ReadinessFacts, { score, level, unscored, obstacles }: Readiness): string[] {
   const { fleet, decisions, outbound, intra, remotes, ringfence, reliance } = facts
@@ -181,7 +181,7 @@ function nameApplications(applications: readonly Application[]): string {
   return more > 0 ? `${named.join(', ')} and ${more} more` : named.join(', ')
 }
 
-/** Says what the decisions on the rows do not settle. */
+/** Returns sentences about the questions that the decisions on the rows leave open. */
 function describeReliance(
   { undecided: count }: Decisions['flows'],
   { byDefault, undecided, maybeBlocked, elsewhere, iptables, recorded }: Reliance,

@@ -8,7 +8,7 @@ import { quote } from '../text/escape-text.js'
 import type { Remotes } from './collect-readiness.js'
 import { coverage, judged, type Decisions, type Reliance } from './tally-decisions.js'
 
-/** Whether an application's ringfence exists in the draft, and whether it is in force. */
+/** The state of an application's ringfence: whether it exists in the draft, and whether it is in force. */
 export interface RingfenceState {
   /** The rule set name that was searched for. */
   name: string
@@ -20,13 +20,13 @@ export interface RingfenceState {
   provisioned: boolean
   /** True if the draft differs from the active policy. */
   pending_changes: boolean
-  /** The other rule sets of the ringfence's name, each with the reason why it is not the one that is judged. */
+  /** The other rule sets with the ringfence's name, each with the reason why it is not the described one. */
   conflicts: { href: string; why: 'other_scope' | 'pending_deletion' | 'same_scope' }[]
 }
 
 /**
- * Combines the draft and active versions of a ringfence. It counts as existing if the draft has it (T15, T10). Of
- * several rule sets of the name and scope, the first that is enabled is judged, and the others are conflicts.
+ * Combines the draft and active versions of a ringfence. A ringfence counts as existing if it is in the draft (T15,
+ * T10). If several rule sets have the name and scope, the first enabled one is described, and the others are conflicts.
  */
 export function describeRingfence(draft: RingfenceFound, active: RingfenceFound): RingfenceState {
   const [drafts, actives] = [draft, active].map(({ ruleSet: one, others }) => (one === null ? [] : [one, ...others]))
@@ -49,8 +49,8 @@ export function describeRingfence(draft: RingfenceFound, active: RingfenceFound)
 }
 
 /**
- * Workload counts of the application. Only managed workloads count in `modes`, because the mode of unmanaged ones means
- * nothing.
+ * Workload counts of the application. `modes` counts only managed workloads, because the mode of an unmanaged workload
+ * has no meaning.
  */
 interface Fleet {
   total: number
@@ -60,8 +60,8 @@ interface Fleet {
   /** Number of managed workloads for which the PCE does not say whether they are online. */
   onlineUnknown: number
   /**
-   * Number of Kubernetes workloads among all of them, and the reason why these could not be read; null if they were
-   * read.
+   * Number of Kubernetes workloads among all workloads. `unread` is the reason why these could not be read; null if
+   * they were read.
    */
   kubernetes: number
   unread: string | null
@@ -71,7 +71,7 @@ export interface ReadinessFacts {
   fleet: Fleet
   /** Decisions on all rows. */
   decisions: Decisions
-  /** Decisions on rows that leave the application (`outbound`) or stay inside it (`intra`). */
+  /** Decisions on rows that lead out of the application (`outbound`) or stay inside it (`intra`). */
   outbound: Decisions
   intra: Decisions
   /** The other ends of inbound traffic. */
@@ -94,15 +94,16 @@ export interface Readiness {
   level: Level
   /** The reason why there is no score. */
   unscored?: string
-  /** Reasons why the application is not ready whatever its score; empty if there are none. */
+  /** The reasons why the application is not ready, whatever its score; empty if there are none. */
   obstacles: string[]
   factors: Factor[]
 }
 
 /**
- * Scores the readiness of an application (T20). Without traffic or a managed workload there is no score. Whatever the
- * score, an application is not ready if a stricter mode may block traffic that is allowed now, or if it is not known
- * what the mode would block because Kubernetes workloads or iptables rules are not judged.
+ * Scores the readiness of an application (T20). Without traffic or without a managed workload, there is no score.
+ * Whatever the score, an application is not ready if a stricter mode may block traffic that is allowed now. It is also
+ * not ready if it is not known what the mode would block, because the effect of Kubernetes workloads or iptables rules
+ * is not determined.
  */
 export function scoreReadiness(facts: ReadinessFacts): Readiness {
   const unscored = whyUnscored(facts)

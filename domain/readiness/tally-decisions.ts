@@ -22,7 +22,7 @@ import type { FlowEnd } from '../traffic/flow-ends.js'
 import { groupRows } from '../traffic/group-rows.js'
 import type { FlowPath } from '../traffic/read-both-ways.js'
 
-/** Number of rows (flows) and of connections by what policy decides about them. */
+/** The number of rows (`flows`) and the number of connections for each decision of policy. */
 export interface Decisions {
   flows: Record<DecidedWord, number>
   connections: Record<DecidedWord, number>
@@ -53,23 +53,23 @@ export function tallyDecisions(encoder: FlowEncoder, column: DictionaryName = 'd
 /** Reads a word of a decision column. */
 export const readWord = (word: string | null): DecidedWord => (word === 'undecided' ? word : readDecision(word))
 
-/** True if no rule is known to allow traffic about which this was decided. */
+/** Returns true if no rule is known to allow traffic with this decision. */
 export const isUncovered = (word: DecidedWord): boolean => word === 'undecided' || isStopped(word)
 
-/** True if it is certain that no rule allows traffic about which this was decided. */
+/** Returns true if it is certain that no rule allows traffic with this decision. */
 export const isNotAllowed = (word: DecidedWord): boolean => word !== 'undecided' && isStopped(word)
 
-/** Number of rows or connections with an end that policy reaches. */
+/** Returns the number of rows or connections with a decision, undecided ones included; only `unknown` is left out. */
 export const judged = (counts: Record<DecidedWord, number>): number =>
   JUDGED_DECISIONS.reduce((sum, word) => sum + counts[word], counts.undecided)
 
-/** Number of rows or connections that certainly no rule allows. */
+/** Returns the number of rows or connections that certainly no rule allows. */
 export const notAllowed = (counts: Record<DecidedWord, number>): number =>
   judged(counts) - counts.allowed - counts.undecided
 
 /**
- * Share of allowed rows among those that policy reaches, in percent with one decimal; null if there are none, or if all
- * are undecided.
+ * Returns the share of allowed rows among all rows except `unknown` ones, in percent with one decimal; null if there
+ * are no such rows, or if all of them are undecided.
  */
 export function coverage(counts: Record<DecidedWord, number>): number | null {
   const all = judged(counts)
@@ -81,33 +81,38 @@ function noDecisions(): Decisions {
   return { flows: none(), connections: none() }
 }
 
-/** How far the decisions on an application's rows can be relied on. */
+/** The facts that limit how reliable the decisions on an application's rows are. */
 export interface Reliance {
-  /** Rows that pass at an end in selective mode, or in one that is not known, and that no rule is known to allow. */
+  /** Number of rows that no rule is known to allow and that pass at an end in selective mode or in an unknown mode. */
   byDefault: number
-  /** Rows about which the rules leave open whether they allow them, but for those of protocols that VENs keep open. */
+  /**
+   * Number of rows for which it is open whether rules allow them, except rows of protocols that VENs always keep open.
+   */
   open: number
-  /** Why rows are undecided, as in `undecided because of …`; empty if none are. */
+  /** A phrase such as `undecided because of …` with the reasons why rows are undecided; empty if no row is. */
   undecided: string
   /**
-   * Rows that may be blocked already, but are not certain to be. No rule allows those in `uncovered`, and `because` says why
-   * it is undecided whether these are blocked.
+   * Number of rows that are possibly, but not certainly, blocked already. `uncovered` is the number of them that no
+   * rule allows, and `because` says why it is undecided whether these are blocked.
    */
   maybeBlocked: { rows: number; uncovered: number; because: string }
-  /** Number of iptables rules for the application, which are not judged; null if they could not be counted. */
+  /**
+   * Number of iptables rules for the application, whose effect is not determined; null if they could not be counted.
+   */
   iptables: number | null
-  /** The facts about the PCE that no source settles and on which these numbers depend. */
+  /** The assumptions on which these numbers depend: facts about the PCE that no source confirms. */
   assumes: readonly string[]
-  /** Allowed rows that only the other end judges, because the application's own end has no VEN. */
+  /** Number of allowed rows about which only the other end decides, because the application's own end has no VEN. */
   elsewhere: number
-  /** Connections that the PCE recorded otherwise. */
+  /** Number of connections whose recorded decision differs from the decision of the rules. */
   recorded: RecordedOtherwise
 }
 
 /**
- * Decides the rows of an application by the policy in force, whatever the PCE recorded (D78). The modes of its own
- * `workloads` are their current ones; those of other ends come from the rows. With a draft, which is `policy` itself if nothing is pending, rows are decided by it as well,
- * in place of what the PCE says of it: an end that enforces nothing lets the PCE say "allowed" without a rule.
+ * Decides the rows of an application by the policy in force, whatever the PCE recorded (D78). For the application's own
+ * `workloads`, the current modes are used; for other ends, the modes in the rows. If a draft is given (it is `policy`
+ * itself if nothing is pending), the rows are also decided by the draft. The PCE's own draft decision is not used,
+ * because for an end that enforces nothing it may say "allowed" without a rule.
  */
 export function decideByRules(
   encoder: FlowEncoder,
@@ -121,7 +126,7 @@ export function decideByRules(
   const own = new Map(workloads.map((one) => [one.href, modeOf(one)] as const))
   const modeNow = (end: FlowEnd) => own.get(end.workload ?? '') ?? endModeOf(end)
   const decide = createRowDecider(encoder, policy, modeNow)
-  // A draft in which nothing is pending decides as the policy in force.
+  // A draft without pending changes decides in the same way as the policy in force.
   const decideDraft = draft === undefined || draft === policy ? null : createRowDecider(encoder, draft, modeNow)
   const answers = new Set<Answer>()
   const blockedAnswers = new Set<Answer>()
@@ -129,7 +134,7 @@ export function decideByRules(
   const recorded = noDisagreement()
   let [byDefault, open, elsewhere, mayStop, mayStopUncovered] = [0, 0, 0, 0, 0]
   return {
-    /** Passes the row on with what the rules decide in place of the recorded decision. */
+    /** Passes the row on, with the decision of the rules instead of the recorded decision. */
     take(given: FlowRow, path: FlowPath, pass: (row: FlowRow, path: FlowPath) => void): void {
       const { row, word, undecided, mayBeBlocked, modes, disagreement } = decide(given)
       const { src, dst, count, connections } = row
