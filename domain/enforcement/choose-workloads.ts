@@ -14,7 +14,7 @@ import { quote } from '../text/escape-text.js'
 import { mapBounded } from '../text/pace-work.js'
 import { applicationOfLabels, type Application } from '../traffic/applications.js'
 
-/** The reasons why a VEN certainly or possibly enforces no new mode at present, whichever mode it is. */
+/** The reasons why a VEN at present certainly or possibly does not enforce a new mode, whatever mode it is. */
 export const OBSTACLES = {
   unmanaged: 'no VEN runs there, so no mode is enforced',
   ven_suspended: 'the VEN is suspended and enforces nothing until it is active again',
@@ -40,18 +40,18 @@ export interface ChosenWorkload {
 
 /** The workloads that a call selected. */
 export interface ChosenWorkloads {
-  /** The application that was selected; null if workloads were named one by one. */
+  /** The application that was selected; null if workloads were named individually. */
   application: { labels: readonly Label[]; is: Application } | null
   /** The workloads without duplicates, sorted by name. */
   workloads: readonly ChosenWorkload[]
   /**
-   * The Kubernetes workloads of the application. They are left out, because their modes are those of their namespaces'
-   * profiles.
+   * The Kubernetes workloads of the application. They are left out, because their modes are set in the profiles of
+   * their namespaces.
    */
   leftOut: LeftOut
 }
 
-/** How a caller selects workloads: by application, or as a list of names and hrefs. */
+/** The arguments with which a caller selects workloads: an application, or a list of names and hrefs. */
 export interface WorkloadChoice {
   app_name?: string
   env_name?: string
@@ -98,8 +98,8 @@ export async function chooseWorkloads(
 }
 
 /**
- * Reads the same workloads again and returns them by href; workloads that are gone or cannot be read are missing.
- * Rejects when cancelled.
+ * Reads the same workloads again and returns them by href; workloads that no longer exist or cannot be read are
+ * missing. Rejects when cancelled.
  */
 export async function readAgain(
   ctx: Pick<ToolContext<true>, 'pce' | 'signal'>,
@@ -113,8 +113,8 @@ export async function readAgain(
 }
 
 /**
- * Returns the SHA-256 digest, in lower-case hex, of the hrefs and modes of the workloads (D21). Other fields are left
- * out, because they change by themselves.
+ * Returns the SHA-256 digest, in lower-case hex, of the hrefs and modes of the workloads (D21). Other fields are not
+ * included, because they change by themselves.
  */
 export function digestModes({ workloads }: ChosenWorkloads): string {
   const rows = workloads.map(({ href, isManaged: has, mode }) => [href, has, mode] as const)

@@ -20,10 +20,10 @@ import type { FlowEnd } from '../traffic/flow-ends.js'
 import { hasLabels, type BothWays } from '../traffic/read-both-ways.js'
 import type { ChosenWorkload, ChosenWorkloads } from './choose-workloads.js'
 
-/** The effects that change something for the traffic. */
+/** The effects of a new mode that change whether traffic passes. */
 export type ChangeEffect = Exclude<ModeEffect, `stays_${string}`>
 
-/** Traffic with one peer on one port, and how the new mode affects it. */
+/** The traffic with one peer on one port, and the effect of the new mode on it. */
 export interface TrafficChange {
   effect: ChangeEffect
   direction: JudgedFlow['direction']
@@ -40,28 +40,31 @@ export interface TrafficChange {
 
 export type EffectCounts = Record<ModeEffect, number>
 
-/** How the new mode affects observed traffic. */
+/** The effect of the new mode on observed traffic. */
 export interface EnforcementTraffic {
   reads: BothWays
-  /** Number of connections per effect. */
+  /** Number of connections for each effect. */
   connections: EffectCounts
-  /** Certain changes first, then undecided ones; within each effect the busiest first. */
+  /** The changes: certain changes first, then undecided ones; within each effect, the busiest change first. */
   changes: readonly TrafficChange[]
-  /** Connections per effect for each workload, by href, whose new mode causes the change. */
+  /** Number of connections for each effect, by the href of the workload whose new mode causes the effect. */
   byWorkload: ReadonlyMap<string, Record<ChangeEffect, number>>
-  /** A phrase like `undecided because of …`; empty if everything could be decided. */
+  /** A phrase such as `undecided because of …` with the reasons for doubt; empty if everything could be decided. */
   undecided: string
-  /** Why it is open whether traffic passes to which the new mode makes no difference; empty if none is. */
+  /**
+   * The reasons why it is undecided whether traffic passes for which the new mode makes no difference; empty if there
+   * is no such traffic.
+   */
   undecidedStays: string
-  /** The facts about the PCE that no source settles, but on which the result depends. */
+  /** The assumptions on which the result depends: facts about the PCE that no source confirms. */
   assumes: readonly string[]
-  /** Number of connections for which the PCE recorded another decision than the rules give. */
+  /** Number of connections whose recorded decision differs from the decision of the rules. */
   recorded: RecordedOtherwise
 }
 
 /**
- * How a workload's mode changes. `already`: the workload is already in the wanted mode; `not_known`: the PCE does not
- * say in which mode it is; `none`: it is unmanaged and therefore has no mode.
+ * The change of a workload's mode. `already`: the workload is already in the wanted mode; `not_known`: the PCE does not
+ * report its mode; `none`: it is unmanaged and therefore has no mode.
  */
 export type ChangeOfMode = 'stricter' | 'looser' | 'same_traffic' | 'not_known' | 'already' | 'none'
 
@@ -74,8 +77,8 @@ export function changeOfMode({ isManaged, mode }: ChosenWorkload, to: Enforcemen
 }
 
 /**
- * Judges what would happen to the observed traffic of these workloads if all of them were in one mode (T32). Returns a
- * sentence with the reason if the traffic could not be read. Rejects when cancelled.
+ * Determines what would happen to the observed traffic of these workloads if all of them were in one mode (T32).
+ * Returns a sentence with the reason if the traffic could not be read. Rejects when cancelled.
  */
 export async function judgeEnforcement(
   ctx: JudgingContext,

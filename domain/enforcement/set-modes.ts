@@ -35,7 +35,7 @@ export interface ModesSet {
 export const bodyOf = (workloads: readonly ChosenWorkload[], to: EnforcementMode) =>
   workloads.map(({ href }) => ({ href, enforcement_mode: to }))
 
-/** Splits the workloads whose mode has to change into requests. */
+/** Divides the workloads whose mode has to change into groups, one for each request. */
 export function planRequests({ workloads }: ChosenWorkloads, to: EnforcementMode): ChosenWorkload[][] {
   const changing = workloads.filter(({ isManaged, mode }) => isManaged && mode !== to)
   return Array.from({ length: Math.ceil(changing.length / MOST_AT_ONCE) }, (_, at) =>
@@ -44,9 +44,9 @@ export function planRequests({ workloads }: ChosenWorkloads, to: EnforcementMode
 }
 
 /**
- * Puts the workloads into a mode, request by request, and reads them back. If a request fails as a whole, the call is
- * cancelled or the server stops, no further request is sent. It throws only if nothing was written: either the error of
- * the first request, if this request certainly had no effect, or the reason of a cancellation before it.
+ * Sets the mode of the workloads, request by request, and reads them back. No further request is sent if a request
+ * fails as a whole, if the call is cancelled, or if the server stops. It throws only if nothing was written: either the
+ * error of the first request, if this request certainly had no effect, or the reason of a cancellation before it.
  */
 export async function setModes(
   ctx: Pick<ToolContext<true>, 'pce' | 'signal' | 'beforeWriting' | 'progress'>,
@@ -127,7 +127,7 @@ function settle(
   const stored = now?.get(workload.href)
   if (stored === undefined) return { workload, ...said, note: said.note ?? UNREAD }
   if (stored.mode === to) {
-    // The stored mode is the truth: it settles answers that were lost and overrules a reported failure.
+    // The stored mode counts: it replaces an answer that was lost and takes precedence over a reported failure.
     const note = said.outcome === 'failed' && said.note !== undefined ? { note: `${REFUSED_YET_SET} ${said.note}` } : {}
     return { workload, outcome: 'changed', now: to, ...note }
   }
