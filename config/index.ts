@@ -39,9 +39,9 @@ export interface Given extends Findings {
 }
 
 /**
- * Merges the process environment over a `.env` file in the working directory, if there is one. No other code reads
- * either of the two. Secrets are deleted from `process.env`, where diagnostics and child processes would see them. If
- * `hasForm` is true, a field that was left blank in a client's form falls back to the value in the file.
+ * Merges the process environment over a `.env` file in the working directory, if there is one. No other code reads the
+ * environment or the file. Secrets are deleted from `process.env`, where diagnostics and child processes would see
+ * them. If `hasForm` is true, a field that was left blank in a client's form falls back to the value in the file.
  */
 export function readEnvironment({ hasForm = false } = {}): Given {
   const file = readLocalFile()
@@ -78,7 +78,7 @@ function readLocalFile(): Given {
   }
 }
 
-/** The command-line options of both programs that choose the tools on offer. */
+/** The command-line options that choose the tools on offer; both programs have them. */
 export interface OfferFlags {
   readOnly?: boolean
   toolsets?: string
@@ -86,7 +86,7 @@ export interface OfferFlags {
 
 /**
  * Applies the command-line options as if they were variables. They take precedence over the environment, but neither
- * side can turn off the other's read-only mode.
+ * can turn off read-only mode if the other has turned it on.
  */
 export const withFlags = (env: Environment, { readOnly, toolsets }: OfferFlags): Environment => ({
   ...env,
@@ -213,7 +213,7 @@ function begin(given: Environment, { found }: Pick<ReadOptions<never>, 'found'>)
   return { env: checkQuotes(given, findings), ...findings }
 }
 
-/** Adds the mode's secrets that are stored in files. */
+/** Adds the secrets that are stored in files, and checks the values that are used verbatim. */
 function readFiles(
   reading: Reading,
   secrets: readonly SecretName[],

@@ -16,8 +16,8 @@ const OUR_NAME = /\b(?:(?:MCP|PCE)_[A-Z_]+|API_(?:KEY|SECRET))\b/
 
 /**
  * Reads a `.env` file entry by entry. Node's own parser treats a malformed line as the beginning of the next name, and
- * thus loses that entry too. The folder may belong to another program, so a file without any of our variables causes
- * warnings, but no faults.
+ * thus loses the next entry too. The folder may belong to another program, so a file without any of our variables
+ * causes warnings, but no faults.
  */
 export function readDotEnv(bytes: Uint8Array): DotEnv {
   const { text, encoding } = decode(bytes)

@@ -85,7 +85,10 @@ export function readReplica({ env, faults }: Reading): { replicaId?: string } {
   return {}
 }
 
-/** Reads which tools are offered (D121). The names are checked against the existing tools at start-up. */
+/**
+ * Reads the settings that decide which tools are offered (D121). The names are checked against the existing tools at
+ * start-up.
+ */
 function readOffer(reading: Reading): OfferConfig {
   const toolsets = readNames(reading, 'MCP_TOOLSETS')
   const tools = readNames(reading, 'MCP_TOOLS')
@@ -139,7 +142,7 @@ const OF_CONFIRMATION = ['MCP_CONFIRM_TOOLS', 'MCP_APPROVAL', 'MCP_CONFIRM_STDIO
 /**
  * Refuses variables that ask for confirmations in a mode without a login. In such a mode, nobody could be asked, so
  * every tool would run as soon as it is called (D149).
- * @param instead the remedy for the operator.
+ * @param instead the end of the remedy, which begins with "Unset" and the variable.
  */
 export function refuseConfirmation(
   { env, faults }: Reading,
@@ -172,7 +175,7 @@ export function readPce(reading: Reading): PceFromEnvironment {
   }
 }
 
-/** Reads how to connect to a PCE, which is the same in every mode and for every key (D10). */
+/** Reads the settings for connecting to a PCE, which are the same in every mode and for every key (D10). */
 export function readPceConnection(reading: Reading): Pick<PceFromEnvironment, 'tls' | 'proxyUrl' | 'bounds'> {
   const { env, faults, warnings } = reading
   const verify = readSwitch(reading, 'PCE_TLS_VERIFY', true)

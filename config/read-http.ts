@@ -44,9 +44,9 @@ const SCOPE_TOKEN = /^[\x21\x23-\x5B\x5D-\x7E]+$/
 const MOST_PER_MINUTE = 1_000_000
 
 /**
- * Finds the faults of the HTTP startup gates, unless MCP_DEV_INSECURE=1, in the order of S16 and D8: the listening
- * address, the OAuth variables, the mode, the variables that the mode requires, the keys. Each `problem` uses the words
- * of the specification.
+ * Finds the faults that the HTTP startup gates report (without MCP_DEV_INSECURE=1), in the order of S16 and D8: the
+ * listening address, the OAuth variables, the mode, the variables that the mode requires, the keys. Each `problem` uses
+ * the words of the specification.
  */
 export function findAtGates(env: Environment, mode: PceMode | null, { host, socket }: ListenOptions): Fault[] {
   const faults: Fault[] = []
@@ -228,8 +228,8 @@ export function readAuthenticated(
 const OF_LOGIN = /^MCP_OAUTH_CLIENT_(ID|SECRET)(_FILE)?$/
 
 /**
- * Whether people approve calls in a browser. They log in to do so, and therefore the OAuth client of the browser login
- * is read in every mode.
+ * Returns true if people approve calls in a browser. They log in to do so, and therefore the OAuth client of the
+ * browser login is then read in every mode.
  */
 export const needsApproval = ({ MCP_APPROVAL: method }: Environment): boolean =>
   method !== undefined && method !== 'token' && APPROVAL_METHODS.some((known) => known === method)
@@ -331,7 +331,7 @@ function readMetricsPort(reading: Reading, { port, socket }: ListenOptions): num
   return metricsPort
 }
 
-/** Reads how access tokens are checked. The URLs among these settings are checked elsewhere. */
+/** Reads the settings for checking access tokens. The URLs among these settings are checked elsewhere. */
 function readOAuth(reading: Reading): OAuthConfig {
   const { env, faults } = reading
   const requiredScope = env.MCP_OAUTH_REQUIRED_SCOPE || 'svc-mcp.use'
@@ -399,7 +399,10 @@ function readRates(reading: Reading): RateLimits {
 
 const REGISTER = 'register-pce-credentials'
 
-/** Whether users can register a PCE key through their assistant. The choice of toolsets does not affect this (D122). */
+/**
+ * Returns true if users can register a PCE key through their assistant. The choice of toolsets does not affect this
+ * (D122).
+ */
 const isRegisteringOffered = ({ readOnly, tools, excluded }: OfferConfig) =>
   readOnly !== true && (tools?.includes(REGISTER) ?? true) && excluded?.includes(REGISTER) !== true
 

@@ -42,7 +42,7 @@ export const SECRETS_OF: Record<'environment' | PceMode, readonly SecretName[]> 
 }
 
 /**
- * Adds every secret of `names` whose NAME_FILE is set to the environment. One line break at the end of the file is
+ * Adds to the environment every secret of `names` whose NAME_FILE is set. One line break at the end of the file is
  * ignored. Reports a fault if both NAME and NAME_FILE are set, or if the file is empty or unreadable. A fault never
  * contains the secret.
  *

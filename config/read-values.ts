@@ -24,7 +24,7 @@ export const shown = (value: string): string => JSON.stringify(value.length > 10
 export const withoutLogin = (value: string): string => value.replace(/^.*@/s, '…@')
 const shownUrl = (value: string) => shown(withoutLogin(value))
 
-/** Whether a value is a placeholder from an example or configuration file: `${NAME}`, `<your key>`, `api_…`. */
+/** Returns true if a value is a placeholder from an example or configuration file: `${NAME}`, `<your key>`, `api_…`. */
 export const isPlaceholder = (value: string): boolean => /\$\{[^}]*\}|^<[^<>]*>$|…/.test(value)
 
 export const placeholderIn = (name: string): Fault => ({
@@ -147,7 +147,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   MCP_OAUTH_JWKS_URL: 'login.example.com/keys',
 }
 
-/** Whether a listening address or the host of a URL can only mean this machine. */
+/** Returns true if a listening address or the host of a URL can only mean this machine. */
 export function isLoopback(host: string): boolean {
   const name = host.toLowerCase().replace(/^\[(.*)\]$/, '$1')
   return name === 'localhost' || name === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(name)

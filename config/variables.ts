@@ -86,7 +86,7 @@ export const VARIABLES = {
 const NAMES: readonly string[] = Object.values(VARIABLES).flat()
 const KNOWN: ReadonlySet<string> = new Set([...NAMES, ...SECRETS.map((name) => `${name}_FILE`)])
 
-/** Whether any program reads a variable of this name in any mode. */
+/** Returns true if any program reads a variable of this name in any mode. */
 export const isKnown = (name: string): boolean => KNOWN.has(name)
 
 /** Maximum number of letters that may differ for a name to count as misspelt. Short names allow fewer. */
@@ -97,8 +97,8 @@ const PREFIX = 4
 const OF_A_SERVICE = /_(SERVICE_(HOST|PORT(_\w+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$/
 
 /**
- * Finds the known name that was probably meant: in other letter case, misspelt, or with a `_FILE` suffix that this
- * variable does not support. Returns null for other names, which may belong to a platform.
+ * Finds the known name that was probably meant by a name in other letter case, misspelt, or with a `_FILE` suffix that
+ * this variable does not support. Returns null for other names, which may belong to a platform.
  */
 export function misspelt(name: string): string | null {
   const upper = name.toUpperCase()
