@@ -32,8 +32,8 @@ declare module 'fastify' {
 }
 
 /**
- * Applies a caller's limits across all replicas: one round trip to the store counts the request, reserves one of the
- * caller's simultaneous requests, and reads the caller's keystore record (D139). While the store does not respond,
+ * Applies a caller's limits across all replicas: one round trip to the store counts the request, reserves a place among
+ * the caller's simultaneous requests, and reads the caller's keystore record (D139). While the store does not respond,
  * requests continue and are counted by this process alone. If a request needs anything else from the store, that step
  * fails separately, and calls that change something are refused by a gate of their own (D140).
  */
@@ -46,7 +46,7 @@ export default fp<AdmissionOptions>(
       try {
         const { record, holdPlace } = await admissions.admit({ owner, perMinute, atATime, isCounted })
         request.admittedWith = { record }
-        // If the client has disconnected in the meantime, this frees its place at once.
+        // If the client has disconnected in the meantime, this frees the place of its request at once.
         request.heldPlaces?.add((by) => holdPlace(by === 1))
         if (request.heldPlaces === null) holdPlace(false)
       } catch (error) {

@@ -22,7 +22,7 @@ export function renderChallenge(
   return `Bearer ${parameters.map(([name, value]) => `${name}=${quote(value)}`).join(', ')}`
 }
 
-/** Formats a quoted-string (RFC 9110, 5.6.4). */
+/** Formats a text as a quoted-string (RFC 9110, 5.6.4). */
 const quote = (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"`
 
 const MESSAGES = {

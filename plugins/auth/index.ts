@@ -199,7 +199,8 @@ export function authMetadata(app: FastifyInstance, options: AuthMetadataOptions,
     )
     refuseOtherMethods(app, url)
   }
-  // Clients of the MCP revision of March 2025 look for the authorization server's metadata here, and are redirected.
+  // Clients of the MCP revision of March 2025 ask this server for the metadata of the authorization server, and are
+  // redirected.
   app.get(AUTHORIZATION_SERVER_PATH, (_request, reply) =>
     reply.header('cache-control', CACHEABLE).redirect(elsewhere, 302),
   )

@@ -98,8 +98,8 @@ function readTime(payload: Claims, name: 'exp' | 'nbf' | 'iat'): number | undefi
 }
 
 /**
- * Whether the token is an access token. A `nonce` alone does not show that it is not: older Keycloak releases put the
- * nonce of the login into access tokens too, with the type `Bearer`.
+ * Whether the token is an access token. Tokens of the type `Bearer` may contain a `nonce`, because older Keycloak
+ * releases put the nonce of the login into access tokens too.
  */
 function isAccessToken(payload: Claims): boolean {
   const { typ, events } = payload

@@ -147,7 +147,7 @@ const SKEW = 30
 /** Maximum lifetime of an accepted token, in seconds. A token that lives longer is no better than a password. */
 const LONGEST_LIFE = 24 * 3600
 
-/** Throws InvalidTokenError unless the claims are valid at `now`, in milliseconds since the epoch. */
+/** Throws InvalidTokenError unless the token is valid at the time `now`, in milliseconds since the epoch. */
 function checkTimes({ exp, nbf, iat }: Pick<ReadClaims, 'exp' | 'nbf' | 'iat'>, now: number): void {
   const seconds = now / 1000
   if (seconds >= exp + SKEW) throw new InvalidTokenError('exp passed')

@@ -47,12 +47,13 @@ export interface ApprovalsOptions {
   meter?: Meter
 }
 
-/** What the gate adds to a call when it asks a person about it. */
+/** The facts that the gate adds to a call when it asks a person about the call. */
 export type ApprovalQuestion = Pick<ApprovalRequest, 'boundTo' | 'shown' | 'ownerName' | 'client' | 'requestId'>
 
 export type ApprovalService = ReturnType<typeof createApprovals>
 /**
- * The interface for the gate. Every method rejects with ToolError `confirm_unavailable` if the store does not answer.
+ * The part of the approval service that the gate uses. Every method rejects with ToolError `confirm_unavailable` if the
+ * store does not answer.
  */
 export type Approvals = ApprovalService['approvals']
 

@@ -125,8 +125,8 @@ export default function confirm(app: FastifyInstance, options: ConfirmOptions, d
   }
 
   /**
-   * Revokes a grant: its entry may be in the log without being safely on the disk, so a second entry states that the
-   * token was not issued, if that can be written.
+   * Revokes a grant whose audit entry may be in the log without being safely on the disk. If a second entry can be
+   * written, it states that the token was not issued.
    */
   function takeBack(facts: MintFacts, request: FastifyRequest): void {
     // There is no need to wait: this entry follows the first one in the log, and reaches the disk together with it or

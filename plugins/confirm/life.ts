@@ -38,7 +38,7 @@ interface Approved {
   replayed: { message: string; facts?: AuditFacts }
 }
 
-/** A call on its way through the states, with the hash of its arguments. */
+/** A call that is being confirmed, with the hash of its arguments. */
 export type HashedCall = CallToConfirm & { paramsHash: string }
 
 /**
@@ -47,8 +47,8 @@ export type HashedCall = CallToConfirm & { paramsHash: string }
  */
 export interface Way {
   /**
-   * Determines the state from what the call brings and what is stored. Throws ToolError if this client cannot ask
-   * anybody.
+   * Determines the state of the confirmation from what the call brings and what is stored. Throws ToolError if this
+   * client cannot ask anybody.
    */
   find(call: HashedCall): Standing | Promise<Standing>
   /** Asks the question. Returns how it can be answered, or the refusal if another call has asked it in the meantime. */
@@ -140,7 +140,7 @@ async function isStillMeant({ findBinding, context }: HashedCall, boundTo: strin
 export type Redemption = 'spent' | 'replayed' | Lapse
 export type Lapse = 'expired' | 'stale'
 
-/** An approval, with the operations on the place where its way of asking stores it. */
+/** An approval, and the operations on its stored record. */
 export interface Yes {
   /** The digest of what was shown. */
   boundTo: string | undefined
@@ -153,8 +153,8 @@ export interface Yes {
   /** Ends the approval without a run. Resolves with `replayed` if a run had already used it. */
   lapse(why: Lapse): Promise<Redemption>
   /**
-   * Claims the approval. Of all attempts in all processes, exactly one ever resolves with true, and then the claim is
-   * already on the disk.
+   * Claims the approval for a run. Of all attempts in all processes, exactly one ever resolves with true. By then, the
+   * claim is already on the disk.
    */
   claim(): Promise<boolean>
 }

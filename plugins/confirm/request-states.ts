@@ -10,7 +10,7 @@ export interface RequestStatesOptions {
   keys?: MasterKeys
   /** Names the server and its stored state, as in confirm tokens. */
   audience: string
-  /** The record of used states. Without it, only this process remembers them. */
+  /** The record of used states. If absent, used states are remembered in this process only. */
   usedTokens?: Pick<UsedTokens, 'claim'>
   /** Returns milliseconds since the epoch. */
   now: () => number

@@ -22,7 +22,7 @@ export interface SignedToken {
   boundTo?: string
 }
 
-/** The content of a token, before any lookup. */
+/** The result of reading a token, before anything is looked up in the store. */
 type TokenReading =
   { state: 'missing' | 'malformed' } | { state: 'mismatch'; jti: string } | { state: 'signed'; token: SignedToken }
 
@@ -62,7 +62,7 @@ export function createTokens({ config, audience, usedTokens, challenges, now }: 
     pce ?? null,
   ]
 
-  /** Tokens that this process has seen used, so that repeating them needs no request to the PCE. */
+  /** The used tokens that this process knows of. If one of them is repeated, no request to the PCE is needed. */
   const spentHere = new LRUCache<string, true>({ max: MOST_REMEMBERED })
 
   return {

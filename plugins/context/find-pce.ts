@@ -101,8 +101,8 @@ export function createPcePool(now: () => number, max = MOST_CLIENTS): PcePool {
     max,
     ttl: UNUSED_MS,
     updateAgeOnGet: true,
-    // With 0, the cache reads the given clock every time; by default, it would reuse a reading for a millisecond of
-    // real time.
+    // With a resolution of 0, the cache reads the given clock every time; by default, it would reuse a reading for a
+    // millisecond of real time.
     ttlResolution: 0,
     perf: { now },
     dispose: ({ client }) => client.close(),

@@ -119,8 +119,8 @@ async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 }
 
 /**
- * The messages for the statuses that only a PCE answers with and that its owner needs to know. To explain any other
- * answer would mean to describe a foreign network.
+ * The messages for the statuses that only a PCE answers with and that its owner needs to know. Explaining any other
+ * answer would reveal something about a foreign network.
  */
 const EXPLAINED: Record<number, string> = {
   401: 'The PCE does not accept the API key and secret.',
@@ -129,11 +129,11 @@ const EXPLAINED: Record<number, string> = {
 const UNREACHABLE = 'No PCE could be reached at this address. Check host, port, certificate and network.'
 
 /**
- * Tries the PCE once: its health, and a request within the organisation. Any failure other than 401 or 403 (unknown
- * name, refused, filtered, no TLS, unknown certificate, not a PCE) gives the same message after the same time, so that
- * neither a registration nor a call can be used as a port scanner (D48, D84).
+ * Tries the PCE once, with a request for its health and a request within the organisation. Any failure other than 401
+ * or 403 (unknown name, refused, filtered, no TLS, unknown certificate, not a PCE) gives the same message after the
+ * same time, so that neither a registration nor a call can be used as a port scanner (D48, D84).
  *
- * @param time the timer of the attempt: a failure takes exactly its time, and a success may take at most that time.
+ * @param time the timer of the attempt: a failure takes exactly as long as the timer, and a success at most as long.
  * @returns the report, and the cause of a failure for the log.
  */
 export async function tryConnection(

@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { visibleJson } from '../../domain/text/escape-text.js'
 import type { AuditEntry } from '../../schemas/audit.js'
 
-/** The destination of audit entries. The dispatcher decides what a failure means. */
+/** The destination of audit entries. The dispatcher decides what happens if an entry cannot be written. */
 export interface AuditLog {
   /** Writes an entry at once; throws if that fails. */
   write(entry: AuditEntry): void
@@ -16,7 +16,8 @@ export interface AuditLog {
    */
   writeInTurn(entry: AuditEntry): Promise<void>
   /**
-   * Writes all entries that wait for the end of the turn at once, because the process is about to exit. Never throws.
+   * Immediately writes all entries that still wait for the end of the turn, because the process is about to exit. Never
+   * throws.
    */
   flush(): void
   /**

@@ -5,7 +5,7 @@ import type { ValidSubject } from './admit-call.js'
 
 /**
  * Computes the digest of what the call would do now; a consent is bound to this digest. For a tool without `boundTo`,
- * the preview must be computed as well.
+ * the digest is taken from a preview.
  */
 export const findBinding = async ({ tool, args, context }: ValidSubject): Promise<string> =>
   tool.boundTo === undefined

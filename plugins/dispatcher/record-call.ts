@@ -87,7 +87,8 @@ export function recordCall(
       return ports.audit.writeInTurn(all)
     },
     note({ upstream_request_ids: ids, ...facts }) {
-      // For the same call, the preview and then the tool itself send requests to the PCE.
+      // New ids are added to those noted before, because first the preview and then the tool itself may send requests
+      // to the PCE for the same call.
       const all = [...new Set([...(noted?.upstream_request_ids ?? []), ...(ids ?? [])])].slice(0, MOST_UPSTREAM_IDS)
       noted = { ...noted, ...facts, ...(all.length > 0 && { upstream_request_ids: all }) }
     },
@@ -113,7 +114,7 @@ export function recordCall(
  * cannot be written.
  *
  * Refusals of unknown senders and of too many requests are left out. Otherwise anyone, or anyone with an access token,
- * could fill the disk of the audit log. They are in the request log.
+ * could fill the disk of the audit log. These refusals are in the request log.
  */
 export type AuditRoute = (entry: AuditEntry) => Promise<void>
 

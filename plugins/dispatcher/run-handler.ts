@@ -241,8 +241,8 @@ export interface CallTracker {
 export const MOST_UPSTREAM_IDS = 20
 
 /**
- * The only AsyncLocalStorage for calls. There is just one, because each slows every asynchronous operation of the
- * process.
+ * The only AsyncLocalStorage for calls. There is just one, because each instance slows every asynchronous operation of
+ * the process.
  */
 const storage = new AsyncLocalStorage<{ requestId: string; upstream: string[] }>()
 
@@ -261,8 +261,8 @@ export function createCallTracker(): CallTracker {
 }
 
 /**
- * Runs a part of a call that may send requests to the PCE: they carry the call's request id, and the ids of the answers
- * are noted.
+ * Runs a part of a call that may send requests to the PCE. The requests carry the call's request id, and the ids of the
+ * PCE's answers are noted for the audit entries.
  */
 export function runTracked<T>(
   requestId: string,

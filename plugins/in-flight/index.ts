@@ -37,7 +37,7 @@ export default fp<InFlightOptions>(
   (app, { max, keyOf = () => '', counts: inFlight = new Map<string, number>(), hook = 'onRequest' }, done) => {
     if (!app.hasRequestDecorator('heldPlaces')) app.decorateRequest('heldPlaces', null)
     const enter = (request: FastifyRequest, reply: FastifyReply, next: () => void) => {
-      // The token may have been verified since the request arrived, and the client may have left in the meantime.
+      // The client may have left while its token was being verified.
       if (hasLeft(request.raw, reply.raw)) throw new ToolError('cancelled', 'The client has disconnected.')
       const key = keyOf(request)
       const count: Count = (by) => {
@@ -64,7 +64,7 @@ export default fp<InFlightOptions>(
 /** Maximum number of keys that are kept without a request in flight. */
 const MOST_AT_REST = 1000
 
-/** Adds one to the requests in flight, or removes it again. */
+/** Changes the number of requests in flight by one. */
 type Count = (by: 1 | -1) => void
 
 /**

@@ -358,7 +358,7 @@ export function resultOf(inner: InnerResult, era: Era, info: ServerInfo): Record
 
 const metaOf = (info: ServerInfo) => ({ [SERVER_INFO_KEY]: info })
 
-/** An error in the form of an era, with the HTTP status that goes with it. */
+/** An error that is formatted for an era, with the HTTP status that goes with it. */
 export interface RenderedError {
   error: { code: number; message: string; data?: object }
   status: number

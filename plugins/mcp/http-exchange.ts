@@ -34,9 +34,10 @@ export type Answer = (request: JSONRPCRequest, ports: MessagePorts) => Promise<A
 type HttpAnswer = Answered | Readable | null
 
 /**
- * A single request to the MCP endpoint, or one batch. It lives only as long as the HTTP request, so that no answer can
- * reach another caller (D6). The answer is plain JSON. It becomes a stream of server-sent events if something must be
- * sent before the answer: a progress notification, or a heartbeat after 5 seconds.
+ * The exchange about one HTTP request to the MCP endpoint: a single JSON-RPC request or a batch. It lives only as long
+ * as the HTTP request, so that no answer can reach another caller (D6). The answer is plain JSON. It becomes a stream
+ * of server-sent events if something must be sent before the answer: a progress notification, or a heartbeat after 5
+ * seconds.
  */
 export class HttpExchange implements MessagePorts {
   /** Resolves exactly once, with the contents of the HTTP answer. */

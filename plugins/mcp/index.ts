@@ -126,7 +126,7 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
   done()
 }
 
-/** Returns the body of a request; a POST without a body never reaches the parser. */
+/** Returns the body of a request. It is empty for a POST without a body, which never reaches the parser. */
 const bodyOf = (request: FastifyRequest) => (Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0))
 
 const ownerOf = ({ caller: { iss, sub } }: CallerContext) => (iss === null || sub === null ? null : { iss, sub })

@@ -158,7 +158,10 @@ const withoutBounds = (schema: object): unknown =>
 const REFERENCE_BYTES = 23
 const DEFINITION_BYTES = 20
 
-/** Whether a part of this length takes fewer bytes as one definition with a reference wherever it occurs. */
+/**
+ * Whether a part of this length, which occurs `times` times, takes fewer bytes if it is defined once and referred to
+ * everywhere.
+ */
 const isWorthSharing = (length: number, times: number): boolean =>
   (times - 1) * length > times * REFERENCE_BYTES + DEFINITION_BYTES
 

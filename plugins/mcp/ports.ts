@@ -106,7 +106,7 @@ export interface Departure {
   hasLeft?(): boolean
 }
 
-/** What an answer needs to know of its request. */
+/** The facts and functions of a request that its answer needs. */
 export interface RequestPorts {
   id: string | number
   client: Departure

@@ -133,7 +133,10 @@ export const RPC = {
 
 type RpcId = string | number | null
 
-/** A message that is not JSON-RPC, or not one that MCP allows. It is refused as a whole, over HTTP with status 400. */
+/**
+ * The error for a message that is not JSON-RPC, or is not allowed in MCP. The message is refused as a whole, over HTTP
+ * with status 400.
+ */
 export class RpcProblem extends Error {
   override readonly name = 'RpcProblem'
   constructor(

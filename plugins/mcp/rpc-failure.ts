@@ -1,8 +1,8 @@
 import { RPC } from './read-envelope.js'
 
 /**
- * The JSON-RPC error that answers a request. Its code is the one for revisions with a handshake, which may be replaced
- * for later revisions.
+ * The JSON-RPC error that answers a request. Its code is meant for revisions with a handshake; for later revisions,
+ * another code may replace it.
  */
 export class RpcFailure extends Error {
   override readonly name = 'RpcFailure'

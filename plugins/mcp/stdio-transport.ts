@@ -199,7 +199,10 @@ class AnswerCollector {
   }
 }
 
-/** Removes the task from a request. This server declares no tasks, so such a request is treated as an ordinary one. */
+/**
+ * Removes the task fields from a request. This server declares no support for tasks, so such a request is treated as an
+ * ordinary one.
+ */
 function withoutTask(request: JSONRPCRequest): JSONRPCRequest {
   if (request.params === undefined) return request
   const { task: _task, _meta: meta, ...rest } = request.params
@@ -239,7 +242,7 @@ function splitLines(onLine: (line: Buffer | null) => void): (chunk: Buffer) => v
 }
 
 /**
- * Whether a line is blank. JSON.parse treats the CR of a CRLF as white space, so only a line with nothing else is
- * special.
+ * Whether a line is blank. JSON.parse treats the CR of a CRLF as white space, so the CR matters only in a line that
+ * contains nothing else.
  */
 const isBlank = (line: Buffer) => line.length === 0 || (line.length === 1 && line[0] === 0x0d)

@@ -41,8 +41,8 @@ declare module 'fastify' {
 }
 
 /**
- * The name of the session cookie. Browsers accept this prefix only if the cookie is secure, for this host alone, and
- * for all of its paths.
+ * The name of the session cookie. Browsers accept a name with the prefix `__Host-` only if the cookie is secure, for
+ * this host alone, and for all of its paths.
  */
 const COOKIE = '__Host-svc-mcp-setup'
 const LARGEST_FORM = 16 * 1024

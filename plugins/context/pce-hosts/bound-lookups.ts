@@ -20,7 +20,7 @@ export const TIME_UP = 'ETIMEOUT'
 
 /**
  * Maximum number of simultaneous lookups. Node.js has four threads for `dns.lookup`, which also handle files and
- * ciphers (UV_THREADPOOL_SIZE); names whose servers never answer must leave some of them free.
+ * ciphers (UV_THREADPOOL_SIZE); names whose servers never answer must leave some of the threads free.
  */
 const MOST_AT_ONCE = 3
 /**

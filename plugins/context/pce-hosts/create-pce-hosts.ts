@@ -65,8 +65,8 @@ const HTTPS_PORT = 443
  */
 const FIRST_USER_PORT = 1024
 /**
- * Maximum age, in milliseconds, of addresses that a new connection may use while its lookup waits. They are checked
- * like new ones.
+ * Maximum age, in milliseconds, of addresses that a new connection may use while its lookup waits. Such addresses are
+ * checked like new ones.
  */
 const OLDEST_ADDRESSES_MS = 10 * 60_000
 

@@ -307,7 +307,7 @@ function thrownOf({ error, stack }: FromThread & { is: 'error' }): Error {
   return Object.assign(new Error(stack.split('\n', 1)[0]), { stack })
 }
 
-/** Explains why a thread ended before its task did, and which changes it had sent by then. */
+/** Builds the error that says why a thread ended before its task did, and which changes it had sent by then. */
 async function explain(
   error: unknown,
   { tool, context }: Work,

@@ -14,8 +14,8 @@ const SIGN_EVERY_MS = 1000
 
 /**
  * Creates the function that a thread runs for each task. A task is one function of one tool, with a context whose ports
- * lead back to the main thread. Over the control port it reports first that the task has begun, then its progress, and
- * finally the outcome. Never rejects; the main thread closes the ports.
+ * lead back to the main thread. The function reports over the control port: first that the task has begun, then the
+ * progress, and finally the outcome. Never rejects; the main thread closes the ports.
  */
 export function createTaskRunner(tools: readonly AnyTool[]): (task: ThreadTask) => Promise<void> {
   const byName = new Map(tools.map((tool) => [tool.name, tool]))

@@ -103,8 +103,8 @@ export function createBrowserLogin(
 }
 
 /**
- * Whether the provider announces the scope `profile`. It is requested only then, because other providers may refuse
- * unknown scopes (RFC 6749, 3.3).
+ * Whether the provider announces the scope `profile`. This scope is requested only then, because other providers may
+ * refuse unknown scopes (RFC 6749, 3.3).
  */
 const knowsNames = (provider: Configuration): boolean =>
   provider.serverMetadata().scopes_supported?.includes('profile') === true
@@ -121,8 +121,8 @@ function readName(claims: IDToken | undefined): string | undefined {
 
 /**
  * Returns the resource that a token is requested for (RFC 8707, 2), which must be an absolute URI. If the audience is
- * not a URI, it is this server's own address. If the scope is a URI, however, no resource is sent (Entra ID refuses a
- * `resource` that differs from its scope).
+ * not a URI, the resource is this server's own address. If the scope is a URI, however, no resource is sent (Entra ID
+ * refuses a `resource` that differs from its scope).
  */
 function resourceOf({ audience, scope }: LoginOptions, publicUrl: string): { resource?: string } {
   if (URL.canParse(audience) && !audience.includes('#')) return { resource: audience }

@@ -46,11 +46,11 @@ export function findBackTo({ pendingLogins }: SessionData, query: string): strin
 }
 
 /**
- * Completes a login with the query that the browser brought back: checks that it was started here, fetches and verifies
- * the access token, and stores the person in a new session. The token itself is not kept. After ToolError
- * `login_failed`, `login_unavailable` or `keys_unavailable`, this login cannot be tried again. Nothing has been
- * started, and another attempt is possible, only after `overloaded`, and after a `login_unavailable` whose reason is
- * that nothing can be recorded.
+ * Completes a login with the query that the browser brought back: checks that the login was started in this browser,
+ * fetches and verifies the access token, and stores the person in a new session. The token itself is not kept. After
+ * ToolError `login_failed`, `login_unavailable` or `keys_unavailable`, this login cannot be tried again. Nothing has
+ * been started, and another attempt is possible, only after `overloaded`, and after a `login_unavailable` whose reason
+ * is that nothing can be recorded.
  *
  * A login that has not succeeded exists only in the cookie and in the memory of this process, because anyone can start
  * a login and return from it with a made-up code (D82).

@@ -40,8 +40,8 @@ export default function setup(
     if (outcome.staysHere && !answer.ok) {
       const entered = form.tool === REGISTER_TOOL ? keepValues(fields) : null
       const refusal = describeError(answer.error, request.id)
-      // The person has to correct the form, so it is answered with 400: the status of the PCE's answer would blame this
-      // server or a proxy.
+      // The person has to correct the form, so the answer has status 400: the status of the PCE's answer would blame
+      // this server or a proxy.
       const shown = outcome.canInsist === true ? { ...refusal, status: 400 } : refusal
       return showSetup(request, announce(shown, reply), outcome, entered)
     }

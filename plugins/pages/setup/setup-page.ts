@@ -144,7 +144,7 @@ interface CredentialStatus {
   last_check?: { at: string; ok: boolean; message?: string }
 }
 
-/** Renders what is registered for this person, or why this is not known, in the words of the refused tool. */
+/** Renders what is registered for this person or, in the words of the tool's error, why this is not known. */
 function renderStatusCard(role: Role | null, status: ToolAnswer, now: number): string {
   const title = role === null ? 'No role' : 'Registered credentials'
   if (!status.ok) {
