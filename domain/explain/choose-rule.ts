@@ -18,7 +18,10 @@ import type { AskedService } from './judge-pair.js'
 import type { HeldRule } from './place-rules.js'
 import { ambiguousAddress, nameOf, type AskedEnd } from './resolve-end.js'
 
-/** One end of a suggested rule: labels that are ANDed, all workloads in the scope, one workload, or an IP list. */
+/**
+ * One end of a suggested rule: workloads with all of some labels, all workloads in the scope, a workload, or an IP
+ * list.
+ */
 export type SuggestedEnd =
   | { kind: 'labels'; labels: readonly Label[] }
   | { kind: 'ams' }
@@ -35,17 +38,17 @@ export type SuggestedService =
   | { kind: 'port'; port: number; proto: number }
   | { kind: 'new_service'; name: string; proto: number }
 
-/**
- * The narrowest rule for a flow that stays valid when the address of a host changes, and the rule set it belongs to.
- */
+/** The narrowest rule for a flow that remains valid when the address of a host changes, with the rule set for it. */
 export interface SuggestedRule {
-  /** The labels of the application whose rule set the rule belongs to; empty if the end has no app and env labels. */
+  /**
+   * The app and env labels that are the scope of the rule's rule set; empty if the end in question has none of them.
+   */
   scope: readonly Label[]
-  /** The rule set to add the rule to; null if a new one with this scope is needed. */
+  /** The existing rule set for the rule; null if a new rule set with this scope is needed. */
   ruleSet: RuleSet | null
   /** Number of other rule sets that have exactly this scope. */
   others: number
-  /** A name for a new rule set that is not yet in use. */
+  /** An unused name for a new rule set. */
   name: string
   consumers: SuggestedEnd
   providers: SuggestedEnd
@@ -57,15 +60,15 @@ export interface SuggestedRule {
 
 /** The label keys that identify an application. Scopes consist of labels with these keys. */
 const SCOPE_KEYS = ['app', 'env']
-/** Maximum number of addresses in a list that is suggested for one of them. A larger list would not select anything. */
+/** Maximum number of addresses in an existing IP list that is suggested for one address. A larger list is too broad. */
 const MOST_ADDRESSES = { ipv4: 2n ** 16n, ipv6: 2n ** 64n }
 /** The placeholder href of an IP list that does not exist yet. */
 const NEW_LIST = '/orgs/0/sec_policy/draft/ip_lists/new'
 
 /**
  * Chooses the narrowest rule for a flow. It prefers labels to addresses, a service object for exactly this port to a
- * bare port, and an existing rule set with exactly the application's scope to a new one. The application is that of the
- * destination, or of the source if the destination is not a workload.
+ * bare port, and an existing rule set with exactly the application's scope to a new rule set. The application is that
+ * of the destination, or that of the source if the destination is not a workload.
  * @throws {ToolError} ambiguous_name if several workloads have the address of an end; invalid_argument if an end is a
  * Kubernetes workload without labels, because rules name Kubernetes workloads by labels alone (P106).
  */
@@ -136,8 +139,8 @@ export async function chooseRule(
 }
 
 /**
- * Returns the draft together with the IP lists of the suggested rule. The draft may lack them, because no rule uses
- * them yet or the list is new.
+ * Returns the draft policy with the IP lists of the suggested rule. The draft may lack these lists, because no rule
+ * uses them yet or they do not exist yet.
  */
 export function withListsOf(draft: PolicySnapshot, { consumers, providers }: SuggestedRule): PolicySnapshot {
   const lists = [consumers, providers].flatMap((end) => (end.kind === 'ip_list' ? [end] : []))
@@ -167,8 +170,8 @@ const byKey = (a: Label, b: Label) => compareTexts(a.key, b.key)
 const namedList = ({ href, name }: IpList) => ({ href: toDraftHref(href), name })
 
 /**
- * Chooses the smallest IP list that contains an address, unless that list is too large to select anything. Otherwise
- * suggests a new list with only this address.
+ * Chooses the smallest IP list that contains an address. If even that list is too broad, or if there is none, suggests
+ * a new list with only this address.
  */
 function chooseList(address: string, draft: PolicySnapshot, lists: readonly IpList[]): SuggestedEnd {
   const fitting = lists
@@ -213,8 +216,8 @@ function findRuleSets(ruleSets: readonly RuleSet[], scope: readonly Label[]): Ru
 }
 
 /**
- * Chooses a service object that covers exactly the requested port. Without one it uses the bare port, or a new service
- * if a rule cannot contain the port directly.
+ * Chooses a service object that covers exactly the requested port. If there is none, chooses the bare port, or a new
+ * service if a rule cannot contain the port directly.
  */
 function chooseService(services: readonly Service[], { port, proto }: AskedService): SuggestedService {
   const isAbsent = (value: number | null | undefined) => value === undefined || value === null || value < 0

@@ -16,25 +16,25 @@ import { countOf } from '../text/describe-numbers.js'
 import { quote } from '../text/escape-text.js'
 import { nameOf, type AskedEnd } from './resolve-end.js'
 
-/** One workload, or a group of addresses that all rules treat alike. */
+/** A member of an end of the requested flow: one workload, or a group of addresses that all rules treat alike. */
 export interface Member extends End {
   name: string
   mode: EndMode
   /**
    * True if the PCE has lost contact with the VEN of the member. The PCE then removes the member's addresses from the
-   * policy of other workloads (P78). Null if the PCE does not say whether it has contact.
+   * policy of other workloads (P78). Null if the PCE does not report whether the VEN is online.
    */
   isOffline: boolean | null
   os: string | null
-  /** All addresses that the member may use; null if they are not known. */
+  /** All addresses that the member may use in the flow. */
   addresses: readonly string[]
-  /** Number of ends that the member stands for; for addresses there may be many. */
+  /** Number of ends that the member stands for: 1 for a workload, and possibly many for a group of addresses. */
   size: number
 }
 
 /**
- * Returns the host that the member is; a host is never both ends of a connection. Returns null for addresses and for
- * Kubernetes workloads, because their pods connect to each other.
+ * Returns the href of the host that the member is. A host is never both ends of a judged connection. Returns null for
+ * addresses, and for Kubernetes workloads, because the pods of one workload may connect to each other.
  */
 export const hostOf = ({ workload, isUnsure }: Member): string | null =>
   workload === null || isUnsure === true || isKubernetes({ href: workload }) ? null : workload
@@ -44,19 +44,19 @@ export interface Members {
   members: readonly Member[]
   /** True if the end has more members than can be judged. */
   isCut: boolean
-  /** Sentences that describe which ends were left out. */
+  /** Sentences about members that were left out or are not certain. */
   notes: readonly string[]
 }
 
 /** Maximum number of workloads that are judged at one end. */
 export const MOST_WORKLOADS = 20_000
-/** Maximum number of parts of an IP list that are judged. */
+/** Maximum number of parts of an IP list that are judged; see `divideList`. */
 const MOST_PARTS = 2_000
 
 /**
- * Finds everything that an end of the requested flow stands for. For an IP list, these are the workloads that have an
- * address in it, and its other addresses, grouped so that none of `lists` (those used in rules) distinguishes the
- * addresses of a group. Kubernetes workloads are treated like other workloads.
+ * Finds all members of an end of the requested flow. For an IP list, these are the workloads that have an address in
+ * the list, and the other addresses of the list. These addresses are grouped so that none of `lists`, the lists used in
+ * rules, distinguishes the addresses of a group. Kubernetes workloads are treated like other workloads.
  * @throws {ToolError} no_workloads if no workload has the requested labels.
  */
 export async function findMembers(
@@ -125,7 +125,7 @@ export async function findMembers(
   }
 }
 
-/** Finds what an address stands for: the workloads that have it, or a bare address that may belong to a pod. */
+/** Finds the members for an address: the workloads that have it, or a bare address that may belong to a pod. */
 function membersAt(
   { address, bearers, mayBePod }: AskedEnd & { kind: 'address' },
   toMember: (workload: Workload) => Member,
@@ -150,7 +150,7 @@ const cutNote = (total: number, noun: string): string[] =>
 
 /**
  * Converts a workload to the form that rules are matched against.
- * @param addresses the addresses that the workload uses in this flow; all of its own by default.
+ * @param addresses the addresses that the workload uses in this flow; by default all its addresses.
  */
 export function describeWorkload(
   workload: Workload,
@@ -177,8 +177,8 @@ export function describeWorkload(
 }
 
 /**
- * Returns whether a workload is offline; null if the PCE does not say. A Kubernetes workload has no VEN of its own that
- * could be offline.
+ * Returns whether a workload is offline; null if the PCE does not report it. A Kubernetes workload is never offline,
+ * because it has no VEN of its own.
  */
 function isOffline(workload: Workload): boolean | null {
   if (!isManaged(workload) || isKubernetes(workload)) return false
@@ -218,7 +218,8 @@ const addressMember = (name: string, size: number, address: string): Member => (
 })
 
 /**
- * Divides the addresses of a list, except those `taken` by workloads, wherever a range of another list begins or ends.
+ * Divides the addresses of a list into groups that no other list distinguishes. Addresses `taken` by workloads are left
+ * out.
  */
 function divideList(
   list: IpList,
@@ -228,7 +229,7 @@ function divideList(
   const own = (list.ip_ranges ?? []).map(readRange)
   const ranges = others.flatMap(({ ip_ranges: listed }) => (listed ?? []).flatMap((range) => readRange(range) ?? []))
   const tests = [list, ...others].map((one) => compileIpList({ ip_ranges: one.ip_ranges ?? [], fqdns: [] }))
-  /** Returns the class of an address, or null if the address is not in the list. */
+  /** Returns a text that identifies the group of an address, or null if the address is not in the list. */
   const classOf = (ip: string, family: Family): string | null => {
     const [inside, ...rest] = tests.map((covers) => covers({ ip, fqdn: null }))
     return inside === 'yes' ? `${family} ${JSON.stringify(rest)}` : null
@@ -256,8 +257,8 @@ function divideList(
 }
 
 /**
- * A group of addresses that no list distinguishes. `first` and `last` are the ends of the first part of the group;
- * `size` is the number of all its addresses.
+ * A group of addresses that no list distinguishes. `first` and `last` are the first and last address of the first range
+ * in the group; `size` is the number of all addresses of the group.
  */
 interface AddressClass {
   first: string
@@ -270,7 +271,7 @@ const toMembers = (classes: readonly AddressClass[]): Member[] =>
     addressMember(first === last ? first : `${first} to ${last}`, Number(size), first),
   )
 
-/** Cuts the list's own ranges of a family wherever any range begins or ends. */
+/** Cuts the ranges `own` of one address family wherever any range of `own` or `others` begins or ends. */
 function cutAt(family: Family, own: readonly Range[], others: readonly Range[]): [bigint, bigint][] {
   const ofFamily = [...own, ...others].filter((range) => range.family === family)
   const starts = new Set(ofFamily.flatMap(({ from, to }) => [from, to + 1n]))

@@ -21,7 +21,7 @@ export interface MissedRule {
 
 const EVERY_SERVICE = [{ port: -1, proto: -1 }]
 
-/** Finds the allow rules that would permit a connection except for a single reason; at most `most` per reason. */
+/** Finds the allow rules that only one reason prevents from permitting a connection, at most `most` for each reason. */
 export function* findNearMisses(
   judge: PairJudge,
   source: Member,

@@ -12,7 +12,7 @@ import { MOST_KINDS, classify, countPairs, pairOf, pairsOf } from './judge-membe
 import type { PairJudge, PairVerdict } from './judge-pair.js'
 import type { AskedEnd } from './resolve-end.js'
 
-/** A pair of ends whose traffic a suggested rule would permit. */
+/** A pair of ends for which a suggested rule would change the decision. */
 export interface OpenedPair {
   source: string
   destination: string
@@ -20,7 +20,7 @@ export interface OpenedPair {
   after: PairVerdict['decision']
 }
 
-/** What a suggested rule would change between the ends that exist today. */
+/** The changes that a suggested rule would cause between the ends that exist today. */
 export interface Opened {
   /** Number of sources and destinations that the rule names. */
   sources: number
@@ -28,7 +28,8 @@ export interface Opened {
   /** Number of pairs whose decision would change, including those that the caller asked about. */
   pairs: number
   /**
-   * Number of these pairs whose decision is uncertain without or with the rule, so that it possibly does not change.
+   * Number of these pairs whose decision is uncertain either without or with the rule, so that it possibly does not
+   * change.
    */
   uncertain: number
   /** Number of these pairs that the caller asked about. */
@@ -37,14 +38,14 @@ export interface Opened {
   helps: boolean
   /** Some of the pairs that the caller did not ask about, up to the requested number. */
   examples: readonly OpenedPair[]
-  /** The pairs that the caller asked about and that the rule would not permit, or not certainly. */
+  /** The pairs that the caller asked about and whose traffic is not certainly allowed with the rule; null if none. */
   remaining: { pairs: number; example: PairVerdict } | null
   /**
-   * Whether there are more pairs than were compared, so that the counts are lower bounds: `asked` for the pairs that
-   * the caller asked about, and therefore for `remaining`, `beyond` for all others.
+   * Whether there are more pairs than were compared, so that the counts are lower bounds. `asked` is for the pairs that
+   * the caller asked about, and therefore for `remaining`; `beyond` is for all other pairs.
    */
   isCut: { asked: boolean; beyond: boolean }
-  /** Sentences that describe what was not compared. */
+  /** Sentences about pairs that were not compared, of those that the caller asked about and of all others. */
   notes: { asked: readonly string[]; beyond: readonly string[] }
 }
 
@@ -74,7 +75,9 @@ export async function findNamed(
   }
 }
 
-/** Builds a list with a single address, so that the address stays separate from the other addresses of a list. */
+/**
+ * Builds an IP list with only the address that the caller asked about, so that it is in a separate group of addresses.
+ */
 const listAlone = (end: AskedEnd): IpList[] =>
   end.kind === 'address' && end.workload === null
     ? [{ href: '', name: end.name, ip_ranges: [{ from_ip: spellAddress(end.address) }] }]
@@ -104,7 +107,7 @@ async function asAsked(
   }
 }
 
-/** Compares the decision for every pair that a rule names: without the rule and with it. */
+/** Compares the decisions without a rule and with it, for every pair of ends that the rule names. */
 export function* findOpened(
   before: PairJudge,
   after: PairJudge,
@@ -123,7 +126,8 @@ export function* findOpened(
     { done: 0, total: 0 },
   ]
   for (const source of from) {
-    // The pairs the caller asked about are compared separately, because the rule may not name all of them.
+    // The pairs that the caller asked about are compared separately, because the rule possibly does not name all of
+    // them.
     const others = source.isAsked ? notAsked : to
     kinds.total += others.length
     for (const destination of others) {

@@ -8,7 +8,7 @@ import type { Member } from './find-members.js'
 import { speaks, type JudgedPair } from './judge-members.js'
 import type { ApplyingRule, AskedService } from './judge-pair.js'
 
-/** A rule for which the PCE and the matcher disagree. */
+/** A rule of which the PCE and this server's matcher disagree whether it applies. */
 export interface Difference {
   version: Version
   href: string
@@ -16,22 +16,22 @@ export interface Difference {
   says: 'pce_applies' | 'pce_does_not'
 }
 
-/** The result of comparing the matcher with the PCE's own policy check (P93). */
+/** The result of comparing this server's matcher with the PCE's own policy check (P93). */
 export interface PceCheck {
   /** Number of pairs that were checked, each in both versions. */
   checked: number
   differences: readonly Difference[]
-  /** Rules that the matcher left undecided, by draft href: true if the PCE says that the rule applies. */
+  /** For each rule that the matcher left undecided, by draft href, whether it applies according to the PCE. */
   settled: ReadonlyMap<string, boolean>
-  /** The reason why the PCE could not be asked; null if it was asked. */
+  /** The reason why the PCE's check could not be used; null if it was used. */
   unavailable: string | null
 }
 
 /**
- * Asks the PCE which rules apply to these pairs, in both versions of the policy, and compares that with the matcher's
- * result. The PCE's answer does not include enforcement boundaries (P93), and it is not asked about Kubernetes
- * workloads, because no source says how its check names them (P106). If the PCE does not support the check or refuses
- * it, the result says that it is unavailable.
+ * Asks the PCE which rules apply to these pairs, in both versions of the policy, and compares its answer with the
+ * matcher's result. The answer does not include enforcement boundaries (P93). The PCE is not asked about Kubernetes
+ * workloads, because it is not documented how its check names them (P106). If the PCE does not support the check or
+ * refuses it, the result has the reason in `unavailable`.
  */
 export async function holdAgainstPce(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },
@@ -67,7 +67,7 @@ export async function holdAgainstPce(
 const canBeAsked = ({ workload, isUnsure }: Member): boolean =>
   isUnsure !== true && (workload === null || !isKubernetes({ href: workload }))
 
-/** Returns the hrefs and types of the rules that apply according to the PCE, or the reason why it does not say. */
+/** Returns the hrefs and types of the rules that apply according to the PCE, or the reason why its check failed. */
 async function ask(
   pce: PceClient,
   version: Version,

@@ -5,13 +5,12 @@ import { createPairJudge } from './judge-pair.js'
 import type { JudgedFlow } from './prepare-flow.js'
 import { listIpTables } from './read-versions.js'
 
-/** The modes in which the verdict already depends on rules alone. */
+/** The modes of ends in which a verdict depends on rules alone anyway. */
 const BY_RULES: readonly EndMode[] = ['none', 'visibility_only', 'full']
 
 /**
- * Judges a flow once more, this time by what allow and deny rules alone say: a connection that passes only because of an
- * enforcement mode is potentially blocked, and iptables rules are left out. The result shows what full enforcement would
- * require.
+ * Judges a flow again by its allow and deny rules alone: a connection that passes only because of an enforcement mode
+ * is potentially blocked, and iptables rules are left out. The result shows which rules full enforcement would require.
  */
 export async function judgeByRules(flow: JudgedFlow, signal: AbortSignal): Promise<JudgedFlow> {
   const { versions, service, sources, destinations } = flow
@@ -26,8 +25,8 @@ export async function judgeByRules(flow: JudgedFlow, signal: AbortSignal): Promi
 }
 
 /**
- * Lists the modes that let a flow pass today although no rule certainly allows it. The list is empty if rules alone
- * decide, or if the flow does not certainly pass.
+ * Lists the modes of ends that let a flow pass today although no rule certainly allows it. The list is empty if the
+ * flow passes because of rules, or if it does not certainly pass.
  */
 export function modesThatLetPass({ verdict }: JudgedFlow): EnforcementMode[] {
   const modes = verdict.outcomes.flatMap(({ active }) =>

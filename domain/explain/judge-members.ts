@@ -6,13 +6,13 @@ import { hostOf, type Member } from './find-members.js'
 import type { ApplyingRule, PairJudge, PairVerdict } from './judge-pair.js'
 import type { HeldRule } from './place-rules.js'
 
-/** The judges for both versions of the policy. They are the same object if nothing is pending. */
+/** The judges for both versions of the policy. They are the same object if no change is pending. */
 export interface VersionJudges {
   active: PairJudge
   draft: PairJudge
 }
 
-/** A pair of ends with the verdicts of both versions of the policy. */
+/** A pair of ends with its verdicts by both versions of the policy. */
 export interface JudgedPair {
   source: Member
   destination: Member
@@ -20,10 +20,10 @@ export interface JudgedPair {
   draft: PairVerdict
 }
 
-/** All pairs that have the same active decision and the same draft decision. */
+/** A group of pairs with the same decision by the active policy and the same decision by the draft. */
 export interface Outcome extends Pick<JudgedPair, 'active' | 'draft'> {
   pairs: number
-  /** The first few pairs, each of a different kind. */
+  /** The first few pairs, each of different classes of ends. */
   examples: JudgedPair[]
 }
 
@@ -37,12 +37,12 @@ export interface FoundRule extends ApplyingRule {
 /** The verdict on a flow between all members of its ends. */
 export interface FlowVerdict {
   /**
-   * The number of pairs. A host and itself are not a pair; a Kubernetes workload and itself are, because it has several
-   * pods.
+   * The number of pairs. A host does not form a pair with itself; a Kubernetes workload does, because it may have
+   * several pods.
    */
   pairs: number
   judged: number
-  /** True if pairs or whole ends were left out. */
+  /** True if some pairs or some members of the ends were left out. */
   isPartial: boolean
   /** The outcomes with the most pairs first. */
   outcomes: readonly Outcome[]
@@ -50,7 +50,7 @@ export interface FlowVerdict {
   rules: readonly FoundRule[]
 }
 
-/** Maximum number of kinds of pairs that are judged or compared. */
+/** Maximum number of kinds of pairs (a class of sources with a class of destinations) that are judged or compared. */
 export const MOST_KINDS = 4_000
 const MOST_EXAMPLES = 3
 
@@ -98,8 +98,8 @@ export function* judgeMembers(
 }
 
 /**
- * Counts the pairs of different ends in two lists of classes, and how many kinds of pairs there are, without creating
- * them.
+ * Counts the pairs of different ends in two lists of classes, and the kinds of pairs (the pairs of classes), without
+ * creating them.
  */
 export function countPairs(from: readonly MemberClass[], to: readonly MemberClass[]): { pairs: number; kinds: number } {
   const sum = (classes: readonly MemberClass[]) => classes.reduce((all, { size }) => all + size, 0)
@@ -113,7 +113,7 @@ export function countPairs(from: readonly MemberClass[], to: readonly MemberClas
   }
 }
 
-/** Yields one pair of every kind. */
+/** Yields one pair of ends for every pair of classes. */
 export function* pairsOf(from: readonly MemberClass[], to: readonly MemberClass[]) {
   for (const one of from) {
     for (const other of to) {
@@ -124,8 +124,8 @@ export function* pairsOf(from: readonly MemberClass[], to: readonly MemberClass[
 }
 
 /**
- * Returns a pair of different workloads as an example for two classes, and the number of such pairs; null if there is
- * none.
+ * Returns one pair of different ends as an example for two classes, and the number of such pairs; null if there is no
+ * such pair.
  */
 export function pairOf(
   from: MemberClass,
@@ -171,7 +171,7 @@ export function* classify(judges: readonly PairJudge[], members: readonly Member
   return [...classes.values()].sort((a, b) => b.size - a.size)
 }
 
-/** Collects the rules that match any pair. */
+/** Creates a collection of the rules that match any pair. */
 function createRuleTally() {
   const found = new Map<string, FoundRule & { versions: ('active' | 'draft')[] }>()
   const add = (rule: ApplyingRule, versions: readonly ('active' | 'draft')[], count: number) => {
@@ -206,7 +206,7 @@ function createRuleTally() {
 const contents = new WeakMap<HeldRule, string>()
 
 /**
- * Returns a text that identifies the content of a rule and its scopes. It is equal in both versions if the rule is
+ * Returns a text that identifies a rule with its content and scopes. The text is equal in both versions if the rule is
  * unchanged.
  */
 function contentOf(held: HeldRule): string {
@@ -223,6 +223,6 @@ function contentOf(held: HeldRule): string {
   return text
 }
 
-/** Returns whether a rule matches at either end: 'yes' if it certainly does. */
+/** Returns whether a rule matches a connection at either end: 'yes' if it certainly matches. */
 export const speaks = ({ atSource, atDestination }: Pick<ApplyingRule, 'atSource' | 'atDestination'>): Answer =>
   anyOf([atSource, atDestination])

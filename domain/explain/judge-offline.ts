@@ -4,8 +4,8 @@ import type { PairJudge, PairVerdict } from './judge-pair.js'
 
 /**
  * Judges a connection for the time while one of its ends is offline; returns null if neither end is known to be
- * offline. The PCE removes the addresses of an offline workload from the policy of others, so the other end treats it
- * as an address without a workload. The offline end itself continues to enforce the policy that it received last (P78).
+ * offline. The PCE removes the addresses of an offline workload from the policy of other workloads, so the other end
+ * treats it as an address without a workload. The offline end still enforces the policy that it received last (P78).
  */
 export function judgeWhileOffline(
   judge: PairJudge,

@@ -10,7 +10,8 @@ import type { Member } from './find-members.js'
 import { listRules, type HeldRule } from './place-rules.js'
 
 /**
- * The service that a caller asks about. `runs` returns whether the program of a Windows service is the one asked about.
+ * The service that a caller asks about. `runs` returns whether a given Windows program is the one that the caller
+ * named.
  */
 export interface AskedService {
   port: number | null
@@ -18,7 +19,9 @@ export interface AskedService {
   runs?: PolicyObjects['runs']
 }
 
-/** A rule that matches a connection, at the ends the rule is written to. */
+/**
+ * A rule that matches a connection, with whether it matches at each end. A rule matches at the ends it is written for.
+ */
 export interface ApplyingRule {
   held: HeldRule
   atSource: Answer
@@ -32,18 +35,18 @@ export interface PairVerdict extends Decided {
   rules: readonly ApplyingRule[]
 }
 
-/** Judges connections of one service by one version of the policy. */
+/** A function that judges connections of one service by one version of the policy. */
 export interface PairJudge {
   (source: Member, destination: Member): PairVerdict
   /** Lists the disabled rules that would match if they were enabled. */
   readonly off: (source: Member, destination: Member) => ApplyingRule[]
-  /** Returns whether rules that are not judged are in force at an end (P19). */
+  /** Returns whether rules that are not judged, such as iptables rules, are in force at an end (P19). */
   readonly unjudgedAt: (end: Member) => Answer
   readonly objects: PolicyObjects
   readonly rules: readonly HeldRule[]
 }
 
-/** What is judged besides the rules of a version, and how it is judged. */
+/** The options of a judge: further rules, and how it decides. */
 interface Judging {
   /** Additional rules to judge. */
   more?: readonly HeldRule[]
@@ -52,14 +55,15 @@ interface Judging {
    * potentially blocked.
    */
   needsRules?: boolean
-  /** If true, iptables rules are left out, so that what allow and deny rules do is told apart from them. */
+  /** If true, iptables rules are ignored, so that the verdict shows the effect of allow and deny rules alone. */
   ignoresIpTables?: boolean
 }
 
 /**
- * Creates a judge that uses the rules of one version. At each end the order is: essential rules, override deny, allow,
- * deny, default of the mode. Both ends must permit a connection (P50, P51). If deny rules could not be read, everything
- * that they might decide is undecided; so is what an end does beside iptables rules in force there (P19).
+ * Creates a judge that uses the rules of one policy version. At each end, the order is: essential rules, override deny,
+ * allow, deny, default of the mode. Both ends must permit a connection (P50, P51). If deny rules could not be read,
+ * everything that they might decide is undecided, and so is the verdict of an end at which iptables rules are in force
+ * (P19).
  */
 export function createPairJudge(
   policy: PolicySnapshot,
@@ -119,8 +123,8 @@ export function createPairJudge(
 }
 
 /**
- * Returns true if a rule may apply to the service, either by its own services or by those of a virtual service, which
- * are not known here.
+ * Returns true if a rule may apply to the service, either by its own services or by those of a virtual service. The
+ * services of a virtual service are not known here.
  */
 function mayServe({ rule }: HeldRule, objects: PolicyObjects, { port, proto }: AskedService): boolean {
   const isVirtual =
@@ -132,8 +136,8 @@ function mayServe({ rule }: HeldRule, objects: PolicyObjects, { port, proto }: A
 type CompiledRule = Pick<RuleMatch, 'atSource' | 'atDestination'> & { held: HeldRule }
 
 /**
- * Returns the lookups to use at each end. Only the VEN on the Windows destination knows which program uses a port. The
- * source cannot tell programs apart, so there a rule for another program may apply as well.
+ * Returns the lookups of objects to use at each end. Only the VEN on a Windows destination knows which program uses a
+ * port. The VEN of the source cannot distinguish programs, so a rule for another program may apply there as well.
  */
 function objectsAtEnds(
   objects: PolicyObjects,
@@ -146,8 +150,8 @@ function objectsAtEnds(
 }
 
 /**
- * Makes IP lists consider all addresses of a member: a list covers the member if it covers every address, and the
- * answer is undecided if it covers only some.
+ * Returns lookups in which IP lists consider all addresses of a member: a list covers the member if it covers all of
+ * its addresses, and the answer is undecided if it covers only some of them.
  */
 function withAddresses(policy: PolicySnapshot): PolicyObjects {
   return {

@@ -1,17 +1,17 @@
 import type { PolicyObjects } from '../policy/match-rules.js'
 import { both, unknown, type Answer } from '../policy/three-valued.js'
 
-/** The program that listens at the destination, as far as the caller knows. */
+/** The program that listens at the destination, as far as the caller named it. */
 export interface AskedProgram {
   process?: string | undefined
   windowsService?: string | undefined
 }
 
 /**
- * Builds a test of whether the program of a Windows service is the one that the caller asked about; returns undefined
- * if the caller named no program. Service names must be equal. Process paths may contain variables that depend on the
- * host, so only a different file name proves that two processes differ; if only the paths differ, the answer is
- * undecided.
+ * Builds a test of whether the program in a service object is the one that the caller asked about; returns undefined if
+ * the caller named no program. Names of Windows services must be equal. Process paths may contain variables that depend
+ * on the host, so only a different file name proves that two processes differ. If only the folders differ, the answer
+ * is undecided.
  */
 export function matchProgram({ process, windowsService }: AskedProgram): PolicyObjects['runs'] | undefined {
   if (process === undefined && windowsService === undefined) return undefined

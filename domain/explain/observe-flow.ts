@@ -13,22 +13,22 @@ import type { AskedService } from './judge-pair.js'
 import type { AskedEnd } from './resolve-end.js'
 
 /**
- * The traffic that was observed for a flow. `decisions` holds the number of connections for each decision of the PCE; a
+ * The traffic that was observed for a flow. `decisions` has the number of connections for each decision of the PCE. A
  * conversation that both ends reported counts once.
  */
 export interface Observed {
   read: FlowsRead
   decisions: Record<string, number>
-  /** The names of programs as the reporting end gave them, busiest first. */
+  /** The names of programs, as the reporting ends gave them, those with the most connections first. */
   programs: string[]
   /**
-   * Workloads that only the traffic rows name, at an address of an end. Their hrefs are not those of `/workloads`; they
-   * are, for example, pods that the PCE no longer lists.
+   * Workloads that only the traffic rows name, at the address of an end. The PCE does not list them among its
+   * workloads; they are, for example, pods that no longer exist.
    */
   strangers: readonly Stranger[]
 }
 
-/** A workload that only the traffic names. */
+/** A workload that only traffic rows name. */
 export interface Stranger {
   side: 'source' | 'destination'
   address: string
@@ -36,13 +36,13 @@ export interface Stranger {
   mode: string | null
 }
 
-/** Maximum number of rows that are read. The question is what was observed, not how often. */
+/** Maximum number of rows that are read. They only need to show what was observed, not how often. */
 const MOST_ROWS = 10_000
 const MOST_PROGRAMS = 5
 
 /**
- * Queries the traffic of one service between two ends in a window.
- * @throws whatever reading traffic throws.
+ * Queries the traffic of one service between two ends in a time window.
+ * @throws the errors of reading traffic.
  */
 export async function observeFlow(
   ctx: Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>,
@@ -100,8 +100,8 @@ function findStranger(side: Stranger['side'], asked: AskedEnd, seen: readonly Fl
 }
 
 /**
- * Returns the conditions that select an end; the inner lists are alternatives. A Kubernetes workload is selected by its
- * addresses, because it is not documented whether a traffic query finds it by its href.
+ * Returns the conditions that select an end in a traffic query; the inner lists are alternatives. A Kubernetes workload
+ * is selected by its addresses, because it is not documented whether a traffic query finds it by its href.
  */
 function selectorsOf(end: AskedEnd): TrafficSelector[][] {
   switch (end.kind) {

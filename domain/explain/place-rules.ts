@@ -15,13 +15,13 @@ export interface HeldRule extends PlacedRule {
   source: Rule | DenyRule | EnforcementBoundary
   /** The rule set of the rule; null for an enforcement boundary. */
   ruleSet: RuleSet | null
-  /** What disables the rule; null if it is in force. */
+  /** What is disabled, the rule or its rule set; null if the rule is in force. */
   off: 'rule_disabled' | 'ruleset_disabled' | null
 }
 
 /**
- * Lists every rule of a version, including disabled ones, in the order of the rule sets. Rules marked for deletion are
- * left out.
+ * Lists all rules of a policy version, including disabled rules, in the order of the rule sets. Rules marked for
+ * deletion are left out.
  */
 export function listRules({ ruleSets, boundaries }: Pick<PolicySnapshot, 'ruleSets' | 'boundaries'>): HeldRule[] {
   const held = ruleSets.flatMap((ruleSet) => {

@@ -15,7 +15,7 @@ import type { HeldRule } from './place-rules.js'
 import { listsInRules, readVersions, type PolicyVersions } from './read-versions.js'
 import { resolveEnd, type AskedEnd, type EndReference } from './resolve-end.js'
 
-/** A flow as callers describe it. */
+/** The description of a flow by a caller. */
 export interface FlowArguments {
   source: EndReference
   destination: EndReference
@@ -25,7 +25,7 @@ export interface FlowArguments {
   windows_service_name?: string | undefined
 }
 
-/** A flow with its verdict, and everything the verdict is based on. */
+/** A flow with its verdict, and all data on which the verdict is based. */
 export interface JudgedFlow {
   service: AskedService
   labels: LabelIndex
@@ -42,10 +42,10 @@ export interface JudgedFlow {
 type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 
 /**
- * Resolves the ends, reads both versions of the policy and judges every pair of members.
+ * Resolves the ends of a flow, reads both versions of the policy and judges every pair of members of the ends.
  * @throws {ToolError} invalid_argument for a port that does not fit the protocol, for two ends that are the same
- * workload, or for an IP list without anything that can be judged; no_workloads; and whatever `resolveEnd` and the PCE
- * client throw.
+ * workload, or for an IP list without an address that can be judged; no_workloads; and the errors of `resolveEnd` and
+ * the PCE client.
  */
 export async function judgeFlow(ctx: Context, asked: FlowArguments): Promise<JudgedFlow> {
   const { pce, signal } = ctx
@@ -108,8 +108,8 @@ function readService({
 }
 
 /**
- * Returns the names of the objects that rules refer to. They come from the policy that was read, and otherwise from the
- * PCE as far as it returns them.
+ * Returns a lookup of the names of objects that rules refer to. Names that the policy in memory does not have are read
+ * from the PCE.
  */
 export async function nameReferences(
   ctx: Context,
@@ -136,8 +136,8 @@ export async function nameReferences(
 }
 
 /**
- * Rejects an end without members. An IP list may consist only of domain names or unreadable ranges, and it is not known
- * which addresses these stand for.
+ * Rejects an end without members. This may be an IP list that has only domain names or unreadable ranges, because their
+ * addresses are not known.
  */
 function requireMembers({ name }: AskedEnd, { members, notes }: Members, argument: 'source' | 'destination'): void {
   if (members.length > 0) return

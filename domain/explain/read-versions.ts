@@ -20,8 +20,8 @@ export interface PolicyVersions {
 }
 
 /**
- * Reads both versions of the policy. Rule sets whose deny rules cannot be read are listed in `unread`.
- * @throws whatever the PCE client throws.
+ * Reads both versions of the policy. Rule sets whose deny rules cannot be read are listed in `unread` of a version.
+ * @throws the errors of the PCE client.
  */
 export async function readVersions(source: Source, labels: LabelIndex): Promise<PolicyVersions> {
   const draft = await withDenyRules(source, await loadSnapshot(source, 'draft', labels))
@@ -30,7 +30,7 @@ export async function readVersions(source: Source, labels: LabelIndex): Promise<
   return { draft, active }
 }
 
-/** Lists the IP lists that rules of either version use; those that could not be read are left out. */
+/** Returns the IP lists that rules of either version use; lists that could not be read are left out. */
 export function listsInRules({ active, draft }: PolicyVersions): IpList[] {
   return [...new Set([active, draft])].flatMap(({ ruleSets, boundaries, listOf }) => {
     const holders = [...ruleSets.flatMap((set) => [...(set.rules ?? []), ...(set.deny_rules ?? [])]), ...boundaries]
@@ -42,8 +42,8 @@ export function listsInRules({ active, draft }: PolicyVersions): IpList[] {
 }
 
 /**
- * Returns the names of the rule sets in force, in either version, that have iptables rules for one of these ends. What
- * such rules do to a flow is not judged.
+ * Returns the names of the rule sets that are in force in either version and have iptables rules for one of these ends.
+ * The effect of iptables rules on a flow is not judged.
  */
 export function listIpTables({ active, draft }: PolicyVersions, ends: readonly End[]): string[] {
   const names = [...new Set([active, draft])].flatMap((policy) =>

@@ -25,10 +25,12 @@ import { classifyAddress } from '../policy/addresses.js'
 import { countOf } from '../text/describe-numbers.js'
 import { quote, trimBlanks } from '../text/escape-text.js'
 
-/** An end of a flow as callers name it: a workload, an address, one label or several that are ANDed, or an IP list. */
+/**
+ * A caller's reference to an end of a flow: a workload, an address, one label, several labels (ANDed), or an IP list.
+ */
 export type EndReference = LabelReference | readonly LabelReference[]
 
-/** An end of the flow that a caller asks about. `name` is how answers refer to it. */
+/** An end of the flow that a caller asks about. `name` is the name of the end in answers. */
 export type AskedEnd =
   | { kind: 'workload'; name: string; workload: Workload }
   | ({ kind: 'address'; name: string; address: string } & Bearers)
@@ -40,11 +42,13 @@ export interface Bearers {
   /** The only workload with the address; null if there is none, or if there are several. */
   workload: Workload | null
   /**
-   * All workloads that have the address. Several Kubernetes workloads may share an address: in different clusters, or
-   * that of their node.
+   * All workloads that have the address. Several Kubernetes workloads may have the same address, for example in
+   * different clusters or because they use the address of their node.
    */
   bearers: readonly Workload[]
-  /** Why the address may belong to a Kubernetes workload although `bearers` contains none; null if it does not. */
+  /**
+   * The reason why the address may belong to a Kubernetes workload although `bearers` is empty; null if it does not.
+   */
   mayBePod: string | null
 }
 
@@ -93,8 +97,8 @@ interface Finder {
 }
 
 /**
- * Finds the object that a text names, or returns null if the text is meant as a label. Text in no other form is the
- * name of a workload.
+ * Finds the object that a text names, or returns null if the text is meant as a label. Text in no other known form is
+ * taken as the name of a workload.
  */
 async function findNamed(finder: Finder, text: string): Promise<AskedEnd | null> {
   const { pce, lookups, signal } = finder
@@ -118,8 +122,8 @@ async function findNamed(finder: Finder, text: string): Promise<AskedEnd | null>
 }
 
 /**
- * Finds a workload by its exact name, which may be any text. If there is no such workload, the error also suggests what
- * else the text may mean.
+ * Finds a workload by its exact name. If there is no such workload, the error also suggests what else the text may
+ * mean.
  */
 async function findWorkload(finder: Finder, text: string): Promise<AskedEnd> {
   try {
@@ -167,7 +171,7 @@ function findLabel({ labels }: PolicyLookups, reference: LabelReference): Label 
 }
 
 /**
- * Finds the workloads that have an interface with this address, Kubernetes workloads included.
+ * Finds the workloads that have an interface with this address, including Kubernetes workloads.
  * @throws {ToolError} ambiguous_name if several workloads have the address and none of them is a Kubernetes workload.
  */
 async function findByAddress(pce: PceClient, address: string, signal: AbortSignal): Promise<Bearers> {
@@ -187,7 +191,7 @@ async function findByAddress(pce: PceClient, address: string, signal: AbortSigna
 
 interface Pods {
   items: readonly Workload[]
-  /** Why further Kubernetes workloads may have the address; null if no further one can have it. */
+  /** The reason why further Kubernetes workloads may have the address; null if no further one can have it. */
   unknown: string | null
 }
 const NO_PODS: Pods = { items: [], unknown: null }
@@ -212,7 +216,7 @@ async function findPods(
   return { items, unknown: silent === 0 ? null : `of ${countOf(silent, 'Kubernetes workload')} no address is known` }
 }
 
-/** Creates the error for an address that several workloads have although only one of them can be meant. */
+/** Creates the error for an address that several workloads have, where only one workload is allowed. */
 export function ambiguousAddress(address: string, bearers: readonly Workload[]): ToolError {
   const text = `${bearers.length} workloads have the address ${address}.`
   return ambiguousName(text, bearers, {})
