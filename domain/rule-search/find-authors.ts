@@ -5,9 +5,9 @@ import { fetchEvery } from '../inventory/fetch-every.js'
 import { nearPeople } from '../text/compare-texts.js'
 import { quote } from '../text/escape-text.js'
 
-/** The authors of rules. */
+/** Lookups of the authors of rules. */
 export interface Authors {
-  /** Returns a user's name by href; undefined if the user is not among those that this account may read. */
+  /** Returns a user's name by href; undefined if this account is not permitted to read the user. */
   nameOf(href: string): string | undefined
   /**
    * Returns true if the requested author created or last changed the rule. The function is undefined if no author was
@@ -22,8 +22,8 @@ interface Stamped {
 }
 
 /**
- * Looks up users by name. `author` is a user name, full name or href; it must match as a whole, in any case. Throws
- * not_found with similar names. If this account may not list users, only an href is accepted.
+ * Looks up the requested author. `author` is a user name, full name or href; the whole name must match, in any case.
+ * Throws not_found with similar names. If this account is not permitted to list users, only an href is accepted.
  */
 export async function createAuthorTest(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,

@@ -19,12 +19,12 @@ import { inOrder, loadCatalog, readBoundaries, readEveryRule, searchRules, type 
 import { findTarget, namesTarget, type Target } from './find-target.js'
 import { createAuthorTest, type Authors } from './find-authors.js'
 
-/** Criteria of a rule search. A rule must meet all criteria that are given. */
+/** The criteria of a rule search. A rule must meet all given criteria. */
 export interface RuleSearch {
   version: PolicyVersionSelector
   /**
-   * What the rule names at either end (`actor`), as destination (`provider`) or as source (`consumer`). An address also
-   * matches IP lists that contain it.
+   * The actors that the rule must name: at either end (`actor`), as destination (`provider`) or as source (`consumer`).
+   * An address matches the IP lists that contain it.
    */
   ends: Partial<Record<'actor' | 'provider' | 'consumer', ActorReference>>
   service?: ServiceReference | undefined
@@ -33,7 +33,7 @@ export interface RuleSearch {
   /** Part of the description of the rule, or of the name or description of its rule set, in any case. */
   text?: string | undefined
   types?: readonly RuleType[] | undefined
-  /** Whether both the rule and its rule set are enabled. */
+  /** True for rules that are enabled in an enabled rule set, false for all others. */
   enabled?: boolean | undefined
   pending?: 'create' | 'update' | 'delete' | 'any' | 'none' | undefined
   author?: string | undefined
@@ -50,10 +50,10 @@ export interface FoundRule extends PlacedRule {
   /** The sides of the rule that matched; undefined if the search named no end. */
   sides?: Side[]
   /**
-   * Matching sides that name the workload only by its address, so that the rule is not written for the workload there.
+   * The matching sides that name the workload only by its address, so that the rule is not written for the workload.
    */
   byAddress: Side[]
-  /** The reasons for doubt about whether the rule matches. */
+  /** The reasons why it is uncertain whether the rule matches; empty if it certainly matches. */
   uncertain: readonly Reason[]
 }
 
@@ -64,7 +64,7 @@ export interface RuleSearchResult {
   engine: 'rule_search' | 'own'
   /** The reason why all rules were read although the PCE's search could have found them. */
   instead?: string
-  /** Description of what `appliesTo` was resolved to. */
+  /** A description of the target to which `appliesTo` was resolved. */
   target?: string
   unread: string[]
   authors: Authors
@@ -74,9 +74,9 @@ export interface RuleSearchResult {
 type Context = Pick<ToolContext<true>, 'pce' | 'signal' | 'now'>
 
 /**
- * Finds rules. If the criteria name an end, a service or a pending change exactly, and the PCE has a rule search, that
- * search narrows down what is read. Every rule is then compared here, so both ways give the same result (D181). Throws
- * what resolving the references throws.
+ * Finds rules. If the criteria name an end, a service or a pending change exactly, and the PCE has a rule search, only
+ * the rules that this search finds are read. Every rule is then compared here, so the result is the same with and
+ * without that search (D181). Throws the errors of resolving the references.
  */
 export async function findRules(ctx: Context, search: RuleSearch): Promise<RuleSearchResult> {
   const labels = await loadLabels(ctx.pce, ctx)
@@ -112,7 +112,7 @@ function* testEach(rules: readonly PlacedRule[], test: (rule: PlacedRule) => Fou
   return found
 }
 
-/** The rule search of the PCE finds no iptables rules, and the rule sets that have them are not read. */
+/** The note for the PCE's rule search: it finds no iptables rules, and the rule sets that have them are not read. */
 const UNSEARCHED_TABLES = 'Rules in the words of iptables are not searched, and how many there are is not known.'
 
 /** A requested end of a rule: an actor identified by its href, or an address. */
@@ -160,9 +160,9 @@ async function findEnd(
 const isEgress = ({ windows_egress_services: listed }: Service) => (listed?.length ?? 0) > 0
 
 /**
- * Returns searches for the PCE whose results together contain every wanted rule. Returns null if the PCE's search
- * cannot help: it does not search old versions, does not match texts and authors the way we do, and does not find
- * services by a port within their range (D98).
+ * Returns rule searches for the PCE whose results together contain every wanted rule. Returns null if the PCE's search
+ * cannot help: it does not search past versions, does not match texts and authors as this server does, and does not
+ * find services by a port within a range of theirs (D98).
  */
 function queriesOf({ version, text, pending, appliesTo }: RuleSearch, { ends, service }: Resolved): object[] | null {
   if (typeof version === 'number' || text !== undefined || appliesTo !== undefined) return null
@@ -177,7 +177,7 @@ function queriesOf({ version, text, pending, appliesTo }: RuleSearch, { ends, se
     ...(pending !== undefined && pending !== 'any' && pending !== 'none' && { update_type: pending }),
   }
   if (sides.length === 0 && Object.keys(exact).length === 0) return null
-  // One end narrows the search enough; the other end of the rules is tested here.
+  // Searching by one end narrows the result enough. The other end of the rules is tested here.
   const narrowest = sides.sort((a, b) => a.length - b.length)[0] ?? [{}]
   return narrowest.map((side) => ({ ...side, ...exact }))
 }
@@ -197,7 +197,7 @@ function needsOf({ ends, service, target }: Resolved, { process }: RuleSearch) {
   return needs
 }
 
-/** Creates the test for all criteria. It returns null for a rule that certainly does not match. */
+/** Creates a test of rules for all criteria. It returns null for a rule that certainly does not match. */
 function createTest(
   search: RuleSearch,
   { ends, service, target }: Resolved,
@@ -244,7 +244,7 @@ function namesEnd({ rule }: PlacedRule, side: Side, wanted: WantedEnd, { covers 
   return anyOf(rule[side].flatMap(({ ip_list: list }) => (list === undefined ? [] : [covers(list.href, end)])))
 }
 
-/** Creates the test for the criteria that do not concern the ends of a rule. */
+/** Creates a test of rules for the criteria that do not concern the ends of a rule. */
 function testPlainly(
   { text, process, types, enabled, pending, appliesTo }: RuleSearch,
   service: ResolvedService | undefined,

@@ -29,9 +29,9 @@ type Context = Pick<ToolContext<true>, 'pce' | 'signal'>
 const WHERE = { argument: 'applies_to' }
 
 /**
- * Resolves a workload by href, name or host name; an address, which stands for the workload that has it, if any; or
- * labels. Throws not_found with similar names, ambiguous_name if several workloads share the name or address, and
- * label_not_found.
+ * Resolves the target that a caller names: a workload by href, name or host name; an address, which stands for the
+ * workload that has it, if any; or labels. Throws not_found with similar names, ambiguous_name if several workloads
+ * have the name or address, and label_not_found.
  */
 export async function findTarget(
   ctx: Context,
@@ -119,7 +119,7 @@ function targetOfWorkload(labels: LabelIndex, workload: Workload): Target {
   }
 }
 
-/** Returns how a side of a rule names the target. If the target has several addresses, one match is enough. */
+/** Returns whether a side of a rule names the target, as a workload or in any way. One matching address is enough. */
 export function namesTarget(
   { rule, holder: { scopes } }: PlacedRule,
   side: Side,
@@ -128,7 +128,7 @@ export function namesTarget(
 ): { asWorkload: Answer; any: Answer } {
   const namings = ends.map((end) => namesAt({ scopes, rule }, side, end, objects))
   const asWorkload = anyOf(namings.map((one) => one.asWorkload))
-  // A target that is only known by labels may have any address, so a match with an IP list proves nothing.
+  // A target that is only known by its labels may have any address, so IP lists are not considered.
   const byAddress = ends.some(({ isSome }) => isSome === true) ? [] : namings.map((one) => one.byAddress)
   return { asWorkload, any: anyOf([asWorkload, ...byAddress]) }
 }

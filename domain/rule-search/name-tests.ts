@@ -19,10 +19,10 @@ interface RuleQuestion {
 }
 
 /**
- * Creates a test for rules from these criteria; returns undefined if there are none. Without a rule, the test says whether
- * a rule set that has none is meant by its scopes alone. Rules are compared here (D98),
- * because the PCE's own search (`rule_search`) misses port ranges that contain the port, and it is not documented how
- * it compares. Services are those of the version that `lookups` uses.
+ * Creates a test of rules from these criteria; returns undefined if there are none. Called without a rule, for a rule
+ * set that has no rules, the test returns whether the scopes alone match. Rules are compared here (D98), because the
+ * PCE's own search (`rule_search`) does not find port ranges that contain the port, and it is not documented how it
+ * compares. Services are those of the policy version that `lookups` uses.
  *
  * Throws invalid_actor, label_not_found, not_found or ambiguous_name for the actor, and invalid_argument or
  * ambiguous_name for the service.
@@ -61,14 +61,17 @@ export async function findActor(
 }
 
 /**
- * Returns true if this side of a rule names the actor, excluded or not. Draft and active hrefs are treated as equal.
+ * Returns true if this side of a rule names the actor, even as an exclusion. Draft and active hrefs are treated as
+ * equal.
  */
 export function namesActor(rule: Pick<AnyRule, Side>, side: Side, wanted: Actor): boolean {
   const known = identify(wanted)
   return rule[side].some((end) => identify(end) === known)
 }
 
-/** Returns true if a scope is for the label or label group, which every rule of the rule set then has at its providers. */
+/**
+ * Returns true if a scope contains the label or label group. All rules of the rule set then require it of providers.
+ */
 function scopesName(scopes: RuleSet['scopes'], wanted: Actor): boolean {
   const known = identify(wanted)
   return (scopes ?? []).some((scope) =>
@@ -76,7 +79,7 @@ function scopesName(scopes: RuleSet['scopes'], wanted: Actor): boolean {
   )
 }
 
-/** Returns an actor's identity, the same whether it is excluded or not and in either version of the policy. */
+/** Returns a text that identifies an actor, equal for draft and active hrefs and with or without exclusion. */
 function identify({ actors, exclusion: _exclusion, ...selector }: Actor): string | undefined {
   if (actors !== undefined) return actors
   const [target] = Object.values(selector) as ({ href?: string } | string | undefined)[]
@@ -85,9 +88,9 @@ function identify({ actors, exclusion: _exclusion, ...selector }: Actor): string
 }
 
 /**
- * Creates a test for a service. A service object matches by its href. A port matches if the rule covers it, whatever
- * process the rule requires; a range matches if its first and last ports are covered. Ports require `objects`, which
- * must contain the services.
+ * Creates a test of whether a rule is for a service. A service object matches by its href. A port matches if the rule
+ * covers it, whatever process the rule requires; a range matches if its first and last ports are covered. To find
+ * ports, `objects` must contain the services.
  */
 export function testService(wanted: ResolvedService, objects: ServiceObjects | undefined): (rule: AnyRule) => boolean {
   if ('service' in wanted) {

@@ -25,15 +25,15 @@ export interface PlacedRule {
 
 export interface ReadRules {
   rules: PlacedRule[]
-  /** What could not be read, each with the reason. */
+  /** Sentences about rules that could not be read or searched, with the reasons. */
   unread: string[]
 }
 
 type Context = Pick<ToolContext<true>, 'pce' | 'signal'>
 
 /**
- * Reads every allow and deny rule of a policy version, and its enforcement boundaries. Hrefs of a numbered version are
- * converted to active ones, so that they can be compared. Throws not_found if the version does not exist.
+ * Reads all allow and deny rules of a policy version, and its enforcement boundaries. Hrefs of a numbered version are
+ * converted to active hrefs, so that they can be compared. Throws not_found if the version does not exist.
  */
 export async function readEveryRule(ctx: Context, version: PolicyVersionSelector): Promise<ReadRules> {
   const [ruleSets, boundaries] = await Promise.all([readRuleSets(ctx, version), readBoundaries(ctx, version)])
@@ -69,7 +69,7 @@ async function readRuleSets({ pce, signal }: Context, version: PolicyVersionSele
   }
 }
 
-/** Reads enforcement boundaries in the form of rules; returns none if the PCE has no boundaries. */
+/** Reads enforcement boundaries in the form of rules; returns none if the PCE does not support boundaries. */
 export async function readBoundaries({ pce, signal }: Context, version: PolicyVersionSelector): Promise<PlacedRule[]> {
   const query = { api: pce.enforcementBoundaries, policyVersion: version, params: {}, signal }
   const items = await fetchEvery<EnforcementBoundary>(query).then(
@@ -101,15 +101,15 @@ function rulesOf(ruleSet: RuleSet): PlacedRule[] {
   ]
 }
 
-/** Replaces the lists of a rule that cannot be read as what they should be, so that the rule can be searched and shown. */
+/** Replaces lists of unexpected shape in a rule by readable ones, so that the rule can be searched and shown. */
 const withEnds = <T extends AnyRule>(rule: T): T => ({ ...rule, ...readableEnds(rule) })
 
-/** Number of items at which the PCE may have truncated a list silently (P8). */
+/** The default page size of a PCE. A list with a multiple of this number may have been truncated silently (P8). */
 const PCE_PAGE = 500
 
 /**
- * Runs several searches on the PCE and returns the distinct rules that any of them found, without boundaries. Returns a
- * sentence if the PCE has no such search, refuses it, or may have truncated the result.
+ * Runs several rule searches on the PCE and returns the distinct rules that any of them found, without boundaries.
+ * Returns the reason as text if the PCE has no such search, refuses it, or may have truncated the result.
  */
 export async function searchRules(
   { pce, signal }: Context,
@@ -146,9 +146,7 @@ export async function searchRules(
   return [...found.values()]
 }
 
-/**
- * Sorts rules by rule set and, within it, in the order of answers: allow rules, then deny rules. Boundaries come last.
- */
+/** Sorts rules by rule set, and in each rule set by type in the order of RULE_TYPES. Boundaries come last. */
 export function inOrder(rules: readonly PlacedRule[]): PlacedRule[] {
   const idOf = (href: string) => href.slice(href.lastIndexOf('/') + 1)
   const byId = (a: string, b: string) => idOf(a).length - idOf(b).length || compareTexts(idOf(a), idOf(b))
@@ -162,8 +160,8 @@ export function inOrder(rules: readonly PlacedRule[]): PlacedRule[] {
 }
 
 /**
- * Loads the objects that the rules of a version refer to, as far as they are needed. Objects that cannot be read leave
- * answers undecided.
+ * Loads the needed types of objects that rules of a policy version refer to. If an object is missing, answers that
+ * depend on it are undecided.
  */
 export async function loadCatalog(
   { pce, signal }: Context,
@@ -180,7 +178,7 @@ export async function loadCatalog(
   return catalogOf({ labels, services, lists, groups })
 }
 
-/** Returns the value with hrefs of the numbered version replaced by active ones. */
+/** Returns the value with all hrefs of the numbered version replaced by active hrefs. */
 function asActive<T>(value: T, version: number): T {
   const from = `/sec_policy/${version}/`
   const map = (inner: unknown): unknown => {
