@@ -1,2 +1,2 @@
-/** Begins a sentence with a text of ours, such as `the workload "web-1"`. */
+/** Returns a text with a capital first letter, to begin a sentence with a phrase such as `the workload "web-1"`. */
 export const capital = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`

@@ -1,10 +1,10 @@
 import { distance } from 'fastest-levenshtein'
 
-/** Compares two texts by UTF-16 code units, the order that all sorted output of this server uses. */
+/** Compares two texts by their UTF-16 code units. All sorted output of this server is in this order. */
 export const compareTexts = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 /**
- * Compares two values of a table: null comes first, numbers are ordered by size, and everything else by its text
+ * Compares two values of a table: null comes first, numbers are ordered by size, and all other values by their text
  * (objects by their JSON).
  */
 export function compareValues(a: unknown, b: unknown): number {
@@ -17,11 +17,11 @@ function sortText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** The longest name a PCE accepts. A longer text therefore cannot be a misspelled name. */
+/** Maximum number of characters of a name in a PCE. A longer text cannot be a misspelled name. */
 const LONGEST_NAME = 255
 /**
- * Limits on the work for one hint (D73): how many candidates are looked at, and how many of those are compared letter
- * by letter.
+ * Limits on the work for one hint (D73): maximum number of candidates that are considered, and maximum number of
+ * candidates that are compared letter by letter.
  */
 const MOST_CANDIDATES = 5000
 const MOST_COMPARED = 300
@@ -32,9 +32,9 @@ export function canBeName(wanted: string): boolean {
 }
 
 /**
- * Returns the candidates most similar to `wanted`, best first: names that contain it come first, then the others by
- * edit distance, ignoring case. Of a very long list only the first candidates are looked at, and of those only the
- * likeliest by length and first letter are compared. Use it only for lists of available names; no reference is ever
+ * Returns the candidates most similar to `wanted`, best first: names that contain it come first, then all others by
+ * edit distance, ignoring case. Of a very long list, only the first candidates are considered, and only the likeliest
+ * of these by length and first letter are compared. Use this function only to suggest names; no reference is ever
  * resolved by similarity.
  */
 export function likestNames(wanted: string, candidates: Iterable<string>, limit: number): string[] {
@@ -48,8 +48,8 @@ export function likestNames(wanted: string, candidates: Iterable<string>, limit:
 }
 
 /**
- * Like `likestNames`, but returns only names the user may have meant, for "did you mean". A name that is not similar
- * would mislead more than no suggestion.
+ * Returns only those of the most similar names that the user may have meant, for the question "did you mean". To
+ * suggest a name that is not similar would be worse than no suggestion.
  */
 export function nearNames(wanted: string, candidates: Iterable<string>, limit = 5): string[] {
   return likestNames(wanted, candidates, MOST_COMPARED)
@@ -58,8 +58,8 @@ export function nearNames(wanted: string, candidates: Iterable<string>, limit = 
 }
 
 /**
- * Like `nearNames`, but for people. Mail addresses of one organisation always look similar, so the part before the `@`
- * has to be similar by itself.
+ * Returns similar names like `nearNames`, but for people. Mail addresses of one organisation always look similar, so
+ * the parts before the `@` must be similar too.
  */
 export function nearPeople(wanted: string, candidates: Iterable<string>, limit = 5): string[] {
   const ownPart = (name: string) => name.toLowerCase().replace(/@.*/s, '')
@@ -77,12 +77,16 @@ export function isMisspelling(a: string, b: string): boolean {
   return apart === 1 || (apart === 2 && a.length === b.length && sortLetters(a) === sortLetters(b))
 }
 
-/** The shortest text for which "is part of" counts as similarity; shorter ones are part of too many names. */
+/**
+ * Minimum number of characters of a text that counts as similar to names that contain it. Too many contain a shorter
+ * one.
+ */
 const LEAST_PART = 3
 
 /**
- * Returns true if one text contains the other and covers most of it, or if at most every fourth letter of the longer
- * one differs. Two swapped letters count as one difference.
+ * Returns true if a name contains the target, if the target contains the name and the name is its beginning or at least
+ * half of it, or if at most every fourth letter of the longer text differs. Two swapped letters count as one
+ * difference.
  */
 function isNear(target: string, name: string): boolean {
   if (target.length >= LEAST_PART && name.includes(target)) return true

@@ -1,6 +1,6 @@
 /**
- * The longest text that leaves this server, in characters (D2). Our own sentences may be longer, since one may name
- * several objects.
+ * Maximum number of characters of a text that leaves this server, and of a sentence by this server (D2). A sentence may
+ * be longer, since it may name several objects.
  */
 const LONGEST_TEXT = 1_000
 const LONGEST_SENTENCE = 4_000
@@ -9,49 +9,55 @@ const LONGEST_SENTENCE = 4_000
  * Characters that a model reads but a person does not see, or that reverse the text around them: control characters
  * (including line ends and tabs), format characters such as zero-width marks, bidirectional marks and the tag block,
  * variation selectors and other characters that no font draws, private-use and unassigned characters, the blank Braille
- * pattern, and unpaired surrogates. The expression also matches the first character of anything that looks like one of
- * our own escapes.
+ * pattern, and unpaired surrogates. The expression also matches the first character of any text that looks like an
+ * escape by this server.
  */
 const HIDDEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|⟨(?=U\+[0-9A-F]{4,6}⟩)/gu
 const ESCAPE = /⟨U\+([0-9A-F]{4,6})⟩/g
-/** The remains of an escape or a surrogate pair when a text is cut in the middle of it. */
+/** Matches the incomplete escape or surrogate pair at the end of a text that was cut in the middle of it. */
 const TORN_END = /(?:⟨(?:U(?:\+[0-9A-F]{0,6})?)?|[\uD800-\uDBFF])$/
-/** Printable ASCII. Nearly all texts consist of it alone and need no further check. */
+/** Matches a text of printable ASCII only. Nearly all texts are of this kind and need no further check. */
 const PLAIN = /^[\x20-\x7E]*$/
 const LARGEST_CODE_POINT = 0x10ffff
 
-/** Names of properties whose values may be sent back to the PCE. A truncated value would be useless there. */
+/**
+ * Matches the names of properties whose values may be sent back to the PCE. A truncated value would be useless there.
+ */
 const IDENTIFIER = /(?:^|_)(?:hrefs?|cursor|reference|uuid)$/
-/** Names of properties that hold our own sentences, which may quote names from the PCE. */
+/** Matches the names of properties that contain sentences by this server. These may quote names from the PCE. */
 const SENTENCE = /^(?:message|summary|hint|warnings?)$/
 const HREF = /^\/(?:orgs|users)\/[\x21-\x7E]+$/
 
 /**
  * Makes a value safe to leave this server. In every text and property name, hidden characters become visible escapes
- * (`⟨U+202E⟩`). Long texts end in an ellipsis, except identifiers, which are recognised by their property or their
- * form. This is needed because anyone who may create objects in a PCE can choose their names: names are data, and
- * everything in them must be visible. Values that do not change are returned without copying.
+ * (`⟨U+202E⟩`). Long texts are cut and end in an ellipsis, except identifiers, which are recognised by the name of
+ * their property or by their form. This is needed because everybody who may create objects in a PCE can choose their
+ * names: names are data, and everything in them must be visible. Values that do not change are returned without
+ * copying.
  *
- * Every exit of the server must apply this exactly once: a second pass would escape the escapes.
+ * Every way in which data leaves the server must apply this function exactly once: a second pass would escape the
+ * escapes.
  */
 export function makeSafe<T>(value: T): T {
   return mapTexts(value, '', escapeValue, escapeText) as T
 }
 
 /**
- * Undoes `makeSafe` on the input of a client: each escape becomes its character again, so that a client can refer to
- * any name it was shown.
+ * Reverses `makeSafe` in the input of a client: each escape becomes its character again, so that a client can refer to
+ * any name that it was shown.
  */
 export function readEscapes<T>(value: T): T {
   return mapTexts(value, '', unescapeText, unescapeText) as T
 }
 
-/** Characters that JSON leaves as they are, although they end a line, reverse the text around them, or are not drawn. */
+/**
+ * Matches characters that JSON does not escape although they end a line, reverse the text around them or are invisible.
+ */
 const HIDDEN_IN_JSON = /[\u007F-\u009F\p{Zl}\p{Zp}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu
 
 /**
- * Formats a value as JSON in which hidden characters are escapes (`\u202e`), so that a terminal shows all of a line.
- * Parsing it gives the same value.
+ * Formats a value as JSON in which hidden characters are escapes (`\u202e`), so that a terminal shows the whole text in
+ * one line. Parsing the JSON gives the same value.
  */
 export const visibleJson = (value: object): string =>
   JSON.stringify(value).replace(HIDDEN_IN_JSON, (character) =>
@@ -72,7 +78,7 @@ export function escapeText(text: string): string {
   })
 }
 
-/** Restores the text from which `escapeText` made this one. */
+/** Restores the original of a text that `escapeText` returned. */
 export function unescapeText(text: string): string {
   if (!text.includes('⟨U+')) return text
   return text.replace(ESCAPE, (escape, hex: string) => {
@@ -87,31 +93,35 @@ export function hidesCharacters(text: string): boolean {
 }
 
 /**
- * Clips a text so that its escaped form has at most `most` characters; a clipped text ends in an ellipsis. The result
- * is not escaped yet.
+ * Clips a text so that its escaped form has at most `most` characters. A clipped text ends in an ellipsis. The result
+ * is not escaped.
  */
 export function clipText(text: string, most: number): string {
   const shown = escapeText(text)
   return shown.length <= most ? text : unescapeText(clip(shown, most))
 }
 
-/** Removes leading and trailing spaces. Other white space stays, because it may be all that distinguishes two names. */
+/**
+ * Removes leading and trailing spaces. Other white space stays, because it may be the only difference between names.
+ */
 export function trimBlanks(text: string): string {
   return text.replace(/^ +|(?<! ) +$/g, '')
 }
 
-/** The longest text that a sentence quotes whole, in characters; hrefs are shorter. */
+/** Maximum number of characters of a text that is quoted in full in a sentence. Hrefs are shorter. */
 const LONGEST_QUOTATION = 120
 
 /**
- * Puts a text that somebody else wrote into a sentence of ours: in quotes, with the quotes inside it escaped, and
- * clipped, so that no name ends its quotation and speaks in our voice (D236).
+ * Quotes a text by somebody else for a sentence by this server. The text is clipped and its own quotation marks are
+ * escaped, so that a name cannot end the quotation and pretend to be part of the sentence (D236).
  */
 export function quote(text: string): string {
   return `"${clipText(text, LONGEST_QUOTATION).replace(/["\\]/g, '\\$&')}"`
 }
 
-/** Clips a sentence. A quotation that is cut ends there, so that what follows is ours again. */
+/**
+ * Clips a sentence. If the cut is inside a quotation, the quotation is closed, so that text after it is not part of it.
+ */
 export function clipSentence(text: string, most: number): string {
   const clipped = clipText(text, most)
   const isOpen = clipped !== text && clipped.replace(/\\./gu, '').split('"').length % 2 === 0
@@ -129,14 +139,14 @@ function escapeValue(text: string, key: string): string {
     : clip(shown, LONGEST_TEXT)
 }
 
-/** Clips an escaped text, but never in the middle of an escape or a surrogate pair. */
+/** Clips an escaped text, but not in the middle of an escape or a surrogate pair. */
 function clip(shown: string, most: number): string {
   return shown.length <= most ? shown : `${shown.slice(0, most - 1).replace(TORN_END, '')}…`
 }
 
 /**
- * Applies the functions to every text and property name of a value; `key` is the property the value belongs to.
- * Unchanged parts are not copied, because answers are large and hidden characters are rare.
+ * Applies the functions to every text and property name of a value. `key` is the name of the property that has the
+ * value. Unchanged parts are not copied, because answers are large and hidden characters are rare.
  */
 function mapTexts(
   value: unknown,

@@ -1,12 +1,12 @@
-/** The space after a period or semicolon, where one clause of a text ends. */
+/** Matches the space after a period or semicolon, which separates two clauses of a text. */
 const CLAUSE = /(?<=[.;]) /
 
-/** Builds an expression that finds any of these names of tools as a whole word. */
+/** Builds an expression that matches any of these tool names as a whole word. */
 // eslint-disable-next-line no-restricted-syntax -- the names of tools are this project's own
 export const anyOf = (names: readonly string[]): RegExp => new RegExp(`(?<![\\w-])(?:${names.join('|')})(?![\\w-])`)
 
 /**
- * Removes every clause in which `named` finds something; returns undefined if nothing is left. A clause ends with a
+ * Removes every clause of a text in which `named` matches; returns undefined if no clause is left. A clause ends with a
  * period or semicolon.
  */
 export function leaveOutNamed(text: string, named: RegExp): string | undefined {

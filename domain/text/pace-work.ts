@@ -1,7 +1,7 @@
 /**
- * Like `Promise.all`, but with at most `limit` calls in flight; the results are in the order of the items. After the
- * first failure the promise rejects and no further item is started, so that a failing PCE is not sent a hundred more
- * requests.
+ * Runs `work` for every item, with at most `limit` calls in flight. The results are in the order of the items. After
+ * the first failure, the promise rejects and no further item is started, so that a failing PCE does not get a hundred
+ * more requests.
  */
 export async function mapBounded<T, R>(
   items: readonly T[],
@@ -27,11 +27,12 @@ export async function mapBounded<T, R>(
 }
 
 /**
- * A long calculation in steps of about a millisecond. It yields wherever it may be interrupted, and returns its result.
+ * A long calculation that runs in steps of about a millisecond. It yields wherever it may be interrupted, and returns
+ * its result.
  */
 export type Steps<T> = Generator<void, T, void>
 
-/** Runs a calculation without a pause, for small ones. */
+/** Runs a calculation without pauses. Use it for small calculations only. */
 export function finishAtOnce<T>(steps: Steps<T>): T {
   for (;;) {
     const step = steps.next()
@@ -39,13 +40,13 @@ export function finishAtOnce<T>(steps: Steps<T>): T {
   }
 }
 
-/** How long, in milliseconds, a calculation may block the event loop, which all callers share. */
+/** Maximum time in milliseconds for which a calculation blocks the event loop. All callers share the event loop. */
 const TURN_MS = 10
 
 /**
- * Runs a calculation in short turns, because on a large estate it may take seconds: between two turns, other calls,
- * progress reports and cancellation get through. When the signal is aborted, the promise rejects with the signal's
- * reason at the end of the current turn.
+ * Runs a calculation in short turns. With many objects in the PCE it may take seconds, and between two turns, other
+ * calls, progress reports and cancellations are handled. If the signal is aborted, the promise rejects with the
+ * signal's reason at the end of the current turn.
  */
 export async function workInTurns<T>(steps: Steps<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted()
