@@ -2,17 +2,17 @@ import type { Ven } from '../../schemas/pce/ven.js'
 import { countOf } from '../text/describe-numbers.js'
 import { fieldsOf, objectsOf, textOf } from './read-fields.js'
 
-/** Severity of a VEN's worst condition (P103). */
+/** The severity of a VEN's worst condition (P103). */
 export type VenHealth = 'healthy' | 'warning' | 'error'
 
 /** A problem that the PCE reports for a VEN. */
 export interface VenCondition {
   /** The PCE's token for the condition. */
   condition: string
-  /** What the condition means, in words. */
+  /** A description of the condition in words. */
   means: string
   severity: VenHealth
-  /** When the condition was first reported; null if the PCE does not say. */
+  /** The time when the condition was first reported; null if the PCE does not say. */
   since: string | null
   /** The release that the VEN runs, if the condition names it. */
   current_version?: string
@@ -21,8 +21,8 @@ export interface VenCondition {
 }
 
 /**
- * Meanings of condition tokens. The first four are those that the PCE can filter by; the others are event types and
- * health messages of older releases (P103).
+ * The meanings of condition tokens. The PCE can filter by the first four; all others are event types and health
+ * messages of older releases (P103).
  */
 const MEANINGS: Readonly<Record<string, string>> = {
   'agent.missed_heartbeats': 'no heartbeats arrive from it',
@@ -37,23 +37,23 @@ const MEANINGS: Readonly<Record<string, string>> = {
   'agent.security_policy_refresh_failure': 'it could not fetch or apply a policy',
 }
 
-/** Conditions that the PCE is documented to filter by. */
+/** The conditions by which the PCE can filter, according to its documentation. */
 export const KNOWN_CONDITIONS = Object.keys(MEANINGS).slice(0, 4)
 
 const MISSED_HEARTBEATS = 'agent.missed_heartbeats'
 const bare = (condition: string): string => condition.replace(/^agent\./, '')
 
-/** Describes a condition token in words. A token without documentation is spelled out. */
+/** Describes a condition token in words. For an undocumented token, these are the words of the token itself. */
 export const meaningOf = (condition: string): string =>
   MEANINGS[`agent.${bare(condition)}`] ?? bare(condition).replaceAll('_', ' ')
 
-/** Returns true if two tokens name the same condition: workloads omit the prefix that VENs use. */
+/** Returns true if two tokens name the same condition. Workloads omit the prefix `agent.` that VENs use. */
 export const isSameCondition = (a: string, b: string): boolean => bare(a) === bare(b)
 
-/** Returns true if the condition says no more than that the VEN is offline. */
+/** Returns true if the condition only means that the VEN is offline. */
 export const isOfSilence = ({ condition }: VenCondition): boolean => isSameCondition(condition, MISSED_HEARTBEATS)
 
-/** Returns the problems that the list of VENs reports for a VEN, in the PCE's order; null if it does not say. */
+/** Returns the problems that the list of VENs reports for a VEN, in the PCE's order; null if it has no such field. */
 export function conditionsOf({ conditions }: Pick<Ven, 'conditions'>): VenCondition[] | null {
   const given = objectsOf(conditions)
   return given === null
@@ -68,8 +68,8 @@ export function conditionsOf({ conditions }: Pick<Ven, 'conditions'>): VenCondit
 }
 
 /**
- * Returns the problems that a workload's `agent.status` reports for its VEN, in `agent_health` and
- * `agent_health_errors`; null if it has neither.
+ * Returns the problems that a workload's `agent.status` reports for its VEN in the fields `agent_health` and
+ * `agent_health_errors`; null if it has neither field.
  */
 export function agentHealthOf(status: unknown): VenCondition[] | null {
   const { agent_health: health, agent_health_errors: errors } = fieldsOf(status)
@@ -91,7 +91,7 @@ const isError = (severity: unknown): boolean => /^err/i.test(textOf(severity) ??
 
 /**
  * Reads the releases from the `info` of a condition's event. They are fields of `info` itself, or of the agent or VEN
- * inside.
+ * in `info`.
  */
 function versionsOf(info: unknown): Pick<VenCondition, 'current_version' | 'desired_version'> {
   const inside = fieldsOf(info)
@@ -105,9 +105,7 @@ function versionsOf(info: unknown): Pick<VenCondition, 'current_version' | 'desi
   }
 }
 
-/**
- * Joins conditions of several sources: each is listed once, with its worst severity and the first time that is known.
- */
+/** Joins the conditions from several sources. Each is listed once, with its worst severity and the first known time. */
 export function joinConditions(found: readonly VenCondition[]): VenCondition[] {
   const joined = new Map<string, VenCondition>()
   for (const one of found) {
@@ -118,7 +116,7 @@ export function joinConditions(found: readonly VenCondition[]): VenCondition[] {
   return [...joined.values()]
 }
 
-/** Returns one remark about all VENs that are online but silent; returns none if there are none. */
+/** Returns a remark on the VENs that count as online but send no heartbeats; an empty list if there are none. */
 export const remarkOnSilent = (many: number): string[] =>
   many === 0
     ? []
@@ -133,12 +131,12 @@ const WHOLE_RELEASE = 4
 
 /** Returns true for a release number or the beginning of one. */
 export const isRelease = (text: string): boolean => RELEASE.test(text)
-/** Returns true if the text names a single build. A shorter number stands for all builds that begin with it. */
+/** Returns true if a release number names a single build. A shorter number stands for all builds that begin with it. */
 export const isWholeRelease = (text: string): boolean => numbersOf(text).length >= WHOLE_RELEASE
 
 /**
- * Returns true if a release is not newer than a bound. A bound with fewer components includes all its builds:
- * `24.5.0-72` is up to `24.5`.
+ * Returns true if a release is not newer than a bound. A bound with fewer components includes all builds that begin
+ * with it: `24.5.0-72` is not newer than `24.5`.
  */
 export function isUpTo(release: string, bound: string): boolean {
   const wanted = numbersOf(bound)

@@ -1,11 +1,11 @@
 import { isSameCondition } from './describe-ven.js'
 import { allTrue, isSynced, type Machine } from './join-workload.js'
 
-/** Filters that can be applied only with the list of VENs and the list of workloads together. */
+/** The filters that need data from both the list of VENs and the list of workloads. */
 export interface MachineFilters {
   online?: boolean
   enforcement_mode?: string
-  /** A state as the PCE names it, or `not_applied` for every state except `applied`. */
+  /** A policy synchronisation state of the PCE, or `not_applied` for all states except `applied`. */
   policy_sync?: string
   health?: 'healthy' | 'unhealthy' | 'error' | 'warning'
   condition?: string
@@ -13,7 +13,7 @@ export interface MachineFilters {
 
 type Verdict = boolean | null
 
-/** One test for each filter. It returns true or false, or null if the PCE does not say enough. */
+/** The tests for the filters. A test returns true or false, or null if the PCE's data do not suffice to decide. */
 const TESTS: {
   [K in keyof Required<MachineFilters>]: (machine: Machine, wanted: NonNullable<MachineFilters[K]>) => Verdict
 } = {
@@ -27,7 +27,7 @@ const TESTS: {
     const isWrong = health === 'warning' || health === 'error'
     if (wanted === 'healthy') return isWrong ? false : isHealthWhole || null
     if (wanted === 'unhealthy') return isWrong || (isHealthWhole ? false : null)
-    // A worse condition may be among those that the PCE did not report.
+    // If not all conditions are known, there may be a worse one, so only an error is certain.
     if (health === 'error') return wanted === 'error'
     return isHealthWhole ? health === wanted : null
   },
@@ -41,7 +41,7 @@ const TESTS: {
 export const givenFilters = (filters: MachineFilters): (keyof MachineFilters)[] =>
   (Object.keys(TESTS) as (keyof MachineFilters)[]).filter((name) => filters[name] !== undefined)
 
-/** Returns whether a machine passes all filters; null if this is not known. */
+/** Returns whether a machine passes all given filters; null if this is not known. */
 export const passes = (machine: Machine, filters: MachineFilters): Verdict =>
   allTrue(
     givenFilters(filters).map((name) =>

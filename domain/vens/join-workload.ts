@@ -6,8 +6,8 @@ import { agentHealthOf, conditionsOf, joinConditions, type VenCondition, type Ve
 import { fieldsOf, flagOf, objectsOf, textOf } from './read-fields.js'
 
 /**
- * What one of the PCE's lists says about a machine with a VEN; null where it says nothing. The list of VENs may name
- * workloads by href alone; the list of workloads then has the rest (P24).
+ * The facts about a machine with a VEN that both of the PCE's lists may contain; null for a fact that a list does not
+ * contain. The list of VENs may name workloads by href alone; the list of workloads then has their other fields (P24).
  */
 interface Told {
   status: string | null
@@ -16,28 +16,28 @@ interface Told {
   os: string | null
   mode: string | null
   online: boolean | null
-  /** Policy synchronisation state, such as `applied`, `syncing` or `staged` (P105). */
+  /** The policy synchronisation state, such as `applied`, `syncing` or `staged` (P105). */
   sync: string | null
   receivedAt: string | null
   appliedAt: string | null
   heartbeatAt: string | null
 }
 
-/** What the list of workloads says about a machine with a VEN. */
+/** The facts about a machine with a VEN from the list of workloads. */
 export interface Work extends Told {
   href: string
-  /** Href of its VEN; null if the PCE does not name it. */
+  /** The href of the machine's VEN; null if the PCE does not name the VEN. */
   ven: string | null
   name: string | null
   hostname: string | null
   labels: readonly LabelRef[] | null
-  /** The addresses of its interfaces, and the address under which others see it. */
+  /** The addresses of the machine's interfaces, and its public address, under which other hosts see it. */
   addresses: readonly string[]
-  /** The problems of the VEN; null if the workload does not say. */
+  /** The problems of the VEN; null if the workload has no fields for them. */
   conditions: readonly VenCondition[] | null
 }
 
-/** A VEN together with its workload. Null and undefined stand for values that neither list contains. */
+/** A VEN joined with its workload. Null stands for a value that neither list contains. */
 export interface Machine extends Told {
   href: string
   name: string | null
@@ -46,19 +46,19 @@ export interface Machine extends Told {
   workloadName: string | null
   labels: readonly LabelRef[]
   addresses: readonly string[]
-  /** The addresses of its workload, including the address under which others see it. */
+  /** The addresses of the workload, including the public address under which other hosts see it. */
   workAddresses: readonly string[]
   upgradeTo: string | null
   conditions: readonly VenCondition[]
-  /** The worst condition; null if none is known and one of the lists does not say. */
+  /** The severity of the worst condition; null if no condition is known and not all conditions were read. */
   health: VenHealth | null
-  /** True if everything that may name a condition was read. */
+  /** True if all fields that may contain a condition were read. */
   isHealthWhole: boolean
-  /** True if one of the lists says under which address others see it. */
+  /** True if it is known under which public address other hosts see the machine, or that it has none. */
   isAddressKnown: boolean
 }
 
-/** Reduces a workload to what it says about its VEN. */
+/** Reduces a workload to the facts about its VEN. */
 export function readWork(workload: Workload): Work {
   const ven = fieldsOf(workload.ven)
   const status = fieldsOf(fieldsOf(workload.agent)['status'])
@@ -83,12 +83,12 @@ export function readWork(workload: Workload): Work {
   }
 }
 
-/** Returns the workload of a VEN; null if it names none. */
+/** Returns the href of a VEN's workload; null if the VEN names none. */
 export const workloadOf = (ven: Pick<Ven, 'href' | 'workloads'>): string | null => textOf(ownWorkload(ven)['href'])
 
 /**
- * Returns what a VEN says about the machine on which it runs. If it names several workloads, the one with the VEN's id
- * counts, otherwise the first (P24). Returns an empty object if it names none.
+ * Returns the fields of a VEN's own workload as the VEN lists them. If it lists several workloads, the one with the
+ * VEN's id counts, otherwise the first (P24). Returns an empty object if it lists none.
  */
 function ownWorkload({ href, workloads }: Pick<Ven, 'href' | 'workloads'>): Record<string, unknown> {
   const named = objectsOf(workloads) ?? []
@@ -98,7 +98,7 @@ function ownWorkload({ href, workloads }: Pick<Ven, 'href' | 'workloads'>): Reco
 
 const idOf = (href: string | null): string | undefined => href?.split('/').at(-1)
 
-/** Joins a VEN with its workload. If both have a value, that of the VEN counts. */
+/** Joins a VEN with its workload. If both have a value for a fact, the value of the VEN counts. */
 export function joinWorkload(ven: Ven, work: Work | undefined): Machine {
   const own = ownWorkload(ven)
   const interfaces = objectsOf(ven.interfaces)
@@ -144,7 +144,9 @@ export const labelsOf = (labels: unknown): LabelRef[] | null =>
     typeof href === 'string' ? [{ href, key: textOf(key) ?? undefined, value: textOf(value) ?? undefined }] : [],
   ) ?? null
 
-/** Returns the name under which people know a machine: that of its VEN, its host name, or that of its workload. */
+/**
+ * Returns the name of a machine for people: the name of its VEN, its host name, its workload's name or else its href.
+ */
 export const nameOfMachine = ({ name, hostname, workloadName, href }: Machine): string =>
   name ?? hostname ?? workloadName ?? href
 
@@ -159,13 +161,13 @@ export function isSilentOnline({ heartbeatAt, status, online }: Machine, now: nu
   return online === true && now - Date.parse(heartbeatAt) > DAY_MS
 }
 
-/** Returns true if the VEN runs; null if its status is not known. */
+/** Returns whether the VEN runs; null if its status is not known. */
 export const runs = ({ status }: Machine): boolean | null => (status === null ? null : status === 'active')
 
-/** Returns true if the VEN has the newest policy; null if the PCE does not say. */
+/** Returns whether the VEN has applied the newest policy; null if the PCE does not say. */
 export const isSynced = ({ sync }: Machine): boolean | null => (sync === null ? null : sync === 'applied')
 
-/** Returns true if the VEN enforces the newest policy now; null if this depends on something that is not known. */
+/** Returns whether the VEN enforces the newest policy now; null if this depends on an unknown fact. */
 export function enforcesNewest(machine: Machine): boolean | null {
   const { mode, online } = machine
   return allTrue([runs(machine), online, isSynced(machine), isMode(mode) ? isEnforcing(mode) : null])

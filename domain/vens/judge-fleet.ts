@@ -7,7 +7,7 @@ import { compareReleases } from '../text/compare-releases.js'
 import { isOfSilence, meaningOf } from './describe-ven.js'
 import { enforcesNewest, isSilentOnline, isSynced, nameOfMachine, runs, type Machine } from './join-workload.js'
 
-/** Lists of VENs that need attention, worst first. A VEN may belong to several of them. */
+/** The lists of VENs that need attention, the list with the worst problem first. A VEN may belong to several lists. */
 export const VEN_LISTS = [
   'not_running',
   'offline',
@@ -19,27 +19,27 @@ export const VEN_LISTS = [
 ] as const
 export type VenList = (typeof VEN_LISTS)[number]
 
-/** A VEN as an entry of one of the lists. */
+/** The row of a VEN in one of the lists. */
 export interface VenRow {
   name: string
-  /** The name of its workload; null if it has no workload or the name is not known. */
+  /** The name of the VEN's workload; null if it has no workload or the name is not known. */
   workload_name: string | null
   href: string
   app: string | null
   env: string | null
   enforcement_mode: string | null
   last_heartbeat_at: string | null
-  /** Everything that puts the VEN into one of the lists. */
+  /** All reasons why the VEN belongs to lists, as text. */
   why: string
 }
 
-/** The expected version for each type of VEN, and where that expectation comes from. */
+/** The expected version for each type of VEN, and the source of this expectation. */
 export interface VersionReference {
   from: 'default release' | 'newest release' | 'newest VEN'
   versions: Record<string, string>
 }
 
-/** Counts by value; VENs without a value count as `unknown`. */
+/** Numbers of VENs by a value such as the status. VENs without a value are counted as `unknown`. */
 type Counts = Record<string, number>
 
 /** The state of a fleet of VENs (T39). */
@@ -47,23 +47,25 @@ export interface FleetHealth {
   total: number
   /** Number of VENs that are active, online, in selective or full mode, and have the latest policy. */
   enforcing: number
-  /** Number of VENs for which this is not known. */
+  /** Number of VENs for which it is not known whether they are enforcing. */
   enforcingUnknown: number
   counts: Record<(typeof COUNTED)[number], Counts>
-  /** For each fact, the number of VENs for which neither the list of VENs nor the list of workloads contains it. */
+  /** For each fact, the number of VENs for which it is in neither the list of VENs nor the list of workloads. */
   unknown: Counts
   conditions: { condition: string; means: string; vens: number }[]
   /** The expected versions; null if no VEN reports its version. */
   reference: VersionReference | null
   /** Number of VENs that belong to each list. */
   totals: Record<VenList, number>
-  /** Returns the rows of some lists. Each VEN appears once, in the first of these lists to which it belongs. */
+  /**
+   * Returns the rows of the requested lists. Each VEN appears once, in the first of these lists to which it belongs.
+   */
   place(shown: readonly VenList[]): Partial<Record<VenList, VenRow[]>>
-  /** Sentences about the consequences for enforcement, worst first. */
+  /** Sentences about the consequences of the findings for enforcement, the worst first. */
   meaning: string[]
   /** Number of VENs that count as online but sent no heartbeat for more than a day. */
   silentOnline: number
-  /** Hrefs of all VENs. */
+  /** The hrefs of all VENs. */
   hrefs: ReadonlySet<string>
 }
 
@@ -71,20 +73,20 @@ const COUNTED = ['status', 'health', 'version', 'os', 'mode', 'type'] as const
 const HOUR_MS = 3_600_000
 const UNKNOWN = 'unknown'
 
-/** The data kept for each VEN. Everything else is only counted while the VENs are read. */
+/** The data that are kept for each VEN. All other data are only counted while the VENs are read. */
 interface Kept extends Omit<VenRow, 'why'> {
   status: string
   version: string | null
   type: string
   target: string | null
-  /** Whole hours since the last heartbeat. */
+  /** Number of whole hours since the last heartbeat; null if no heartbeat is known. */
   silentHours: number | null
-  /** The reasons why the VEN belongs to lists, by list. */
+  /** For each list to which the VEN belongs, the reason. */
   reasons: Partial<Record<VenList, string>>
 }
 
 /**
- * Creates a counter for a fleet, to be fed while the VENs are read.
+ * Creates a counter for a fleet of VENs that is fed while the VENs are read.
  *
  * @param now milliseconds since the epoch
  * @param releases the releases that the PCE holds; null if they could not be read
@@ -113,7 +115,7 @@ export function createFleetCount(now: number, releases: readonly VenRelease[] | 
     kept.reasons = reasonsOf(machine, kept, missing)
   }
 
-  /** Returns the result. It must be called only once. */
+  /** Returns the state of the fleet. This function must be called only once. */
   function judge(): FleetHealth {
     const reference = referenceOf(releases, fleet)
     for (const { version, target, type, reasons } of fleet) {
@@ -147,7 +149,7 @@ export function createFleetCount(now: number, releases: readonly VenRelease[] | 
   return { add, judge }
 }
 
-/** Names the facts about a machine that a judgement would need but neither list contains. */
+/** Returns the names of the facts about a machine that are needed to judge it but that neither list contains. */
 function notKnown(machine: Machine): string[] {
   const facts = {
     status: machine.status,
@@ -160,7 +162,7 @@ function notKnown(machine: Machine): string[] {
   return Object.entries(facts).flatMap(([name, fact]) => (fact === null ? [name] : []))
 }
 
-/** Finds the lists to which a VEN belongs, except `out_of_date`: its release is judged when all releases are known. */
+/** Returns the lists of a VEN with the reasons, except `out_of_date`: releases are judged when all VENs were read. */
 function reasonsOf(machine: Machine, kept: Kept, missing: readonly string[]): Kept['reasons'] {
   const { status, online, sync, health, conditions } = machine
   const isRunning = runs(machine)
@@ -225,7 +227,7 @@ const whyOffline = ({ silentHours: hours }: Kept): string =>
     ? 'offline, no heartbeat known'
     : `no heartbeat for ${hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} d`}`
 
-/** Sorts VENs that should enforce policy first, then those that have been silent longest. */
+/** Sorts VENs: those in an enforcing mode come first, and then those whose last heartbeat is longest ago. */
 const worstFirst = (a: Kept, b: Kept): number =>
   Number(isEnforcing(b.enforcement_mode)) - Number(isEnforcing(a.enforcement_mode)) ||
   compareTexts(a.last_heartbeat_at ?? '', b.last_heartbeat_at ?? '') ||
@@ -233,9 +235,9 @@ const worstFirst = (a: Kept, b: Kept): number =>
   compareTexts(a.href, b.href)
 
 /**
- * Determines the expected version for each type of VEN: the default release, which some PCEs define per type, otherwise
- * the newest release known. Types without a default release, such as containerized VENs, which the PCE does not
- * upgrade, have no expected version.
+ * Determines the expected version for each type of VEN: the default release (some PCEs define one for each type), or
+ * else the newest known release. If there are default releases but none for a type, the type has no expected version.
+ * An example are containerized VENs, which the PCE does not upgrade.
  */
 function referenceOf(releases: readonly VenRelease[] | null, fleet: readonly Kept[]): VersionReference | null {
   const types = [...new Set(fleet.map(({ type }) => type))].sort(compareTexts)
@@ -260,7 +262,9 @@ const newestOf = (versions: readonly string[]): string | undefined =>
     undefined,
   )
 
-/** Explains what each finding means for enforcement (P78, P104, P105); findings without VENs are left out. */
+/**
+ * Returns sentences on what each finding means for enforcement (P78, P104, P105); findings without VENs are left out.
+ */
 function explain(fleet: readonly Kept[]): string[] {
   const say = (isMeant: (kept: Kept) => boolean, state: string, means: string) => {
     const rows = fleet.filter(isMeant)

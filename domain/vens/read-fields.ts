@@ -1,18 +1,18 @@
 /**
- * Readers for fields of the PCE's objects whose type cannot be relied on: any text may be null, and releases leave
- * fields out. A value of an unexpected type is treated as missing.
+ * Functions that read fields of the PCE's objects without relying on their types: any text may be null, and some
+ * releases leave fields out. A value of an unexpected type is treated as missing.
  */
 
-/** Returns a text, or null if the value is empty or anything else. */
+/** Returns the value if it is a text that is not empty; null otherwise. */
 export const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
 
-/** Returns a boolean, or null if the value is anything else. */
+/** Returns the value if it is a boolean; null otherwise. */
 export const flagOf = (value: unknown): boolean | null => (typeof value === 'boolean' ? value : null)
 
-/** Returns the objects of a list, without entries of other types; null if the value is no list. */
+/** Returns the objects in a list, without entries of other types; null if the value is not a list. */
 export const objectsOf = (value: unknown): Record<string, unknown>[] | null =>
   Array.isArray(value) ? value.filter((one) => typeof one === 'object' && one !== null) : null
 
-/** Returns the fields of an object; none if the value is anything else. */
+/** Returns the fields of an object; an empty object if the value is not an object. */
 export const fieldsOf = (value: unknown): Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {}

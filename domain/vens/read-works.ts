@@ -8,25 +8,25 @@ import { readWork, workloadOf, type Work } from './join-workload.js'
 
 type Context = Pick<ToolContext<true>, 'pce' | 'signal'>
 
-/** Maximum number of VENs whose workloads are read one by one; for more, the list of workloads is read. */
+/** Maximum number of VENs whose workloads are read one by one; if there are more, the list of workloads is read. */
 export const FEW_VENS = 4
 
-/** What the PCE's workloads say about VENs. */
+/** The facts about VENs that the PCE's workloads contain. */
 export interface Works {
-  /** Returns what is known about the workload of a VEN. */
+  /** Returns the facts from the workload of a VEN; undefined if they are not known. */
   of(ven: Ven): Work | undefined
-  /** Returns the workloads that name a VEN that is not among these. */
+  /** Returns the workloads of VENs that are not among these VENs. */
   without(vens: ReadonlySet<string>): Work[]
   /** The reasons why workloads are missing, as sentences; empty if all were read. */
   warnings: string[]
 }
 
 /**
- * Reads what workloads with a VEN say about their VEN. It does not reject if the PCE refuses: then nothing is known,
- * and a warning says so.
+ * Reads the facts about VENs that workloads contain. If the PCE refuses the request, the result has a warning and no
+ * error is thrown.
  *
- * @param labels the labels that the VENs have, which narrow the list
- * @param vens the VENs in question; without them every workload with a VEN is kept
+ * @param labels the labels that the VENs have; they narrow the list of workloads
+ * @param vens the VENs in question; if absent, all workloads with a VEN are kept
  */
 export async function readWorks(ctx: Context, labels: string[][] | undefined, vens?: readonly Ven[]): Promise<Works> {
   const found = collect(vens)
@@ -56,18 +56,18 @@ async function readOne({ pce, signal }: Context, href: string, add: (workload: W
   try {
     add(await pce.workloads.getByReference(href, { signal }))
   } catch (error) {
-    // If a workload is gone by now, nothing is known about it.
+    // A workload that no longer exists is left out.
     if (!(error instanceof PceApiError) || !error.isGone) throw error
   }
 }
 
-/** Creates an index of workloads by their own href and by that of their VEN. It keeps only the workloads of `vens`. */
+/** Creates an index of workloads by their own href and by the href of their VEN. Only workloads of `vens` are kept. */
 function collect(vens: readonly Ven[] | undefined) {
   const wanted = vens && new Set(vens.flatMap((ven) => [ven.href, workloadOf(ven) ?? ven.href]))
   const byHref = new Map<string, Work>()
   const byVen = new Map<string, Work>()
   const labels = new Map<string, LabelRef>()
-  /** Makes equal labels one object, so that many workloads can be kept. */
+  /** Returns the same object for equal labels, so that many workloads take little memory. */
   const shared = (label: LabelRef): LabelRef => {
     const known = labels.get(label.href) ?? label
     labels.set(label.href, known)
