@@ -104,11 +104,12 @@ export interface Approvals {
    * Returns questions that are undecided and have neither ended nor expired, the first to expire first, and the total
    * number of such questions. The questions are those of one owner, or of all owners if `owner` is null. At most
    * `ofEach` questions of each owner are returned, and no owner gets another one before every owner has had the same
-   * number, so that nobody can push the questions of somebody else off the list.
+   * number, so that nobody can push the questions of somebody else off the list. Questions whose ids are in `except`
+   * neither appear nor count.
    */
   waiting(
     owner: ChallengeKey['owner'] | null,
-    most: { inAll: number; ofEach: number },
+    most: { inAll: number; ofEach: number; except?: readonly string[] },
   ): Promise<{ total: number; rows: ApprovalRow[] }>
   /**
    * Stores a decision about an open question if it is the first one. Resolves with true if it was stored, as soon as it

@@ -1,4 +1,5 @@
 import type { ApprovalEnding, ApprovalRow } from '../schemas/state.js'
+import { bounded } from './bound-value.js'
 
 /** Maximum number of undecided questions of one owner; nobody reads as many before they expire. */
 export const MOST_WAITING_PER_OWNER = 50
@@ -21,12 +22,13 @@ export interface StoredApproval {
   call: string
   request: string
   decision: string | null
-  ending: ApprovalEnding | null
+  ending: string | null
   /** The time of expiry in milliseconds since the epoch; a string if the driver returns a bigint. */
   expires_at: number | string
 }
 
-export const APPROVAL_COLUMNS = 'id, owner, call, request, decision, ending, expires_at'
+/** The SQL of the columns, none of which is longer than this server writes it. */
+export const APPROVAL_COLUMNS = `id, owner, call, ${bounded('request')}, ${bounded('decision')}, ${bounded('ending')}, expires_at`
 /** The SQL condition for questions that are undecided and have not been ended. */
 export const UNDECIDED = 'decision IS NULL AND ending IS NULL'
 /** The SQL column that counts the questions of each owner, from the first to expire on. */
@@ -41,6 +43,12 @@ export const approvalOf = ({ id, owner, call, expires_at: expiresAt, ...row }: S
   key: { owner, call },
   request: row.request,
   decision: row.decision,
-  ending: row.ending,
+  ending: endingOf(row.ending),
   expiresAt: Number(expiresAt),
 })
+
+const ENDINGS: readonly string[] = ['used', 'void', 'expired'] satisfies ApprovalEnding[]
+
+/** Reads how a row ended. What this server does not write permits no run either. */
+const endingOf = (stored: string | null): ApprovalEnding | null =>
+  stored === null || ENDINGS.includes(stored) ? (stored as ApprovalEnding | null) : 'void'

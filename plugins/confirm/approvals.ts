@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setImmediate, setTimeout as wait } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import {
   type ApprovalDecision,
@@ -19,7 +19,7 @@ import type { ApprovalConfig, ConfirmConfig } from '../../schemas/config.js'
 import type { ConfirmedCall } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { Meter } from '../../schemas/metrics.js'
-import type { ApprovalRow, Approvals as ApprovalRows } from '../../schemas/state.js'
+import type { ApprovalEnding, ApprovalRow, Approvals as ApprovalRows } from '../../schemas/state.js'
 import type { AnyTool } from '../../tools/define.js'
 import { attempt } from './attempt.js'
 import { keyOf, ownerKey } from './confirmed-call.js'
@@ -65,6 +65,8 @@ const ID = /^[\w-]{43}$/
  */
 const MOST_LISTED = 100
 const MOST_LISTED_OF_EACH = 10
+/** Maximum number of rows that this server did not write that are passed over to find the requests of a list. */
+const MOST_PASSED_OVER = 1000
 const UNAUDITED = 'The audit log cannot be written, so nothing was decided.'
 /** How often the store is polled for a decision, which another replica may have recorded, in milliseconds. */
 const LOOK_MS = 2000
@@ -73,6 +75,8 @@ const SWEEP_MS = 30_000
  * How many pairs of person and request are remembered, so that reloading a page does not write a second audit entry.
  */
 const MOST_SHOWN_REMEMBERED = 10_000
+/** How many approvals that ended here are remembered. */
+const MOST_ENDED_REMEMBERED = 10_000
 
 /**
  * Manages approvals by people, for the gate, for the pages where they decide, and for calls that wait for them. It
@@ -94,6 +98,11 @@ export function createApprovals(options: ApprovalsOptions) {
   const rolesOf = new Map(options.tools.map(({ name, roles }) => [name, roles]))
   const waiting = new Map<string, Set<() => void>>()
   const shownTo = new LRUCache<string, true>({ max: MOST_SHOWN_REMEMBERED })
+  /**
+   * How approvals ended in this process. The end of a row is not sealed, so whoever writes to the store can take it
+   * back, and a failover can lose it.
+   */
+  const endedHere = new LRUCache<string, ApprovalEnding>({ max: MOST_ENDED_REMEMBERED })
 
   const requestOf = ({ id, request }: ApprovalRow) =>
     parseSealed<ApprovalRequest>(requests.open(request, [audience, id]))
@@ -103,7 +112,8 @@ export function createApprovals(options: ApprovalsOptions) {
 
   function open(row: ApprovalRow): AskedApproval | null {
     const request = requestOf(row)
-    if (request === null) return null
+    // Neither the owner nor the call of a row is sealed, and both decide in whose list it stands.
+    if (request === null || !isAt(row, request)) return null
     const decision = decisionOf(row)
     // An invalid signature means that something else has written the decision, so the stored request cannot be trusted
     // either.
@@ -112,10 +122,11 @@ export function createApprovals(options: ApprovalsOptions) {
   }
 
   function stateOf(
-    { ending, expiresAt: ends }: ApprovalRow,
+    { id, ending: stored, expiresAt: ends }: ApprovalRow,
     { expiresAt }: ApprovalRequest,
     decision: ApprovalDecision | null,
   ): ApprovalState {
+    const ending = endedHere.get(id) ?? stored
     if (ending !== null) return ending
     // Later questions can make the row expire earlier, but the request is never valid longer than the time signed in
     // it.
@@ -215,10 +226,11 @@ export function createApprovals(options: ApprovalsOptions) {
       const sealed = requests.seal(JSON.stringify(request), [audience, request.id])
       const row = { id: request.id, key: keyOf(call), request: sealed, expiresAt }
       const opened = await attempt(() => rows.open(row, instead))
-      const isOurs = (asked: AskedApproval | null) => asked !== null && isFor(asked.request, call)
+      const isOurs = (asked: AskedApproval | null) =>
+        asked !== null && isFor(asked.request, call) && LIVE.includes(asked.state)
       const first = open(opened)
-      // A row that cannot be opened was written by another program, or signed with a key that is no longer known. The
-      // row of this server replaces it.
+      // A row that cannot be opened was written by another program, or signed with a key that is no longer known. One
+      // that has ended was changed since. The row of this server replaces it.
       const asked = isOurs(first) ? first : open(await attempt(() => rows.open(row, opened.id)))
       if (asked === null || !isOurs(asked)) throw new ToolError('confirm_unavailable', 'The question cannot be kept.')
       const isNew = asked.request.id === request.id
@@ -236,8 +248,13 @@ export function createApprovals(options: ApprovalsOptions) {
       { signal, requestId }: { signal?: AbortSignal; requestId: string },
     ): Promise<Redemption> {
       const { id, boundTo } = request
-      const isUsed = async () => (await attempt(() => rows.get(id)))?.ending === 'used'
-      const end = (ending: 'used' | 'void') => attempt(() => rows.end(id, ending))
+      const isUsed = async () => endedHere.get(id) === 'used' || (await attempt(() => rows.get(id)))?.ending === 'used'
+      const end = async (ending: 'used' | 'void') => {
+        if (endedHere.has(id)) return false
+        const isFirst = await attempt(() => rows.end(id, ending))
+        if (isFirst) endedHere.set(id, ending)
+        return isFirst
+      }
       const yes: Yes = {
         boundTo,
         lapsed: decision === null || !mayDecide(request, decision.by) ? 'stale' : null,
@@ -275,9 +292,23 @@ export function createApprovals(options: ApprovalsOptions) {
       const own = ownerKey(person)
       const isAdmin = roleOf(person) === 'admin'
       const most = { inAll: MOST_LISTED, ofEach: isAdmin ? MOST_LISTED_OF_EACH : MOST_LISTED }
-      const { total, rows: found } = await attempt(() => rows.waiting(isAdmin ? null : own, most))
-      const shown = found.flatMap((row) => open(row) ?? [])
-      return { total, approvals: shown.filter(({ request }) => partOf(request, person) !== 'nobody') }
+      const except: string[] = []
+      for (;;) {
+        const { total, rows: found } = await attempt(() => rows.waiting(isAdmin ? null : own, { ...most, except }))
+        const approvals: AskedApproval[] = []
+        const foreign: string[] = []
+        for (const row of found) {
+          // Somebody else may have written large rows, and others are answered meanwhile.
+          await setImmediate()
+          const asked = open(row)
+          if (asked === null) foreign.push(row.id)
+          else if (partOf(asked.request, person) !== 'nobody') approvals.push(asked)
+        }
+        if (foreign.length === 0 || except.length >= MOST_PASSED_OVER)
+          return { total: total - foreign.length, approvals }
+        // Rows of others do not take the place of requests.
+        except.push(...foreign)
+      }
     },
 
     async decide(id, { verdict, by, note: written }, from) {
@@ -354,6 +385,9 @@ export function createApprovals(options: ApprovalsOptions) {
   return { approvals, desk, watch, sweep, close: () => clearInterval(timer) }
 }
 
+/** The states of a question that still counts. */
+const LIVE: readonly ApprovalState[] = ['pending', 'approved', 'denied']
+
 const isSame = (one: Owner, other: Owner) => one.iss === other.iss && one.sub === other.sub
 
 /**
@@ -361,6 +395,12 @@ const isSame = (one: Owner, other: Owner) => one.iss === other.iss && one.sub ==
  * key.
  */
 const isFor = (request: ApprovalRequest, call: ConfirmedCall) => keyOf(request).call === keyOf(call).call
+
+/** Whether a row stands where its request belongs. */
+function isAt({ key }: ApprovalRow, request: ApprovalRequest): boolean {
+  const { owner, call } = keyOf(request)
+  return key.owner === owner && key.call === call
+}
 
 /** Puts a note on one line, and removes invisible characters. */
 const cleanNote = (text: string): string =>

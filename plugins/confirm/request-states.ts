@@ -25,7 +25,8 @@ const LONGEST = 8192
  */
 export function createRequestStates({ keys, audience, usedTokens, now }: RequestStatesOptions): RequestStates {
   const states = createSeal('requestState', keys ?? { hmacKey: randomBytes(32) })
-  const used = usedTokens ?? rememberHere(now)
+  // The record is not sealed, so what was used here is remembered here as well.
+  const usedHere = rememberHere(now)
   return {
     seal(state) {
       const whole = { ...state, nonce: randomBytes(16).toString('hex'), until: now() + LIFETIME_MS }
@@ -39,7 +40,10 @@ export function createRequestStates({ keys, audience, usedTokens, now }: Request
       const opened = parseSealed<RequestState & Sealed>(states.open(bytes.toString('utf8'), [audience]))
       if (opened === null || opened.until <= now() || bindingOf(opened) !== bindingOf(facts)) return null
       const { nonce, until, ...state } = opened
-      return (await attempt(() => used.claim(`request-state:${nonce}`, until))) ? state : null
+      if (usedHere.has(nonce)) return null
+      const isFirst =
+        usedTokens === undefined || (await attempt(() => usedTokens.claim(`request-state:${nonce}`, until)))
+      return isFirst && usedHere.claim(nonce) ? state : null
     },
   }
 }
@@ -57,13 +61,15 @@ const bindingOf = ({ owner, method, name, paramsHash }: RequestFacts) =>
  * Creates a record of used states in the memory of this process. This is enough for a single client, since states
  * expire within minutes.
  */
-function rememberHere(now: () => number): Pick<UsedTokens, 'claim'> {
+function rememberHere(now: () => number) {
   const used = new LRUCache<string, true>({ max: 10_000, ttl: LIFETIME_MS, ttlResolution: 0, perf: { now } })
   return {
-    claim(id) {
-      if (used.has(id)) return Promise.resolve(false)
-      used.set(id, true)
-      return Promise.resolve(true)
+    has: (nonce: string) => used.has(nonce),
+    /** Whether the state is claimed for the first time. */
+    claim(nonce: string): boolean {
+      if (used.has(nonce)) return false
+      used.set(nonce, true)
+      return true
     },
   }
 }

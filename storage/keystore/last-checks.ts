@@ -9,10 +9,7 @@ import type { Notes } from '../../schemas/state.js'
 export function lastChecks(notes: Notes): LastChecks {
   return {
     async find(owner, version) {
-      const { of, ...check } = JSON.parse((await notes.get(nameOfLastCheck(owner))) ?? '{}') as Partial<
-        LastCheck & { of: string }
-      >
-      return of === version ? (check as LastCheck) : null
+      return readCheck(await notes.get(nameOfLastCheck(owner)), version)
     },
     put: (owner, version, check) => notes.set(nameOfLastCheck(owner), JSON.stringify({ of: version, ...check })),
     remove: (owner) => notes.remove(nameOfLastCheck(owner)),
@@ -21,3 +18,22 @@ export function lastChecks(notes: Notes): LastChecks {
 
 /** Returns the name of the note, which is different for every owner. */
 export const nameOfLastCheck = ({ iss, sub }: Owner) => `last_check ${JSON.stringify([iss, sub])}`
+
+/** The latest time that a Date can hold, in milliseconds since the epoch. */
+const LATEST = 8.64e15
+/** This server's own messages are far shorter. */
+const LONGEST_MESSAGE = 2000
+
+/** Reads a note about the credentials of this version. What this server did not write is as if there were no note. */
+function readCheck(note: string | null, version: string): LastCheck | null {
+  let found: Partial<Record<keyof LastCheck | 'of', unknown>> | null
+  try {
+    found = JSON.parse(note ?? 'null') as typeof found
+  } catch {
+    return null
+  }
+  const { of, at, ok, message } = found ?? {}
+  if (of !== version || typeof at !== 'number' || !(Math.abs(at) <= LATEST) || typeof ok !== 'boolean') return null
+  if (message === undefined) return { at, ok }
+  return typeof message === 'string' && message.length <= LONGEST_MESSAGE ? { at, ok, message } : null
+}

@@ -5,7 +5,7 @@ import { ToolError } from '../../schemas/errors.js'
 import type { Admissions } from '../../schemas/state.js'
 import { checkText } from '../check-text.js'
 import type { Database, Value } from './connect.js'
-import { recordOf, type RecordRow } from './tables.js'
+import { READ_COLUMNS, recordOf, type RecordRow } from './tables.js'
 
 /** How long a replica's places remain valid after its last heartbeat. */
 const LEASE = '45 seconds'
@@ -88,7 +88,7 @@ export function createAdmissions({ query }: Database): SharedAdmissions {
 
   async function ask(values: readonly Value[]): Promise<Verdict> {
     const { rows } = await query<Verdict>(
-      'SELECT * FROM svc_mcp.admit_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
+      `SELECT verdict, retry_after, ${READ_COLUMNS} FROM svc_mcp.admit_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
       values,
     )
     const [found] = rows

@@ -45,13 +45,13 @@ export function approvals({ query }: Database, now: () => number): Approvals {
         checkText(owner),
         checkText(call),
       ]),
-    async waiting(owner, { inAll, ofEach }) {
+    async waiting(owner, { inAll, ofEach, except = [] }) {
       const { rows } = await query<Row & { total: string }>(
         `SELECT ${COLUMNS}, total FROM (
-           SELECT ${COLUMNS}, ${TURN}, count(*) OVER () AS total FROM svc_mcp.approvals
-           WHERE ${UNDECIDED} AND expires_at > $1 AND ($2::text IS NULL OR owner = $2)) AS waiting
+           SELECT *, ${TURN}, count(*) OVER () AS total FROM svc_mcp.approvals
+           WHERE ${UNDECIDED} AND expires_at > $1 AND ($2::text IS NULL OR owner = $2) AND id <> ALL($5::text[])) AS waiting
          WHERE turn <= $3 ORDER BY turn, expires_at, id LIMIT $4`,
-        [now(), owner === null ? null : checkText(owner), ofEach, inAll],
+        [now(), owner === null ? null : checkText(owner), ofEach, inAll, except],
       )
       return { total: Number(rows[0]?.total ?? 0), rows: rows.map(({ total: _, ...row }) => rowOf(row)).sort(byExpiry) }
     },

@@ -41,6 +41,8 @@ export interface ConnectOptions {
 /** The time limit of a statement in milliseconds, and that of the wait for a free or new connection before it. */
 const ANSWER_MS = 5000
 const CONNECTION_MS = 5000
+/** The time in milliseconds in which a database has to answer that left a statement unanswered. */
+const DOUBT_MS = 1000
 /** The interval in milliseconds at which an unresponsive database is probed. */
 const PROBE_MS = 500
 /** The idle time in milliseconds after which a connection is closed. */
@@ -65,26 +67,56 @@ const NOT_SERVING = /^(57P0[123]|53300|25006|08\w{3})$/
  */
 export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectOptions): Promise<Database> {
   // The driver is imported only here, so that servers with their state in a file do not load it.
-  const { Pool } = (await import('pg')).default
-  const pool = new Pool({
+  const { Client, Pool } = (await import('pg')).default
+  const connection = {
     ...config.connection,
     ssl: config.tls === undefined ? false : readCertificates(config.tls),
+    application_name: 'svc-mcp',
+  } as const
+  const pool = new Pool({
+    ...connection,
     max: config.poolSize,
     connectionTimeoutMillis: CONNECTION_MS,
     query_timeout: ANSWER_MS,
     idleTimeoutMillis: IDLE_MS,
     keepAlive: true,
-    application_name: 'svc-mcp',
   })
   let problem: Error | null = null
   let probe: NodeJS.Timeout | undefined
   let closing: Promise<void> | undefined
+  let doubting: Promise<void> | undefined
 
   // An idle connection that breaks is already removed from the pool. It only matters whether a new one can be opened.
   pool.on('error', noteFailure)
 
   function noteFailure(error: Error): void {
     if (!isOutage(error) || closing !== undefined) return
+    if (problem === null && isLate(error)) doubting ??= doubt(error).finally(() => (doubting = undefined))
+    else declare(error)
+  }
+
+  /**
+   * Finds out whether only a statement got no answer in time, perhaps because of a row that somebody has locked, or
+   * the whole database. A connection of its own is asked, since all others may wait for the same row.
+   */
+  async function doubt(error: Error): Promise<void> {
+    const client = new Client({ ...connection, connectionTimeoutMillis: DOUBT_MS, query_timeout: DOUBT_MS })
+    client.on('error', () => {
+      // What ends the connection is told to the statement on it.
+    })
+    try {
+      await client.connect()
+      requireServing(await client.query(IS_SERVING))
+    } catch (cause) {
+      if (isOutage(cause as Error)) declare(error)
+    } finally {
+      // Nobody waits for the end of a connection that may never answer.
+      client.end().catch(() => {})
+    }
+  }
+
+  function declare(error: Error): void {
+    if (closing !== undefined) return
     if (problem === null) warn(`The state database at ${config.where} does not answer: ${describe(error)}`)
     problem = error
     probe ??= setTimeout(() => void ask(), PROBE_MS).unref()
@@ -232,6 +264,15 @@ async function waitUntilThere(
  * about the database. If the database is unreachable, the statements on the open connections will show it.
  */
 export const isCrowded = (error: Error): boolean => error.message === 'timeout exceeded when trying to connect'
+
+/** Whether the error means that a statement got no answer in time, on a connection that is open. */
+export const isLate = (error: Error): boolean => error.message === 'Query read timeout'
+
+/**
+ * Whether the error is about the values or rows of one statement: SQLSTATE classes for data exceptions, violated
+ * constraints and exceeded limits. It says nothing about other statements.
+ */
+export const isOfRows = (error: Error): boolean => /^(22|23|54)/.test((error as { code?: string }).code ?? '')
 
 /** Whether the error means that the database cannot be queried at all, rather than that it refused a statement. */
 function isOutage(error: Error): boolean {

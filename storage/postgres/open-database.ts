@@ -5,7 +5,7 @@ import type { State } from '../../schemas/state.js'
 import { shareRecent } from '../share-recent.js'
 import { createAdmissions } from './admissions.js'
 import { approvals } from './approvals.js'
-import { connectDatabase, isCrowded } from './connect.js'
+import { connectDatabase, isCrowded, isLate, isOfRows } from './connect.js'
 import { migrate } from './migrate.js'
 import { challenges, credentialRecords, forgetOld, notes, usedTokens } from './tables.js'
 
@@ -38,7 +38,8 @@ export async function openDatabase(
     const admissions = config.limits === 'shared' ? createAdmissions(database) : undefined
     let problem: Error | null = null
     const noteProblem = (error: Error) => {
-      if (!isCrowded(error)) problem = error
+      // Whether a database answers at all that left one statement unanswered is found out by its connections.
+      if (!isCrowded(error) && !isLate(error) && !isOfRows(error)) problem = error
     }
     const tend = async () => {
       try {

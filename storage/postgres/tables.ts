@@ -1,5 +1,6 @@
 import type { Owner } from '../../schemas/caller.js'
 import type { Challenges, CredentialRecords, Notes, SealedCredentials, UsedTokens } from '../../schemas/state.js'
+import { bounded } from '../bound-value.js'
 import { checkText } from '../check-text.js'
 import type { Database, Query } from './connect.js'
 
@@ -11,12 +12,16 @@ export interface RecordRow {
 }
 
 const COLUMNS = 'version, kek_id, wrapped_key, sealed'
+/** The SQL that reads the columns of a record. */
+export const READ_COLUMNS = COLUMNS.split(', ')
+  .map((column) => bounded(column))
+  .join(', ')
 
 /** Creates the access to the keystore's records in the database (see schemas/state.ts). */
 export function credentialRecords({ query, inTransaction }: Database): CredentialRecords {
   return {
     async get(owner) {
-      const found = `SELECT ${COLUMNS} FROM svc_mcp.credentials WHERE iss = $1 AND sub = $2`
+      const found = `SELECT ${READ_COLUMNS} FROM svc_mcp.credentials WHERE iss = $1 AND sub = $2`
       const { rows } = await query<RecordRow>(found, keyOf(owner))
       return rows[0] === undefined ? null : recordOf(rows[0])
     },
@@ -29,7 +34,10 @@ export function credentialRecords({ query, inTransaction }: Database): Credentia
           `SELECT pg_advisory_xact_lock_shared(hashtextextended(n, 0)) FROM unnest($1::text[]) AS n ORDER BY n`,
           [only.notes],
         )
-        const { rows } = await run<NoteRow>('SELECT name, value FROM svc_mcp.notes WHERE name = ANY($1)', [only.notes])
+        const { rows } = await run<NoteRow>(
+          `SELECT name, ${bounded('value')} FROM svc_mcp.notes WHERE name = ANY($1)`,
+          [only.notes],
+        )
         const values = new Map(rows.map(({ name, value }) => [name, value]))
         if (!only.isMet(only.notes.map((name) => values.get(name) ?? null))) return false
         await putRecord(run, owner, record)
@@ -50,7 +58,7 @@ export function credentialRecords({ query, inTransaction }: Database): Credentia
     async page(after, limit) {
       const where = after === null ? '' : 'WHERE (iss, sub) > ($2, $3)'
       const { rows } = await query<RecordRow & Owner>(
-        `SELECT iss, sub, ${COLUMNS} FROM svc_mcp.credentials ${where} ORDER BY iss, sub LIMIT $1`,
+        `SELECT iss, sub, ${READ_COLUMNS} FROM svc_mcp.credentials ${where} ORDER BY iss, sub LIMIT $1`,
         after === null ? [limit] : [limit, ...keyOf(after)],
       )
       return rows.map((row) => ({ owner: { iss: row.iss, sub: row.sub }, record: recordOf(row) }))
@@ -84,6 +92,8 @@ export const recordOf = ({
 })
 
 const FORGOTTEN = 'used_tokens_forgotten_until'
+/** The SQL that reads the note as a time. Anything else in it is as if there were none. */
+const timeOf = (value: string) => `CASE WHEN ${value} ~ '^[0-9]{1,16}$' THEN ${value}::bigint END`
 
 /**
  * Creates the access to the used confirm tokens in the database (see schemas/state.ts; D42). `forgetOld` deletes ids
@@ -96,7 +106,7 @@ export function usedTokens({ query }: Database): UsedTokens {
       if (!Number.isSafeInteger(expiresAt)) throw new RangeError('expiresAt must be whole milliseconds')
       const { count } = await query(
         `INSERT INTO svc_mcp.used_tokens (id, expires_at) SELECT $1::text, $2::bigint
-         WHERE NOT EXISTS (SELECT 1 FROM svc_mcp.notes WHERE name = '${FORGOTTEN}' AND value::bigint >= $2::bigint)
+         WHERE NOT EXISTS (SELECT 1 FROM svc_mcp.notes WHERE name = '${FORGOTTEN}' AND ${timeOf('value')} >= $2::bigint)
          ON CONFLICT (id) DO NOTHING`,
         [checkText(id), expiresAt],
       )
@@ -125,7 +135,7 @@ export async function forgetOld({ query }: Database): Promise<void> {
        RETURNING expires_at)
      INSERT INTO svc_mcp.notes AS n (name, value)
      SELECT '${FORGOTTEN}', max(expires_at)::text FROM old HAVING count(*) > 0
-     ON CONFLICT (name) DO UPDATE SET value = greatest(n.value::bigint, excluded.value::bigint)::text`,
+     ON CONFLICT (name) DO UPDATE SET value = greatest(${timeOf('n.value')}, excluded.value::bigint)::text`,
   )
   await query(
     `DELETE FROM svc_mcp.challenges WHERE (owner, call) IN (
@@ -154,7 +164,7 @@ export function challenges({ query }: Database, now: () => number): Challenges {
     },
     async get({ owner, call }) {
       const { rows } = await query<{ bound_to: string }>(
-        'SELECT bound_to FROM svc_mcp.challenges WHERE owner = $1 AND call = $2 AND expires_at > $3',
+        `SELECT ${bounded('bound_to')} FROM svc_mcp.challenges WHERE owner = $1 AND call = $2 AND expires_at > $3`,
         [checkText(owner), checkText(call), now()],
       )
       return rows[0]?.bound_to ?? null
@@ -173,7 +183,9 @@ interface NoteRow {
 /** Creates the access to small facts about the state, in the database (see schemas/state.ts). */
 export function notes({ query, inTransaction }: Database): Notes {
   const read = async (run: Query, name: string) => {
-    const { rows } = await run<NoteRow>('SELECT name, value FROM svc_mcp.notes WHERE name = $1', [checkText(name)])
+    const { rows } = await run<NoteRow>(`SELECT name, ${bounded('value')} FROM svc_mcp.notes WHERE name = $1`, [
+      checkText(name),
+    ])
     return rows[0]?.value ?? null
   }
   /** Changes a note, but only after every uncommitted registration that has read the note has been committed. */

@@ -60,13 +60,14 @@ export function approvals({ read, write }: Queries, now: () => number): Approval
         const row = current(sql, checkText(owner), checkText(call))
         return row === undefined ? null : rowOf(row)
       }),
-    waiting: (owner, { inAll, ofEach }) =>
+    waiting: (owner, { inAll, ofEach, except = [] }) =>
       read((sql) => {
-        const where = `WHERE ${UNDECIDED} AND expires_at > ?${owner === null ? '' : ' AND owner = ?'}`
-        const values = [now(), ...(owner === null ? [] : [checkText(owner)])]
+        const others = 'id NOT IN (SELECT value FROM json_each(?))'
+        const where = `WHERE ${UNDECIDED} AND expires_at > ? AND ${others}${owner === null ? '' : ' AND owner = ?'}`
+        const values = [now(), JSON.stringify(except), ...(owner === null ? [] : [checkText(owner)])]
         const { total } = sql.one<{ total: number }>(`SELECT count(*) AS total FROM approvals ${where}`, ...values)!
         const rows = sql.all<Row>(
-          `SELECT ${COLUMNS} FROM (SELECT ${COLUMNS}, ${TURN} FROM approvals ${where})
+          `SELECT ${COLUMNS} FROM (SELECT *, ${TURN} FROM approvals ${where})
            WHERE turn <= ? ORDER BY turn, expires_at, id LIMIT ?`,
           ...values,
           ofEach,

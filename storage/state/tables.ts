@@ -7,6 +7,7 @@ import type {
   SealedCredentials,
   UsedTokens,
 } from '../../schemas/state.js'
+import { bounded } from '../bound-value.js'
 import { checkText } from '../check-text.js'
 import type { Queries, Sql, Value } from './run-queries.js'
 
@@ -70,8 +71,9 @@ interface Row {
 }
 
 const COLUMNS = 'iss, sub, version, kek_id, wrapped_key, sealed'
-const FIRST = `SELECT ${COLUMNS} FROM credentials ORDER BY iss, sub LIMIT ?`
-const NEXT = `SELECT ${COLUMNS} FROM credentials WHERE (iss, sub) > (?, ?) ORDER BY iss, sub LIMIT ?`
+const READ_COLUMNS = `iss, sub, ${bounded('version')}, ${bounded('kek_id')}, ${bounded('wrapped_key', `x''`)}, ${bounded('sealed', `x''`)}`
+const FIRST = `SELECT ${READ_COLUMNS} FROM credentials ORDER BY iss, sub LIMIT ?`
+const NEXT = `SELECT ${READ_COLUMNS} FROM credentials WHERE (iss, sub) > (?, ?) ORDER BY iss, sub LIMIT ?`
 
 /**
  * The name of the note in a file whose keystore has been moved to a database; its value says where the keystore is now.
@@ -96,7 +98,7 @@ export function credentialRecords({ read, write: writeAnyway }: Queries): Creden
   return {
     get: (owner) =>
       read((sql) => {
-        const row = sql.one<Row>(`SELECT ${COLUMNS} FROM credentials WHERE iss = ? AND sub = ?`, ...keyOf(owner))
+        const row = sql.one<Row>(`SELECT ${READ_COLUMNS} FROM credentials WHERE iss = ? AND sub = ?`, ...keyOf(owner))
         return row === undefined ? null : recordOf(row)
       }),
     put: (owner, record, only) =>
@@ -209,7 +211,7 @@ export function challenges({ read, write }: Queries, now: () => number): Challen
       }),
     get: (key) =>
       read((sql) => {
-        const found = 'SELECT bound_to FROM challenges WHERE key = ? AND expires_at > ?'
+        const found = `SELECT ${bounded('bound_to')} FROM challenges WHERE key = ? AND expires_at > ?`
         return sql.one<{ bound_to: string }>(found, rowKey(key), now())?.bound_to ?? null
       }),
     removeAll: (owner) =>
@@ -237,4 +239,4 @@ const setNote = (sql: Sql, name: string, value: string): void =>
 
 /** Reads a note. Returns null if there is none. */
 const readNote = (sql: Sql, name: string): string | null =>
-  sql.one<{ value: string }>('SELECT value FROM notes WHERE name = ?', checkText(name))?.value ?? null
+  sql.one<{ value: string }>(`SELECT ${bounded('value')} FROM notes WHERE name = ?`, checkText(name))?.value ?? null

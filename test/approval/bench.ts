@@ -5,7 +5,7 @@ import type { Test } from 'tap'
 import { composeAuthenticated } from '../../programs/composition/compose-authenticated.js'
 import type { DecisionOrigin } from '../../schemas/approvals.js'
 import type { Identity, Role } from '../../schemas/caller.js'
-import type { ApprovalConfig, RoleMapping, SharedConfig } from '../../schemas/config.js'
+import type { ApprovalConfig, DatabaseConfig, RoleMapping, SharedConfig } from '../../schemas/config.js'
 import { tools } from '../../tools/index.js'
 import { GROUP_OF, type Json, type Line, startService, type ServiceOptions } from '../contract/authenticated-service.js'
 
@@ -17,6 +17,8 @@ export interface BenchOptions {
   after?: Earlier
   roles?: RoleMapping
   confirm?: Partial<SharedConfig['confirm']>
+  /** Where the state is; by default where the suite has it. */
+  database?: DatabaseConfig
   estate?: ServiceOptions['estate']
 }
 
@@ -42,7 +44,12 @@ export async function startApproving(t: Test, options: BenchOptions = {}) {
     config: {
       confirm: { hmacKey: Buffer.alloc(32, 9), ttlSeconds: 120, approval, ...options.confirm },
       ...(options.roles && { roles: options.roles }),
-      ...(earlier && { pce: earlier.pce, oauth: earlier.oauth }),
+      ...(options.database && { database: options.database }),
+      ...(earlier && {
+        pce: earlier.pce,
+        oauth: earlier.oauth,
+        ...(earlier.database && { database: earlier.database }),
+      }),
     },
   })
   const first = after ?? { service }

@@ -167,7 +167,7 @@ export async function startService(t: Test, options: ServiceOptions = {}) {
           },
           ...(options.config as Partial<SharedConfig>),
         }
-  const database = await databaseOf(folder)
+  const database = config.database ?? (await databaseOf(folder))
   if (database !== undefined) config.database = database
   const audit: Line[] = []
   const log: Line[] = []

@@ -1,0 +1,180 @@
+/**
+ * Rows that somebody has written into the database beside running servers: of other content, other sizes and other owners. Nothing runs that
+ * was not approved, no approval runs twice at a server, and a bad row stops nobody but whom it is about.
+ */
+import pg from 'pg'
+import t, { type Test } from 'tap'
+import { startApproving } from '../approval/bench.js'
+import { startConfirming } from '../confirm/harness.js'
+import { registrationFor, startService } from '../contract/authenticated-service.js'
+import { partial } from '../partial.js'
+import { openDatabase } from '../../storage/postgres/open-database.js'
+import { databaseOf } from './database-of.js'
+import { sharedPostgres } from './start-postgres.js'
+
+const FAR = '9223372036854775807'
+/** Longer, in bytes, than anything that a server writes. */
+const LONG = 4_000_000
+/** In hexadecimal, longer than a text of Node.js can be. */
+const HUGE = 300_000_000
+const TOOL = 'create-deny-rule'
+
+const makeDatabase = async () => (await sharedPostgres()).makeDatabase()
+
+/** Servers whose approved call adds the same rule as often as it runs. */
+async function startAdding(t: Test) {
+  const database = await makeDatabase()
+  const bench = await startApproving(t, { database: databaseOf(database.url), confirm: { tools: [TOOL] } })
+  const href = await bench.draft('one')
+  const argumentsOf = (port: number) => ({
+    ruleset_href: href,
+    providers: ['ams'],
+    consumers: ['ams'],
+    ingress_services: [{ port, proto: 'tcp' }],
+  })
+  return {
+    database,
+    bench,
+    argumentsOf,
+    set: (sql: string) => database.query(`UPDATE svc_mcp.approvals SET ${sql}`),
+    call: (port = 8443, sub = 'ann') => bench.call(sub, TOOL, argumentsOf(port)),
+    added: () =>
+      bench.simulator.requests.filter(({ method, path }) => method === 'POST' && path.endsWith('/deny_rules')).length,
+  }
+}
+
+t.test('an approval whose end was taken back does not run again at this server', async (t) => {
+  const { bench, database, set, call, added } = await startAdding(t)
+  const { approval_id: id } = await call()
+  await bench.decide(id, 'approved', bench.person('ann'))
+  partial(t, await call(), { rule: { rule_type: 'deny' } })
+  for (const change of ['ending = NULL', `ending = NULL, expires_at = ${FAR}`, `ending = 'expired'`]) {
+    await set(`${change}, is_current = (id = '${id}')`)
+    const again = await call()
+    partial(t, again, { error: 'confirm_required' })
+    t.not(again.approval_id, id, 'it is asked anew')
+    await database.query('DELETE FROM svc_mcp.approvals WHERE id <> $1', [id])
+  }
+  t.equal(added(), 1)
+})
+
+t.test('a used confirm token whose record was deleted does not run again at this server', async (t) => {
+  const database = await makeDatabase()
+  const state = await openDatabase(databaseOf(database.url), { now: () => bench.clock.now })
+  t.teardown(() => state.close())
+  const bench = await startConfirming(t, { ports: () => state })
+  const { href } = await bench.draft('shown')
+  const args = { hrefs: [href] }
+  const asked = await bench.call('provision-policy', args)
+  const { confirm_token: token } = await bench.confirm(asked)
+  // A note that is no time concerns no token, and is replaced when the next one is written.
+  await database.query(`INSERT INTO svc_mcp.notes VALUES ('used_tokens_forgotten_until', 'not a time')`)
+  partial(t, await bench.call('provision-policy', args, { token }), { ok: true })
+  t.equal((await database.query('DELETE FROM svc_mcp.used_tokens RETURNING id')).length, 1)
+  partial(t, await bench.call('provision-policy', args, { token }), { error: 'confirm_token_replay' })
+})
+
+t.test('a question whose row was changed is asked anew, and its page is gone', async (t) => {
+  const { bench, database, set, call, added } = await startAdding(t)
+  const admin = bench.person('adam')
+  const changes = {
+    'an end that no server writes': `ending = 'approved'`,
+    'a decision that no server writes': `decision = '{"verdict":"approved"}'`,
+    'an empty decision': `decision = ''`,
+    'a request of any size': `request = repeat('x', ${LONG})`,
+    'an end of any size': `ending = repeat('x', ${LONG})`,
+    'the call of somebody else': `call = repeat('0', 64)`,
+    'the list of somebody else': `owner = repeat('0', 64)`,
+  }
+  for (const [what, change] of Object.entries(changes)) {
+    const { approval_id: id } = await call()
+    await set(change)
+    const again = await call()
+    partial(t, again, { error: 'confirm_required' }, what)
+    t.not(again.approval_id, id, what)
+    const known = await bench.desk.find(id)
+    t.equal(known?.state, what.startsWith('an end') ? 'void' : undefined, what)
+    await t.rejects(bench.decide(id, 'approved', { ...admin, sub: 'nobody', groups: [] }), { code: 'not_found' }, what)
+    await database.query('DELETE FROM svc_mcp.approvals')
+  }
+  t.equal(added(), 0)
+})
+
+t.test('rows that no server wrote do not push requests off a list', async (t) => {
+  const { bench, database, call } = await startAdding(t)
+  const ids = [(await call(1)).approval_id, (await call(2)).approval_id, (await call(3, 'bob')).approval_id]
+  const forge = (owner: string, count: number) =>
+    database.query(
+      `INSERT INTO svc_mcp.approvals SELECT 'forged ' || gen_random_uuid(), ${owner}, 'call ' || n, a.request, NULL, NULL, false, a.expires_at - 1000
+       FROM generate_series(1, ${count}) AS n, svc_mcp.approvals a WHERE a.id = $1`,
+      [ids[0]],
+    )
+  await forge(`'owner ' || n`, 150)
+  await forge('a.owner', 150)
+  for (const sub of ['ann', 'bob', 'adam']) {
+    const { total, approvals } = await bench.desk.waitingFor(bench.person(sub))
+    t.same([total, approvals.map(({ request: { id } }) => id).sort()], [3, [...ids].sort()], sub)
+  }
+  const { approvals } = await bench.desk.waitingFor(bench.person('bob', 'operator'))
+  t.same(
+    approvals.map(({ request: { id } }) => id),
+    [ids[2]],
+  )
+})
+
+t.test('a record of any size is unreadable to its owner, and nothing to others', async (t) => {
+  const database = await makeDatabase()
+  const service = await startService(t, { config: { database: databaseOf(database.url) } })
+  const { call, tokenOf, pce } = service
+  const [ann, bob] = [await tokenOf('ann'), await tokenOf('bob')]
+  for (const token of [ann, bob])
+    partial(t, await call(token, 'register-pce-credentials', registrationFor(pce)), {
+      message: String,
+      error: undefined,
+    })
+  const owner = `WHERE sub = 'ann'`
+  for (const [column, length] of [
+    ['wrapped_key', LONG],
+    ['sealed', HUGE],
+  ] as const) {
+    await database.query(`UPDATE svc_mcp.credentials SET ${column} = repeat('x', ${length})::bytea ${owner}`)
+    partial(t, await call(ann, 'get-labels', { key: 'env' }), { error: 'credentials_unreadable' }, column)
+    partial(t, await call(bob, 'create-label', { key: 'app', value: column }), { label: { value: column } })
+  }
+  const note = `UPDATE svc_mcp.notes SET value = $1 WHERE name LIKE 'last_check%'`
+  for (const value of ['', 'null', '7', '{"of":1}', JSON.stringify({ of: 'VERSION', at: 1e300, ok: 1, message: 7 })]) {
+    const [{ version }] = (await database.query(`SELECT version FROM svc_mcp.credentials WHERE sub = 'bob'`)) as [
+      { version: string },
+    ]
+    await database.query(note, [value.replace('VERSION', version)])
+    partial(t, await call(bob, 'check-pce-credentials-status'), { registered: true, last_check: undefined }, value)
+  }
+})
+
+t.test('a count that is full or locked stops its caller at most', async (t) => {
+  const database = await makeDatabase()
+  const service = await startService(t, {
+    mode: 'shared',
+    rates: { perCaller: 100 },
+    config: { database: databaseOf(database.url) },
+  })
+  const { call, tokenOf, app } = service
+  const [ann, bob] = [await tokenOf('ann'), await tokenOf('bob')]
+  const isReady = async () => (await app.inject({ url: '/readyz' })).statusCode
+  await call(ann, 'get-labels', { key: 'env' })
+  await database.query(`UPDATE svc_mcp.counts SET hits = ${FAR}, started = clock_timestamp()`)
+  partial(t, await call(ann, 'get-labels', { key: 'env' }), { error: undefined })
+  partial(t, await call(bob, 'create-label', { key: 'app', value: 'one' }), { label: { value: 'one' } })
+
+  // Somebody looks at a row in a transaction that they leave open.
+  const session = new pg.Client(database.url)
+  await session.connect()
+  t.teardown(() => session.end())
+  await session.query('BEGIN')
+  await session.query('SELECT * FROM svc_mcp.counts WHERE hits > 1000 FOR UPDATE')
+  const anns = call(ann, 'get-labels', { key: 'env' })
+  partial(t, await call(bob, 'create-label', { key: 'app', value: 'two' }), { label: { value: 'two' } })
+  await anns
+  partial(t, await call(bob, 'create-label', { key: 'app', value: 'three' }), { label: { value: 'three' } })
+  t.equal(await isReady(), 200)
+})
