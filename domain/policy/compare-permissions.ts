@@ -9,26 +9,26 @@ import type { RuleType } from './rule-type.js'
 import { type Reason, assumedBy, unknown } from './three-valued.js'
 
 /**
- * The effect of replacing some rules by others, for any set of other rules. `opens` and `closes` are true if such an
- * effect is possible for at least one such set.
+ * The effect of replacing some rules by others, whatever further rules there are. `opens` and `closes` are true if the
+ * effect is possible with at least one set of further rules.
  */
 export interface Movement {
-  /** True if a connection becomes permitted. */
+  /** True if some connection becomes permitted. */
   opens: boolean
-  /** True if a connection is no longer permitted. */
+  /** True if some connection is no longer permitted. */
   closes: boolean
   /**
    * The reasons why the effect is uncertain, so that possibly only one of `opens` and `closes` happens, or neither;
-   * empty if it is certain.
+   * empty if the effect is certain.
    */
   because: readonly Reason[]
-  /** The facts about the PCE that no source settles and without which the effect would be different. */
+  /** The unconfirmed facts about the PCE on which the effect depends. */
   assumes: readonly string[]
 }
 
 export const UNMOVED: Movement = { opens: false, closes: false, because: [], assumes: [] }
 
-/** Creates an effect that cannot be determined, so that it may both open and close connections. */
+/** Creates an effect that cannot be determined for these reasons, so that it may both open and close connections. */
 export const unknownMovement = (...because: Reason[]): Movement => ({
   opens: true,
   closes: true,
@@ -37,8 +37,8 @@ export const unknownMovement = (...because: Reason[]): Movement => ({
 })
 
 /**
- * Names the effect in one word. Returns undefined if the change both opens and closes, because other rules then decide
- * the outcome.
+ * Returns the word for an effect, or undefined if the change both opens and closes connections, because other rules
+ * then decide the outcome.
  */
 export function effectOf({ opens, closes }: Movement): ChangeEffect | undefined {
   if (opens && closes) return undefined
@@ -56,8 +56,8 @@ export function joinMovements(movements: readonly Movement[]): Movement {
 }
 
 /**
- * Maximum number of steps of one comparison, which take about a tenth of a second. Rules that need more are rare, and
- * nobody could follow the answer.
+ * Maximum number of steps of one comparison. So many steps take about a tenth of a second. Rules that need more are
+ * rare, and nobody could understand the answer.
  */
 const MOST_STEPS = 400_000
 /** Maximum number of boxes that all rules of one version may have. */
@@ -66,8 +66,8 @@ const MOST_BOXES = 20_000
 /**
  * Determines which connections become permitted, and which are no longer permitted, when one set of rules replaces
  * another (D90). At each end, rules put a connection on one of four levels, from strictest to mildest: override deny,
- * deny, no rule, allow (P50). For some sets of other rules, a change to a milder level opens the connection, and a
- * change to a stricter level closes it. Rules whose meaning no source defines are compared in every possible reading,
+ * deny, no rule, allow (P50). With some sets of further rules, a change to a milder level opens the connection, and a
+ * change to a stricter level closes it. Rules whose meaning is not documented are compared in every possible reading,
  * and the effects of all readings count.
  */
 export function compareRules(before: readonly RuleInForce[], after: readonly RuleInForce[]): Movement {
@@ -91,8 +91,9 @@ interface Read {
 }
 
 /**
- * Combines the effects that a change has in all readings. Where they differ, the effect depends on the questions that
- * are answered differently. It is certain that a change both opens and closes only if it does so in every reading.
+ * Combines the effects that a change has in all readings of its rules. If the effects differ, the result depends on the
+ * questions that the readings answer differently. A change certainly both opens and closes connections only if it does
+ * so in every reading.
  */
 function joinReadings(reads: readonly Read[], before: readonly RuleInForce[], after: readonly RuleInForce[]): Movement {
   const idOf = (questions: Iterable<Ambiguity>) => [...questions].sort().join(' ')
@@ -143,7 +144,8 @@ function compareIn(
     [before, after].map((rules) => readLevel(space, rules, end, reading)) as [Level, Level]
   const [dst, src] = [levelsAt('dst'), levelsAt('src')]
   /**
-   * Returns whether the change moves connections in one direction, and whether only deny rules at their sources do so.
+   * Returns whether the change opens connections (or closes them, for the opposite turn), and whether it does so only
+   * through deny rules at their sources.
    */
   const read = (turn: (levels: [Level, Level]) => [Level, Level]) => {
     const [there, here] = [turn(dst), turn(src)]
@@ -158,8 +160,8 @@ function compareIn(
     opens: opens.is,
     closes: closes.is,
     because: [],
-    // A deny rule decides where a mode lets connections pass by default. It is not settled what it does there at a
-    // source.
+    // A deny rule matters in a mode that lets connections pass by default. It is not known what it does at a source in
+    // such a mode.
     assumes: isAtSource ? assumedBy([unknown('selective_outbound')]) : [],
   }
 }

@@ -8,10 +8,10 @@ export interface Difference {
 }
 
 /**
- * Lists the fields of a payload that the stored object does not contain. The PCE may add fields and reorder lists; it
- * should not drop or change anything, but sometimes does so silently (P18). Hrefs are compared without their policy
- * version. A list entry also differs if its stored form says more than was sent, such as a range that got an end or a
- * label that is now excluded.
+ * Lists the fields of a payload that the stored object does not contain as they were sent. The PCE may add fields and
+ * reorder lists; it should not drop or change anything, but sometimes does so silently (P18). Hrefs are compared
+ * without their policy version. A list entry also differs if its stored form has a meaningful field that was not sent,
+ * such as a range that got an end or a label that is now excluded.
  */
 export function findDifferences(sent: object, stored: object): Difference[] {
   return Object.entries(sent as Record<string, unknown>)
@@ -19,7 +19,7 @@ export function findDifferences(sent: object, stored: object): Difference[] {
     .map(([field, value]) => ({ field, sent: value, stored: (stored as Record<string, unknown>)[field] ?? null }))
 }
 
-/** Returns the differences as an optional property of an answer; it is absent if everything was stored as sent. */
+/** Returns an object with the property `differences` of an answer, or an empty object if there are no differences. */
 export function listDifferences(differences: readonly Difference[] = []): { differences?: Difference[] } {
   return differences.length === 0 ? {} : { differences: [...differences] }
 }
@@ -38,7 +38,7 @@ function contains(stored: unknown, sent: unknown): boolean {
   return stored === sent || ((sent ?? null) === null && (stored ?? null) === null)
 }
 
-/** Fields whose presence changes the meaning of an entry in a rule, a service or an IP list. */
+/** The fields whose presence changes the meaning of an entry in a rule, a service or an IP list. */
 const TELLING = [
   'exclusion',
   'to_ip',
@@ -66,7 +66,7 @@ function saysMore(stored: Record<string, unknown>, sent: object): boolean {
   })
 }
 
-/** Returns true if the items of both lists can be paired, with none left over. */
+/** Returns true if each sent item can be paired with a stored item, and no item is left over. */
 function containsAll(stored: unknown, sent: readonly unknown[]): boolean {
   const found = Array.isArray(stored) ? (stored as unknown[]) : []
   if (found.length !== sent.length) return false

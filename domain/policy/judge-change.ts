@@ -21,7 +21,7 @@ export type Judgement = Pick<
   'effect' | 'effect_note' | 'effect_by_rule_type' | 'risks' | 'used_by' | 'assumes'
 >
 
-/** Lists the rules in force of a rule set. There are none if it is null, disabled or marked for deletion. */
+/** Lists the rules of a rule set that are in force; none if the rule set is null, disabled or marked for deletion. */
 export function placeRules(ruleSet: RuleSet | null, contents: PolicyContents): RuleInForce[] {
   if (ruleSet === null || !isInForce(ruleSet)) return []
   const placed = (type: RuleInForce['type'], rule: RuleInForce['rule']) => ({
@@ -36,22 +36,22 @@ export function placeRules(ruleSet: RuleSet | null, contents: PolicyContents): R
   ]
 }
 
-/** Converts an enforcement boundary to a deny rule without a scope, which is how it acts (P22). */
+/** Converts an enforcement boundary to a deny rule without a scope, because it acts like one (P22). */
 export function placeBoundary(boundary: EnforcementBoundary | null, contents: PolicyContents): RuleInForce[] {
   if (boundary === null || !isInForce(boundary)) return []
   const rule = { ...boundary, enabled: true, unscoped_consumers: true }
   return [{ type: 'deny', rule, scopes: [[]], contents }]
 }
 
-/** Rules before and after a change, each with the objects they refer to, in the version that is compared. */
+/** The rules before and after a change, each with the objects that it refers to in one version of these objects. */
 export interface Replacement {
   before: readonly RuleInForce[]
   after: readonly RuleInForce[]
 }
 
 /**
- * Builds the replacement for each version of the objects that rules refer to. Pending changes of those objects are
- * judged as changes of their own, and the rules may be provisioned with or without them.
+ * Builds the replacement of rules for each version of the objects that the rules refer to. Pending changes of these
+ * objects are judged separately, and the rules may be provisioned with or without them.
  */
 export function inEveryVersion(
   contents: LoadedContents,
@@ -63,7 +63,7 @@ export function inEveryVersion(
 export const compareAll = (replacements: readonly Replacement[]): Movement =>
   joinMovements(replacements.map(({ before, after }) => compareRules(before, after)))
 
-/** Describes an effect in words: one effect, or the reason why there is no single one. */
+/** Describes an effect for answers: the word for it, or a note on why no single word is right. */
 export function describeMovement(
   movement: Movement,
   replacements: readonly Replacement[],
@@ -84,14 +84,14 @@ export function describeMovement(
   return { effect_note: NO_EFFECT.apart, effect_by_rule_type: { allow, deny } }
 }
 
-/** Returns true if a change is known to permit some connections more and others less. */
+/** Returns true if a change certainly opens some connections and closes others. */
 export const isMixed = ({ effect_note: note }: Pick<PolicyChange, 'effect_note'>): boolean =>
   note === NO_EFFECT.mixed || note === NO_EFFECT.apart
 
 /**
- * Finds the risks of rules that come into force or change. Each pair is one rule before and after; either may be
- * absent. An override deny rule is a risk if it blocks more than before. An allow rule is a risk if it now covers any
- * address, or every service between any two ends.
+ * Finds the risks of rules that come into force or change. Each pair is one rule before and after the change; either
+ * may be absent. An override deny rule is a risk if it blocks more than before. An allow rule is a risk if it now
+ * covers any address, or every service between any two ends, and did not before.
  */
 export function findRuleRisks(pairs: readonly { before?: RuleInForce; after?: RuleInForce }[]): Risk[] {
   const found = new Set<Risk>()
@@ -111,8 +111,8 @@ export function findRuleRisks(pairs: readonly { before?: RuleInForce; after?: Ru
 const breadthOf = (rule: RuleInForce) => createRuleSpace([rule]).breadthOf(rule)
 
 /**
- * Returns the rank of a change for review: changes with risks first, the worst risk first, then changes that may affect
- * traffic, then the rest.
+ * Returns the rank of a change for review: changes with risks come first, the worst risk first, then changes that may
+ * affect traffic, then changes that do not.
  */
 export function rankForReview({ risks = [], effect }: Pick<PolicyChange, 'risks' | 'effect'>): number {
   if (risks.length > 0) return Math.min(...risks.map((risk) => RISKS.indexOf(risk)))
