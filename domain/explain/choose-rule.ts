@@ -54,7 +54,7 @@ export interface SuggestedRule {
   providers: SuggestedEnd
   service: SuggestedService
   unscoped: boolean
-  /** The rule in the form that the matcher needs. */
+  /** The same rule in the form in which rules are matched against traffic. */
   held: HeldRule
 }
 

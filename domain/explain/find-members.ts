@@ -194,7 +194,7 @@ function offNetworkOf({ interfaces, ven }: Workload, addresses: readonly string[
   )
 }
 
-/** Lists the addresses at which others can reach a workload: all except loopback and link-local ones. */
+/** Lists the addresses at which other hosts can reach a workload: all except loopback and link-local addresses. */
 export function addressesOf({ interfaces }: Workload): string[] {
   const all = (interfaces ?? []).flatMap(({ address }) =>
     address !== undefined && isAddress(address) ? [address] : [],

@@ -38,6 +38,6 @@ export function modesThatLetPass({ verdict }: JudgedFlow): EnforcementMode[] {
   return passes ? [...new Set(modes)] : []
 }
 
-/** Returns true if no end of the flow has a VEN, so that rules have no effect on it. */
+/** Returns true if neither end of the flow has a VEN, so that rules have no effect on the flow. */
 export const hasNoVen = ({ sources, destinations }: JudgedFlow): boolean =>
   [...sources.members, ...destinations.members].every(({ mode }) => mode === 'none')

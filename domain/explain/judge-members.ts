@@ -44,9 +44,9 @@ export interface FlowVerdict {
   judged: number
   /** True if some pairs or some members of the ends were left out. */
   isPartial: boolean
-  /** The outcomes with the most pairs first. */
+  /** The outcomes, those with the most pairs first. */
   outcomes: readonly Outcome[]
-  /** The rules in the order in which they are decisive (P50). */
+  /** The matching rules, in the order in which rules are considered (P50). */
   rules: readonly FoundRule[]
 }
 

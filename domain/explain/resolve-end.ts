@@ -37,9 +37,9 @@ export type AskedEnd =
   | { kind: 'labels'; name: string; labels: readonly Label[] }
   | { kind: 'ip_list'; name: string; list: IpList }
 
-/** The workloads that have an address. */
+/** The workloads that have the address of an end. */
 export interface Bearers {
-  /** The only workload with the address; null if there is none, or if there are several. */
+  /** The workload with the address; null if there is no such workload or more than one. */
   workload: Workload | null
   /**
    * All workloads that have the address. Several Kubernetes workloads may have the same address, for example in

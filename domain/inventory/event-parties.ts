@@ -9,7 +9,7 @@ export interface EventParty {
   href?: string
   /** All names of the party, such as its user name, host name or label value. */
   names: readonly string[]
-  /** Key and value of a label. */
+  /** The key and value, if the party is a label. */
   key?: string
   value?: string
 }
@@ -86,7 +86,7 @@ export function creatorOf(event: PceEvent): string {
   return named?.names[0] ?? actors.find(({ href }) => href !== undefined)?.href ?? actors[0]?.kind ?? '-'
 }
 
-/** Returns the objects that an event changed, each with the change. */
+/** Returns the objects that an event changed, each with the description of its change. */
 export const changedParties = (event: PceEvent) =>
   listOf(event.resource_changes).flatMap((change) => partiesIn(change.resource).map((party) => ({ party, change })))
 

@@ -24,7 +24,7 @@ export interface ScanQuery<T extends object> {
   signal: AbortSignal
 }
 
-/** Reads a list of any length and passes its objects on while they arrive; see `ScanOptions` for the callbacks. */
+/** Reads a list of any length and passes on its objects as they arrive; see `ScanOptions` for the callbacks. */
 export function scanEvery<T extends object>(
   { api, policyVersion = 'draft', parent = null, params, signal }: ScanQuery<T>,
   take: Pick<ScanOptions<T>, 'onBegin' | 'onItems' | 'most' | 'isHeld'>,

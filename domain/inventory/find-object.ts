@@ -286,7 +286,7 @@ export function createPolicyLookups(
     byName: (kind, name) =>
       once(`${kind}:${name}`, async () => {
         const found = await findByName(pce, kind, name, version, signal)
-        // The object is then known by its href, too.
+        // The object is also cached by its href, so that it is not requested again.
         asked.set(found.href, asked.get(found.href) ?? Promise.resolve(found))
         return found
       }),

@@ -140,7 +140,7 @@ function pointsAt(value: unknown, href: string): boolean {
   )
 }
 
-/** Maximum number of users listed in an error. */
+/** Maximum number of using objects that are listed in an error or warning. */
 const MAX_LISTED = 20
 
 /** The types of objects that can refer to IP lists and services. */

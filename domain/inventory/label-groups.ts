@@ -5,9 +5,9 @@ import { parseHref, toDraftHref } from './parse-href.js'
 
 /** The contents of a label group, including the contents of nested groups. */
 export interface GroupMembers {
-  /** Every label once, the group's own labels first. */
+  /** All labels without duplicates, the group's own labels first. */
   labels: LabelRef[]
-  /** Every nested group once, at any depth. */
+  /** All nested groups at any depth, without duplicates. */
   groups: LabelGroup[]
   /** Hrefs of nested groups that do not exist in this policy version. */
   missing: string[]
@@ -81,7 +81,7 @@ export function createGroupTree(groups: readonly LabelGroup[]): GroupTree {
 type Place = 'scopes' | 'providers' | 'consumers' | 'ip_tables_rules'
 const NO_RULES: ReadonlySet<string> = new Set()
 
-/** A place in which an object that affects traffic refers to a label group. */
+/** A use of a label group: an object that affects traffic and refers to the group. */
 export interface GroupUse {
   /** The path segment of the object's type, such as `rule_sets` or `virtual_services`. */
   type: string

@@ -114,7 +114,7 @@ export interface UnresolvedLabel {
 }
 
 const MAX_VALID_VALUES = 50
-/** Maximum number of values that an error lists if one of them is similar to the wrong one. */
+/** Maximum number of values that an error lists if one of them is similar to the wrong value. */
 const MOST_BESIDE_NEAR = 10
 /** Maximum number of wrong references that an error explains. If there are more, they usually have the same reason. */
 const MOST_EXPLAINED = 20

@@ -10,7 +10,7 @@ import { loadLabels, type ReadContext } from './labels.js'
 import { parseHref, toDraftHref } from './parse-href.js'
 import { mapBounded } from '../text/pace-work.js'
 
-/** The fields that answers show beside an href. */
+/** The name of an object, or the key and value of a label, as answers show them beside an href. */
 interface ReferenceName {
   key?: string
   value?: string

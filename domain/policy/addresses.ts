@@ -38,7 +38,7 @@ export function classifyAddress(ip: string): AddressClass | null {
 
 export type Family = 'ipv4' | 'ipv6'
 
-/** How much of each address family a list covers: yes means all of it, no means nothing. */
+/** Whether a list covers each address family: `yes` means the whole family, `no` means no address of it. */
 export type Families = Readonly<Record<Family, Answer>>
 
 /** A range of addresses of one family as numbers, both ends included. */
@@ -53,8 +53,8 @@ export interface Range {
 export const LAST = { ipv4: 2n ** 32n - 1n, ipv6: 2n ** 128n - 1n }
 
 /**
- * Determines how much of each family an IP list covers. A list without ranges, or with unreadable ones, may cover
- * anything. A list with gaps or exclusions is undecided.
+ * Determines whether an IP list covers each address family as a whole, or no address of it. The answer is undecided for
+ * a list without ranges, with unreadable ranges, with gaps or with exclusions.
  */
 export function coverFamilies({ ip_ranges: listed }: Pick<IpList, 'ip_ranges'>): Families {
   const ranges = (listed ?? []).map(readRange)

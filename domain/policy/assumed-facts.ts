@@ -12,7 +12,7 @@ export interface AssumedFacts {
   list(): string[]
 }
 
-/** Starts an empty collection. */
+/** Creates an empty collection of assumed facts. */
 export function collectAssumedFacts(): AssumedFacts {
   const facts = new Set<string>()
   const known = new Set<Answer>()

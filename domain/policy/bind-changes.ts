@@ -15,7 +15,7 @@ type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 
 /** The pending changes as they were read, to show them to a person or to compare them with what the person approved. */
 export interface BoundChanges {
-  /** The digest that an approval is bound to. */
+  /** The digest of the changes, to which an approval is bound. */
   digest: string
   /**
    * Both versions of the changes whose content is in the digest, so that they can be described without reading again.

@@ -75,7 +75,7 @@ export function choosePending(
   })
 }
 
-/** Maximum numbers of changes of each other author, and of the caller's own changes, that are listed in an error. */
+/** Maximum number of changes by each other author, and by the caller, that are listed in an error. */
 const MOST_OF_EACH = 5
 const MOST_OWN = 20
 
@@ -151,8 +151,8 @@ export interface Dependency {
 }
 
 /**
- * Maximum number of rounds of asking for dependencies of dependencies. Some PCEs list all of them at once, others do
- * not.
+ * Maximum number of requests for dependencies and, in turn, for their dependencies. Some PCEs list all of them in the
+ * first answer, others do not.
  */
 const MOST_ROUNDS = 20
 
@@ -275,7 +275,7 @@ export function refuseUnapproved(approved: Approval | undefined, digest: string,
 }
 
 /**
- * Checks that the changes have not been edited since they were read. Otherwise the call would discard something that it
+ * Checks that the changes have not been edited since they were read. Otherwise, the call would discard edits that it
  * had not described.
  * @throws {ToolError} pending_changes with `pending` and `pending_total`.
  */

@@ -43,7 +43,7 @@ export interface ChangedObject {
  * object, and the objects that rules refer to.
  */
 export interface Surroundings {
-  /** Reads the users of policy objects; returns null if they cannot be read. */
+  /** Reads the rules and other objects that use policy objects; returns null if they cannot be read. */
   readUsers: () => Promise<Users | null>
   readContents: (policy: unknown, known: ReadonlyMap<string, Versions>) => Promise<LoadedContents>
   /** Objects whose names are already known and need not be requested. */
@@ -107,7 +107,7 @@ function* describeEach(objects: readonly ChangedObject[], judging: Judging): Ste
   return described
 }
 
-/** Types of objects that contain rules. */
+/** The types of objects that contain rules or, like enforcement boundaries, act as rules. */
 const HOLDERS = new Set(['rule_sets', 'enforcement_boundaries'])
 
 function describe(
@@ -185,7 +185,7 @@ function withoutStamps(object: PceObject | null): object {
   return rest
 }
 
-/** Maximum number of pending changes that are judged. Each takes two reads while somebody waits for the answer. */
+/** Maximum number of pending changes that are judged. Each takes two requests while a person waits for the answer. */
 export const MOST_JUDGED = 100
 
 /**

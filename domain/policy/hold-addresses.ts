@@ -116,7 +116,7 @@ export function matchAddresses(list: Pick<IpList, 'ip_ranges' | 'fqdns'>, asked:
   }
 }
 
-/** Converts the number of an address back to text. */
+/** Converts an address from a number to text. */
 export function writeAddress(family: Family, value: bigint): string {
   const width = family === 'ipv4' ? 4 : 16
   const bytes = Array.from({ length: width }, (_, at) => Number((value >> BigInt(8 * (width - 1 - at))) & 255n))

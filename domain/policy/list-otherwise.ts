@@ -17,7 +17,7 @@ export interface Otherwise {
   recorded: string
   decided: PolicyDecision
   connections: number
-  /** The busiest ports. */
+  /** The ports with the most connections, such as `443/tcp`. */
   ports: string[]
 }
 

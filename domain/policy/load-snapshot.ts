@@ -31,7 +31,7 @@ export interface PolicyCatalog extends PolicyObjects {
   allServices: readonly Service[]
 }
 
-/** One version of the policy, read at one time. */
+/** The contents of one version of the policy, as they were when it was read. */
 export interface PolicySnapshot extends PolicyCatalog {
   version: Version
   ruleSets: readonly RuleSet[]
@@ -154,8 +154,8 @@ export function catalogOf({ labels, services, lists, groups }: CatalogObjects): 
 }
 
 /**
- * Returns the snapshot limited to some rule sets, with their deny rules. Rule sets whose deny rules cannot be read are
- * listed in `unread`.
+ * Returns the snapshot limited to these rule sets, after reading their deny rules. Rule sets whose deny rules cannot be
+ * read are listed in `unread`.
  */
 export async function withDenyRules(
   { pce, signal }: Source,

@@ -68,7 +68,7 @@ export interface RuleMatch {
 
 type Side = 'providers' | 'consumers'
 
-/** How one side of a rule names an end. */
+/** The ways in which one side of a rule names an end, each with whether it does. */
 interface Naming {
   asWorkload: Answer
   asAddress: Answer

@@ -29,9 +29,7 @@ interface Span {
   condition: Answer
 }
 
-/**
- * Returns whether services cover an observed port and protocol; null means that the observation does not include it.
- */
+/** Returns whether services cover an observed port and protocol. A port or protocol that was not observed is null. */
 export type ServiceMatch = (port: number | null, proto: number | null) => Answer
 
 /**
@@ -63,7 +61,7 @@ export const portsOf = (services: readonly IngressService[], objects: ServiceObj
       to_port: isAbsent(port) || isAbsent(toPort) ? null : toPort,
     }))
 
-/** Every port of every protocol. */
+/** The span that covers every port of every protocol. */
 const EVERYTHING: Span = { proto: -1, condition: 'yes' }
 
 function spansOf(service: IngressService, { serviceOf, isAllServices, runs }: ServiceObjects): Span[] {

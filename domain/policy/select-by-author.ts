@@ -6,7 +6,7 @@ import { quote } from '../text/escape-text.js'
 import type { ChangedObject } from './describe-changes.js'
 import { changedRules } from './diff-rule-set.js'
 
-/** Maximum number of authors whose names are read in order to find one of them by name. */
+/** Maximum number of authors whose names are read to find the wanted author. */
 const MOST_FILTERED = 100
 /** Maximum number of authors named in a note. */
 const MOST_NAMED = 10

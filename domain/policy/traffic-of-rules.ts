@@ -106,7 +106,7 @@ function multiplyOut(
 }
 
 function servicesOf({ rule }: PlacedRule, policy: PolicySnapshot): TrafficServiceFilter[] | null {
-  // A virtual service has its own ports.
+  // A virtual service has its own ports, so the query is not limited to those of the rule.
   if (mayBeVirtual(rule, 'providers') || mayBeVirtual(rule, 'consumers')) return null
   const found: TrafficServiceFilter[] = []
   for (const { proto, port, to_port: toPort } of portsOf(rule.ingress_services, policy)) {

@@ -16,8 +16,8 @@ import type { Side } from './name-tests.js'
 import type { PlacedRule } from './read-rules.js'
 
 /**
- * The target to which rules should apply: a workload with all its addresses, an address alone, or any workload with
- * certain labels.
+ * The target of a search for the rules that apply to it: a workload with all its addresses, an address alone, or any
+ * workload with certain labels.
  */
 export interface Target {
   name: string

@@ -194,6 +194,6 @@ function asActive<T>(value: T, version: number): T {
   return map(value) as T
 }
 
-/** Converts an active href to the policy version that was read. */
+/** Converts an active href to an href of the policy version that was read. */
 export const asVersion = (href: string, version: PolicyVersionSelector): string =>
   typeof version === 'number' ? href.replace('/sec_policy/active/', `/sec_policy/${version}/`) : href

@@ -14,7 +14,7 @@ export interface Application {
 export const NO_DECIDED_FLOWS =
   'No flows with a policy decision in the window; flows with decision unknown are not queried.'
 
-/** Returns the application of an end, or null unless the end has both labels. */
+/** Returns the application of an end, or null if the end does not have both an app and an env label. */
 export function applicationOf({ labels }: FlowEnd): Application | null {
   const { app, env } = labels
   return app === undefined || env === undefined ? null : { app, env }

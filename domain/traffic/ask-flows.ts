@@ -23,7 +23,7 @@ export interface FlowQuestion {
   prefix?: string
   /** Receives the rows that `keeps` rejects. */
   drop?: (row: FlowRow) => void
-  /** Receives every readable flow in the form the PCE sent it. */
+  /** Receives every readable flow in the form in which the PCE sent it. */
   see?: (flow: TrafficFlow) => void
 }
 

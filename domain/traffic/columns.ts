@@ -105,7 +105,7 @@ export function runsOnColumn({ dictionaries }: FlowEncoder): Column<'destination
   }
 }
 
-/** Creates a column for one end of the row as a whole. */
+/** Creates a column whose values are the source or the destination itself, with all its properties. */
 export function wholeEndColumn({ ends }: FlowEncoder, side: Side): Column<FlowEnd> {
   return { code: (row) => row[side], value: (code) => ends.end(code) }
 }

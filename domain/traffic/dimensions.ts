@@ -198,7 +198,7 @@ function labelColumnName(side: 'src' | 'dst', key: string): string {
   return Object.hasOwn(RAW_COLUMNS, name) ? `${side === 'src' ? 'source' : 'destination'}_${key}` : name
 }
 
-/** Builds the columns for names that `columnNames` returned. */
+/** Builds the columns with these names, as `columnNames` returns them. */
 export function columnsOf(encoder: FlowEncoder, names: readonly string[]): Columns {
   return Object.fromEntries(
     names.map((name) => {

@@ -33,7 +33,7 @@ export interface FlowRow {
   /** Number of PCE rows that this row stands for: more than one if both ends reported the same conversation. */
   reports: number
   connections: number
-  /** Bytes into and out of the destination. */
+  /** Number of bytes that the destination received, and number of bytes that it sent. */
   bytesIn: number
   bytesOut: number
   /** Times of the first and last observation, in milliseconds since the epoch. */
@@ -189,7 +189,7 @@ function rulesOf({ rules }: TrafficFlow): string | null {
   return rules.flatMap((rule) => rule.href ?? rule.essential_service_rule ?? []).join(', ')
 }
 
-/** Maps texts to small integers. Code 0 means "missing". */
+/** A mapping of texts to small integers (codes) and back. Code 0 means that the text is missing. */
 interface Dictionary {
   /** Returns the code of a text. Surrounding white space is ignored, and an empty text counts as missing. */
   readonly code: (text: string | null | undefined) => number

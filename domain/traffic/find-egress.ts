@@ -180,7 +180,7 @@ function otherNames({ keys }: { keys: EgressKeys }, known: Names): OtherNames {
   return { total: keys.fqdn === null ? total : total - 1, names: names.slice(0, MOST_NAMES) }
 }
 
-/** Maximum number of other names shown per address. */
+/** Maximum number of other FQDNs shown for each address. */
 const MOST_NAMES = 5
 
 /** Maximum number of processes that fit into an answer (see showSections). */

@@ -25,7 +25,7 @@ interface Selection<K> {
  */
 export interface Members<K> {
   total: number
-  /** Lists the value of a key in each of these groups, in order of first appearance. */
+  /** Lists the values that a key has in these groups, in the order in which the groups first appeared. */
   values<P extends keyof K>(key: P): K[P][]
   /** Returns the groups with the most connections; see `Grouping.busiest`. */
   busiest(limit: number): Group<K>[]
@@ -177,7 +177,7 @@ export type GroupWithParts<K, P> = Group<K> & { parts: { [N in keyof P]: Parts<P
 
 /** A grouping that also keeps the values of further columns within each group. */
 interface GroupingWithParts<K, P> extends Pick<Grouping<K>, 'add' | 'size' | 'distinct'> {
-  /** Like `Grouping.busiest`, with the parts of each group. */
+  /** Returns the busiest groups like `Grouping.busiest`, each with its parts. */
   busiest(limit: number, minConnections?: number): { total: number; groups: GroupWithParts<K, P>[] }
 }
 

@@ -5,9 +5,9 @@ const PLACES = 4096
 interface GrowingBlocks<T> {
   /** Returns true if there is a block for a place. */
   has(place: number): boolean
-  /** Returns the block of a place that `upTo` has made room for. */
+  /** Returns the block of a place for which `upTo` has already made room. */
   of(place: number): T
-  /** Makes room for all places up to this one, and returns its block. */
+  /** Makes room for all places up to this place, and returns the block of this place. */
   upTo(place: number): T
 }
 

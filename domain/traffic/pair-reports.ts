@@ -137,7 +137,7 @@ export function countReports(encoder: FlowEncoder, take: (row: FlowRow) => void)
   }
 }
 
-/** The part of a cell's rows that is passed on. See `cells` for what a cell is. */
+/** The connections of a cell (a part of a conversation, see `mergeReports`) that are passed on. */
 interface Share {
   /** The end whose rows are passed on; null if no rows of the cell are passed on. */
   end: number | null

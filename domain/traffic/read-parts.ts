@@ -48,7 +48,9 @@ export interface PartsRead extends Omit<FlowsAsked, 'isFull'> {
   full: number
   /** Number of rows that occurred in more than one of these queries. */
   repeated: number
-  /** Number of rows that extend over a time at which the window had to be cut, so that both queries may count them. */
+  /**
+   * Number of rows whose times extend across a time at which the window was cut, so that both queries may count them.
+   */
   overlapping: number
 }
 

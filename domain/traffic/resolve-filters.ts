@@ -45,7 +45,7 @@ export interface TrafficFilters {
   appliedToRows: string[]
 }
 
-/** Maximum number of alternatives in a query; more would be unreasonable for any PCE. */
+/** Maximum number of alternatives on one side of a query. More would be an excessive query for any PCE. */
 const MAX_BLOCKS = 1_000
 /** Maximum number of conditions in one block. */
 const MAX_CONDITIONS = 50
@@ -188,7 +188,9 @@ function multiplyOut(terms: readonly TrafficTerm[], argument: string): TrafficTe
 /** The filter for one side of a traffic query, and the test that must be applied to its rows. */
 interface SidePlan {
   query: TrafficQuery['sources']
-  /** Undefined if the PCE applies all filters. */
+  /**
+   * Returns whether an address passes the filters that the PCE cannot apply; undefined if there are no such filters.
+   */
   keeps?: (ip: string) => boolean
   appliedToRows: string[]
 }

@@ -138,7 +138,7 @@ const worstOf = (found: readonly VenCondition[]): VenHealth =>
 const addressesOf = (interfaces: readonly Record<string, unknown>[]): string[] =>
   interfaces.flatMap(({ address }) => textOf(address) ?? [])
 
-/** Returns the labels of an object that have an href; null if the value is no list. */
+/** Returns those labels of a list that have an href; null if the value is not a list. */
 export const labelsOf = (labels: unknown): LabelRef[] | null =>
   objectsOf(labels)?.flatMap(({ href, key, value }) =>
     typeof href === 'string' ? [{ href, key: textOf(key) ?? undefined, value: textOf(value) ?? undefined }] : [],

@@ -179,7 +179,7 @@ function reasonsOf(machine: Machine, kept: Kept, missing: readonly string[]): Ke
   }
 }
 
-/** Puts each VEN into the first of the lists to which it belongs, with all its reasons. */
+/** Puts each VEN into the first of the shown lists to which it belongs, with the reasons for all its lists. */
 function place(fleet: readonly Kept[], shown: readonly VenList[]): Partial<Record<VenList, VenRow[]>> {
   const wanted = VEN_LISTS.filter((list) => shown.includes(list))
   const lists = Object.fromEntries(wanted.map((list) => [list, [] as VenRow[]])) as Partial<Record<VenList, VenRow[]>>
