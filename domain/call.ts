@@ -42,8 +42,8 @@ export interface ToolContext<RequiresPce extends boolean = boolean> {
   readonly signal: AbortSignal
   /**
    * This signal is aborted together with `signal`; for a mutating tool it is also aborted when the call is cancelled or
-   * its client is gone. Such a tool uses it for the reads before its first write, which may take minutes. Once writing
-   * has begun, the tool ignores it, because a write in progress is always completed.
+   * its client is gone. Such a tool uses this signal for the reads before its first write; these reads may take
+   * minutes. After its first write, the tool ignores this signal, because a write that has begun is always completed.
    */
   readonly beforeWriting: AbortSignal
   /**
@@ -87,11 +87,11 @@ export interface ToolContext<RequiresPce extends boolean = boolean> {
 export interface Preview {
   /** A summary of one or a few sentences. */
   summary: string
-  /** The details shown next to the summary in a confirm_required answer. Keep them to a few kilobytes. */
+  /** The details shown next to the summary in a confirm_required answer. They should have at most a few kilobytes. */
   details?: Record<string, unknown>
   /**
-   * Everything the call changes, for the web page on which people approve calls (D146). Without it, the page shows
-   * `details`.
+   * All objects that the call changes, for the web page on which people approve calls (D146). Without it, the page
+   * shows `details`.
    */
   page?: Omit<ShownCall, 'summary'>
   /**

@@ -22,10 +22,13 @@ import { createTupleTable } from '../traffic/group-tables.js'
 export interface EndClass {
   /** True if the end carries the assessed labels; true for every workload when the whole estate is assessed. */
   isAssessed: boolean
-  /** `application`: the end has both an app and an env label. `half`: it has only one of them. */
+  /** The labels of the end. `application`: it has both an app and an env label. `half`: it has only one of them. */
   identity: 'application' | 'half' | 'none'
   env: string | null
-  /** `workload`: known to the PCE. `public`: an internet address, or an end known only by its name. */
+  /**
+   * The kind of address. `workload`: the end is a workload of the PCE. `public`: it is an internet address, or is known
+   * only by its name.
+   */
   network: 'workload' | 'public' | 'local'
   /** True if the end is in an IP list that names specific addresses. IP lists as broad as the internet do not count. */
   isListed: boolean
@@ -108,7 +111,7 @@ export interface Cell {
    */
   inbound: boolean
   outbound: boolean
-  /** A TCP or UDP port that some evaluator asked for; null for any other port. */
+  /** The port, if it is a TCP or UDP port that at least one evaluator asked for; otherwise null. */
   port: number | null
   /** The decision of the rules, whatever the PCE recorded (D78). */
   decision: DecidedWord
@@ -180,8 +183,8 @@ export interface TrafficExposure {
   truncated: boolean
   count(test: CellTest): TrafficCount
   /**
-   * Numbers of connections whose recorded decision differs from that of the rules, without connections inside
-   * applications.
+   * Numbers of connections whose recorded decision differs from the decision of the rules. Connections inside
+   * applications are not counted.
    */
   recorded: RecordedOtherwise
   /** Returns the unconfirmed assumptions about the PCE on which the decisions of the matching cells depend. */

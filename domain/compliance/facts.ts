@@ -28,8 +28,8 @@ export interface AssessedWorkload {
   /** Whether the VEN is online; null if the PCE does not say. */
   online: boolean | null
   /**
-   * The enforcement mode; `unknown` if the PCE does not say; null for unmanaged workloads, where the field means
-   * nothing.
+   * The enforcement mode; `unknown` if the PCE does not say; null for unmanaged workloads, because the field has no
+   * meaning for them.
    */
   mode: string | null
   /** The enforcement mode that determines what happens to the workload's traffic. */
@@ -49,7 +49,7 @@ export interface EventLog {
   more: boolean
   /** Number of syslog destinations that receive the events; null if the PCE refused access to that setting. */
   destinations: { all: number; remote: number } | null
-  /** How long the PCE keeps events, in days; null if the PCE refused access to that setting. */
+  /** Number of days for which the PCE keeps events; null if the PCE refused access to that setting. */
   retentionDays: number | null
 }
 

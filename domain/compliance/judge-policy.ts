@@ -183,9 +183,9 @@ function isEmergency({ name }: RuleSet, { app, env }: Assessment): boolean {
 
 /**
  * Checks that allow rules permit no more than is needed. A rule that opens every service to any address is a FAIL. A
- * rule that opens some services to any address, or every service to all workloads, is a WARNING. So is an equally open
- * rule that applies only to certain users, machines or networks. A rule for all services inside the application is no
- * finding, because a ringfence consists of exactly that.
+ * rule that opens some services to any address, or every service to all workloads, is a WARNING. If an equally open
+ * rule applies only to certain users, machines or networks, it is also only a WARNING. A rule for all services inside
+ * the application is no finding, because a ringfence consists of exactly that.
  */
 export const leastPrivilege: Evaluator = evaluator(
   {

@@ -227,7 +227,7 @@ export const clearText: Evaluator = evaluator(
 /** The reason why traffic that the PCE calls potentially blocked passes, both in visibility and in selective mode. */
 const WITHOUT_RULE = 'passing without a rule, because the mode does not stop them'
 
-/** Wording for row counts whose field names do not read well. */
+/** Wording for row counts whose field names cannot be used in a sentence. */
 const PHRASES: Record<string, string> = {
   passing_unenforced: WITHOUT_RULE,
   enforced_at_neither_end: 'passing because neither end enforces policy',
@@ -245,7 +245,7 @@ interface Violations {
   note: Tests
   /** Further counts that the detail does not mention. */
   also?: Tests
-  /** Wording for counts of this check alone. */
+  /** Wording for counts that only this check has. */
   phrases?: Readonly<Record<string, string>>
   /** The detail text if no row matches. */
   none?: string

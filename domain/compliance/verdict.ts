@@ -157,7 +157,7 @@ export const unassessed = ({ lookedAt }: Evaluator, detail: string): CheckVerdic
 export const found = (count: number, noun: string, rest: string): string =>
   count === 0 ? '' : `${countOf(count, noun)} ${rest}. `
 
-/** The formula of the score, as answers state it. */
+/** The formula of the score in the form in which answers show it. */
 export const FORMULA =
   'PASS / (PASS + FAIL + WARNING) * 100; INFO and NOT_ASSESSED do not count; null without any of the three'
 

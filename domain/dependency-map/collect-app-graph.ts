@@ -106,7 +106,7 @@ export interface EdgePortCollector {
   readonly add: (edge: number, row: FlowRow) => void
   /** Returns the busiest ports of each of these edges, at most `limit` per edge. */
   of(edges: ReadonlySet<number>, limit: number): Map<number, EdgePorts>
-  /** Returns the edges that use high-risk ports, with their connections on those ports. */
+  /** Returns the edges that use high-risk ports, each with the number of its connections on these ports. */
   risky(): Map<number, number>
 }
 

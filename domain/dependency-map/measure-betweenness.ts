@@ -91,7 +91,7 @@ function countPaths(source: number, neighbours: Adjacency, scratch: Scratch): vo
     edgesLeft -= own
     let end = to
     if (to < unreached.length) {
-      // Pulling has to look at every node to find the unreached ones, hence `unreached.length` in the cost.
+      // Pulling has to look at every node to find the unreached ones, so its cost includes `unreached.length`.
       end =
         edgesLeft + unreached.length < own
           ? pullPaths(to, neighbours, scratch)
@@ -104,8 +104,8 @@ function countPaths(source: number, neighbours: Adjacency, scratch: Scratch): vo
 }
 
 /**
- * Finalises the path counts of a level and chooses its unit. The unit is free, because only paths of the same level are
- * compared.
+ * Finalises the path counts of a level and chooses its unit. Any unit is possible, because only path counts of the same
+ * level are compared.
  */
 function finishLevel(from: number, to: number, { starts }: Adjacency, scratch: Scratch): number {
   const { order, gathered, arriving, leaving } = scratch

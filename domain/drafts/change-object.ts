@@ -68,9 +68,10 @@ export function requireFields(body: Record<string, unknown>, offered: readonly s
 }
 
 /**
- * Sends the fields that differ from the stored ones and reads the object back. The answer tells which fields were sent,
- * their previous values and what the PCE made of them. If all values are already stored, nothing is sent, which also
- * leaves the draft state as it is. With `dryRun`, the function returns the request and the predicted object instead.
+ * Sends the fields that differ from the stored ones and reads the object back. The answer contains the sent fields,
+ * their previous values and the values that the PCE stored. If all values are already stored, nothing is sent, which
+ * also leaves the draft state as it is. With `dryRun`, the function returns the request and the predicted object
+ * instead.
  */
 export async function updateObject<T extends PceObject>(
   { pce, signal, inOrder }: Pick<ToolContext<true>, 'pce' | 'signal' | 'inOrder'>,
@@ -195,8 +196,8 @@ interface DeleteAnswer {
 }
 
 /**
- * Deletes exactly this object, or shows the request. The message says whether the object is gone or its deletion must
- * still be provisioned.
+ * Deletes the object or, in a dry run, returns the request that would delete it. The message says whether the object is
+ * gone or its deletion must still be provisioned.
  */
 export async function deleteObject(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
@@ -256,8 +257,8 @@ export async function readBack<T extends { href: string }>(
 }
 
 /**
- * Checks that what was read is a PCE object. A proxy in front of the PCE may answer with any JSON, which cannot be used
- * in an answer.
+ * Throws if the value that was read is not a PCE object. A proxy in front of the PCE may answer with any JSON, which
+ * cannot be used in an answer.
  */
 export function requireObject<T extends { href: string }>(read: T): T {
   if (typeof (read as Partial<T> | null)?.href === 'string') return read

@@ -5,10 +5,12 @@ import type { IpList } from '../../schemas/pce/ip-list.js'
 import { isAddress, parseAddress } from '../inventory/parse-addresses.js'
 import { quote } from '../text/escape-text.js'
 
-/** A domain name of one or more labels, optionally with a leading `*` (P17). */
+/** Matches a domain name of one or more labels, optionally with a leading `*` (P17). */
 const FQDN = /^(?:\*\.?)?[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?(?:\.[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?)*$/
 const FQDN_OBJECT = ['fqdn', 'description']
-/** Maximum length of a domain name. Longer text is rejected first, because the expression would be slow on it. */
+/**
+ * Maximum length of a domain name. Longer text is rejected first, because the regular expression would be slow on it.
+ */
 const MAX_FQDN = 255
 
 /**

@@ -25,8 +25,8 @@ const PORTED = new Set([6, 17])
 /**
  * Returns the list of entries that was given, in the form that the PCE accepts; undefined if none was given. Only one
  * list is allowed, because the PCE would keep one of several and drop the others silently (P18). Throws
- * conflicting_service_definition, empty_service if a list has no entries, and invalid_service_definition with the wrong
- * entry.
+ * conflicting_service_definition for several lists, empty_service if a list has no entries, and
+ * invalid_service_definition with the wrong entry.
  */
 export function planService(given: ServiceArguments): { list: ServiceList; entries: Entry[] } | undefined {
   const supplied = SERVICE_LISTS.filter((list) => given[list] !== undefined)

@@ -22,7 +22,9 @@ export interface DenyEnd {
   directions: readonly Direction[]
   /** The workloads with a VEN, except for Kubernetes workloads. */
   managed: readonly Workload[]
-  /** True if labels or "all workloads" select the workloads, so that Kubernetes workloads may be among them. */
+  /**
+   * True if the end selects workloads by labels or as "all workloads", so that Kubernetes workloads may be among them.
+   */
   isSelected: boolean
   /** The reason why the selected workloads were not read; null if they were read. */
   unread: string | null

@@ -146,7 +146,10 @@ function adviseKey(lookups: PolicyLookups, text: string): string | undefined {
   return found !== undefined && isUnresolved(found) ? adviseOn(found) : undefined
 }
 
-/** The allowed forms of a reference that is an object, for messages about one that `splitExclusion` rejects. */
+/**
+ * The sentence about the allowed forms of an object reference, for messages about a reference that `splitExclusion`
+ * rejects.
+ */
 export const ACTOR_OBJECT = 'An object is {key, value} or {href}, optionally with exclusion: true or false.'
 
 /**

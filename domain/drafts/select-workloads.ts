@@ -11,7 +11,7 @@ export interface WorkloadSelection {
   workloads: string[]
   /** Hrefs of labels whose workloads are excluded. */
   excluded: Set<string>
-  /** The reason why `labelGroups` is empty although labels select workloads; null if it is complete. */
+  /** The reason why `labelGroups` is empty although labels select workloads; null if `labelGroups` is complete. */
   unread: string | null
 }
 

@@ -4,8 +4,8 @@ import { findOthers, nameOthers } from '../inventory/find-others.js'
 import { readAuthorsOf } from '../inventory/pending-authors.js'
 
 /**
- * Warns if an object that is about to be changed already has pending changes of others, because they are provisioned
- * together with this one.
+ * Warns if an object that is about to be changed already has pending changes of others, because those changes would be
+ * provisioned together with the new one.
  */
 export async function warnOfOthers(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },

@@ -49,7 +49,7 @@ export async function warnOfWideEnds(
 }
 
 /**
- * Warns of a changed rule, as `warnOfWideEnds` does of a new one, if the change writes an end or services, or enables
+ * Like `warnOfWideEnds`, but for a changed rule. It warns only if the change sets an end or the services, or enables
  * the rule. Fields that the change leaves out are taken from the stored rule.
  */
 export async function warnOfWideChange(

@@ -18,7 +18,10 @@ import { quote } from '../text/escape-text.js'
 export interface WideningWarning {
   warning: 'process_qualifier_ignored_on_non_windows'
   services: string[]
-  /** Absent if some of the consumers could not be read, such as Kubernetes workloads. */
+  /**
+   * Number of consumers without a Windows VEN; absent if some of the consumers, such as Kubernetes workloads, could not
+   * be read.
+   */
   non_windows_consumer_count?: number
   examples: string[]
   message: string

@@ -44,8 +44,8 @@ export function writeRuleSet(
       const ruleHrefs: string[] = []
       for (const rule of rules) {
         const api = (rule.collection === 'sec_rules' ? pce.rules : pce.denyRules) as ObjectApi<PceObject>
-        // Checked before each rule: a server that is about to stop has time to delete one rule set, but not to create
-        // many more rules.
+        // The signal is checked before each rule, because a server that is about to stop has time to delete one rule
+        // set, but not to create many more rules.
         signal.throwIfAborted()
         const created = await api.create(rule.body, ruleSet.href)
         written.hrefs.push(created.href)

@@ -56,7 +56,7 @@ function partial(
   )
 }
 
-/** Deletes the objects, newest first, and continues after a failure. Returns those that still exist. */
+/** Deletes the objects, newest first, and continues after a failure. Returns the objects that still exist. */
 async function rollBack(pce: PceClient, hrefs: readonly string[]): Promise<{ hrefs: string[]; reason: string }> {
   const left: string[] = []
   let reason = ''
@@ -64,13 +64,13 @@ async function rollBack(pce: PceClient, hrefs: readonly string[]): Promise<{ hre
     try {
       await pce.delete(href, { includeOrg: false })
     } catch (error) {
-      // Another call has already deleted it.
+      // Another call has already deleted the object.
       if (error instanceof PceApiError && error.isGone) continue
       left.unshift(href)
       reason = reasonOf(error)
     }
   }
-  // Another call may have cached a label that was created here; nothing may resolve to it any more.
+  // Another call may have cached a label that was created here, so the label cache is dropped.
   forgetLabels(pce)
   return { hrefs: left, reason }
 }

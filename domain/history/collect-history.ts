@@ -29,7 +29,7 @@ export interface HistoryPart {
   name?: string
   change: string
   fields: FieldStep[]
-  /** The reason why no fields are listed. */
+  /** The reason why the changed fields are not listed; absent if they are. */
   note?: string
 }
 
@@ -38,7 +38,7 @@ export interface HistoryEntry {
   /** Href of the event or of the policy version. */
   href: string
   at: string
-  /** Who made the change: a name for an event; an href for a version, and for an event without a name. */
+  /** The author of the change: usually a name for an event; an href for a version, and for an event without a name. */
   by: string
   /** The event type, or `provisioned`. */
   what: string
@@ -106,7 +106,7 @@ export function readEvent(target: Target, event: PceEvent): HistoryEntry {
 const MOST_READ = 100
 
 /**
- * Returns the versions that changed the target, each with what changed since the previous version. Objects that cannot
+ * Returns the versions that changed the target, each with the changes since the previous version. Objects that cannot
  * be read in one of the two versions, and objects beyond the first hundred, are listed without fields.
  */
 export async function readVersionSteps(

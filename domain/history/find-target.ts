@@ -39,7 +39,7 @@ export interface TargetArguments {
   application?: ApplicationReference
 }
 
-/** What to look for in events and versions. */
+/** The target of a search: the objects to look for in events and versions. */
 export interface Target {
   /** The target as sentences name it, such as `the rule set "Payments"` or `the application payments|prod`. */
   what: string

@@ -61,7 +61,9 @@ const toCount = (value: unknown): number | null => {
 
 /** A version that the caller selected. */
 export interface ChosenVersion {
-  /** The version number if it is known, also for `active`; otherwise what the caller gave. */
+  /**
+   * The version number if it is known, even if the caller gave `active`; otherwise the selector that the caller gave.
+   */
   selector: PolicyVersionSelector
   /** Details of the provisioned version; null for the draft. */
   facts: PolicyVersion | null

@@ -30,7 +30,7 @@ export interface EventSearch {
   oldest?: string
   /** True if all events of the time span that the PCE still has were examined. */
   isComplete: boolean
-  /** Number of days for which the PCE keeps events (P79); null if it does not say. */
+  /** Number of days for which the PCE keeps events (P79); null if the PCE does not say. */
   keptDays: number | null
 }
 
@@ -92,8 +92,8 @@ export async function searchEvents(
 }
 
 /**
- * Reads for how many days the PCE keeps events. Returns null if this cannot be read, because not every account has
- * access to it and the search works without it.
+ * Reads for how many days the PCE keeps events. Returns null if this setting cannot be read, because not every account
+ * may read it, and the search works without it.
  */
 async function readRetention(pce: PceClient, signal: AbortSignal): Promise<number | null> {
   try {

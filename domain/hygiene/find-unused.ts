@@ -25,7 +25,7 @@ export interface UnusedObject {
 export interface KindUse {
   unused: UnusedObject[]
   total: number
-  /** Objects that were not checked, and why. */
+  /** Objects that were not checked, each with the reason. */
   left: { object: UnusedObject['object']; why: 'built in' | 'marked for deletion' }[]
   /** The places in which uses were searched. */
   established: string[]
@@ -63,7 +63,7 @@ const USAGE = 'usage flags of the PCE'
 
 /**
  * Finds the objects of these kinds that nothing uses. It checks the references in the draft and the active policy, for
- * labels also everything that carries labels, and the PCE's own usage flags (`usage=true`) if it provides them. An
+ * labels also all objects that carry labels, and the PCE's own usage flags (`usage=true`) if it provides them. An
  * object counts as used if any of these sources says so. Throws what the PCE client throws.
  */
 export async function findUnused(
@@ -99,7 +99,7 @@ async function collectMentions(
   return { used, groups, unread }
 }
 
-/** Collects the labels of everything outside the policy that can carry labels. */
+/** Collects the labels of all objects outside the policy that can carry labels. */
 async function collectBearers({ pce, signal }: Context, used: Set<string>): Promise<Map<string, string>> {
   const unread = new Map<string, string>()
   const scan = (api: 'workloads' | 'kubernetesWorkloads' | 'pairingProfiles' | 'labelMappingRules' | 'permissions') =>

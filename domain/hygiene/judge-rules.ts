@@ -34,7 +34,7 @@ export interface RuleReport extends RedundantRules {
   unclearScopes: number
   population: Population
   names: ReferenceNames
-  /** What the answer does not cover, each with the reason. */
+  /** Descriptions of the parts that could not be assessed, each with the reason. */
   notAssessed: string[]
 }
 
@@ -71,7 +71,7 @@ export async function judgeRules(
   }
 }
 
-/** Lists the rules of a policy that are in force, or would be once it is provisioned. */
+/** Lists the rules of a policy that are in force, or would be in force once it is provisioned. */
 export function holdRules(
   snapshot: Pick<PolicySnapshot, 'ruleSets' | 'boundaries'>,
   contents: PolicyContents,

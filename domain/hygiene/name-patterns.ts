@@ -43,7 +43,8 @@ const WIDEST_V4 = 24
 const WIDEST_V6 = 64
 
 /**
- * Returns the subnets of a workload's own addresses, from its interfaces but no wider than a /24, or a /64 for IPv6.
+ * Returns the subnets of a workload's own addresses, taken from its interfaces. A subnet is at most as wide as a /24,
+ * or a /64 for IPv6.
  */
 export function subnetsOf({ interfaces }: Pick<Workload, 'interfaces'>): string[] {
   const found = (interfaces ?? []).flatMap(({ name, address, cidr_block: bits }) => {

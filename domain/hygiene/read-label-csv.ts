@@ -15,7 +15,7 @@ export interface CsvLine {
   /** Line number in the text, counted from 1. */
   line: number
   workload: CsvReference
-  /** Values by key; null removes the label. Keys with an empty cell are absent, because their labels stay. */
+  /** The wanted values by key; null removes the label. A key with an empty cell is absent, because its label stays. */
   values: Map<string, string | null>
 }
 
@@ -73,8 +73,8 @@ export function readLabelCsv(text: string, keys: readonly string[], removeToken:
 }
 
 /**
- * Throws invalid_argument with the first of the problems by line and column, if there are any. `candidates` are the
- * workloads that ambiguous names may mean.
+ * Throws invalid_argument with the first problems, each with line and column, if there are any problems. `candidates`
+ * are the workloads that ambiguous names may mean.
  */
 export function refuseProblems(problems: readonly CsvProblem[], candidates: readonly object[] = []): void {
   if (problems.length === 0) return
@@ -109,7 +109,7 @@ function readHeader({ cells, line }: { cells: string[]; line: number }, keys: re
   if (cells.length > MOST_COLUMNS)
     refuseProblems([{ line, problem: `the header has ${cells.length} columns, at most ${MOST_COLUMNS} are read` }])
   const columns = cells.map((cell) => (isIdentity(cell.toLowerCase()) ? cell.toLowerCase() : cell))
-  // If no column names the workloads, the first column that is not a label key is most likely meant to do this.
+  // If no column names the workloads, the first column that is not a label key is most likely meant to contain them.
   const nameless = columns.some(isIdentity) ? -1 : columns.findIndex((column) => !keys.includes(column))
   const problems = columns.flatMap((column, at): CsvProblem[] => {
     if (columns.indexOf(column) !== at) return [{ line, column, problem: 'the column is there twice' }]

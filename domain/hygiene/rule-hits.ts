@@ -16,7 +16,7 @@ import type { Steps } from '../text/pace-work.js'
 export const COUNTING = { pce: '23.5.10 (hosted: 24.2.0)', ven: '23.2.30' } as const
 const LEAST_VEN = [23, 2, 30] as const
 
-/** The number of hits per rule, as far as a report of the PCE contains them. */
+/** The number of hits per rule, as a report of the PCE contains them. */
 export interface RuleHits {
   /** Number of hits by the draft href of the rule. A rule that is absent was not counted. */
   hits: ReadonlyMap<string, number>

@@ -51,11 +51,13 @@ export async function resolveSelection(
 
 type Filters = Omit<WorkloadSelection, 'labels' | 'exact'>
 
-/** Returns true if no Kubernetes workload can meet the filters, since it has no VEN, no host name and no description. */
+/**
+ * Returns true if no Kubernetes workload can meet the filters, because it has no VEN, no host name and no description.
+ */
 const isForHosts = ({ hostname, description, online, managed }: Filters): boolean =>
   hostname !== undefined || description !== undefined || online !== undefined || managed === false
 
-/** Returns true if a Kubernetes workload meets the filters. As in the PCE, a filter matches parts of texts. */
+/** Returns true if a Kubernetes workload meets the filters. As in the PCE, a filter matches any part of a text. */
 function meetsFilters({ name, interfaces, enforcement_mode: own }: Workload, filters: Filters): boolean {
   if (isForHosts(filters)) return false
   const { name: part, ip_address: ip, enforcement_mode: mode } = filters

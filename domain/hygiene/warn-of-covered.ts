@@ -251,7 +251,8 @@ const mayBeSame = (a: Demand, b: Demand): boolean =>
   })
 
 function describe({ kind, rule, by }: Redundancy, all: readonly HeldRule[], standing: number): string[] {
-  // Warnings about a rule that names nobody, or repeats another one of the call word by word, are given elsewhere.
+  // Warnings about a rule that names nobody, or that repeats another rule of the call exactly, are given by other
+  // functions.
   if (kind === 'names_nobody') return []
   const own = all[rule] as HeldRule
   if (by.every((at) => at >= standing && saysTheSame((all[at] as HeldRule).rule, own.rule))) return []
@@ -335,7 +336,7 @@ async function readStanding(source: Source, labels: LabelIndex, coming: RulesToC
   return { ruleSets, boundaries, contents, unread }
 }
 
-/** Like `flatMap`, in steps. */
+/** Like `flatMap`, but yields before each item so that other work can run. */
 function* flatMapInSteps<T, R>(items: readonly T[], work: (item: T) => R[]): Steps<R[]> {
   const results: R[] = []
   for (const item of items) {

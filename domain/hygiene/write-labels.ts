@@ -146,7 +146,10 @@ async function readLabels(
   return stored
 }
 
-/** Corrects the outcomes by what is stored now. Returns the reason if the stored labels could not be read. */
+/**
+ * Corrects the outcomes according to the labels that are stored now. Returns the reason if the stored labels could not
+ * be read.
+ */
 async function readBack({ pce, signal }: Ctx, results: readonly WrittenLabels[]): Promise<string | null> {
   let stored: Map<string, readonly LabelRef[]>
   try {

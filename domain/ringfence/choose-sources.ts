@@ -20,7 +20,10 @@ export interface SourcesAsked {
    * label.
    */
   exclude_sources?: readonly ApplicationReference[]
-  /** The env labels that sources must have one of, each given as its value, `env=VALUE`, `{key, value}` or an href. */
+  /**
+   * The env labels of which each source must have one. Each is given as its value, `env=VALUE`, `{key, value}` or an
+   * href.
+   */
   environments?: readonly LabelReference[]
 }
 

@@ -125,7 +125,8 @@ export interface Remote {
 }
 
 /**
- * What an allow rule of a ringfence is needed for: a remote application, or null for traffic inside the application.
+ * The traffic that an allow rule of a ringfence is needed for: a remote application, or null for traffic inside the
+ * application.
  */
 export type Need = Remote | null
 

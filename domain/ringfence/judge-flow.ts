@@ -39,7 +39,7 @@ export interface ObservedFlow {
   hasDraftRules: boolean
   /** True if the flow stays inside the application, so that the mode of its source changes too. */
   isOwn: boolean
-  /** What the rules say about the flow, including the deny rule of the ringfence. */
+  /** The answers of the rules about the flow, including the deny rule of the ringfence. */
   rules: RuleAnswers
 }
 

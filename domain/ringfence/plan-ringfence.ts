@@ -342,8 +342,8 @@ const pick = <K extends string>(key: K, value: string | null) =>
   (value === null ? {} : { [key]: value }) as Partial<Record<K, string>>
 
 /**
- * Returns the count of `LostOutbound` to which a flow belongs that its source drops, or may drop, in the intended mode;
- * null if the source does not drop it.
+ * Returns the counter of `LostOutbound` that a flow increases. Returns null if the source certainly does not drop the
+ * flow in the intended mode.
  */
 function reasonOf(
   { sourceMode, today }: OutboundFlow,

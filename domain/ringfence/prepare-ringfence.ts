@@ -243,7 +243,7 @@ function refuseRenamedSources(pce: PceClient, flows: Iterable<InboundFlow>, labe
 }
 
 function renamed(pce: PceClient, label: string): ToolError {
-  // The next lookup must read the labels again.
+  // The label cache is dropped, so that the next lookup reads the labels again.
   forgetLabels(pce)
   const text = `Labels changed in the meantime: ${quote(label)} is no longer the same label. Nothing was written.`
   return new ToolError('label_not_found', text, { label }, { hint: 'Call again.' })

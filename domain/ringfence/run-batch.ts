@@ -138,8 +138,8 @@ export async function runBatch(
 }
 
 /**
- * Writes what `runBatch` planned, one application after the other, and handles failures in the same way. It makes no
- * new plan, so that exactly the planned changes are written (D75).
+ * Writes the ringfences that `runBatch` planned, one after the other, and handles failures in the same way as
+ * `runBatch`. It makes no new plan, so that exactly the planned changes are written (D75).
  */
 export async function writeBatch(
   { signal, log, progress }: Pick<ToolContext, 'signal' | 'log' | 'progress'>,

@@ -54,7 +54,7 @@ export function shareReads(
       const index = await labels()
       if (policy?.labels !== index) policy = { labels: index, read: readPolicy(ctx, index) }
       return policy.read.catch((error: unknown) => {
-        // Forget the failed read, so that the next application retries it.
+        // The failed read is forgotten, so that the next application retries it.
         policy = undefined
         throw error
       })
