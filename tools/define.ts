@@ -66,8 +66,8 @@ export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends bo
   requiresPce: P
   requiresConfirm: boolean
   /**
-   * Set if the cost grows with the number of objects in the PCE or with their traffic, so that the call runs in a
-   * worker thread (D61). If it is a function, it decides this from the arguments and from which function of the tool is
+   * True if the cost of a call grows with the number of objects in the PCE or with their traffic; the call then runs in
+   * a worker thread (D61). If this is a function, it decides by the arguments and by the function of the tool that is
    * about to run.
    */
   isHeavy?: true | ((args: Static<I>, act: Act) => boolean)

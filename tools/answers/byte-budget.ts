@@ -6,8 +6,8 @@ import { makeSafe } from '../../domain/text/escape-text.js'
 const MAX_RESPONSE_BYTES = 800_000
 
 /**
- * Minimum size of a complete row of any tool in bytes; the href alone takes most of it. It limits how many rows are
- * worth fetching.
+ * Minimum size, in bytes, of a complete row in the answer of any tool; the href takes most of it. It limits the number
+ * of rows that are worth fetching.
  */
 const MIN_ROW_BYTES = 100
 /**

@@ -303,7 +303,7 @@ const rowsBeside = (rows: string[][], answer: unknown, { limits }: Pick<Ctx, 'li
   return rowsWithin(rows, left).filter((row, at) => at > 0 || jsonBytes(row) < left)
 }
 
-/** Returns as many rows as fit, and the number of the rows that were left out. */
+/** Returns a table with as many rows as fit, and the number of rows that were left out. */
 function table(columns: string[], rows: string[][], envelope: object, { limits }: Pick<Ctx, 'limits'>) {
   const kept = Math.min(MOST_ROWS, countRowsThatFit(rows, [envelope, columns, ' '.repeat(300)], limits))
   const cut = rows.length - kept
