@@ -1,5 +1,6 @@
 import { PceError, type PceClient } from '../../pce-client/index.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
+import type { ToolContext } from '../call.js'
 import { fetchUpTo } from '../inventory/fetch-every.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { holdAddresses, unreadableOf } from '../policy/hold-addresses.js'
@@ -9,6 +10,11 @@ import { type Steps, workInTurns } from '../text/pace-work.js'
 
 type Entries = Pick<IpList, 'ip_ranges' | 'fqdns'>
 
+interface Source extends Pick<ToolContext, 'isBindingOnly'> {
+  pce: PceClient
+  signal: AbortSignal
+}
+
 /** Maximum number of lists that one request reads: as many as a PCE sends in one answer (P8). */
 const MOST_READ = 500
 /** Maximum number of lists named in a warning. */
@@ -16,15 +22,16 @@ const MOST_NAMED = 5
 
 /**
  * Warns of other draft IP lists with the same addresses and domain names, however these are written, because such a
- * list is easily forgotten when the other one changes. `own` is the href of the list that changes.
+ * list is easily forgotten when the other one changes. There are no warnings where only the digest of a change is
+ * wanted.
+ * @param own the href of the list that changes.
  */
 export async function warnOfTwinList(
-  pce: PceClient,
+  { pce, signal, isBindingOnly }: Source,
   entries: Entries,
-  signal: AbortSignal,
   own?: string,
 ): Promise<string[]> {
-  if (!hasTexts(entries) || unreadableOf(entries).length > 0) return []
+  if (isBindingOnly === true || !hasTexts(entries) || unreadableOf(entries).length > 0) return []
   signal.throwIfAborted()
   const lists = new Map<string, IpList>()
   const unread: string[] = []

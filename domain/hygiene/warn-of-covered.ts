@@ -4,6 +4,7 @@ import type { LabelGroup, LabelRef } from '../../schemas/pce/label.js'
 import type { DenyRule, EnforcementBoundary, Rule, RuleSet, ScopeEntry } from '../../schemas/pce/rule-set.js'
 import type { Service } from '../../schemas/pce/service.js'
 import { fetchUpTo, type ListQuery } from '../inventory/fetch-every.js'
+import type { ToolContext } from '../call.js'
 import type { LabelIndex } from '../inventory/labels.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { loadDenyRules } from '../inventory/read-rules.js'
@@ -25,7 +26,7 @@ import { quote } from '../text/escape-text.js'
 import { findRedundantAmong, type Redundancy } from './find-redundant.js'
 import { holdRules, type HeldRule } from './judge-rules.js'
 
-interface Source {
+interface Source extends Pick<ToolContext, 'isBindingOnly'> {
   pce: PceClient
   signal: AbortSignal
 }
@@ -70,11 +71,12 @@ const MOST_NAMED = 3
 /**
  * Warns of rules that change nothing because existing rules of the draft, in any rule set, already decide about all of
  * their connections. The number of requests and of compared objects is limited, and a warning says what was not looked
- * at. If the PCE does not send something, it counts as unknown and is no error.
+ * at. If the PCE does not send something, it counts as unknown and is no error. There are no warnings where only the
+ * digest of a change is wanted.
  */
 export async function warnOfCovered(source: Source, labels: LabelIndex, coming: RulesToCome): Promise<CoveredWarnings> {
   const nothing = coming.rules.map((): string[] => [])
-  if (coming.rules.length === 0) return { byRule: nothing, general: [] }
+  if (coming.rules.length === 0 || source.isBindingOnly === true) return { byRule: nothing, general: [] }
   try {
     const read = readComing(coming)
     return await warnOfCoveredBy(await readStanding(source, labels, read), read, source.signal)

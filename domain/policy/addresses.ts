@@ -156,5 +156,20 @@ export function readRange({ from_ip: from, to_ip: to, exclusion }: IpRange): Ran
   }
 }
 
+const rangesOf = new WeakMap<readonly IpRange[], readonly (Range | null)[]>()
+
+/**
+ * Reads the ranges of a list as `readRange` does, once for each list of them, because a list of thousands takes tens of
+ * milliseconds and is asked for several times. A list that was read must not be changed.
+ */
+export function readRanges(ranges: readonly IpRange[] | null | undefined): readonly (Range | null)[] {
+  if (ranges == null) return []
+  const known = rangesOf.get(ranges)
+  if (known !== undefined) return known
+  const read = ranges.map(readRange)
+  rangesOf.set(ranges, read)
+  return read
+}
+
 const valueOf = (address: ipaddr.IPv4 | ipaddr.IPv6) =>
   address.toByteArray().reduce((value, byte) => value * 256n + BigInt(byte), 0n)

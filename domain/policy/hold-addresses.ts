@@ -2,7 +2,7 @@ import ipaddr from 'ipaddr.js'
 import type { IpList, IpRange } from '../../schemas/pce/ip-list.js'
 import { isAddress } from '../inventory/parse-addresses.js'
 import { quote } from '../text/escape-text.js'
-import { type Family, readRange } from './addresses.js'
+import { type Family, readRange, readRanges } from './addresses.js'
 import type { Interval } from './classify-numbers.js'
 import { intersectIntervals, sizeOf, subtractIntervals } from './intervals.js'
 
@@ -55,15 +55,17 @@ export interface HeldAddresses {
  * lists them.
  */
 export function holdAddresses({ ip_ranges: ranges }: Pick<IpList, 'ip_ranges'>, family: Family): HeldAddresses {
-  const own = (ranges ?? []).map(readRange).filter((range) => range?.family === family)
+  const own = readRanges(ranges).filter((range) => range?.family === family)
   const of = (exclusion: boolean) => own.flatMap((range) => (range?.exclusion === exclusion ? [range] : []))
   const [included, excluded] = [of(false), of(true)]
   return { held: subtractIntervals(included, excluded), taken: intersectIntervals(included, excluded) }
 }
 
 /** Lists the ranges of an IP list whose meaning is not known: invalid text, and IPv4-mapped IPv6 addresses. */
-export const unreadableOf = ({ ip_ranges: ranges }: Pick<IpList, 'ip_ranges'>): IpRange[] =>
-  (ranges ?? []).filter((range) => readRange(range) === null)
+export function unreadableOf({ ip_ranges: ranges }: Pick<IpList, 'ip_ranges'>): IpRange[] {
+  const read = readRanges(ranges)
+  return (ranges ?? []).filter((_, at) => read[at] === null)
+}
 
 /**
  * Returns true if a list has neither ranges nor domain names. A PCE stores no empty lists, so such a list was not read
@@ -99,6 +101,7 @@ export function matchAddresses(list: Pick<IpList, 'ip_ranges' | 'fqdns'>, asked:
   const all = holdAddresses(list, asked.family)
   const [held, taken] = [intersectIntervals(all.held, [asked]), intersectIntervals(all.taken, [asked])]
   const unread = unreadableOf(list)
+  const read = readRanges(list.ip_ranges)
   const isWhole = sizeOf(held) === sizeOf([asked])
   const known = isWhole ? 'whole' : held.length > 0 ? 'part' : taken.length > 0 ? 'excluded' : 'none'
   // An unreadable included range cannot add anything if the list contains all requested addresses; an unreadable
@@ -108,9 +111,9 @@ export function matchAddresses(list: Pick<IpList, 'ip_ranges' | 'fqdns'>, asked:
     hold: decides || isEmpty(list) ? 'uncertain' : known,
     held,
     taken,
-    ranges: (list.ip_ranges ?? []).filter((range) => {
-      const read = readRange(range)
-      return read !== null && read.family === asked.family && read.from <= asked.to && asked.from <= read.to
+    ranges: (list.ip_ranges ?? []).filter((_, at) => {
+      const one = read[at] ?? null
+      return one !== null && one.family === asked.family && one.from <= asked.to && asked.from <= one.to
     }),
     size: sizeOf(all.held),
   }

@@ -52,14 +52,23 @@ export function answerCollection(call: Call, collection: Collection): Answer {
   }
 }
 
-/** The number of objects above which a list is rendered while it is sent, so that it is never completely in memory. */
+/**
+ * The number of objects, and of entries of the lists in them, above which a list is rendered while it is sent, so that
+ * it is never completely in memory.
+ */
 const MOST_HELD = 5000
+const MOST_ENTRIES_HELD = 1_000_000
+
+const entriesIn = (object: PceObject): number =>
+  Object.values(object).reduce((sum: number, value) => (Array.isArray(value) ? sum + value.length : sum), 0)
 
 function renderAll(
   objects: readonly PceObject[],
   render: Collection['render'],
 ): readonly unknown[] | Iterable<unknown> {
-  if (objects.length <= MOST_HELD) return objects.map(render)
+  const isHeld =
+    objects.length <= MOST_HELD && objects.reduce((sum, object) => sum + entriesIn(object), 0) <= MOST_ENTRIES_HELD
+  if (isHeld) return objects.map(render)
   return {
     *[Symbol.iterator]() {
       for (const object of objects) yield render(object)

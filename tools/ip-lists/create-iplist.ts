@@ -31,6 +31,8 @@ export default defineTool({
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
+  // A dry run is heavy, because the list is compared with all others. The call itself waits for no place.
+  isHeavy: ({ dry_run: dryRun }) => dryRun === true,
   input: Type.Object(
     {
       name: NewName('New name'),
@@ -59,7 +61,7 @@ export default defineTool({
       ip_ranges: planned,
       ...(names !== undefined && { fqdns: names }),
     }
-    const notes = [...warnOfSentences({ name }), ...warnOfWideList(body), ...(await warnOfTwinList(pce, body, signal))]
+    const notes = [...warnOfSentences({ name }), ...warnOfWideList(body), ...(await warnOfTwinList(ctx, body))]
     if (dryRun === true) {
       const request = { method: 'POST', path: `/orgs/${pce.orgId}/sec_policy/draft/ip_lists`, body }
       const message = `Would create the IP list ${quote(name)} in draft.`

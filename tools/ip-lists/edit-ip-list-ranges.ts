@@ -173,7 +173,7 @@ async function editList(
       ...(planned.gained.addresses > 0n && judged.risks?.includes('any_address') !== true
         ? warnOfWideList(entries)
         : []),
-      ...(hasChange(planned) ? await warnOfTwinList(pce, entries, signal, current.href) : []),
+      ...(hasChange(planned) ? await warnOfTwinList(ctx, entries, current.href) : []),
     ],
   }
   const answer = await updateObject(ctx, plan, dryRun)

@@ -75,7 +75,7 @@ export default defineTool({
           ...warnOfSentences({ new_name: newName }),
           ...warnOfBuiltIn(current),
           ...(isNew ? warnOfWideList(entries) : []),
-          ...(isNew ? await warnOfTwinList(pce, entries, signal, current.href) : []),
+          ...(isNew ? await warnOfTwinList(ctx, entries, current.href) : []),
         ],
       }
       return updateObject(ctx, plan, dryRun)

@@ -46,8 +46,9 @@ export default defineTool({
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
-  // A dry run of a deny rule is heavy, because it reads the traffic that the rule would cut.
-  isHeavy: ({ dry_run: dryRun, rule_type: type = 'allow' }) => dryRun === true && type !== 'allow',
+  // A dry run is heavy, because it is compared with all rules, and a deny rule with the traffic that it would cut. The
+  // call itself waits for no place.
+  isHeavy: ({ dry_run: dryRun }) => dryRun === true,
   pceRequests: {
     atMost: 26,
     and: 'up to three for each object that the rule names, those for the consumers of a rule about Windows programs, for a deny rule up to four for what its workloads enforce and one for each label group of its ends and scopes and inside these, with up to 20 where the release lists deny rules apart, and in a dry run that denies, up to twelve for the draft and the traffic, six more for active policy where anything is pending, one for each rule set of both on releases that list deny rules apart, and up to ten for addresses that the traffic names from off the corporate network',

@@ -52,10 +52,11 @@ async function previewByDryRun(tool: Previewed, args: Arguments, context: ToolCo
   const referred = pce === null ? null : await readReferred({ pce, signal }, planOf(answer))
   const isDryRun = args['dry_run'] === true
   const bound = [...BOUND.map((field) => answer[field]), referred?.digest]
-  return {
-    ...previewAnswer(answer, referred, isDryRun),
-    boundTo: isDryRun ? DRY_RUN_BINDING : await digestContents(bound, signal),
-  }
+  const boundTo = isDryRun ? DRY_RUN_BINDING : await digestContents(bound, signal)
+  // Where a confirmation is redeemed, nobody looks.
+  return context.isBindingOnly === true
+    ? { summary: '', boundTo }
+    : { ...previewAnswer(answer, referred, isDryRun), boundTo }
 }
 
 /** Returns the requests in the answer of a dry run, with the values that they replace. */
