@@ -20,6 +20,8 @@ export interface CallState {
   readonly nature: RequestNature
   readonly retryCount: number
   readonly totalTimeoutMs: number
+  /** Maximum size of the answer, uncompressed. */
+  readonly maxBytes: number
   readonly startedAt: number
   /** Returns the time of the client's clock in milliseconds since the epoch. */
   readonly now: () => number
@@ -145,6 +147,7 @@ export function openCall(
     nature: classifyRequest(method, path),
     retryCount: options.retryCount ?? settings.retryCount,
     totalTimeoutMs,
+    maxBytes: Math.min(options.maxBytes ?? Infinity, settings.bounds.body.bytes),
     startedAt: timers.now(),
     now: () => timers.now(),
     get signal() {

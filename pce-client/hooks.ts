@@ -62,7 +62,8 @@ export function createHooks(settings: ClientSettings): PceHooks {
       const state = stateOf(response.request.options)
       refuseProxyAnswer(statusCode, state)
       try {
-        response.body = await decodeBody(response.rawBody, headers['content-encoding'], settings.bounds.body)
+        const bounds = { ...settings.bounds.body, bytes: state.maxBytes }
+        response.body = await decodeBody(response.rawBody, headers['content-encoding'], bounds)
         if (statusCode < 400) refuseForeignAnswer(statusCode, headers['content-type'])
       } catch (error) {
         // An error status tells the caller more than the fact that the body cannot be read.

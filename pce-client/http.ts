@@ -72,7 +72,7 @@ export function createHttp(settings: ClientSettings): Http {
         context: { call: state },
       })
       state.stop = () => request.cancel()
-      const limits = { idleMs: settings.idleTimeoutMs, maxBytes: settings.bounds.body.bytes }
+      const limits = { idleMs: settings.idleTimeoutMs, maxBytes: state.maxBytes }
       let wire: ClientRequest | undefined
       void request.on('request', (current: ClientRequest) => {
         wire = current

@@ -129,6 +129,11 @@ export interface RequestOptions {
   requestId?: string
   /** Time-out of this call with all its retries and waits, in milliseconds. Default: the client's `totalTimeout`. */
   totalTimeoutMs?: number
+  /**
+   * Maximum size of the answer in bytes of uncompressed text, from 1 MiB up to the client's own limit, which is the
+   * default; a larger one fails with `body_too_large`.
+   */
+  maxBytes?: number
 }
 
 export interface CollectionProgress {

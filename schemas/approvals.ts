@@ -52,6 +52,9 @@ export interface ShownReference {
   note?: string
 }
 
+/** The note of a reference whose content is too large to be shown. */
+export const CONTENT_LEFT_OUT = 'What it contains is left out here: look at it in the PCE.'
+
 /**
  * The view of a call that a person sees before deciding. Hidden characters in its texts have already been replaced by
  * visible escapes (D27). The texts must never be interpreted as markup, because anyone who may create objects in the

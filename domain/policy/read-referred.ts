@@ -17,6 +17,8 @@ export interface ReferredObject {
   kind: string
   /** The fields that count as the object's content; null if the object could not be read. */
   content: Record<string, unknown> | null
+  /** True if it was not read because it is larger than what is read of all objects together. */
+  isTooLarge?: true
   /**
    * `target` if the call writes or deletes this object, or an object that it contains; `named` if a request refers to
    * it; `inside` if only another of these objects refers to it.
@@ -184,7 +186,7 @@ async function readOne(
   const unread = { object: { href, kind, content: null, as }, size: 0 }
   if (!isKindRead(kind)) return unread
   try {
-    const answer = await pce.get(href, { includeOrg: false, signal })
+    const answer = await pce.get(href, { includeOrg: false, signal, maxBytes: MOST_CHARACTERS })
     const object = answer.json<PceObject | null>()
     if (typeof object?.href !== 'string') return unread
     if (withInside !== true || kind !== 'rule_sets')
@@ -195,7 +197,7 @@ async function readOne(
     return { object: { href, kind, content: contentOf(kind, whole, true), as }, size }
   } catch (error) {
     if (!(error instanceof PceError) || signal.aborted) throw error
-    return unread
+    return error.code === 'body_too_large' ? { ...unread, object: { ...unread.object, isTooLarge: true } } : unread
   }
 }
 

@@ -1,5 +1,11 @@
 import { makeSafe } from '../../domain/text/escape-text.js'
-import { MOST_SHOWN_BYTES, type ShownCall, type ShownObject, type ShownReference } from '../../schemas/approvals.js'
+import {
+  CONTENT_LEFT_OUT,
+  MOST_SHOWN_BYTES,
+  type ShownCall,
+  type ShownObject,
+  type ShownReference,
+} from '../../schemas/approvals.js'
 import type { Outlook } from '../../schemas/confirmations.js'
 
 /** Prepares what the page of a call shows: safe to display, and of limited size. */
@@ -10,8 +16,6 @@ export function fitShown({ summary, details, page }: Extract<Outlook, { boundTo:
 
 const LEFT_OUT =
   'What changes in it is left out here, because the whole would be too large: look at it in the PCE before you decide.'
-
-const CONTENT_LEFT_OUT = 'What it contains is left out here: look at it in the PCE.'
 
 /**
  * Keeps the first objects complete, then only the names of objects that do not fit, and finally only their number. The

@@ -152,6 +152,30 @@ t.test('what stands behind the hrefs of a request', async (t) => {
     )
   })
 
+  await t.test('what is too large is not read, and the question says so', async (t) => {
+    const { name, args } = rule('iplist:Partners')
+    const body = { href: partners, name: 'Partners', description: 'x'.repeat(8 * 1024 * 1024) }
+    bench.simulator.faults.add({
+      kind: 'status',
+      method: 'GET',
+      path: /\/ip_lists\/2$/,
+      times: 100,
+      status: 200,
+      body,
+    })
+    const asked = await bench.call(name, args)
+    partial(t, asked, {
+      warnings: [
+        '1 object that the requests refer to is too large to be read here, so what is behind the href is not known and a change after the decision is not noticed: look at it in the PCE before you decide.',
+      ],
+    })
+    t.same(
+      asked.refers_to.filter(({ content }: Json) => /too large/.test(content)),
+      [{ kind: 'IP list', href: partners, content: 'is too large to be read here' }],
+    )
+    bench.simulator.faults.clear()
+  })
+
   await t.test('what could not be read is said, and is asked anew once it can be read', async (t) => {
     const { name, args } = rule('iplist:Partners')
     const refuse = (times: number) => {

@@ -5,7 +5,7 @@ import { showNamesInside } from '../../../domain/policy/describe-changes.js'
 import { isKindRead, type ReferredObject, type ReferredObjects } from '../../../domain/policy/read-referred.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
 import { clipText, quote } from '../../../domain/text/escape-text.js'
-import type { ShownReference } from '../../../schemas/approvals.js'
+import { CONTENT_LEFT_OUT, type ShownReference } from '../../../schemas/approvals.js'
 import { jsonBytes } from '../byte-budget.js'
 import { kindOf } from '../policy-words.js'
 
@@ -30,21 +30,22 @@ export function showReferred(referred: ReferredObjects): {
   const { objects, unread } = referred
   const names = nameReferred(referred)
   let room = MOST_BYTES
-  const page = objects.map((object): ShownReference => {
-    const { href, kind, content } = object
-    const common = { kind: kindOf(kind), ...namedBy(object), href }
-    if (content === null) return { ...common, note: `It ${whyUnread(kind)}, so what it is now is not known.` }
-    const { shown, notes } = clipLists(showNamesInside(besideName(content), names))
+  const whole = objects.map((object) => (object.content === null ? null : readContent(object.content, names)))
+  const page = objects.map((object, at): ShownReference => {
+    const common = { kind: kindOf(object.kind), ...namedBy(object), href: object.href }
+    const read = whole[at] ?? null
+    if (read === null) return { ...common, note: `It ${whyUnread(object)}, so what it is now is not known.` }
+    const { shown, notes } = read
     const size = jsonBytes(shown)
-    if (size > room) return { ...common, note: 'What it contains is left out here: look at it in the PCE.' }
+    if (size > room) return { ...common, note: CONTENT_LEFT_OUT }
     room -= size
     return { ...common, content: shown, ...(notes.length > 0 && { note: `Not all is shown: ${notes.join(', ')}.` }) }
   })
-  const listed = objects.slice(0, MOST_LISTED).map((object) => ({
+  const listed = objects.slice(0, MOST_LISTED).map((object, at) => ({
     kind: kindOf(object.kind),
     ...namedBy(object),
     href: object.href,
-    ...showContent(object, names),
+    ...showContent(object, whole[at] ?? null),
   }))
   return {
     page: { referred: page, ...(unread > 0 && { referred_unread: unread }) },
@@ -87,16 +88,18 @@ type Unread = Pick<ReferredObjects, 'objects' | 'unread'>
 
 function sayUnread({ objects, unread }: Unread, whose: string, which: string): string[] {
   const unreadObjects = objects.filter(({ content }) => content === null)
-  const failed = unreadObjects.filter(({ kind }) => isKindRead(kind))
+  const large = unreadObjects.filter(({ isTooLarge }) => isTooLarge === true)
+  const failed = unreadObjects.filter(({ kind, isTooLarge }) => isKindRead(kind) && isTooLarge !== true)
   const never = unreadObjects.filter(({ kind }) => !isKindRead(kind))
   const say = (some: readonly ReferredObject[]) =>
     some.length === 0
       ? []
       : [
-          `${countOf(some.length, 'object')}${which} that the ${whose} refer to ${whyUnread(some[0]!.kind, some.length)}, so what is behind the href is not known and a change after the decision is not noticed: look at it in the PCE before you decide.`,
+          `${countOf(some.length, 'object')}${which} that the ${whose} refer to ${whyUnread(some[0]!, some.length)}, so what is behind the href is not known and a change after the decision is not noticed: look at it in the PCE before you decide.`,
         ]
   return [
     ...say(failed),
+    ...say(large),
     ...say(never),
     ...(unread > 0
       ? [
@@ -113,30 +116,43 @@ function namedBy({ content }: ReferredObject): { name?: string } {
   return typeof own === 'string' && own !== '' ? { name: own } : {}
 }
 
-const whyUnread = (kind: string, count = 1): string =>
-  isKindRead(kind) ? 'could not be read' : `${count === 1 ? 'is' : 'are'} not read by this server`
+function whyUnread({ kind, isTooLarge }: ReferredObject, count = 1): string {
+  const be = count === 1 ? 'is' : 'are'
+  if (isTooLarge === true) return `${be} too large to be read here`
+  return isKindRead(kind) ? 'could not be read' : `${be} not read by this server`
+}
 
-function showContent({ content, kind }: ReferredObject, names: ReferenceNames): { content?: string } {
-  if (content === null) return { content: whyUnread(kind) }
-  const beside = besideName(content)
-  if (Object.keys(beside).length === 0) return {}
-  return { content: clipText(JSON.stringify(showNamesInside(beside, names)), LONGEST_CONTENT) }
+/** What is shown of an object, beside its name, and what is left out of it. */
+interface ShownContent {
+  shown: Record<string, unknown>
+  notes: string[]
+}
+
+/** Lists are clipped first, so that it takes no longer to show a list of thousands of entries. */
+function readContent(content: Record<string, unknown>, names: ReferenceNames): ShownContent {
+  const { shown, notes } = clipLists(besideName(content))
+  return { shown: showNamesInside(withoutFalseExclusions(shown), names) as Record<string, unknown>, notes }
+}
+
+function showContent(object: ReferredObject, read: ShownContent | null): { content?: string } {
+  if (read === null) return { content: whyUnread(object) }
+  if (Object.keys(read.shown).length === 0) return {}
+  return { content: clipText(JSON.stringify(read.shown), LONGEST_CONTENT) }
 }
 
 /** Leaves out what the name of the object says already, and that it is not deleted. */
 const besideName = ({ key, value, name, ...rest }: Record<string, unknown>): Record<string, unknown> => {
   const { deleted, ...content } = rest
   const isLabel = typeof key === 'string' && typeof value === 'string'
-  const said = {
+  return {
     ...(!isLabel && key !== undefined && { key }),
     ...(typeof name !== 'string' && name !== undefined && { name }),
     ...content,
     ...(deleted === true && { deleted }),
   }
-  return withoutFalseExclusions(said) as Record<string, unknown>
 }
 
-function clipLists(content: Record<string, unknown>): { shown: Record<string, unknown>; notes: string[] } {
+function clipLists(content: Record<string, unknown>): ShownContent {
   const notes: string[] = []
   const shown = Object.fromEntries(
     Object.entries(content).map(([field, value]) => {
