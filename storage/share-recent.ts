@@ -3,12 +3,14 @@
  * synchronous write.
  */
 const FRESH_MS = 1000
-/** The same for a failure, which is looked at sooner, so that an outage is not reported after its end. */
+/**
+ * The age in milliseconds up to which a failure is reused. It is shorter, so that the end of an outage is noticed soon.
+ */
 const FAILED_MS = 250
 
 /**
- * Limits `check` to one run at a time, and to one per second, or four while it fails; calls in between share its
- * result. `now` returns milliseconds.
+ * Limits `check` to one run at a time, and to one run per second, or four per second while it fails. Calls in between
+ * share its result. `now` returns milliseconds.
  */
 export function shareRecent(check: () => Promise<void>, now: () => number): () => Promise<void> {
   let last: Promise<void> | undefined

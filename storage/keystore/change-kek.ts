@@ -19,7 +19,7 @@ const NEXT_KEK_NOTE = 'kek_next'
 export const KEPT_KEY_NOTES = [KEK_NOTE, NEXT_KEK_NOTE] as const
 const PAGE = 200
 
-/** Where a keystore is, for messages: the file or database, and the variable that names it. */
+/** The location of a keystore, for messages: the file or database, and the variable that names it. */
 export interface KeystorePlace {
   name: string
   variable: 'MCP_KEYSTORE_PATH' | 'MCP_STATE_URL'
@@ -39,7 +39,7 @@ interface KeystoreFile {
  * A key change must be finished before the next one begins. While one of its two keys still protects records, a start
  * without that key is refused, because the owners of these records would be told that their data is damaged.
  *
- * @throws {StartupError} (rejects) In this case, nothing has been written.
+ * @throws {StartupError} (rejects) if the start is refused. In this case, nothing has been written.
  */
 export async function checkKek(keys: Keys, file: KeystoreFile): Promise<void> {
   const moved = await orRefuse(file, () => file.notes.get(MOVED_NOTE))
@@ -69,9 +69,9 @@ export async function checkKek(keys: Keys, file: KeystoreFile): Promise<void> {
 }
 
 /**
- * The condition for storing a record that the current key wraps: that key must be the keystore's own key, or the next
- * key of a change from another key that this server has. This prevents a server that was not restarted after a key
- * change, or after its reversal, from writing records that could not be opened afterwards.
+ * Returns the condition for storing a record that the current key has wrapped: the current key must be the keystore's
+ * own key, or the next key of a change from another key that this server has. This prevents a server that was not
+ * restarted after a key change, or after its reversal, from writing records that could not be opened afterwards.
  */
 export function mayPut(keys: Keys): PutCondition {
   return {
@@ -81,8 +81,8 @@ export function mayPut(keys: Keys): PutCondition {
 }
 
 /**
- * Whether a record was wrapped by the keystore's current or next key although this server does not have it, which means
- * that the server was not restarted after the key change. Any other unknown key means that the record is damaged.
+ * Returns true if an unknown key that wrapped a record is the keystore's current or next key. Then this server was not
+ * restarted after the key change. Any other unknown key means that the record is damaged.
  */
 export async function isNewKey(kekId: string, notes: Notes): Promise<boolean> {
   return kekId === (await notes.get(NEXT_KEK_NOTE)) || kekId === (await notes.get(KEK_NOTE))
@@ -175,7 +175,7 @@ async function rewrapAll(keys: Keys, records: CredentialRecords): Promise<Rewrap
   for (;;) {
     const page = await records.page(after, PAGE)
     for (const { owner, record } of page) {
-      // This pause lets servers write that are waiting to do so.
+      // This pause lets other servers write if they are waiting to do so.
       await setImmediate()
       const outcome = await rewrapOne(keys, records, owner, record)
       if (outcome !== 'removed') counts[outcome]++

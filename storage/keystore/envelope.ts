@@ -7,7 +7,10 @@ const ALGORITHM = 'aes-256-gcm'
 const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-/** The first byte of everything encrypted, which identifies the layout of the rest. 1 means nonce, ciphertext, tag. */
+/**
+ * The first byte of all encrypted data, which identifies the layout of the bytes after it. 1 means nonce, ciphertext,
+ * tag.
+ */
 const LAYOUT = 1
 
 /**

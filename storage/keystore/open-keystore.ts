@@ -15,7 +15,7 @@ import { lastChecks } from './last-checks.js'
 const OUTDATED =
   'MCP_KEK of the keystore has changed since this server started: restart the server with the new settings'
 
-/** The keystore, extended by the operation for the operator's command. */
+/** The keystore with the operation that the operator's command `rewrap-keystore` needs. */
 export interface RewrappableKeystore extends Keystore {
   /**
    * Rewraps with the current key-encryption key (MCP_KEK) every data key that the previous one has wrapped. It may be
@@ -31,7 +31,7 @@ export interface KeystoreOptions {
   kek: Buffer
   /** The previous key. It still opens records but wraps none. */
   previousKek?: Buffer
-  /** Where the keystore is, for messages. */
+  /** The location of the keystore, for messages. */
   place: KeystorePlace
 }
 

@@ -36,7 +36,7 @@ export interface StateOptions {
   variable: string
   /** Receives a line for the operator about something that was repaired or is unsafe. */
   warn?: (line: string) => void
-  /** What a missing file means for the operator, in the words of the warning that a new file has been created. */
+  /** The end of the warning that a new file has been created. It says what the missing file means for the operator. */
   ifNew?: string
 }
 
@@ -45,8 +45,8 @@ export type FileState = Omit<State, 'close'> & {
   close: () => void
   /**
    * Runs `work`, which moves the keystore elsewhere. No process can write to the file in the meantime (they wait, and
-   * give up after five seconds), and once this has resolved, no process ever changes a record in it again. If it
-   * rejects, everything is as before.
+   * give up after five seconds), and once the move has resolved, no process ever changes a record in the file again. If
+   * it rejects, everything is as before.
    */
   moveAway: (to: string, work: () => Promise<void>) => Promise<void>
 }

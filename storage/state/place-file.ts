@@ -138,8 +138,8 @@ const RESTORE = 'Restore it from a backup, or move it away to start fresh.'
 export const DAMAGED = ['is damaged', RESTORE] as const
 
 /**
- * Whether the file ends within a page and has no write-ahead log that would complete it. SQLite itself would read the
- * missing bytes as zeros.
+ * Returns true if the file ends within a page and has no write-ahead log that would complete it. SQLite itself would
+ * read the missing bytes as zeros.
  */
 export function isCutOff({ path }: Place): boolean {
   const logBytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
@@ -283,8 +283,8 @@ export function makeEmpty(path: string): void {
 }
 
 /**
- * Creates a directory and those above it that are missing, one by one. Node.js does this itself if asked, but never
- * returns where the file system denies that a folder above exists, as below /proc.
+ * Creates a directory and its missing parent directories, one by one. Node.js could do this itself (`recursive`), but
+ * would never return if the file system denies that a parent directory exists, as below /proc.
  *
  * @returns the first directory that was created; null if none was.
  */

@@ -32,7 +32,9 @@ export interface Queries {
   close: () => void
 }
 
-/** The time in milliseconds that a call waits for a file that another process has locked before it is refused. */
+/**
+ * The time in milliseconds that a call waits for a file that another process has locked, before the call is refused.
+ */
 const LOCK_WAIT_MS = 5000
 
 /**

@@ -80,12 +80,12 @@ const NEXT = `SELECT ${READ_COLUMNS} FROM credentials WHERE (iss, sub) > (?, ?) 
  */
 export const MOVED_NOTE = 'moved_to'
 
-/** Notes that the keystore has been moved; must be called within a write. */
+/** Records in a note that the keystore has been moved; must be called within a write. */
 export const noteMove = (sql: Sql, to: string): void => setNote(sql, MOVED_NOTE, to)
 
 /**
  * Creates the access to the keystore's records in the file (see schemas/state.ts). Once the keystore has been moved,
- * they can no longer be changed.
+ * the records can no longer be changed.
  */
 export function credentialRecords({ read, write: writeAnyway }: Queries): CredentialRecords {
   const write = <T>(work: (sql: Sql) => T): Promise<T> =>
