@@ -219,7 +219,7 @@ export interface ObjectApi<T extends object = PceObject> {
    */
   getByReference(reference: ReferenceLike, options?: RequestOptions): Promise<T>
   /**
-   * Returns the object with exactly this name, or null. (The PCE itself would also find names that only contain it.)
+   * Returns the object with exactly this name, or null. The PCE itself would also find names that only contain it.
    * Throws PceError if several objects have the name.
    */
   getByName(name: string, policyVersion?: PolicyVersionSelector, options?: RequestOptions): Promise<T | null>
