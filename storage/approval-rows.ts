@@ -27,13 +27,13 @@ export interface StoredApproval {
   expires_at: number | string
 }
 
-/** The SQL of the columns, none of which is longer than this server writes it. */
+/** The SQL that reads the columns of an approval; values that are too long are read as empty. */
 export const APPROVAL_COLUMNS = `id, owner, call, ${bounded('request')}, ${bounded('decision')}, ${bounded('ending')}, expires_at`
 /** The SQL condition for questions that are undecided and have not been ended. */
 export const UNDECIDED = 'decision IS NULL AND ending IS NULL'
-/** The SQL column that counts the questions of each owner, from the first to expire on. */
+/** The SQL column that numbers the questions of each owner in the order in which they expire. */
 export const TURN = 'row_number() OVER (PARTITION BY owner ORDER BY expires_at, id) AS turn'
-/** Orders questions as the list of a person has them: the first to expire first. */
+/** Compares two questions for sorting a person's list: the one that expires first comes first. */
 export const byExpiry = (one: ApprovalRow, other: ApprovalRow): number =>
   one.expiresAt - other.expiresAt || (one.id < other.id ? -1 : 1)
 
@@ -49,6 +49,6 @@ export const approvalOf = ({ id, owner, call, expires_at: expiresAt, ...row }: S
 
 const ENDINGS: readonly string[] = ['used', 'void', 'expired'] satisfies ApprovalEnding[]
 
-/** Reads how a row ended. What this server does not write permits no run either. */
+/** Reads how an approval ended. A word that this server does not write counts as `void`, so that it permits no run. */
 const endingOf = (stored: string | null): ApprovalEnding | null =>
   stored === null || ENDINGS.includes(stored) ? (stored as ApprovalEnding | null) : 'void'

@@ -21,10 +21,13 @@ export const nameOfLastCheck = ({ iss, sub }: Owner) => `last_check ${JSON.strin
 
 /** The latest time that a Date can hold, in milliseconds since the epoch. */
 const LATEST = 8.64e15
-/** This server's own messages are far shorter. */
+/** The maximum number of characters of a message that is read; this server's own messages are far shorter. */
 const LONGEST_MESSAGE = 2000
 
-/** Reads a note about the credentials of this version. What this server did not write is as if there were no note. */
+/**
+ * Reads a note about the credentials of this version. Returns null if there is none, or if this server did not write
+ * it.
+ */
 function readCheck(note: string | null, version: string): LastCheck | null {
   let found: Partial<Record<keyof LastCheck | 'of', unknown>> | null
   try {

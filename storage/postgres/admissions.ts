@@ -118,7 +118,8 @@ export function createAdmissions({ query }: Database): SharedAdmissions {
         const record = found.version === null ? null : recordOf(found)
         return { record, holdPlace: atATime > 0 ? holdPlace : () => {} }
       } catch (error) {
-        // If the answer was lost, the place may still be in the database. Removing it from `held` makes it a leftover.
+        // If the answer was lost, the place may still be in the database. Removing it from `held` makes it a leftover,
+        // which `tend` removes.
         held.delete(id)
         throw error
       }

@@ -38,10 +38,10 @@ export interface ConnectOptions {
   warn: (line: string) => void
 }
 
-/** The time limit of a statement in milliseconds, and that of the wait for a free or new connection before it. */
+/** The time limits in milliseconds for a statement, and for getting a free or new connection before it. */
 const ANSWER_MS = 5000
 const CONNECTION_MS = 5000
-/** The time in milliseconds in which a database has to answer that left a statement unanswered. */
+/** The time in milliseconds that a database has to answer after it has left a statement unanswered. */
 const DOUBT_MS = 1000
 /** The interval in milliseconds at which an unresponsive database is probed. */
 const PROBE_MS = 500
@@ -49,7 +49,7 @@ const PROBE_MS = 500
 const IDLE_MS = 60_000
 /** The interval in milliseconds between attempts to reach the database while the program starts. */
 const RETRY_MS = 500
-/** The time in milliseconds after which a start says what it waits for. */
+/** The time in milliseconds after which a start that is still waiting says what it is waiting for. */
 const SILENCE_MS = 3000
 
 /**
@@ -96,13 +96,14 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
   }
 
   /**
-   * Finds out whether only a statement got no answer in time, perhaps because of a row that somebody has locked, or
-   * the whole database. A connection of its own is asked, since all others may wait for the same row.
+   * Finds out whether the whole database does not answer, or only one statement got no answer in time, perhaps because
+   * somebody has locked a row. It opens a separate connection for this, since all others may be waiting for the same
+   * row.
    */
   async function doubt(error: Error): Promise<void> {
     const client = new Client({ ...connection, connectionTimeoutMillis: DOUBT_MS, query_timeout: DOUBT_MS })
     client.on('error', () => {
-      // What ends the connection is told to the statement on it.
+      // Whatever ends the connection also rejects the statement on it.
     })
     try {
       await client.connect()
@@ -110,7 +111,7 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
     } catch (cause) {
       if (isOutage(cause as Error)) declare(error)
     } finally {
-      // Nobody waits for the end of a connection that may never answer.
+      // The end of the connection is not awaited, since the connection may never answer.
       client.end().catch(() => {})
     }
   }
@@ -260,21 +261,23 @@ async function waitUntilThere(
 }
 
 /**
- * Whether an error of the pool means that no connection became free in time. This shows high load and says nothing
- * about the database. If the database is unreachable, the statements on the open connections will show it.
+ * Returns true if an error of the pool means that no connection became free in time. This shows high load and says
+ * nothing about the database. If the database is unreachable, the statements on the open connections will show it.
  */
 export const isCrowded = (error: Error): boolean => error.message === 'timeout exceeded when trying to connect'
 
-/** Whether the error means that a statement got no answer in time, on a connection that is open. */
+/** Returns true if the error means that a statement on an open connection got no answer in time. */
 export const isLate = (error: Error): boolean => error.message === 'Query read timeout'
 
 /**
- * Whether the error is about the values or rows of one statement: SQLSTATE classes for data exceptions, violated
- * constraints and exceeded limits. It says nothing about other statements.
+ * Returns true if the error is about the values or rows of one statement (SQLSTATE classes for data exceptions,
+ * violated constraints and exceeded limits), so that it says nothing about other statements.
  */
 export const isOfRows = (error: Error): boolean => /^(22|23|54)/.test((error as { code?: string }).code ?? '')
 
-/** Whether the error means that the database cannot be queried at all, rather than that it refused a statement. */
+/**
+ * Returns true if the error means that the database cannot be queried at all, rather than that it refused a statement.
+ */
 function isOutage(error: Error): boolean {
   const { code } = error as { code?: string }
   if (isCrowded(error)) return false

@@ -26,7 +26,8 @@ const WRITE_MARK = `INSERT INTO svc_mcp.notes (name, value) VALUES ('checked', $
  * Opens the server's state in PostgreSQL (D139) and brings its schema up to date. Waits for a database that does not
  * respond yet.
  *
- * @throws {StartupError} (rejects) if the database stays unreachable, refuses, or is for newer programs only.
+ * @throws {StartupError} (rejects) if the database stays unreachable, refuses the connection, or is for newer programs
+ *   only.
  */
 export async function openDatabase(
   config: DatabaseConfig,
@@ -38,7 +39,7 @@ export async function openDatabase(
     const admissions = config.limits === 'shared' ? createAdmissions(database) : undefined
     let problem: Error | null = null
     const noteProblem = (error: Error) => {
-      // Whether a database answers at all that left one statement unanswered is found out by its connections.
+      // If a statement got no answer in time, `connectDatabase` finds out whether the database answers at all.
       if (!isCrowded(error) && !isLate(error) && !isOfRows(error)) problem = error
     }
     const tend = async () => {
@@ -78,7 +79,7 @@ export async function openDatabase(
         const isCrowd = waiting > 0 || (idle === 0 && total >= config.poolSize)
         if (!isCrowd) {
           await database.query(WRITE_MARK, [randomUUID()])
-          // What could be written now is no longer a reason to refuse calls.
+          // A database that can be written now is no longer a reason to refuse calls.
           problem = null
           return
         }

@@ -92,7 +92,7 @@ export const recordOf = ({
 })
 
 const FORGOTTEN = 'used_tokens_forgotten_until'
-/** The SQL that reads the note as a time. Anything else in it is as if there were none. */
+/** Returns the SQL that reads the value of the note as a time, or as NULL if the value is not a time. */
 const timeOf = (value: string) => `CASE WHEN ${value} ~ '^[0-9]{1,16}$' THEN ${value}::bigint END`
 
 /**
