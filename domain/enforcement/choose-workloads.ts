@@ -31,7 +31,7 @@ export interface ChosenWorkload {
   /** The workload's name, or its host name if it has none. */
   name: string
   isManaged: boolean
-  /** The current enforcement mode; null if the PCE reports none, or one that this server does not know. */
+  /** The current enforcement mode; null if the PCE reports no mode, or a mode that this server does not know. */
   mode: EnforcementMode | null
   /** True if it is not known what the workload does with traffic at present. */
   isUntold: boolean

@@ -102,7 +102,9 @@ async function sendOne(
 const describeError = ({ token, message }: { token: string; message: string }) =>
   [token, message].filter((text) => text !== '').join(': ')
 
-/** Reads the modes back; returns null if this fails. The changes remain written, so the call does not fail. */
+/**
+ * Reads the modes back; returns null if this fails. The call does not fail then, because the changes have been written.
+ */
 async function lookAgain(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
   chosen: ChosenWorkloads,

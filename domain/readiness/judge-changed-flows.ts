@@ -68,7 +68,7 @@ export interface JudgedFlow {
   effect: ModeEffect
   /** The ends whose change causes the effect; empty if nothing changes. */
   by: readonly FlowEnd[]
-  /** The reason for the doubt if the effect is only possible, or undecided. */
+  /** The reason for the doubt if the effect is only possible or is undecided. */
   undecided: Answer
   /** True if the effect depends on rules and not only on the modes. */
   isByRules: boolean

@@ -43,7 +43,7 @@ export interface ModeChangeTraffic {
     possibly_blocked?: number
     undecided?: number
   }
-  /** Number of the `blocked` connections that would pass in the new mode, since no other end blocks them. */
+  /** Number of the `blocked` connections that would pass in the new mode, because no other end blocks them. */
   opened: number
   /** The losses: certain losses first, then possible ones; within each group, the busiest peer first. */
   losses: ModeLoss[]

@@ -17,7 +17,7 @@ export function recommendCoverage(found: Coverage, reliance: Reliance): string {
   if (percentage === null) return describeNothing(flows, reliance)
   const missing = notAllowed(flows)
   const uncovered = missing + flows.undecided
-  // The advice is only about decided rows, because for undecided rows possibly no rule is missing.
+  // The advice is only about decided rows, because undecided rows possibly lack no rule.
   const decided = coverage({ ...flows, undecided: 0 }) ?? percentage
   return [
     uncovered === 0

@@ -18,7 +18,7 @@ export interface RingfenceState {
   rules?: number
   /** True if the ringfence is in the active policy and enabled. */
   provisioned: boolean
-  /** True if the draft differs from the active policy. */
+  /** True if the ringfence in the draft differs from the active one. */
   pending_changes: boolean
   /** The other rule sets with the ringfence's name, each with the reason why it is not the described one. */
   conflicts: { href: string; why: 'other_scope' | 'pending_deletion' | 'same_scope' }[]
