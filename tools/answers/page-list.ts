@@ -196,8 +196,9 @@ export interface Position {
    */
   after: string | null
   /**
-   * Set if a single object is larger than an answer: its href, and the number of its parts already returned. The href
-   * is needed because another object may be at its position when the next page is requested.
+   * The position inside a single object that is larger than an answer: its href, and the number of its parts already
+   * returned; null otherwise. The href is needed because another object may be at its position when the next page is
+   * requested.
    */
   within: { href: string; parts: number } | null
 }

@@ -196,7 +196,7 @@ function alreadyAllowed(
   isActive: boolean,
   isBeside: boolean,
 ): Pick<Output, 'status' | 'message'> {
-  // Pairs that were not judged may still need a rule.
+  // Pairs of ends whose decision was not determined may still need a rule.
   const partly = verdict.isPartial ? ' as far as it was judged' : ''
   const needless = (text: string) => (verdict.isPartial ? '' : `; ${text} is needed`)
   const beside = isBeside ? ' beside those in the words of iptables' : ''

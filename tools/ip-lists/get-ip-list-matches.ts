@@ -188,8 +188,8 @@ interface FoundLists {
 }
 
 /**
- * Finds the lists that contain the addresses or domain name in question. Lists that contain most of it come first, then
- * the narrowest lists.
+ * Finds the lists that contain the addresses or domain name in question. The lists that contain the largest part of it
+ * come first; among equal ones, the narrowest list comes first.
  */
 async function findLists({ pce, signal }: Ctx, policyVersion: PolicyVersionSelector, asked: AskedAddresses | string) {
   const found: { row: ListRow; size: bigint }[] = []

@@ -163,7 +163,7 @@ interface Everything {
 
 /**
  * Reads all label groups of a version and the objects that use them. Groups may be readable even if the objects that
- * use them are not.
+ * use them are not readable.
  */
 async function readAll(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,

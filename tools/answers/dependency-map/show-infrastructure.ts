@@ -85,8 +85,8 @@ interface InfrastructureFacts {
 }
 
 /**
- * Builds the answer of identify-infrastructure-services with the `top` applications, as far as they fit. The counts
- * cover all applications.
+ * Builds the answer of identify-infrastructure-services with as many of the `top` applications as fit. The counts cover
+ * all applications.
  */
 export function showInfrastructure(
   { summary, reading, rows, consumption, productionEnvs }: InfrastructureFacts,

@@ -157,11 +157,11 @@ export function noteEnforcement({ chosen, to, period, traffic }: Enforcement): s
   ].filter((text) => text !== '')
 }
 
-/** Returns sentences about how complete the traffic is, for answers that do not have them in `analysed.note`. */
+/** Returns sentences about how complete the traffic is, for answers without the field `analysed.note`. */
 export const noteReading = ({ traffic }: Enforcement): string[] =>
   typeof traffic === 'string' ? [] : [coverageNote(...readsOf(traffic))].filter((text) => text !== '')
 
-/** Lists workloads on which the mode is not enforced, or not yet, by reason. */
+/** Lists, by reason, the workloads on which the new mode is not enforced or not yet enforced. */
 export function listObstacles(workloads: readonly ChosenWorkload[]) {
   const found = new Map<Obstacle, string[]>()
   for (const { obstacle, name } of workloads) {

@@ -247,7 +247,10 @@ function sortOutcomes(outcomes: readonly Row[]): unknown[][] {
 /** Maximum size of one list in bytes. This is enough to recognise its contents, but still readable. */
 const LIST_BYTES = 2500
 
-/** Describes, for the person who confirms the call, which modes it would set and which traffic that cuts or opens. */
+/**
+ * Describes, for the person who confirms the call, the modes that the call would set and the traffic that these modes
+ * cut or open.
+ */
 export function previewModes(enforcement: Enforcement, isDryRun: boolean): Omit<Preview, 'boundTo'> {
   const { chosen, to, traffic } = enforcement
   const changing = planRequests(chosen, to).flat()

@@ -90,7 +90,7 @@ function tellVersion(
   }
 }
 
-/** Explains in a sentence why a pair of ends gets its decision. */
+/** Explains in a sentence the reason for the decision about a pair of ends. */
 export function tellPair(version: Version, pair: JudgedPair, names: ReferenceNames): string {
   const { decision, possible, undecided, source, destination, rules } = pair[version]
   if (decision === 'uncertain')

@@ -27,7 +27,7 @@ export const showDecisions = ({ undecided, ...counts }: Record<DecidedWord, numb
   ...(undecided > 0 && { undecided }),
 })
 
-/** Output fields about all rows of an application that both reports have. */
+/** The output fields about all rows of an application; both reports have these fields. */
 export const Judged = {
   total_flows: Count('Rows judged: without unknown ones and second reports'),
   total_connections: Count('Of these rows'),

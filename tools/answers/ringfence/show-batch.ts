@@ -144,7 +144,10 @@ function shorten(answer: ReturnType<typeof showRingfence>, losses: readonly Loss
   return shown
 }
 
-/** Maximum sizes of the lists in a preview, in bytes: the worst applications are described and the rest are counted. */
+/**
+ * Maximum sizes of the lists in a preview, in bytes: the worst applications are described, and the others are only
+ * counted.
+ */
 const LIST_BYTES = 5000
 const ORDER_BYTES = 3000
 const MOST_WARNINGS = 3
