@@ -6,8 +6,8 @@ import { fetchWorkloads, isKubernetes, tellUnread } from '../inventory/kubernete
 import { isManaged, modeOf } from '../inventory/workloads.js'
 import { indexLabels, labelExpander, loadLabels, type LabelIndex } from '../inventory/labels.js'
 import { createRowDecider } from '../policy/decide-rows.js'
-import { endModeOf } from '../policy/judge-connection.js'
 import { loadSnapshot, withDenyRules } from '../policy/load-snapshot.js'
+import { createPresentModes } from '../policy/present-modes.js'
 import { createFlowEncoder } from '../traffic/encode-flow.js'
 import { describeBothWays, hasLabels, readBothWays } from '../traffic/read-both-ways.js'
 import { createConversationReader, describeReading, type Reading } from '../traffic/read-flows.js'
@@ -137,9 +137,8 @@ async function loadEvents({ pce, signal }: Context, since: string): Promise<Even
 /**
  * Reads the traffic: two queries, into and out of the given labels, or one query for the whole estate. It asks for
  * every policy decision, because flows that no VEN judged pass too, and decides each row by the policy in force, whatever
- * was recorded (D78). Modes are the present ones of the assessed workloads, and of other ends those of the row. Each row
- * counts once. If the list of labels cannot
- * be read, the traffic is judged only if its rows contain the key and value of their labels.
+ * was recorded (D78), in the present modes of both ends. Each row counts once. If the list of labels cannot be read, the
+ * traffic is judged only if its rows contain the key and value of their labels.
  *
  * @param complete as for createConversationReader
  * @throws what the flow reader throws
@@ -150,12 +149,17 @@ export async function readExposure(
   sources: ComplianceFacts['sources'],
   ports: ReadonlySet<number>,
   complete?: boolean,
-): Promise<{ traffic: Source<TrafficExposure>; reading: Reading }> {
+): Promise<{ traffic: Source<TrafficExposure>; reading: Reading; modes: readonly string[] }> {
   const labels = watchLabels(await attempt(() => loadLabels(ctx.pce, ctx), ctx.signal))
   const encoder = createFlowEncoder(labels.index)
   const wanted = [assessment.app, assessment.env].filter((label) => label !== null)
   const lists = valueOf(sources.ipLists) ?? []
-  const modes = new Map((valueOf(sources.workloads) ?? []).map(({ href, judgedMode }) => [href, judgedMode]))
+  const { workloads } = sources
+  const known = new Map((valueOf(workloads) ?? []).map(({ href, judgedMode }) => [href, judgedMode]))
+  // The workloads of the whole estate are all there are, unless those of Kubernetes could not be read.
+  const isWhole =
+    wanted.length === 0 && workloads !== undefined && 'value' in workloads && workloads.partly === undefined
+  const present = createPresentModes(ctx, { known, isWhole })
   const facts: EndFacts = {
     isAssessed: (end) => (wanted.length === 0 ? end.workload !== null : hasLabels(end, wanted)),
     broadLists: findBroadLists(lists),
@@ -164,15 +168,15 @@ export async function readExposure(
   const meter = createExposureMeter(
     encoder,
     (end) => classifyEnd(end, facts),
-    createRowDecider(encoder, policy, (end) => modes.get(end.workload ?? '') ?? endModeOf(end)),
+    createRowDecider(encoder, policy, present.modeOf),
     ports,
   )
   const read = createConversationReader(ctx, encoder, complete)
-  const request = { name: 'mcp-compliance-check', window: assessment.window }
+  const request = { name: 'mcp-compliance-check', window: assessment.window, prepare: present.look }
   const finish = (reading: Reading) => {
     const unavailable = labels.whyMissed()
     const traffic = unavailable === null ? { value: meter.finish(reading.flows_truncated) } : { unavailable }
-    return { traffic, reading }
+    return { traffic, reading, modes: present.notes() }
   }
   if (wanted.length === 0) return finish(describeReading(await read(request, (row) => meter.add(row))))
   const reads = await readBothWays(read, encoder, wanted, request, (row, path) =>

@@ -4,10 +4,11 @@ import type { ToolContext } from '../call.js'
 import { isUnread } from '../inventory/fetch-every.js'
 import { loadLabels } from '../inventory/labels.js'
 import { portName } from '../inventory/protocols.js'
-import { applyChange, type CuttingRule, type PolicyChange } from '../policy/apply-change.js'
+import { applyChange, type PolicyChange } from '../policy/apply-change.js'
 import { collectAssumedFacts } from '../policy/assumed-facts.js'
-import { CUT_FATES, createCutJudge, type ComparedPolicies, type CutFate } from '../policy/judge-cut.js'
+import { createConcern, CUT_FATES, createCutJudge, type ComparedPolicies, type CutFate } from '../policy/judge-cut.js'
 import { loadSnapshot, pendingHolders, withDenyRules } from '../policy/load-snapshot.js'
+import { createPresentModes, type PresentModes } from '../policy/present-modes.js'
 import { provisionAlone } from '../policy/provision-alone.js'
 import { undecidedBecause, type Answer } from '../policy/three-valued.js'
 import { trafficOfRules } from '../policy/traffic-of-rules.js'
@@ -16,8 +17,8 @@ import { workInTurns, type Steps } from '../text/pace-work.js'
 import { nameEnds } from '../traffic/applications.js'
 import { portColumn, protocolColumn, wholeEndColumn } from '../traffic/columns.js'
 import { createFlowEncoder } from '../traffic/encode-flow.js'
-import type { FlowEnd } from '../traffic/flow-ends.js'
-import { groupRows } from '../traffic/group-rows.js'
+import { endsOf, type FlowEnd } from '../traffic/flow-ends.js'
+import { groupRows, type Group as RowGroup } from '../traffic/group-rows.js'
 import { createConversationReader, type FlowsRead } from '../traffic/read-flows.js'
 import { lookbackWindow } from '../traffic/traffic-window.js'
 
@@ -56,6 +57,8 @@ export interface ObservedChange {
   undecided: string
   /** The facts about the PCE that no source settles, but on which the result depends. */
   assumes: readonly string[]
+  /** Sentences about ends whose mode of today is not known. */
+  modes: readonly string[]
 }
 
 /** What was found out: the effect, or why it is not known; null if the change cannot cut anything. */
@@ -104,14 +107,18 @@ export async function observeChange(outer: Context, change: PolicyChange): Promi
       maxResults: MOST_ROWS,
     }
     const read = await createConversationReader(ctx, encoder)(request, (row) => void groups.add(row))
+    const concerned = await workInTurns(selectGroups(groups, createConcern(cutting)), signal)
+    const present = createPresentModes({ pce: ctx.pce, signal })
+    await present.look(endsOf(concerned))
     const { pairs, ...judged } = await workInTurns(
-      judgeGroups({ was, is: changed.policy, pending }, cutting, groups),
+      judgeGroups({ was, is: changed.policy, pending }, concerned, present.modeOf),
       signal,
     )
     return {
       read,
       ...judged,
       pairs,
+      modes: present.notes(),
       isDenied: cutting.some(({ type }) => type !== 'allow'),
       hasPending,
     }
@@ -149,12 +156,25 @@ interface Group {
   proto: number | null
 }
 
+/** Returns the groups of traffic that the changed rules can concern. */
+function* selectGroups(
+  groups: Iterable<RowGroup<Group>>,
+  concerns: ReturnType<typeof createConcern>,
+): Steps<RowGroup<Group>[]> {
+  const selected = []
+  for (const group of groups) {
+    if (concerns(group.keys)) selected.push(group)
+    yield
+  }
+  return selected
+}
+
 function* judgeGroups(
   policies: ComparedPolicies,
-  cutting: readonly CuttingRule[],
-  groups: ReturnType<typeof groupRows<Group>>,
+  groups: readonly RowGroup<Group>[],
+  modeOf: PresentModes['modeOf'],
 ): Steps<Pick<ObservedChange, 'connections' | 'pairs' | 'undecided' | 'assumes'>> {
-  const judge = createCutJudge(policies, cutting)
+  const judge = createCutJudge(policies, modeOf)
   const connections: ObservedChange['connections'] = {
     cut: 0,
     cut_once_enforced: 0,
@@ -168,9 +188,7 @@ function* judgeGroups(
   const assumed = collectAssumedFacts()
   for (const { keys, measures } of groups) {
     yield
-    const verdict = judge(keys)
-    if (verdict === null) continue
-    const { fate, undecided } = verdict
+    const { fate, undecided } = judge(keys)
     connections[fate] += measures.connections
     assumed.add(undecided, keys.source, keys.destination)
     answers.add(undecided)

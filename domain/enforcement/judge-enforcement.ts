@@ -11,13 +11,14 @@ import {
   MODE_EFFECTS,
   type ChangedEnds,
   type JudgedFlow,
+  type JudgedReads,
   type JudgingContext,
   type ModeEffect,
 } from '../readiness/judge-changed-flows.js'
 import { compareTexts } from '../text/compare-texts.js'
 import { nameEnd, withLabels } from '../traffic/applications.js'
 import type { FlowEnd } from '../traffic/flow-ends.js'
-import { hasLabels, type BothWays } from '../traffic/read-both-ways.js'
+import { hasLabels } from '../traffic/read-both-ways.js'
 import type { ChosenWorkload, ChosenWorkloads } from './choose-workloads.js'
 
 /** The effects of a new mode that change whether traffic passes. */
@@ -42,7 +43,7 @@ export type EffectCounts = Record<ModeEffect, number>
 
 /** The effect of the new mode on observed traffic. */
 export interface EnforcementTraffic {
-  reads: BothWays
+  reads: JudgedReads
   /** Number of connections for each effect. */
   connections: EffectCounts
   /** The changes: certain changes first, then undecided ones; within each effect, the busiest change first. */

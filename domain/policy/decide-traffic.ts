@@ -10,7 +10,7 @@ import { noDisagreement } from './compare-record.js'
 import { createRowDecider } from './decide-rows.js'
 import { collectOtherwise, type OtherwiseList } from './list-otherwise.js'
 import { pendingHolders } from './load-snapshot.js'
-import { readPresentModes } from './present-modes.js'
+import { createPresentModes } from './present-modes.js'
 import { readWholePolicy } from './read-whole-policy.js'
 import { undecidedBecause, type Answer } from './three-valued.js'
 
@@ -38,7 +38,7 @@ export interface DecidedTraffic {
 /** Decides the rows of one query. */
 export interface TrafficDecider {
   /** The part of the request that selects decisions. */
-  request: Pick<FlowRequest, 'decisions' | 'replace'>
+  request: Pick<FlowRequest, 'decisions' | 'replace' | 'prepare'>
   /** Returns what the decisions depend on, after the last row; null if they are those that the PCE recorded. */
   result(): DecidedTraffic | null
   /** Returns a text that is equal for equal decisions. */
@@ -46,7 +46,7 @@ export interface TrafficDecider {
 }
 
 /**
- * Prepares the decisions on the rows of one query. By `active` or `draft`, the policy and the present modes of workloads
+ * Prepares the decisions on the rows of one query. By `active` or `draft`, the policy and the present modes of their ends
  * are read, and each row gets the decision of its rules in these modes; what the rules leave open is `unknown`. The filter
  * `decisions` is about the decision that is shown, so by rules it is applied here.
  */
@@ -57,7 +57,8 @@ export async function createTrafficDecider(
   decisions: readonly PolicyDecision[] | undefined,
 ): Promise<TrafficDecider> {
   if (by === 'recorded') return { request: { decisions }, result: () => null, mark: () => '' }
-  const [policy, present] = await Promise.all([readWholePolicy(source, by, labels), readPresentModes(source)])
+  const policy = await readWholePolicy(source, by, labels)
+  const present = createPresentModes(source)
   const decide = createRowDecider(encoder, policy, present.modeOf)
   const unknownCode = encoder.dictionaries.decision.code('unknown')
   const wanted = decisions === undefined || decisions.length === 0 ? null : new Set(decisions)
@@ -70,6 +71,7 @@ export async function createTrafficDecider(
   let maybeBlocked = 0
   return {
     request: {
+      prepare: present.look,
       replace: {
         filters: wanted === null ? [] : ['policy_decisions'],
         row(given) {

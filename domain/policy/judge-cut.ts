@@ -3,7 +3,7 @@ import type { Side } from '../traffic/columns.js'
 import type { FlowEnd } from '../traffic/flow-ends.js'
 import type { CuttingRule } from './apply-change.js'
 import { compileByDestination } from './compile-rules.js'
-import { createConnectionJudge, dropsBy, endModeOf, standsForOthers, type Connection } from './judge-connection.js'
+import { createConnectionJudge, dropsBy, standsForOthers, type Connection } from './judge-connection.js'
 import type { PolicySnapshot } from './load-snapshot.js'
 import { anyOf, both, isUnknown, not, unknown, type Answer } from './three-valued.js'
 
@@ -45,26 +45,15 @@ export interface ComparedPolicies {
 const modesFrom = (mode: EndMode): readonly EndMode[] =>
   isMode(mode) ? [mode, ...ENFORCEMENT_MODES.filter((other) => dropsOf(other) > dropsOf(mode))] : [mode]
 
-/**
- * Creates the judge of what a change cuts: it compares what the draft decides about a connection without and with the
- * change, as explain-flow would, whatever the PCE recorded. Where active policy differs from the draft, only what active
- * policy lets pass is cut. Returns null for a connection that none of the rules by
- * which the change may cut can concern.
- */
-export function createCutJudge(
-  { was, is, pending }: ComparedPolicies,
-  cutting: readonly CuttingRule[],
-): (connection: Connection) => CutVerdict | null {
-  const policies = pending === null ? [was, is] : [was, is, pending.active, pending.was, pending.is]
-  const createJudges = policies.map(createConnectionJudge)
+/** Creates the function that returns whether any of the rules by which a change may cut can concern a connection. */
+export function createConcern(cutting: readonly CuttingRule[]): (connection: Connection) => boolean {
   const compiled = [...new Set(cutting.map(({ policy }) => policy))].map((policy) =>
     compileByDestination(
       cutting.filter((rule) => rule.policy === policy).map(({ placed }) => placed),
       policy,
     ),
   )
-
-  const mayConcern = ({ source, destination, port, proto }: Connection): boolean =>
+  return ({ source, destination, port, proto }) =>
     standsForOthers(source) ||
     standsForOthers(destination) ||
     compiled.some((matchesOf) =>
@@ -72,12 +61,23 @@ export function createCutJudge(
         (match) => match.atDestination(source, port, proto) !== 'no' || match.atSource(source, port, proto) !== 'no',
       ),
     )
+}
 
+/**
+ * Creates the judge of what a change cuts: it compares what the draft decides about a connection without and with the
+ * change, as explain-flow would, in the modes of `modeOf` and whatever the PCE recorded. Where active policy differs from
+ * the draft, only what active policy lets pass is cut.
+ */
+export function createCutJudge(
+  { was, is, pending }: ComparedPolicies,
+  modeOf: (end: FlowEnd) => EndMode,
+): (connection: Connection) => CutVerdict {
+  const policies = pending === null ? [was, is] : [was, is, pending.active, pending.was, pending.is]
+  const createJudges = policies.map(createConnectionJudge)
   return (connection) => {
-    if (!mayConcern(connection)) return null
     const judges = createJudges.map((createJudge) => createJudge(connection))
     const dropsAt = (side: Side, end: FlowEnd) =>
-      modesFrom(endModeOf(end)).map((mode) => judges.map((judge) => dropsBy(judge(side, mode))))
+      modesFrom(modeOf(end)).map((mode) => judges.map((judge) => dropsBy(judge(side, mode))))
     const [atSource, atDestination] = [dropsAt('src', connection.source), dropsAt('dst', connection.destination)]
     // Each end has a mode of its own, because an end that drops the connection hides a loss at the other one.
     const stages = atSource.flatMap((src) =>

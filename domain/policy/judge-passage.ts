@@ -5,7 +5,7 @@ import type { FlowEncoder, FlowRow } from '../traffic/encode-flow.js'
 import { collectAssumedFacts } from './assumed-facts.js'
 import { noDisagreement } from './compare-record.js'
 import { createRowDecider } from './decide-rows.js'
-import { readPresentModes } from './present-modes.js'
+import { createPresentModes } from './present-modes.js'
 import { readWholePolicy } from './read-whole-policy.js'
 import { undecidedBecause, type Answer } from './three-valued.js'
 
@@ -45,7 +45,9 @@ export async function createPassageJudge(
   source: { pce: PceClient; signal: AbortSignal },
   { encoder, labels }: { encoder: FlowEncoder; labels: LabelIndex },
 ): Promise<PassageJudge> {
-  const [policy, present] = await Promise.all([readWholePolicy(source, 'active', labels), readPresentModes(source)])
+  const present = createPresentModes(source)
+  // Traffic of the whole estate may have any of its ends.
+  const [policy] = await Promise.all([readWholePolicy(source, 'active', labels), present.look()])
   const decide = createRowDecider(encoder, policy, present.modeOf)
   const open = new Set<Answer>()
   const assumed = collectAssumedFacts()

@@ -1,28 +1,37 @@
-import { PceError, type PceClient } from '../../pce-client/index.js'
+import { PceApiError, PceError, type PceClient } from '../../pce-client/index.js'
 import type { EndMode } from '../../schemas/pce/enforcement-modes.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import { OddListError, scanEvery } from '../inventory/fetch-every.js'
-import { readKubernetesWorkloads } from '../inventory/kubernetes-workloads.js'
+import { readKubernetesWorkloads, toWorkload } from '../inventory/kubernetes-workloads.js'
 import { parseHref } from '../inventory/parse-href.js'
 import { modeOf } from '../inventory/workloads.js'
 import { countOf } from '../text/describe-numbers.js'
+import { mapBounded, workInTurns, type Steps } from '../text/pace-work.js'
 import type { FlowEnd } from '../traffic/flow-ends.js'
 import { endModeOf } from './judge-connection.js'
 
-/** Maximum number of workloads whose modes are read. */
+/** Maximum number of workloads whose modes are read from the list. */
 const MOST_WORKLOADS = 50_000
+/** Maximum number of workloads of one kind that are looked up one by one; for more, the list is read. */
+const MOST_LOOKED_UP = 20
+const IN_FLIGHT = 5
 
 /** The modes in which the ends of traffic enforce policy now, whatever their rows report. */
 export interface PresentModes {
   /**
-   * Returns the mode of an end in the inventory. A workload that the rows call managed and that is not so any more has an
-   * `unknown` mode; only where the inventory could not be read, it is the mode that the row reports, or `none` if the row
-   * calls the workload unmanaged.
+   * Reads the modes of these ends; if absent, those of all workloads, because any may occur. It may be called again for
+   * other ends. What cannot be read fails nothing. Rejects when cancelled.
+   */
+  look: (ends?: Iterable<FlowEnd>) => Promise<void>
+  /**
+   * Returns the mode of an end in the inventory. A workload that the rows call managed and that is not in the inventory any
+   * more has an `unknown` mode; only where the inventory could not be read, it is the mode that the row reports, or `none`
+   * if the row calls the workload unmanaged.
    */
   modeOf: (end: FlowEnd) => EndMode
   /** Says in sentences which ends were asked for without being found in the inventory. */
-  notes(): string[]
+  notes: () => string[]
 }
 
 interface Source {
@@ -30,36 +39,55 @@ interface Source {
   signal: AbortSignal
 }
 
-/** What was read of one kind of workloads. `unread` is the reason why some are missing; null if all were read. */
-interface Inventory {
-  modes: ReadonlyMap<string, EndMode>
-  unread: string | null
+/** What the caller has read already. */
+interface Read {
+  /** Modes by href. */
+  known?: ReadonlyMap<string, EndMode>
+  /** True if there are no other workloads, so that nothing else needs to be read. */
+  isWhole?: boolean
 }
 
-/**
- * Reads the modes of the managed workloads and of the Kubernetes workloads. What cannot be read fails nothing. Rejects
- * when cancelled.
- */
-export async function readPresentModes(source: Source): Promise<PresentModes> {
-  const [workloads, kubernetes] = await Promise.all([attempt(source, readManaged), attempt(source, readKubernetes)])
-  const inventories: Record<string, Inventory> = { workloads, kubernetes_workloads: kubernetes }
+/** Creates the modes of today, which are read by `look`. */
+export function createPresentModes(source: Source, { known = new Map(), isWhole = false }: Read = {}): PresentModes {
+  const kinds: Record<string, Inventory> = {
+    workloads: createInventory(source, HOSTS, isWhole),
+    kubernetes_workloads: createInventory(source, PODS, isWhole),
+  }
+  const inventoryOf = (href: string): Inventory | undefined => kinds[parseHref(href)?.kind ?? '']
   const gone = new Set<string>()
   const byRow = new Map<string, string>()
   const unmanaged = new Set<string>()
+
+  function* collect(ends: Iterable<FlowEnd>): Steps<Map<Inventory, Set<string>>> {
+    const wanted = new Map(Object.values(kinds).map((inventory) => [inventory, new Set<string>()]))
+    for (const { workload } of ends) {
+      yield
+      if (workload === null || known.has(workload)) continue
+      const inventory = inventoryOf(workload)
+      const own = inventory && wanted.get(inventory)
+      if (own !== undefined && own.size <= MOST_LOOKED_UP) own.add(workload)
+    }
+    return wanted
+  }
+
   return {
+    async look(ends) {
+      const wanted = ends && (await workInTurns(collect(ends), source.signal))
+      await Promise.all(Object.values(kinds).map((inventory) => inventory.look(wanted?.get(inventory) ?? null)))
+    },
     modeOf(end) {
       const { workload, managed } = end
       if (workload === null) return endModeOf(end)
-      const inventory = inventories[parseHref(workload)?.kind ?? '']
-      const known = inventory?.modes.get(workload)
-      if (known !== undefined) return known
-      if (inventory?.unread === null) {
+      const inventory = inventoryOf(workload)
+      const present = known.get(workload) ?? inventory?.find(workload)
+      if (present === 'absent') {
         if (managed) gone.add(workload)
         return managed ? 'unknown' : 'none'
       }
+      if (present !== undefined) return present
       // What a row calls unmanaged may be managed by now, so it is noted as well where the inventory does not say.
       if (!managed && inventory !== undefined) unmanaged.add(workload)
-      if (managed || inventory !== undefined) byRow.set(workload, inventory?.unread ?? 'they are of another kind')
+      if (managed || inventory !== undefined) byRow.set(workload, inventory?.whyUnread() ?? 'they are of another kind')
       return endModeOf(end)
     },
     notes: () => [
@@ -79,34 +107,87 @@ export async function readPresentModes(source: Source): Promise<PresentModes> {
 
 const areNot = (count: number) => (count === 1 ? 'is not' : 'are not')
 
-async function readManaged({ pce, signal }: Source): Promise<Inventory> {
-  const modes = new Map<string, EndMode>()
-  const { isWhole } = await scanEvery(
-    { api: pce.workloads, params: { managed: true }, signal },
-    {
-      most: MOST_WORKLOADS,
-      onBegin: () => modes.clear(),
-      onItems(items: Workload[]) {
-        for (const workload of items) {
-          if (parseHref(workload.href)?.kind !== 'workloads') throw new OddListError('workloads')
-          if (workload.deleted !== true) modes.set(workload.href, modeOf(workload))
-        }
-      },
-    },
-  )
-  return { modes, unread: isWhole ? null : `only ${modes.size} workloads were read` }
+/** The modes of one kind of workloads, as far as they were read. */
+interface Inventory {
+  /** Reads some of the workloads, at most one more than are looked up singly, or all of them. */
+  look(hrefs: ReadonlySet<string> | null): Promise<void>
+  /** Returns the mode of a workload, or that there is no such workload; undefined if it could not be read. */
+  find(href: string): EndMode | 'absent' | undefined
+  /** Returns the reason why something could not be read. */
+  whyUnread(): string
 }
 
-async function readKubernetes(source: Source): Promise<Inventory> {
-  const { items, unread } = await readKubernetesWorkloads(source, {}, (one) => [one.href, modeOf(one)] as const)
-  return { modes: new Map(items), unread }
+/** How to read one kind of workloads. */
+interface Reading {
+  readOne: (source: Source, href: string) => Promise<Workload>
+  /** Reads the list. `unread` is the reason why some are missing; null if all were read. */
+  readAll: (source: Source) => Promise<{ modes: ReadonlyMap<string, EndMode>; unread: string | null }>
 }
 
-async function attempt(source: Source, read: (source: Source) => Promise<Inventory>): Promise<Inventory> {
-  try {
-    return await read(source)
-  } catch (error) {
-    if (source.signal.aborted || !(error instanceof PceError || error instanceof ToolError)) throw error
-    return { modes: new Map(), unread: error.message.replace(/\.$/u, '') }
+function createInventory(source: Source, { readOne, readAll }: Reading, isKnown: boolean): Inventory {
+  const modes = new Map<string, EndMode | 'absent'>()
+  let isListed = isKnown
+  let isWhole = isKnown
+  let unread = 'they were not looked up'
+  const lookUp = async (href: string): Promise<void> => {
+    try {
+      const one = await readOne(source, href)
+      if (one.href !== href) throw new OddListError('the workload that was asked for')
+      modes.set(href, one.deleted === true ? 'absent' : modeOf(one))
+    } catch (error) {
+      if (!(error instanceof PceApiError) || error.status !== 404) throw error
+      modes.set(href, 'absent')
+    }
   }
+  return {
+    async look(hrefs) {
+      if (isListed) return
+      const wanted = hrefs && [...hrefs].filter((href) => !modes.has(href))
+      try {
+        if (wanted !== null && modes.size + wanted.length <= MOST_LOOKED_UP) {
+          await mapBounded(wanted, IN_FLIGHT, lookUp)
+          return
+        }
+        isListed = true
+        const list = await readAll(source)
+        for (const [href, mode] of list.modes) modes.set(href, mode)
+        isWhole = list.unread === null
+        unread = list.unread ?? unread
+      } catch (error) {
+        if (source.signal.aborted || !(error instanceof PceError || error instanceof ToolError)) throw error
+        unread = error.message.replace(/\.$/u, '')
+      }
+    },
+    find: (href) => modes.get(href) ?? (isWhole ? 'absent' : undefined),
+    whyUnread: () => unread,
+  }
+}
+
+const HOSTS: Reading = {
+  readOne: ({ pce, signal }, href) => pce.workloads.getByReference(href, { signal }),
+  async readAll({ pce, signal }) {
+    const modes = new Map<string, EndMode>()
+    const { isWhole } = await scanEvery(
+      { api: pce.workloads, params: { managed: true }, signal },
+      {
+        most: MOST_WORKLOADS,
+        onBegin: () => modes.clear(),
+        onItems(items: Workload[]) {
+          for (const workload of items) {
+            if (parseHref(workload.href)?.kind !== 'workloads') throw new OddListError('workloads')
+            if (workload.deleted !== true) modes.set(workload.href, modeOf(workload))
+          }
+        },
+      },
+    )
+    return { modes, unread: isWhole ? null : `only ${modes.size} workloads were read` }
+  },
+}
+
+const PODS: Reading = {
+  readOne: async ({ pce, signal }, href) => toWorkload(await pce.kubernetesWorkloads.getByReference(href, { signal })),
+  async readAll(source) {
+    const { items, unread } = await readKubernetesWorkloads(source, {}, (one) => [one.href, modeOf(one)] as const)
+    return { modes: new Map(items), unread }
+  },
 }

@@ -4,15 +4,16 @@ import type { ToolContext } from '../call.js'
 import { isUnread } from '../inventory/fetch-every.js'
 import { loadLabels } from '../inventory/labels.js'
 import { compareRecord, type Disagreement } from '../policy/compare-record.js'
-import { createConnectionJudge, dropsBy, endModeOf, type EndJudge } from '../policy/judge-connection.js'
+import { createConnectionJudge, dropsBy, type EndJudge } from '../policy/judge-connection.js'
 import { directionOf, type ModeChange } from '../policy/judge-mode.js'
+import { createPresentModes, type PresentModes } from '../policy/present-modes.js'
 import { anyOf, both, isUnknown, unknown, type Answer } from '../policy/three-valued.js'
 import { workInTurns, type Steps } from '../text/pace-work.js'
 import { anything } from '../traffic/applications.js'
 import { portColumn, protocolColumn, textColumn, wholeEndColumn, type Side } from '../traffic/columns.js'
 import { createFlowEncoder, type FlowRow } from '../traffic/encode-flow.js'
-import type { FlowEnd } from '../traffic/flow-ends.js'
-import { groupRows } from '../traffic/group-rows.js'
+import { endsOf, type FlowEnd } from '../traffic/flow-ends.js'
+import { groupRows, type Grouping } from '../traffic/group-rows.js'
 import type { BothWays } from '../traffic/read-both-ways.js'
 import { createConversationReader } from '../traffic/read-flows.js'
 import type { TrafficWindow } from '../traffic/traffic-window.js'
@@ -79,13 +80,19 @@ export interface JudgedFlow {
 type Keys = Pick<JudgedFlow, 'source' | 'destination' | 'port' | 'proto'> & { decision: string | null }
 type Fate = Pick<JudgedFlow, 'effect' | 'by' | 'undecided' | 'isByRules' | 'disagreement'>
 
+/** The two reads of the traffic, with sentences about ends whose mode of today is not known. */
+export interface JudgedReads extends BothWays {
+  modes: readonly string[]
+}
+
 export type JudgingContext = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>
 
 /**
  * Reads the traffic of the changed ends in the window and passes each group of rows to `take`, together with the effect
- * of the new modes on it. The effect is derived only from the active policy and the modes; the PCE's recorded decision
- * is compared with their decision (D78). Resolves with the details of the inbound and the outbound read. If the traffic
- * could not be read, resolves with a sentence that says why, and `take` is not called. Rejects when cancelled.
+ * of the new modes on it. The effect is derived only from the active policy and the present modes; the PCE's recorded
+ * decision is compared with their decision (D78). Resolves with the details of the inbound and the outbound read. If
+ * the traffic could not be read, resolves with a sentence that says why, and `take` is not called. Rejects when
+ * cancelled.
  *
  * @param complete as for `createConversationReader`
  */
@@ -94,7 +101,7 @@ export async function judgeChangedFlows(
   ends: ChangedEnds,
   { name, window, complete }: { name: string; window: TrafficWindow; complete: boolean | undefined },
   take: (flow: JudgedFlow) => void,
-): Promise<BothWays | string> {
+): Promise<JudgedReads | string> {
   const { pce, signal } = ctx
   const { filter, isOwn } = ends
   try {
@@ -126,7 +133,10 @@ export async function judgeChangedFlows(
     })
     const isSeen = paths.dst.size + paths.src.size > 0
     const policy = isSeen ? await readPolicyInForce(pce, signal, labels) : null
-    const judge = createFateJudge(createConnectionJudge(policy), ends)
+    // A change of modes begins from the inventory, so only the ends whose mode stays the same are looked up.
+    const present = createPresentModes({ pce, signal })
+    await present.look(staying(paths, ends))
+    const judge = createFateJudge(createConnectionJudge(policy), ends, present.modeOf)
 
     function* judgeAll(): Steps<void> {
       for (const [side, groups] of Object.entries(paths) as [Side, (typeof paths)[Side]][]) {
@@ -141,11 +151,19 @@ export async function judgeChangedFlows(
     }
 
     await workInTurns(judgeAll(), signal)
-    return { inbound, outbound, repeated }
+    return { inbound, outbound, repeated, modes: present.notes() }
   } catch (error) {
     if (!isUnread(error) || signal.aborted) throw error
     return `The traffic could not be read, so what would be cut is not known: ${error.message}`
   }
+}
+
+/** Iterates over the ends whose mode stays the same. */
+function* staying(
+  { src, dst }: Record<Side, Grouping<Keys>>,
+  { changeOf }: Pick<ChangedEnds, 'changeOf'>,
+): Generator<FlowEnd> {
+  for (const end of endsOf(dst, src)) if (changeOf(end) === null) yield end
 }
 
 /** One end of a connection, and whether it drops the connection before and after the change. */
@@ -160,12 +178,13 @@ interface MovedEnd {
 function createFateJudge(
   judgeOf: ReturnType<typeof createConnectionJudge>,
   { changeOf }: Pick<ChangedEnds, 'changeOf'>,
+  modeOf: PresentModes['modeOf'],
 ): (keys: Keys) => Fate {
   const dropsAt = (judge: EndJudge, end: FlowEnd, side: Side): MovedEnd => {
     const change = changeOf(end)
     const drops = (mode: EndMode) => dropsBy(judge(side, mode))
     if (change === null) {
-      const always = drops(endModeOf(end))
+      const always = drops(modeOf(end))
       return { end, change, now: always, after: always }
     }
     if (change.isVague !== true) return { end, change, now: drops(presentMode(change)), after: drops(change.to) }
@@ -178,7 +197,7 @@ function createFateJudge(
     const { source, destination, decision } = keys
     const judge = judgeOf(keys)
     const ends = [dropsAt(judge, source, 'src'), dropsAt(judge, destination, 'dst')]
-    const modes = ends.map(({ end, change }) => (change === null ? endModeOf(end) : presentMode(change)))
+    const modes = ends.map(({ end, change }) => (change === null ? modeOf(end) : presentMode(change)))
     const present = [judge('src', modes[0] as EndMode), judge('dst', modes[1] as EndMode)]
     const isByRules = [...modes, ...ends.flatMap(({ change }) => change?.to ?? [])].some(
       (mode) => mode === 'unknown' || isEnforcing(mode),

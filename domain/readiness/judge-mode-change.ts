@@ -6,8 +6,13 @@ import { noDisagreement } from '../policy/compare-record.js'
 import { listReasons, undecidedBecause, type Answer } from '../policy/three-valued.js'
 import { compareTexts } from '../text/compare-texts.js'
 import { nameEnd } from '../traffic/applications.js'
-import type { BothWays } from '../traffic/read-both-ways.js'
-import { judgeChangedFlows, type ChangedEnds, type EndChange, type JudgingContext } from './judge-changed-flows.js'
+import {
+  judgeChangedFlows,
+  type ChangedEnds,
+  type EndChange,
+  type JudgedReads,
+  type JudgingContext,
+} from './judge-changed-flows.js'
 
 /** Number of days of traffic that are read, the same as for a readiness assessment. */
 export const MODE_CHANGE_DAYS = 30
@@ -29,7 +34,7 @@ export interface ModeLoss {
 
 /** The effect of another enforcement mode on observed traffic. */
 export interface ModeChangeTraffic {
-  reads: BothWays
+  reads: JudgedReads
   /**
    * Number of connections by effect. Connections in `blocked` are already blocked. Connections in `possibly_blocked`
    * are possibly blocked now and would pass. For connections in `undecided`, the new mode makes no difference, and it

@@ -14,7 +14,7 @@ import { coverage, judged, notAllowed, type Decisions, type Reliance } from './t
 export function recommendCoverage(found: Coverage, reliance: Reliance): string {
   const { flows } = found.overall.decisions
   const percentage = coverage(flows)
-  if (percentage === null) return describeNothing(flows, reliance)
+  if (percentage === null) return [describeNothing(flows, reliance), ...reliance.modes].join(' ')
   const missing = notAllowed(flows)
   const uncovered = missing + flows.undecided
   // The advice is only about decided rows, because undecided rows possibly lack no rule.
@@ -184,7 +184,7 @@ function nameApplications(applications: readonly Application[]): string {
 /** Returns sentences about the questions that the decisions on the rows leave open. */
 function describeReliance(
   { undecided: count }: Decisions['flows'],
-  { byDefault, undecided, maybeBlocked, elsewhere, iptables, recorded }: Reliance,
+  { byDefault, undecided, maybeBlocked, elsewhere, iptables, recorded, modes }: Reliance,
   consequence: string,
 ): string[] {
   return [
@@ -196,6 +196,7 @@ function describeReliance(
       ? `${countOf(maybeBlocked.uncovered, 'row')} that no rule allows may be blocked already: ${maybeBlocked.because}.`
       : '',
     elsewhere > 0 ? `${countOf(elsewhere, 'allowed row')} judged by the other end alone: here is no VEN.` : '',
+    ...modes,
     explainRecorded(recorded),
     ...tellIpTables(iptables),
   ]

@@ -8,17 +8,16 @@ import { modeOf } from '../inventory/workloads.js'
 import { noDisagreement } from '../policy/compare-record.js'
 import { createRowDecider, type DecidedWord } from '../policy/decide-rows.js'
 import { assumedOfIpTables, countIpTables } from '../policy/ip-tables.js'
-import { endModeOf } from '../policy/judge-connection.js'
 import { someWorkloadWith } from '../policy/match-rules.js'
 import { mayPassByDefault } from '../policy/mode-effects.js'
 import type { PolicySnapshot } from '../policy/load-snapshot.js'
+import { createPresentModes, type PresentModes } from '../policy/present-modes.js'
 import { readWholePolicy } from '../policy/read-whole-policy.js'
 import { collectAssumedFacts } from '../policy/assumed-facts.js'
 import { isUnknown, undecidedBecause, type Answer } from '../policy/three-valued.js'
 import { percentOf } from '../text/describe-numbers.js'
 import { textColumn } from '../traffic/columns.js'
 import type { DictionaryName, FlowEncoder, FlowRow } from '../traffic/encode-flow.js'
-import type { FlowEnd } from '../traffic/flow-ends.js'
 import { groupRows } from '../traffic/group-rows.js'
 import type { FlowPath } from '../traffic/read-both-ways.js'
 
@@ -106,28 +105,23 @@ export interface Reliance {
   elsewhere: number
   /** Number of connections whose recorded decision differs from the decision of the rules. */
   recorded: RecordedOtherwise
+  /** Sentences about ends whose mode of today is not known. */
+  modes: readonly string[]
 }
 
 /**
- * Decides the rows of an application by the policy in force, whatever the PCE recorded (D78). For the application's own
- * `workloads`, the current modes are used; for other ends, the modes in the rows. If a draft is given (it is `policy`
- * itself if nothing is pending), the rows are also decided by the draft. The PCE's own draft decision is not used,
- * because for an end that enforces nothing it may say "allowed" without a rule.
+ * Decides the rows of an application by the policy in force and the present modes of both ends, whatever the PCE recorded
+ * (D78). If a draft is given (it is `policy` itself if nothing is pending), the rows are also decided by the draft. The
+ * PCE's own draft decision is not used, because for an end that enforces nothing it may say "allowed" without a rule.
  */
 export function decideByRules(
   encoder: FlowEncoder,
   policy: PolicySnapshot | null,
-  {
-    workloads,
-    application,
-    draft,
-  }: { workloads: readonly Workload[]; application: readonly Label[]; draft?: PolicySnapshot },
+  { present, application, draft }: { present: PresentModes; application: readonly Label[]; draft?: PolicySnapshot },
 ) {
-  const own = new Map(workloads.map((one) => [one.href, modeOf(one)] as const))
-  const modeNow = (end: FlowEnd) => own.get(end.workload ?? '') ?? endModeOf(end)
-  const decide = createRowDecider(encoder, policy, modeNow)
+  const decide = createRowDecider(encoder, policy, present.modeOf)
   // A draft without pending changes decides in the same way as the policy in force.
-  const decideDraft = draft === undefined || draft === policy ? null : createRowDecider(encoder, draft, modeNow)
+  const decideDraft = draft === undefined || draft === policy ? null : createRowDecider(encoder, draft, present.modeOf)
   const answers = new Set<Answer>()
   const blockedAnswers = new Set<Answer>()
   const assumed = collectAssumedFacts()
@@ -169,10 +163,18 @@ export function decideByRules(
         assumes: [...assumed.list(), ...assumedOfIpTables(iptables)],
         elsewhere,
         recorded,
+        modes: present.notes(),
       }
     },
   }
 }
+
+/** Creates the present modes of the ends of an application's traffic, of which its own workloads were read already. */
+export const createModesBeside = (
+  source: { pce: PceClient; signal: AbortSignal },
+  workloads: readonly Workload[],
+): PresentModes =>
+  createPresentModes(source, { known: new Map(workloads.map((one) => [one.href, modeOf(one)] as const)) })
 
 /**
  * Reads the active policy with its deny rules; returns null if it cannot be read completely. Rejects when cancelled.

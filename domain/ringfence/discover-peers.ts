@@ -5,8 +5,9 @@ import type { LabelIndex } from '../inventory/labels.js'
 import { classifyAddress } from '../policy/addresses.js'
 import { compareRecord, type Disagreement } from '../policy/compare-record.js'
 import { decideEnds, type DecidedEnds } from '../policy/decide-rows.js'
-import { dropsBy, endModeOf, type Connection, type EndJudge } from '../policy/judge-connection.js'
+import { dropsBy, type Connection, type EndJudge } from '../policy/judge-connection.js'
 import { mayPassByDefault } from '../policy/mode-effects.js'
+import { createPresentModes } from '../policy/present-modes.js'
 import type { FlowEffect, FlowVerdict } from './judge-flow.js'
 import {
   anything,
@@ -18,7 +19,7 @@ import {
 } from '../traffic/applications.js'
 import { dashed, portColumn, protocolColumn, textColumn, wholeEndColumn } from '../traffic/columns.js'
 import { createFlowEncoder, type FlowRow } from '../traffic/encode-flow.js'
-import { tellingLists, type FlowEnd } from '../traffic/flow-ends.js'
+import { endsOf, tellingLists, type FlowEnd } from '../traffic/flow-ends.js'
 import { groupRows, type Grouping } from '../traffic/group-rows.js'
 import { createConversationReader, type FlowsRead } from '../traffic/read-flows.js'
 import type { TrafficWindow } from '../traffic/traffic-window.js'
@@ -45,7 +46,7 @@ export interface TodayOutbound extends Today {
 
 /** What flows are judged by. */
 export interface Judging {
-  /** The present modes of the application's workloads; those of other ends come from the rows. */
+  /** The present modes of the application's workloads; those of other ends are read where they occur. */
   modes: ReadonlyMap<string, EndMode>
   /** The judges by the active policy and by the draft; the same one if nothing is pending. */
   active: (connection: Connection) => EndJudge
@@ -92,6 +93,8 @@ export interface Discovery {
   inbound: Iterable<InboundFlow>
   outbound: Iterable<OutboundFlow>
   reads: { inbound: FlowsRead; outbound: FlowsRead }
+  /** Sentences about ends whose mode of today is not known. */
+  modes: readonly string[]
 }
 
 /**
@@ -109,7 +112,6 @@ export async function discoverFlows(
   const read = createConversationReader(ctx, encoder, complete)
   const service = { port: portColumn, proto: protocolColumn, decision: dashed(textColumn(encoder, 'decision')) }
   const hasDraftRules = { code: ({ rules }: FlowRow) => Math.min(rules, 1), value: (code: number) => code === 1 }
-  const modeNow = (end: FlowEnd): EndMode => modes.get(end.workload ?? '') ?? endModeOf(end)
   const inbound = groupRows({
     ...service,
     source: wholeEndColumn(encoder, 'src'),
@@ -133,6 +135,8 @@ export async function discoverFlows(
     ),
     outbound: await read({ name: 'mcp-ringfence-outbound', window, filters: outOf }, (row) => void outbound.add(row)),
   }
+  const { look, modeOf: modeNow, notes } = createPresentModes(ctx, { known: modes })
+  await look(endsOf(inbound, outbound))
   // An end that has the labels but is not a workload, such as a virtual service, may be enforced by workloads in any mode.
   const modeWithin = (end: FlowEnd): EndMode => (end.workload === null ? 'unknown' : modeNow(end))
   const modesOf = {
@@ -158,6 +162,7 @@ export async function discoverFlows(
   }
   return {
     reads,
+    modes: notes(),
     inbound: mapped(inbound, ({ number, keys, measures: { connections } }) => ({
       ...keys,
       destinationMode: modeWithin(keys.destination),

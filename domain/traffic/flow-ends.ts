@@ -94,6 +94,18 @@ function listsThatName(end: FlowEnd): string | null {
   return telling.length > 0 ? telling.join(', ') : joinedLists(end)
 }
 
+/** Iterates over the ends of all groups; an end occurs as often as there are groups with it. */
+export function* endsOf(
+  ...groupings: Iterable<{ keys: { source: FlowEnd; destination: FlowEnd } }>[]
+): Generator<FlowEnd> {
+  for (const groups of groupings) {
+    for (const { keys } of groups) {
+      yield keys.source
+      yield keys.destination
+    }
+  }
+}
+
 /** The distinct ends in a result, identified by number. */
 export interface FlowEnds {
   /**

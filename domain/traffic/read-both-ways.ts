@@ -24,7 +24,7 @@ export async function readBothWays(
   read: FlowReader,
   encoder: FlowEncoder,
   labels: readonly Label[],
-  request: Pick<FlowRequest, 'name' | 'window' | 'draftDecisions'>,
+  request: Pick<FlowRequest, 'name' | 'window' | 'draftDecisions' | 'prepare'>,
   take: (row: FlowRow, path: FlowPath) => void,
 ): Promise<BothWays> {
   // Code 0 stands for null, which here means an end that is not part of the application.

@@ -6,8 +6,9 @@ import { EXTERNAL_NETWORK, MAX_TRAFFIC_ROWS } from '../../schemas/pce/words.js'
 import { TrafficCounts } from '../../schemas/traffic-counts.js'
 import { countOf } from '../text/describe-numbers.js'
 import { workInTurns } from '../text/pace-work.js'
-import { createFlowAsker, type AskContext, type FlowsAsked } from './ask-flows.js'
+import { createFlowAsker, type AskContext, type FlowAsker, type FlowsAsked } from './ask-flows.js'
 import type { FlowEncoder, FlowRow } from './encode-flow.js'
+import type { FlowEnd } from './flow-ends.js'
 import { createMeasures, type Measures } from './group-tables.js'
 import { describeReach, watchReach, type ReachingOut } from './outside-window.js'
 import { countReports, mergeReports } from './pair-reports.js'
@@ -15,6 +16,7 @@ import { takeFromOutside, type SeenFromOutside } from './seen-from-outside.js'
 import { isLonger, LONGEST_QUERY_DAYS, readInParts } from './read-parts.js'
 import type { TrafficFilters } from './resolve-filters.js'
 import type { TrafficWindow } from './traffic-window.js'
+import { waitForEnds } from './wait-for-ends.js'
 
 /** What to ask the PCE for. */
 export interface FlowRequest {
@@ -37,6 +39,11 @@ export interface FlowRequest {
   draftDecisions?: boolean
   /** What the caller puts in place of each row before it is counted. */
   replace?: RowReplacement
+  /**
+   * Called with the ends of all rows before the first row is passed on, or without ends if there are too many rows to
+   * hold. The rows wait for it.
+   */
+  prepare?: (ends?: Iterable<FlowEnd>) => Promise<void>
 }
 
 /** Puts other rows in the place of those that the PCE sent. */
@@ -136,7 +143,7 @@ function createReader(
   const ask = createFlowAsker(ctx, encoder)
   const sinkFor = { reports: countReports, conversations: mergeReports }[counts]
   return async (request, take, eachReport) => {
-    const { filters, window, replace } = request
+    const { filters, window, replace, prepare } = request
     const rowLimit = request.maxResults ?? MAX_TRAFFIC_ROWS
     const sums = createMeasures()
     const sink = sinkFor(encoder, take)
@@ -149,12 +156,14 @@ function createReader(
       reach.see(row)
     }
     // Which end a row has may be known only after it waited, so rows are replaced after that.
-    const outside = takeFromOutside(ctx, encoder, (row) => {
+    const pass = (row: FlowRow) => {
       const counted = replace === undefined ? row : replace.row(row)
       if (counted === null) return
       if (replace !== undefined) add(counted)
       sink.add(counted)
-    })
+    }
+    const waiting = prepare && waitForEnds(encoder, { most: rowLimit, prepare, pass, signal: ctx.signal })
+    const outside = takeFromOutside(ctx, encoder, waiting?.add ?? pass)
     const count = (row: FlowRow) => {
       received += 1
       if (replace === undefined) add(row)
@@ -163,9 +172,13 @@ function createReader(
     }
     const { name, draftDecisions } = request
     const asked = { name, query: toQuery(request, rowLimit), keeps: filters?.keeps, draftDecisions }
+    const askPart: FlowAsker = async (part, takePart) => {
+      await waiting?.beforePart()
+      return ask(part, takePart)
+    }
     const readAtMost = async (longestDays: number) =>
       complete || isLonger(asked.query, longestDays)
-        ? readInParts(ctx, ask, asked, count, { divides: complete, longestDays })
+        ? readInParts(ctx, askPart, asked, count, { divides: complete, longestDays })
         : readWhole(await ask(asked, count))
     const { parts, full, repeated, overlapping, ...read } = await readAtMost(LONGEST_QUERY_DAYS).catch(
       async (error: unknown) => {
@@ -177,6 +190,7 @@ function createReader(
       },
     )
     const seenFromOutside = await outside.finish()
+    await waiting?.finish()
     await workInTurns(sink.finish(), ctx.signal)
     return {
       window,

@@ -169,27 +169,21 @@ t.test('without the policy nothing is known', async (t) => {
 
 t.test('modes are those that workloads have now, whatever the rows report', async (t) => {
   const bench = await start(t)
-  const workloads = await bench.pce.workloads.getAll()
-  const inInventory = async (change: (one: Json) => Json[], status = 200) => {
+  const pay = (await bench.pce.workloads.getAll()).find(({ name }) => name === 'pay-1')!
+  const inInventory = async (path: string, status: number, body: object = []) => {
     bench.simulator.faults.clear()
-    bench.simulator.faults.add({
-      kind: 'status',
-      path: /\/workloads$/,
-      status,
-      times: 9,
-      body: workloads.flatMap(change),
-    })
+    bench.simulator.faults.add({ kind: 'status', path: new RegExp(`${path}$`), status, times: 9, body })
     const { decided, ...answer } = await asked(bench, { decide_by: 'active' })
     return { first: rows(answer)[0], because: decided.because, note: decided.note }
   }
-  const relaxed = await inInventory((one) => [one.name === 'pay-1' ? { ...one, enforcement_mode: 'selective' } : one])
+  const relaxed = await inInventory(pay.href, 200, { ...pay, enforcement_mode: 'selective' })
   t.equal(relaxed.first, 'crm 443 potentially_blocked 7', 'its row reports full')
   contains(t, relaxed.note, 'in the modes of today: allowed')
-  const gone = await inInventory((one) => (one.name === 'pay-1' ? [] : [one]))
+  const gone = await inInventory(pay.href, 404)
   t.equal(gone.first, 'crm 443 potentially_blocked 7')
   contains(t, gone.because, 'an unknown enforcement mode')
   contains(t, gone.note, '1 workload of the rows is not managed any more: the mode is not known.')
-  const refused = await inInventory(() => [], 403)
+  const refused = await inInventory('/workloads/[^/]+', 403)
   t.equal(refused.first, 'crm 443 blocked 7')
   contains(t, refused.note, 'For 5 workloads the mode is that of the rows: ')
 })

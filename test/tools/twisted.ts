@@ -49,3 +49,17 @@ export async function startTwisted(
   const bench = benchOf(t, simulator, `http://127.0.0.1:${await listen(t, relay)}`, options)
   return { ...bench, direct, twist: (twist) => (twisted = twist) }
 }
+
+/** The twist by which the rows of traffic report other modes of their ends. */
+export const reportModes =
+  (other: (mode: string) => string | undefined): Twist =>
+  ({ path }, answer) =>
+    /\/traffic_flows\/.*\/download$/.test(path)
+      ? {
+          ...answer,
+          body: answer.body.replace(
+            /("enforcement_mode":\s*")(\w+)/g,
+            (_all, before: string, mode: string) => before + (other(mode) ?? mode),
+          ),
+        }
+      : undefined

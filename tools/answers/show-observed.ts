@@ -33,6 +33,7 @@ export function showObserved(observed: Observed): { warnings: string[]; observed
   const notes = [
     `Rows decided by the draft without and with the change${hasPending ? ' (its other pending changes included) and by active policy' : ''}; only traffic that the changed rules can concern was read.`,
     connections.undecided > 0 ? `undecided: ${undecided.replace(/^undecided /u, '')}.` : '',
+    ...observed.modes,
     read.full > 0 ? `The limit of ${rowLimit} rows was reached, so all counts are lower bounds.` : '',
     read.announced === null ? '' : `The PCE counted ${read.announced} rows and sent ${read.pceFlows}: lower bounds.`,
     // The note's advice on how to read the remaining traffic is left out, because it applies only to tools with a time

@@ -94,7 +94,7 @@ export default defineTool({
     const needs = new Set([...ALWAYS, ...checks.flatMap(({ evaluate }) => evaluate.needs)])
     const sources = await loadFacts(ctx, assessment, needs)
     const ports = new Set(checks.flatMap(({ evaluate }) => evaluate.ports))
-    const { traffic, reading } = await readExposure(ctx, assessment, sources, ports, args.complete)
+    const { traffic, reading, modes: doubts } = await readExposure(ctx, assessment, sources, ports, args.complete)
     const facts = { assessment, sources: { ...sources, traffic } }
     const nothing = whyNothingKnown(assessment, facts.sources)
     const findings = checks.map(({ evaluate, ...check }) => ({
@@ -117,7 +117,7 @@ export default defineTool({
         score_formula: FORMULA,
         workloads_analyzed: known?.length ?? null,
         enforcement_modes: modes,
-        recommendation: [recommendation, explainRecorded(recorded)].filter(Boolean).join(' '),
+        recommendation: [recommendation, explainRecorded(recorded), ...doubts].filter(Boolean).join(' '),
         ...showRecorded(recorded),
         ...showAssumedBy(findings),
         ...reading,

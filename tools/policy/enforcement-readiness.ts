@@ -9,7 +9,7 @@ import { readBothWays } from '../../domain/traffic/read-both-ways.js'
 import { createConversationReader } from '../../domain/traffic/read-flows.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { collectReadiness } from '../../domain/readiness/collect-readiness.js'
-import { decideByRules, readPolicyInForce } from '../../domain/readiness/tally-decisions.js'
+import { decideByRules, createModesBeside, readPolicyInForce } from '../../domain/readiness/tally-decisions.js'
 import { describeRingfence } from '../../domain/readiness/score-readiness.js'
 import { applicationOfLabels } from '../../domain/traffic/applications.js'
 import { ReadinessOutput, showReadiness } from '../answers/readiness/show-readiness.js'
@@ -51,10 +51,12 @@ export default defineTool({
     ])
     const encoder = createFlowEncoder(index)
     const policy = await readPolicyInForce(pce, signal, index)
-    const byRules = decideByRules(encoder, policy, { workloads, application: labels })
+    const present = createModesBeside(ctx, workloads)
+    const byRules = decideByRules(encoder, policy, { present, application: labels })
     const traffic = collectReadiness(encoder)
     const read = createConversationReader(ctx, encoder, args.complete)
-    const reads = await readBothWays(read, encoder, labels, { name: `mcp-${NAME}`, window }, (row, path) =>
+    const request = { name: `mcp-${NAME}`, window, prepare: present.look }
+    const reads = await readBothWays(read, encoder, labels, request, (row, path) =>
       byRules.take(row, path, traffic.take),
     )
     return showReadiness({

@@ -12,7 +12,7 @@ import { createConversationReader } from '../../domain/traffic/read-flows.js'
 import { readWholePolicy } from '../../domain/policy/read-whole-policy.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { collectCoverage } from '../../domain/readiness/collect-coverage.js'
-import { decideByRules, readPolicyInForce } from '../../domain/readiness/tally-decisions.js'
+import { decideByRules, createModesBeside, readPolicyInForce } from '../../domain/readiness/tally-decisions.js'
 import { applicationOfLabels } from '../../domain/traffic/applications.js'
 import { CoverageOutput, showCoverage } from '../answers/readiness/show-coverage.js'
 import { resolveApplication } from '../../domain/inventory/find-labels.js'
@@ -52,11 +52,13 @@ export default defineTool({
     const isSame = await isNothingPending(ctx)
     const policy = await readPolicyInForce(pce, ctx.signal, index)
     const draft = isSame ? policy : await readWholePolicy(ctx, 'draft', index)
-    const byRules = decideByRules(encoder, policy, { workloads, application: labels, ...(draft && { draft }) })
+    const present = createModesBeside(ctx, workloads)
+    const byRules = decideByRules(encoder, policy, { present, application: labels, ...(draft && { draft }) })
     const request = {
       name: 'mcp-policy-coverage',
       window,
       draftDecisions: true,
+      prepare: present.look,
     }
     const reads = await readBothWays(
       createConversationReader(ctx, encoder, args.complete),

@@ -149,6 +149,7 @@ export function noteEnforcement({ chosen, to, period, traffic }: Enforcement): s
             ? `What is only possible is ${traffic.undecided}.`
             : '',
           traffic.connections.stays_undecided > 0 ? `stays_undecided: because of ${traffic.undecidedStays}.` : '',
+          ...traffic.reads.modes,
           explainRecorded(traffic.recorded),
         ]),
     idle > 0 && to !== 'idle'

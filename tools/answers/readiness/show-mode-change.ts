@@ -36,6 +36,7 @@ export function showModeChange(change: ModeChange, traffic: ModeChangeTraffic | 
     connections.undecided !== undefined
       ? `undecided: unaffected by the mode change; whether they pass depends on ${undecidedStays}.`
       : '',
+    ...reads.modes,
     explainRecorded(traffic.recorded),
     coverageNote(reads.inbound, reads.outbound),
   ]

@@ -91,6 +91,7 @@ export function warnOfBatch(done: readonly RingfenceDone[]): string[] {
     ),
     ...sayOf('Sources of other environments are let in', (prepared) => listForeign(prepared).length > 0),
     ...sayOf('Rules in the words of iptables are not judged', ({ iptables }) => iptables > 0),
+    ...sayOf('The present mode of some ends is not known', ({ discovery }) => discovery.modes.length > 0),
     ...sayOf('The PCE recorded decisions that its rules would not give now (recorded_otherwise)', ({ plan }) =>
       isOtherwise(plan.recorded),
     ),
@@ -148,6 +149,7 @@ export function warnOfPlan(
     plan.remotes.some(({ allowedByDefaultPossible }) => allowedByDefaultPossible)
       ? 'In selective mode, or in one that is not known, traffic passes that no rule is known to allow (allowed_by_default_possible).'
       : '',
+    ...discovery.modes,
     explainRecorded(plan.recorded),
     describeOutbound(prepared),
     discovery.reads.inbound.draftUnavailable !== null

@@ -1,0 +1,55 @@
+import { workInTurns } from '../text/pace-work.js'
+import type { FlowEncoder, FlowRow } from './encode-flow.js'
+import type { FlowEnd } from './flow-ends.js'
+import { holdRows } from './hold-rows.js'
+
+/** What waits for the ends of rows. */
+interface Waiting {
+  /** The maximum number of rows that still wait when the next part of a query begins. */
+  most: number
+  prepare: (ends?: Iterable<FlowEnd>) => Promise<void>
+  pass: (row: FlowRow) => void
+  signal: AbortSignal
+}
+
+/**
+ * Holds the rows of a query until the caller is prepared for their ends, so that it looks up those that occur and no
+ * others. If there are too many rows to hold, the caller prepares for any end, and later rows are passed on at once.
+ */
+export function waitForEnds(
+  { ends }: FlowEncoder,
+  { most, prepare, pass, signal }: Waiting,
+): { add: (row: FlowRow) => void; beforePart(): Promise<void>; finish(): Promise<void> } {
+  const held = holdRows()
+  const codes = new Set<number>()
+  let waiting = 0
+  let isReady = false
+  function* occurring() {
+    for (const code of codes) yield ends.end(code)
+  }
+  const release = async (found?: Iterable<FlowEnd>) => {
+    await prepare(found)
+    isReady = true
+    const replay = held.replay((row, isCounted) => {
+      row.count = row.reports = isCounted ? 1 : 0
+      pass(row)
+    })
+    await workInTurns(replay, signal)
+    held.clear()
+    codes.clear()
+  }
+  return {
+    add(row) {
+      if (isReady) return pass(row)
+      waiting += 1
+      codes.add(row.src).add(row.dst)
+      held.add(row, row.count === 1)
+    },
+    async beforePart() {
+      if (!isReady && waiting > most) await release()
+    },
+    async finish() {
+      if (!isReady) await release(occurring())
+    },
+  }
+}
