@@ -42,7 +42,7 @@ export interface Estate {
  */
 export type Inventory = Readonly<Record<string, readonly PceObject[]>>
 
-/** One end of a conversation: a workload of the estate, or an address outside it. */
+/** The source or destination of a conversation: a workload of the estate, or an address outside it. */
 export type Endpoint = { workload: string; ip: string } | { ip: string; fqdn?: string }
 
 /**

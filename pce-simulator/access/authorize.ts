@@ -16,7 +16,7 @@ interface Write {
   /** The two parts of the write's event, which are `rule_set` and `update` for the event `rule_set.update`. */
   noun: string
   verb: string
-  /** Whether all these labels and label groups are within the permission's scope. */
+  /** Returns true if all these labels and label groups are within the permission's scope. */
   isWithin: (labels: ReadonlySet<string>) => boolean
 }
 
@@ -75,8 +75,8 @@ function principalOf(world: World): string | undefined {
 }
 
 /**
- * Whether the labels satisfy each part of the scope. A label of the scope must be among them; for a label group, it is
- * enough that the group itself or one of its labels is among them.
+ * Returns true if the labels satisfy each part of the scope. A label of the scope must be among them; for a label
+ * group, it is enough that the group itself or one of its labels is among them.
  */
 function covers(world: World, scope: unknown, labels: ReadonlySet<string>): boolean {
   const lookup = (href: string) => world.policy.get('label_groups', href)?.draft
@@ -94,8 +94,8 @@ function pendingOf({ call: { world, body } }: Write) {
 }
 
 /**
- * Whether every scope of a rule set is within the permission's scope. A rule set without scopes needs a permission for
- * everything.
+ * Returns true if every scope of a rule set is within the permission's scope. A rule set without scopes needs a
+ * permission for everything.
  */
 function coversScopes({ isWithin }: Write, scopes: unknown): boolean {
   const all = Array.isArray(scopes) && scopes.length > 0 ? (scopes as unknown[]) : [[]]
@@ -112,15 +112,17 @@ function changesOwnRuleSets(write: Write): boolean {
   return write.noun !== 'rule_set' || (entry && scopes === undefined) || coversScopes(write, scopes)
 }
 
-/** Whether a rule reaches beyond the scope of its rule set: to sources in any scope, IP lists or label groups. */
+/**
+ * Returns true if a rule reaches beyond the scope of its rule set: to sources in any scope, IP lists or label groups.
+ */
 function looksOutside(body: unknown): boolean {
   const text = JSON.stringify(body ?? null)
   return /"unscoped_consumers":true|"ip_list":|"label_group":|"iptables|"ip_tables_rules":\[\{/.test(text)
 }
 
 /**
- * Whether both the current and the new labels of the workloads are within the permission's scope. The handler deals
- * with objects that do not exist.
+ * Returns true if both the current and the new labels of the workloads are within the permission's scope. The handler
+ * deals with objects that do not exist.
  */
 function changesOwnWorkloads({ call: { world, path, body }, noun, isWithin }: Write): boolean {
   if (!WORKLOADS.has(noun)) return false

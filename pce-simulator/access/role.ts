@@ -38,7 +38,7 @@ export function requireRole(world: World, { href }: Reference): Reference {
   return { href }
 }
 
-/** Whether a permission has the wanted role, which a filter names by its href or by its name alone. */
+/** Returns true if a permission has the wanted role, which a filter names by its href or by its name alone. */
 export function hasRole(permissions: readonly PceObject[], wanted: string): boolean {
   return permissions.some(({ role }) => {
     const { href } = role as Reference

@@ -21,8 +21,9 @@ const CALLS = [
 const COUNTS = { outbound: 101, inbound: 100 } as const
 
 /**
- * Makes the conversations of Kubernetes workloads. Both ends report each conversation, so that each makes two rows.
- * They are the same for every seed, and there are none in an estate without such workloads.
+ * Makes the conversations of Kubernetes workloads. The source and the destination both report each conversation, so
+ * that it makes two rows. The conversations are the same for every seed; an estate without Kubernetes workloads has
+ * none.
  */
 export function talkOfPods(world: World): Conversation[] {
   const ends = new Map<unknown, Endpoint>(
@@ -52,8 +53,8 @@ export function talkOfPods(world: World): Conversation[] {
 }
 
 /**
- * Lists the Kubernetes workloads in the form that ends of rows have: managed, with labels and a mode, without a host
- * name (P106).
+ * Lists the Kubernetes workloads in the form that sources and destinations of rows have: managed, with labels and a
+ * mode, without a host name (P106).
  */
 export function podsAsEnds(world: World): Workload[] {
   return podsOf(world).map((object) => {

@@ -34,7 +34,7 @@ export function findRelease(world: World, release: string): PceObject | undefine
 }
 
 /**
- * Whether a release has a package for the first two parts of an `os_id`, such as `ubuntu-x86_64` in
+ * Returns true if a release has a package for the first two parts of an `os_id`, such as `ubuntu-x86_64` in
  * `ubuntu-x86_64-jammy`.
  */
 export function hasImageFor(release: PceObject, osId: string): boolean {

@@ -24,7 +24,7 @@ export function checkRule(world: World, rule: Json): void {
   }
 }
 
-/** Whether the rule only applies to virtual services, which determine the services themselves. */
+/** Returns true if the rule only applies to virtual services, which determine the services themselves. */
 function isForVirtualServices({ providers, resolve_labels_as }: Rule): boolean {
   const labelled = (resolve_labels_as as Rule['resolve_labels_as'] | undefined)?.providers ?? []
   const labelsAreServices = labelled.length > 0 && labelled.every((as) => as === 'virtual_services')

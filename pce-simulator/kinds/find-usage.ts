@@ -62,7 +62,7 @@ export function isInUse(usage: Usage): boolean {
 
 export type PartOf = (body: VersionedObject) => unknown
 
-/** Whether any version of these entries uses the object in the part that `part` selects. */
+/** Returns true if any version of these entries uses the object in the part that `part` selects. */
 export function usedWithin(entries: readonly Entry[], href: string, part: PartOf): boolean {
   return entries.some((entry) => bodiesOf(entry).some((body) => collectHrefs(part(body)).has(href)))
 }

@@ -66,8 +66,8 @@ function concerns(world: World, ruleSet: RuleSet, href: string, labels: Readonly
 }
 
 /**
- * Whether the actors include a workload. Labels with the same key are alternatives; each different key must match
- * (P20).
+ * Returns true if the actors include a workload. Labels with the same key are alternatives; each different key must
+ * match (P20).
  */
 function isAmong(world: World, actors: readonly Actor[], href: string, labels: ReadonlySet<string>): boolean {
   if (actors.some((actor) => actor.actors === 'ams' || actor.workload?.href === href)) return true

@@ -83,7 +83,7 @@ function markRules(world: World, current: Json, past: VersionedObject): Json {
   return Object.fromEntries(lists) as Json
 }
 
-/** Whether two versions of an object are equal, apart from the time and author of the last write. */
+/** Returns true if two versions of an object are equal, apart from the time and author of the last write. */
 function isSame(one: VersionedObject, other: VersionedObject): boolean {
   const content = ({ updated_at: _at, updated_by: _by, ...fields }: VersionedObject) => fields
   return one === other || isDeepStrictEqual(content(one), content(other))

@@ -114,7 +114,8 @@ function compileCriteria(world: World, criteria: Criteria): (placed: PlacedRule)
 type Wanted = Partial<Static<typeof Span>> & { href?: string }
 
 /**
- * Whether a rule names the wanted service by its href, or has the wanted port, either directly or in a service object.
+ * Returns true if a rule names the wanted service by its href, or has the wanted port, either directly or in a service
+ * object.
  */
 function offers(world: World, rule: Json, wanted: Wanted): boolean {
   const entries = (rule.ingress_services ?? []) as IngressService[]

@@ -25,8 +25,8 @@ export interface Row {
 }
 
 /**
- * Creates a function that renders the ends of a row (P25): workloads with their current labels, and addresses with the
- * IP lists that contain them.
+ * Creates a function that renders the source or destination of a row (P25): workloads with their current labels, and
+ * addresses with the IP lists that contain them.
  */
 export function createNodeDescriber(
   active: Pick<PolicyView, 'ipLists'>,
@@ -123,12 +123,15 @@ export function describeFlow(
   return draft === null ? flow : Object.assign(flow, describeDraft(draft))
 }
 
-/** Returns the network of an end, which is that of its first interface, or null if it is not known. */
+/**
+ * Returns the network of a source or destination, which is the network of its first interface, or null if it is not
+ * known.
+ */
 const networkOf = ({ workload }: End) => workload?.interfaces?.[0]?.network ?? null
 
 /**
- * Replaces the unreported end by a mere address if the endpoint reported from outside the corporate network, because
- * the PCE does not resolve it to a workload then (P107).
+ * Replaces the other side of the connection by a mere address if the endpoint reported from outside the corporate
+ * network, because the PCE does not resolve it to a workload then (P107).
  */
 function seenFromOutside({ src, dst, ...rest }: Resolved, { flowDirection }: Conversation): Resolved {
   const bare = (end: End): End => ({ ...end, workload: null })
@@ -136,8 +139,8 @@ function seenFromOutside({ src, dst, ...rest }: Resolved, { flowDirection }: Con
 }
 
 /**
- * Determines which kind of agent reported the conversation, in the terms of `data_sources`. If neither end runs a VEN,
- * it was a network device.
+ * Determines which kind of agent reported the conversation, in the terms of `data_sources`. If neither the source nor
+ * the destination runs a VEN, it was a network device.
  */
 export function clientType(
   { flowDirection }: Conversation,

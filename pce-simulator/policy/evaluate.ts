@@ -136,9 +136,9 @@ const namings = (named: [asWorkload: boolean, asAddress: boolean][]): Naming => 
 })
 
 /**
- * Whether every VEN permits the traffic because its host could not work otherwise. There is no complete public list,
- * but two kinds of traffic are certain: address assignment (DHCP, RFC 2131) and IPv6 neighbour discovery (RFC 4861,
- * ICMPv6 133 to 137).
+ * Returns true if every VEN permits the traffic because its host could not work otherwise. There is no complete public
+ * list, but two kinds of traffic are certain: address assignment (DHCP, RFC 2131) and IPv6 neighbour discovery (RFC
+ * 4861, ICMPv6 133 to 137).
  */
 const isEssential = ({ proto, port, icmpType }: ServiceFacts) =>
   (proto === 17 && (port === 67 || port === 68)) ||

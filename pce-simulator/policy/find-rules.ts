@@ -5,7 +5,7 @@ import type { EndFacts } from './match-actors.js'
 import type { Address } from './match-addresses.js'
 import type { ServiceFacts } from './match-services.js'
 
-/** One end of the connection that is asked about. */
+/** The source or destination of the connection that is asked about. */
 export interface AskedEnd {
   workload: string | null
   labels: ReadonlySet<string>

@@ -87,8 +87,8 @@ export function compileServices(
 }
 
 /**
- * Whether a port entry matches. A missing protocol or -1 (All Services) means any protocol, and a missing port or -1
- * means every port. ICMP fields are compared if given.
+ * Returns true if a port entry matches. A missing protocol or -1 (All Services) means any protocol, and a missing port
+ * or -1 means every port. ICMP fields are compared if given.
  */
 function matchesPort(span: PortSpan, facts: ServiceFacts): boolean {
   if (span.proto != null && span.proto !== -1 && span.proto !== facts.proto) return false

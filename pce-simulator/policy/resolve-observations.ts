@@ -3,8 +3,8 @@ import type { Conversation, Endpoint } from '../model.js'
 import { parseAddress, type Address } from './match-addresses.js'
 
 /**
- * One end of a connection as the PCE knows it at present. Equal ends are represented by the same object, so that each
- * is processed only once.
+ * The source or destination of a connection as the PCE knows it at present. Equal ends are represented by the same
+ * object, so that each is processed only once.
  */
 export interface End {
   /** A small number that is unique within one resolver. */
@@ -109,7 +109,7 @@ function createEndResolver(workloads: ReadonlyMap<string, Workload>): (endpoint:
   }
 }
 
-/** Whether the end runs a VEN, which enforces policy on it and reports its connections. */
+/** Returns true if the end runs a VEN, which enforces policy on it and reports its connections. */
 export const isManaged = (end: End): end is End & { workload: Workload } =>
   end.workload !== null && end.workload.managed !== false
 

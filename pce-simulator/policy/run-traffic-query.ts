@@ -32,7 +32,7 @@ export interface TrafficState extends RowForm {
   now: number
   /** The maximum number of rows, even if more are requested; undefined for no limit. */
   rowLimit?: number
-  /** Whether rows are aggregated before they are limited to the window (P85). */
+  /** True if rows are aggregated before they are limited to the window (P85). */
   addsUpFirst?: boolean
 }
 
@@ -59,7 +59,8 @@ export interface TrafficRows {
 }
 
 /**
- * How many reports a day a VEN makes of a continuous conversation: one an hour. Fewer connections mean fewer reports.
+ * The maximum number of reports that a VEN makes of a conversation in a day: one an hour. Fewer connections mean fewer
+ * reports.
  */
 const REPORTS_PER_DAY = 24
 

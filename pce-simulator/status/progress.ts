@@ -37,7 +37,7 @@ export function advance(progress: Progress, pollsUntilDone: number): Progress {
   return { ...progress, polls, stage: polls > 1 || pollsUntilDone === 2 ? 'working' : 'waiting' }
 }
 
-/** Whether the work is waiting or running, so that the caller must ask again. */
+/** Returns true if the work is waiting or running, so that the caller must ask again. */
 export function isPending({ stage }: Progress): boolean {
   return stage === 'waiting' || stage === 'working'
 }

@@ -128,7 +128,10 @@ function readRuleWindow(query: URLSearchParams): RuleWindow {
   return { offset: whole('offset', 0), limit: whole('limit', Infinity) }
 }
 
-/** Whether the Accept header allows JSON, explicitly or as any type. A request without the header gets CSV (P71). */
+/**
+ * Returns true if the Accept header allows JSON, explicitly or as any type. A request without the header gets CSV
+ * (P71).
+ */
 function acceptsJson(accept: string | undefined): boolean {
   const types = (accept ?? '').split(',').map((type) => type.split(';', 1)[0]!.trim().toLowerCase())
   return types.some((type) => type === 'application/json' || (UNCERTAIN.anyTypeMeansJson && type === '*/*'))

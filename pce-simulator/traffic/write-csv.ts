@@ -2,7 +2,7 @@ import type { FlowNode, TrafficFlow } from '../../schemas/pce/traffic.js'
 
 type Cell = string | number | boolean | null | undefined
 
-/** The columns of one end. Their names get the prefix `Source` or `Destination`. */
+/** The columns of the source or the destination. Their names get the prefix `Source` or `Destination`. */
 const END: Record<string, (end: FlowNode) => Cell> = {
   IP: ({ ip }) => ip,
   'IP List': ({ ip_lists }) => (ip_lists ?? []).map(({ name }) => name).join(';'),
