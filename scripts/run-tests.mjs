@@ -105,8 +105,11 @@ async function runFiles(title, names, left) {
       ...['--enable-source-maps', '--max-semi-space-size=64', '--single-threaded-gc'],
       // A quick file runs most of its code a few times. With this option, V8 optimises a function only after fifteen
       // times as much executed bytecode as by default, which saves a fifth of the processor time. Later versions of
-      // Node.js do not have the option.
-      ...(names.every(isQuick) && process.version.startsWith('v20.') ? ['--interrupt-budget=1000000'] : []),
+      // Node.js do not have the option. Until then it runs code compiled by V8's quickest compiler, not bytecode, which
+      // saves another sixteenth.
+      ...(names.every(isQuick) && process.version.startsWith('v20.')
+        ? ['--interrupt-budget=1000000', '--always-sparkplug']
+        : []),
       suite.compiled(join(root, 'scripts/suite/run-files.ts')),
       // tap names the folders of fixtures after these arguments.
       title,
