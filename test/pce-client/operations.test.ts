@@ -341,7 +341,8 @@ t.test('abandoning a traffic query', async (t) => {
     const controller = new AbortController()
     const stop = () => controller.abort(why)
     const clock = fakeTimers()
-    const pce = trafficPce([completed], [{ body: flows(30_000) }])
+    // More rows than one batch, so that some are still to come when the first ones are delivered.
+    const pce = trafficPce([completed], [{ body: flows(moment === 'delivering' ? 30_000 : 1) }])
     const client = setup(
       (seen, index) => {
         if (moment === 'polling' && seen.path === QUERY && seen.method === 'GET')
