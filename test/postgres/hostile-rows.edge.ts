@@ -18,28 +18,31 @@ const LONG = 4_000_000
 /** In hexadecimal, longer than a text of Node.js can be. */
 const HUGE = 300_000_000
 const TOOL = 'create-deny-rule'
+const QUICK = 'create-label'
 
 const makeDatabase = async () => (await sharedPostgres()).makeDatabase()
 
 /** Servers whose approved call adds the same rule as often as it runs. */
 async function startAdding(t: Test) {
   const database = await makeDatabase()
-  const bench = await startApproving(t, { database: databaseOf(database.url), confirm: { tools: [TOOL] } })
+  const bench = await startApproving(t, { database: databaseOf(database.url), confirm: { tools: [TOOL, QUICK] } })
   const href = await bench.draft('one')
-  const argumentsOf = (port: number) => ({
+  const rule = {
     ruleset_href: href,
     providers: ['ams'],
     consumers: ['ams'],
-    ingress_services: [{ port, proto: 'tcp' }],
-  })
+    ingress_services: [{ port: 8443, proto: 'tcp' }],
+  }
   return {
     database,
     bench,
-    argumentsOf,
     set: (sql: string) => database.query(`UPDATE svc_mcp.approvals SET ${sql}`),
-    call: (port = 8443, sub = 'ann') => bench.call(sub, TOOL, argumentsOf(port)),
+    call: () => bench.call('ann', TOOL, rule),
+    /** Another one, whose preview takes less time. */
+    label: (value = 'one', sub = 'ann') => bench.call(sub, QUICK, { key: 'app', value }),
     added: () =>
-      bench.simulator.requests.filter(({ method, path }) => method === 'POST' && path.endsWith('/deny_rules')).length,
+      bench.simulator.requests.filter(({ method, path }) => method === 'POST' && /(deny_rules|labels)$/.test(path))
+        .length,
   }
 }
 
@@ -75,7 +78,7 @@ t.test('a used confirm token whose record was deleted does not run again at this
 })
 
 t.test('a question whose row was changed is asked anew, and its page is gone', async (t) => {
-  const { bench, database, set, call, added } = await startAdding(t)
+  const { bench, database, set, label, added } = await startAdding(t)
   const admin = bench.person('adam')
   const changes = {
     'an end that no server writes': `ending = 'approved'`,
@@ -87,9 +90,9 @@ t.test('a question whose row was changed is asked anew, and its page is gone', a
     'the list of somebody else': `owner = repeat('0', 64)`,
   }
   for (const [what, change] of Object.entries(changes)) {
-    const { approval_id: id } = await call()
+    const { approval_id: id } = await label()
     await set(change)
-    const again = await call()
+    const again = await label()
     partial(t, again, { error: 'confirm_required' }, what)
     t.not(again.approval_id, id, what)
     const known = await bench.desk.find(id)
@@ -101,8 +104,8 @@ t.test('a question whose row was changed is asked anew, and its page is gone', a
 })
 
 t.test('rows that no server wrote do not push requests off a list', async (t) => {
-  const { bench, database, call } = await startAdding(t)
-  const ids = [(await call(1)).approval_id, (await call(2)).approval_id, (await call(3, 'bob')).approval_id]
+  const { bench, database, label } = await startAdding(t)
+  const ids = [(await label('1')).approval_id, (await label('2')).approval_id, (await label('3', 'bob')).approval_id]
   const forge = (owner: string, count: number) =>
     database.query(
       `INSERT INTO svc_mcp.approvals SELECT 'forged ' || gen_random_uuid(), ${owner}, 'call ' || n, a.request, NULL, NULL, false, a.expires_at - 1000
