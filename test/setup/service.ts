@@ -23,6 +23,8 @@ export interface ServiceOptions {
   /** MCP_ALLOWED_PCE_HOSTS; that of the simulated PCE unless told. */
   allowedHosts?: readonly string[]
   kek?: Buffer
+  /** Of an earlier service, whose state this one has. */
+  folder?: string
   keysAreDown?: boolean
   oauth?: Partial<PerUserConfig['oauth']>
   offer?: OfferConfig
@@ -33,8 +35,8 @@ export async function startService(t: Test, options: ServiceOptions = {}) {
   if (options.keysAreDown) provider.faults.keys = (response) => response.writeHead(500).end()
   const { publicUrl = PUBLIC_URL, login = { clientId: 'setup-page', clientSecret: 'client-secret' } } = options
   const clock = { offset: 0, now: () => Date.now() + clock.offset }
-  const folder = mkdtempSync(join(tmpdir(), 'setup-'))
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'setup-'))
+  if (options.folder === undefined) t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const service = await startAuthenticated(t, {
     folder,
     now: clock.now,

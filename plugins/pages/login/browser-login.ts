@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import {
   authorizationCodeGrant,
   buildAuthorizationUrl,
@@ -56,6 +57,8 @@ export function createBrowserLogin(
   const provider = discoverProvider(options)
   const redirectUri = `${publicUrl}${home}/callback`
   const resource = resourceOf(options, publicUrl)
+  // It is short, because several logins fit into one cookie.
+  const at = createHash('sha256').update(options.issuer).digest('base64url').slice(0, 8)
   return {
     async start({ isAnew, backTo, maxAgeSeconds }) {
       const configuration = await provider()
@@ -79,9 +82,11 @@ export function createBrowserLogin(
         ...(backTo !== undefined && { backTo }),
         ...(maxAgeSeconds !== undefined && { maxAgeSeconds }),
       }
-      return { url: url.href, pending: { state, nonce, verifier, until, ...wish } }
+      return { url: url.href, pending: { state, nonce, verifier, until, at, ...wish } }
     },
-    async finish(query, { state, nonce, verifier }) {
+    async finish(query, { state, nonce, verifier, at: begunAt = at }) {
+      // The code of one provider is never sent to another one (RFC 9700, 4.4).
+      if (begunAt !== at) throw otherProvider()
       const configuration = await provider()
       const url = new URL(redirectUri)
       url.search = query
@@ -101,6 +106,14 @@ export function createBrowserLogin(
     },
   }
 }
+
+const otherProvider = () =>
+  new ToolError(
+    'login_failed',
+    'The identity provider of this server has changed since this login was started.',
+    {},
+    { hint: 'Start again.' },
+  )
 
 /**
  * Whether the provider announces the scope `profile`. This scope is requested only then, because other providers may

@@ -101,6 +101,8 @@ export interface PendingLogin {
   verifier: string
   /** The time at which the login expires, in milliseconds since the epoch. */
   until: number
+  /** Identifies the issuer at which it was started; absent in logins of earlier releases. */
+  at?: string
   /** The conditions of the login, as in the `LoginWish` that started it. */
   isAnew?: boolean
   backTo?: string
