@@ -14,41 +14,43 @@ import { createPresentModes } from './present-modes.js'
 import { readWholePolicy } from './read-whole-policy.js'
 import { undecidedBecause, type Answer } from './three-valued.js'
 
-/** What is known about the decisions on rows by the rules of a version of the policy. */
+/** A summary of the decisions on traffic rows by the rules of a policy version. */
 export interface DecidedTraffic {
   by: Exclude<DecideBy, 'recorded'>
-  /** True if the draft is the active policy, because nothing is pending; null if the policy could not be read. */
+  /** True if the draft equals the active policy because no change is pending; null if the policy could not be read. */
   isSame: boolean | null
-  /** The rows that are shown as `unknown` because the rules leave them open, whatever the filter by decisions is. */
+  /** The rows on which the rules are undecided and that are shown as `unknown`, whatever the filter by decisions is. */
   undecided: { rows: number; connections: number }
-  /** Connections of rows that certainly no rule allows and that may be blocked already. */
+  /** Number of connections that certainly no rule allows and that are possibly blocked already. */
   maybeBlocked: number
-  /** Why, as in `undecided because of …`; empty if nothing is undecided. */
+  /** A phrase `undecided because of …` with the reasons; empty if nothing is undecided. */
   because: string
-  /** Connections of the answer that the PCE recorded otherwise. */
+  /** The numbers of connections in the answer whose recorded decisions differ from the rules. */
   recorded: RecordedOtherwise
-  /** The pairs that these connections are between, the busiest first. */
+  /** The pairs of ends that have these connections, the busiest pairs first. */
   otherwise: OtherwiseList
-  /** The facts about the PCE that no source settles and on which the decisions depend. */
+  /** The unconfirmed facts about the PCE on which the decisions depend. */
   assumes: readonly string[]
-  /** Sentences about ends whose mode of today is not known. */
+  /** Sentences about ends whose present mode is not known. */
   modes: readonly string[]
 }
 
-/** Decides the rows of one query. */
+/** A decider for the rows of one query. */
 export interface TrafficDecider {
   /** The part of the request that selects decisions. */
   request: Pick<FlowRequest, 'decisions' | 'replace' | 'prepare'>
-  /** Returns what the decisions depend on, after the last row; null if they are those that the PCE recorded. */
+  /**
+   * Returns the summary of the decisions, after the last row; null if the decisions are those that the PCE recorded.
+   */
   result(): DecidedTraffic | null
-  /** Returns a text that is equal for equal decisions. */
+  /** Returns a text for comparing the decisions of two queries; it is equal if the decisions are equal. */
   mark(): string
 }
 
 /**
- * Prepares the decisions on the rows of one query. By `active` or `draft`, the policy and the present modes of their ends
- * are read, and each row gets the decision of its rules in these modes; what the rules leave open is `unknown`. The filter
- * `decisions` is about the decision that is shown, so by rules it is applied here.
+ * Prepares the decisions on the rows of one query. If `by` is `active` or `draft`, that policy and the present modes of
+ * the ends are read, and each row gets the decision of the rules in these modes, or `unknown` if the rules are
+ * undecided. The filter `decisions` is for the decision that is shown, so it is then applied here and not by the PCE.
  */
 export async function createTrafficDecider(
   source: { pce: PceClient; signal: AbortSignal },

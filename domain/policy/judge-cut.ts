@@ -8,9 +8,10 @@ import type { PolicySnapshot } from './load-snapshot.js'
 import { anyOf, both, isUnknown, not, unknown, type Answer } from './three-valued.js'
 
 /**
- * What a change of policy does to traffic that its rules concern. `cut_once_enforced`: nothing that enforces policy
- * today drops it, but with one or both ends in a stricter mode it would be dropped, and only because of the change.
- * `cut_if_alone`: only other changes that are not provisioned keep it. `draft_only`: active policy drops it, too.
+ * What a change of policy does to traffic to which its rules may apply. `cut_once_enforced`: the change does not cut
+ * the traffic in the present modes of its ends, but with one or both ends in a stricter mode it would. `cut_if_alone`:
+ * the change cuts the traffic if it is provisioned without other pending changes. `draft_only`: the change makes a
+ * difference in the draft only, because the active policy drops the traffic anyway.
  */
 export const CUT_FATES = [
   'cut',
@@ -22,30 +23,33 @@ export const CUT_FATES = [
 ] as const
 export type CutFate = (typeof CUT_FATES)[number]
 
-/** The fate of a connection, and why it is undecided if it is. */
+/** The fate of a connection; `undecided` has the reasons if the fate is undecided. */
 export interface CutVerdict {
   fate: CutFate
   undecided: Answer
 }
 
-/** What a change is judged by. */
+/** The policies that are compared to judge a change. */
 export interface ComparedPolicies {
   /** The draft without the change. */
   was: PolicySnapshot
   /** The draft with the change. */
   is: PolicySnapshot
   /**
-   * Active policy, and what would be in force without and with the change if only its object were provisioned. Null if
-   * the draft has no other changes, so that it is active policy.
+   * The active policy, and the policies that would be in force, without and with the change, if only the changed object
+   * were provisioned. Null if the draft has no other changes, so that it equals the active policy.
    */
   pending: { active: PolicySnapshot; was: PolicySnapshot; is: PolicySnapshot } | null
 }
 
-/** Returns the mode of an end today, and then all modes that enforce more. */
+/** Returns the present mode of an end, followed by all modes that drop more. */
 const modesFrom = (mode: EndMode): readonly EndMode[] =>
   isMode(mode) ? [mode, ...ENFORCEMENT_MODES.filter((other) => dropsOf(other) > dropsOf(mode))] : [mode]
 
-/** Creates the function that returns whether any of the rules by which a change may cut can concern a connection. */
+/**
+ * Creates a function that returns whether any of the rules through which a change may cut traffic may match a
+ * connection.
+ */
 export function createConcern(cutting: readonly CuttingRule[]): (connection: Connection) => boolean {
   const compiled = [...new Set(cutting.map(({ policy }) => policy))].map((policy) =>
     compileByDestination(
@@ -64,9 +68,9 @@ export function createConcern(cutting: readonly CuttingRule[]): (connection: Con
 }
 
 /**
- * Creates the judge of what a change cuts: it compares what the draft decides about a connection without and with the
- * change, as explain-flow would, in the modes of `modeOf` and whatever the PCE recorded. Where active policy differs from
- * the draft, only what active policy lets pass is cut.
+ * Creates a function that judges whether a change cuts a connection. It compares the decisions of the draft without and
+ * with the change, as explain-flow would, in the modes of `modeOf` and whatever the PCE recorded. If the active policy
+ * differs from the draft, a connection is cut only if the active policy lets it pass.
  */
 export function createCutJudge(
   { was, is, pending }: ComparedPolicies,
@@ -79,7 +83,8 @@ export function createCutJudge(
     const dropsAt = (side: Side, end: FlowEnd) =>
       modesFrom(modeOf(end)).map((mode) => judges.map((judge) => dropsBy(judge(side, mode))))
     const [atSource, atDestination] = [dropsAt('src', connection.source), dropsAt('dst', connection.destination)]
-    // Each end has a mode of its own, because an end that drops the connection hides a loss at the other one.
+    // All pairs of modes are judged: an end that drops the connection anyway hides the effect of the change at the
+    // other.
     const stages = atSource.flatMap((src) =>
       atDestination.map((dst) => {
         const drops = src.map((one, at) => anyOf([one, dst[at] as Answer]))
@@ -109,9 +114,10 @@ export function createCutJudge(
 
 const P51_ALONE = unknown('selective_outbound')
 
-/** Returns whether a connection that is not dropped before is dropped after. */
+/** Returns whether a connection that is not dropped before the change is dropped after it. */
 function compare(before: Answer, after: Answer): Answer {
-  // What hangs on the same fact about the PCE and on nothing else is the same, whatever the fact is.
+  // If both answers are undecided only because of the same unconfirmed fact about the PCE, they are equal in either
+  // case.
   if (before === 'yes' || after === 'no' || (before === P51_ALONE && after === P51_ALONE)) return 'no'
   return isUnknown(before) || isUnknown(after) ? anyOf([before, after].filter(isUnknown)) : 'yes'
 }

@@ -9,44 +9,46 @@ import { createPresentModes } from './present-modes.js'
 import { readWholePolicy } from './read-whole-policy.js'
 import { undecidedBecause, type Answer } from './three-valued.js'
 
-/** A row whose traffic may pass today or not. */
+/** A traffic row, with whether its traffic would pass today. */
 export interface JudgedRow {
-  /** A copy of the row with what the rules decide in place of the recorded decision; valid until the next call. */
+  /** A copy of the row that has the decision of the rules in place of the recorded one. The next call overwrites it. */
   row: FlowRow
   /** Whether the traffic passes. */
   passes: 'yes' | 'no' | 'perhaps'
 }
 
-/** What is known about the judgements of the rows on which the answer relies. */
+/** The doubts about the judgements of those rows on which the answer relies. */
 export interface PassageDoubts {
-  /** Why it is open whether traffic passes, as in `undecided because of …`; empty if it is open for none. */
+  /**
+   * A phrase `undecided because of …` if it is undecided for some rows whether their traffic passes; otherwise empty.
+   */
   because: string
-  /** Connections that the PCE recorded otherwise. */
+  /** The numbers of connections whose recorded decisions differ from the rules. */
   recorded: RecordedOtherwise
-  /** The facts about the PCE that no source settles and on which the judgements depend. */
+  /** The unconfirmed facts about the PCE on which the judgements depend. */
   assumes: readonly string[]
-  /** Sentences about ends whose mode of today is not known. */
+  /** Sentences about ends whose present mode is not known. */
   modes: readonly string[]
 }
 
-/** Judges rows by whether their traffic would pass today, whatever the PCE recorded. */
+/** A judge of whether the traffic of rows would pass today, whatever the PCE recorded. */
 export interface PassageJudge {
-  /** Judges a row. It adds to the doubts only if the answer relies on it. */
+  /** Judges a row. Its doubts are collected only if `isReliedOn` is true. */
   judge: (row: FlowRow, isReliedOn: boolean) => JudgedRow
-  /** Returns what the judgements depend on, after the last row. */
+  /** Returns the doubts about all judgements. It must be called after the last row. */
   doubts: () => PassageDoubts
 }
 
 /**
- * Reads the policy in force and the present modes of workloads, and creates the judge by these. If the policy cannot be
- * read, everything that hangs on rules is open. Rejects when cancelled.
+ * Reads the active policy and the present modes of workloads, and creates a judge that uses them. If the policy cannot
+ * be read, everything that depends on rules is undecided. Rejects if the call is cancelled.
  */
 export async function createPassageJudge(
   source: { pce: PceClient; signal: AbortSignal },
   { encoder, labels }: { encoder: FlowEncoder; labels: LabelIndex },
 ): Promise<PassageJudge> {
   const present = createPresentModes(source)
-  // Traffic of the whole estate may have any of its ends.
+  // All workloads are looked up, because the traffic of the whole organisation may have any of them as ends.
   const [policy] = await Promise.all([readWholePolicy(source, 'active', labels), present.look()])
   const decide = createRowDecider(encoder, policy, present.modeOf)
   const open = new Set<Answer>()

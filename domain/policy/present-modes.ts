@@ -13,24 +13,24 @@ import { endModeOf } from './judge-connection.js'
 
 /** Maximum number of workloads whose modes are read from the list. */
 const MOST_WORKLOADS = 50_000
-/** Maximum number of workloads of one kind that are looked up one by one; for more, the list is read. */
+/** Maximum number of workloads of one type that are looked up one by one; if there are more, the list is read. */
 const MOST_LOOKED_UP = 20
 const IN_FLIGHT = 5
 
-/** The modes in which the ends of traffic enforce policy now, whatever their rows report. */
+/** The present enforcement modes of the ends of traffic, which may differ from the modes that traffic rows report. */
 export interface PresentModes {
   /**
-   * Reads the modes of these ends; if absent, those of all workloads, because any may occur. It may be called again for
-   * other ends. What cannot be read fails nothing. Rejects when cancelled.
+   * Reads the modes of these ends, or of all workloads if `ends` is absent. It may be called again for other ends. If
+   * some modes cannot be read, `notes` says so, and no error is thrown. Rejects if the call is cancelled.
    */
   look: (ends?: Iterable<FlowEnd>) => Promise<void>
   /**
-   * Returns the mode of an end in the inventory. A workload that the rows call managed and that is not in the inventory any
-   * more has an `unknown` mode; only where the inventory could not be read, it is the mode that the row reports, or `none`
-   * if the row calls the workload unmanaged.
+   * Returns the mode of an end in the inventory. The mode is `unknown` for a workload that is managed according to the
+   * rows but no longer in the inventory. If the inventory could not be read, it is the mode that the row reports, or
+   * `none` for a workload that is unmanaged according to the row.
    */
   modeOf: (end: FlowEnd) => EndMode
-  /** Says in sentences which ends were asked for without being found in the inventory. */
+  /** Returns sentences about the ends whose mode was requested but that were not found in the inventory. */
   notes: () => string[]
 }
 
@@ -39,7 +39,7 @@ interface Source {
   signal: AbortSignal
 }
 
-/** What the caller has read already. */
+/** The modes that the caller has already read. */
 interface Read {
   /** Modes by href. */
   known?: ReadonlyMap<string, EndMode>
@@ -47,7 +47,7 @@ interface Read {
   isWhole?: boolean
 }
 
-/** Creates the modes of today, which are read by `look`. */
+/** Creates an empty collection of present modes. Its `look` reads the modes. */
 export function createPresentModes(source: Source, { known = new Map(), isWhole = false }: Read = {}): PresentModes {
   const kinds: Record<string, Inventory> = {
     workloads: createInventory(source, HOSTS, isWhole),
@@ -85,7 +85,8 @@ export function createPresentModes(source: Source, { known = new Map(), isWhole 
         return managed ? 'unknown' : 'none'
       }
       if (present !== undefined) return present
-      // What a row calls unmanaged may be managed by now, so it is noted as well where the inventory does not say.
+      // A workload that was unmanaged in a row may be managed by now, so it is noted too if the inventory is
+      // incomplete.
       if (!managed && inventory !== undefined) unmanaged.add(workload)
       if (managed || inventory !== undefined) byRow.set(workload, inventory?.whyUnread() ?? 'they are of another kind')
       return endModeOf(end)
@@ -107,17 +108,17 @@ export function createPresentModes(source: Source, { known = new Map(), isWhole 
 
 const areNot = (count: number) => (count === 1 ? 'is not' : 'are not')
 
-/** The modes of one kind of workloads, as far as they were read. */
+/** The modes of one type of workloads, as far as they were read. */
 interface Inventory {
-  /** Reads some of the workloads, at most one more than are looked up singly, or all of them. */
+  /** Reads the workloads with these hrefs one by one. If there are too many, or with null, the list of all is read. */
   look(hrefs: ReadonlySet<string> | null): Promise<void>
-  /** Returns the mode of a workload, or that there is no such workload; undefined if it could not be read. */
+  /** Returns the mode of a workload; `absent` if there is no such workload; undefined if it could not be read. */
   find(href: string): EndMode | 'absent' | undefined
-  /** Returns the reason why something could not be read. */
+  /** Returns the reason why some workloads could not be read. */
   whyUnread(): string
 }
 
-/** How to read one kind of workloads. */
+/** The functions that read one type of workloads. */
 interface Reading {
   readOne: (source: Source, href: string) => Promise<Workload>
   /** Reads the list. `unread` is the reason why some are missing; null if all were read. */

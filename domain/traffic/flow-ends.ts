@@ -8,7 +8,7 @@ import type { OffNetwork } from '../inventory/off-network.js'
 export interface FlowEnd {
   ip: string | null
   fqdn: string | null
-  /** The workload's host name, or its name if it has none; for a virtual service or server its name. */
+  /** The workload's host name, or its name if it has no host name; for a virtual service or server, its name. */
   hostname: string | null
   /** The name to show: the workload's name, or else the same as `hostname`. */
   name: string | null
@@ -37,12 +37,12 @@ export interface FlowEnd {
   bearer?: string | null
 }
 
-/** What a row tells about the network of one of its ends (P107). */
+/** What a row says about the network of one of its ends: whether it is off the corporate network (P107). */
 export type Place = 'not said' | 'off' | 'perhaps off' | 'seen from outside'
 
 /**
- * Returns a phrase for an end whose address belongs to a managed workload but was seen from another network; null for
- * all other ends.
+ * Returns a phrase for an end whose address a managed workload has, but that was seen only from off the corporate
+ * network; null for all other ends.
  */
 export const seenFromOutside = ({ bearer }: FlowEnd): string | null =>
   bearer == null ? null : `address of ${bearer}, seen from outside`
@@ -94,7 +94,7 @@ function listsThatName(end: FlowEnd): string | null {
   return telling.length > 0 ? telling.join(', ') : joinedLists(end)
 }
 
-/** Iterates over the ends of all groups; an end occurs as often as there are groups with it. */
+/** Iterates over the ends of all groups. An end is yielded once for each group that has it. */
 export function* endsOf(
   ...groupings: Iterable<{ keys: { source: FlowEnd; destination: FlowEnd } }>[]
 ): Generator<FlowEnd> {
@@ -114,11 +114,11 @@ export interface FlowEnds {
    */
   code(node: FlowNode, place?: Place): number
   end(code: number): FlowEnd
-  /** Returns true if an end was seen from outside and it is not known yet whose address it has. */
+  /** Returns true for an end that was seen from outside if it is not yet known whether a workload has its address. */
   isOpen(code: number): boolean
-  /** Returns the addresses of these open ends. */
+  /** Returns the addresses of the ends for which `isOpen` is true. */
   openAddresses(): ReadonlySet<string>
-  /** Names the workloads that have these addresses. */
+  /** Sets `bearer` of the open ends. `bearerOf` returns the name of the workload with an address, or null. */
   close(bearerOf: (address: string) => string | null): void
 }
 
@@ -137,12 +137,12 @@ type OtherObject = { href?: string; resource_uuid?: string; name?: string | null
 
 const OFF = { off: 'yes', 'perhaps off': 'perhaps' } as const
 
-/** Maximum number of ends of one address that are compared one by one; an address with more ends gets an index. */
+/** Maximum number of ends with one address that are compared one by one; an address with more ends gets an index. */
 const COMPARED = 8
 
 /**
  * Creates the registry of ends. `index` resolves labels that the PCE identifies by href alone; labels that are not in
- * it are left out.
+ * the index are left out.
  */
 export function createFlowEnds(index: LabelIndex | null): FlowEnds {
   const entries: Entry[] = []
@@ -246,7 +246,7 @@ export function createFlowEnds(index: LabelIndex | null): FlowEnds {
 }
 
 /**
- * Returns true if an entry with the node's address is the same end. It compares everything else that identifies an end,
+ * Returns true if an entry with the node's address is the same end. All other values that identify an end are compared
  * without building a key.
  */
 function isSame(entry: Entry, node: FlowNode, place: Place): boolean {

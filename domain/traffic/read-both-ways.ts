@@ -8,7 +8,7 @@ import type { FlowEnd } from './flow-ends.js'
 /** The direction of a row as seen from the labelled application: into it, out of it, or within it. */
 export type FlowPath = 'inbound' | 'outbound' | 'intra'
 
-/** The results of both queries, and how many rows occurred in both. */
+/** The results of the queries in both directions, and the number of rows that occurred in both results. */
 export interface BothWays {
   inbound: FlowsRead
   outbound: FlowsRead
@@ -16,9 +16,9 @@ export interface BothWays {
 }
 
 /**
- * Reads all traffic into and out of everything with these labels, in two queries. Every row is passed on once, although
- * rows within the application occur in both answers.
- * @throws whatever the reader throws.
+ * Reads all traffic to and from the ends with these labels, in two queries. Every row is passed on once, although rows
+ * within the application occur in both answers.
+ * @throws the errors of the reader.
  */
 export async function readBothWays(
   read: FlowReader,
@@ -29,8 +29,8 @@ export async function readBothWays(
 ): Promise<BothWays> {
   // Code 0 stands for null, which here means an end that is not part of the application.
   const own = endColumns(encoder, (end) => (hasLabels(end, labels) ? 'own' : null))
-  // An end may belong to the application without having its labels, such as a virtual service. Only the query reveals
-  // that, so the destinations it returned are remembered.
+  // An end, such as a virtual service, may belong to the application without having its labels. Only the query's answer
+  // shows this, so its destinations are remembered.
   const destinations = new Set<number>()
   let repeated = 0
   const inbound = await read(
@@ -57,8 +57,9 @@ export const hasLabels = (end: FlowEnd, labels: readonly Label[]): boolean =>
   labels.every(({ key, value }) => Object.hasOwn(end.labels, key) && end.labels[key] === value)
 
 /**
- * Describes how complete both queries together are; each row counts once. The number of raw observations is given only
- * if no row occurred in both answers, because the PCE does not tell how many of them a repeated row stands for.
+ * Describes how complete both queries together are; each row counts once. The number of raw observations is included
+ * only if no row occurred in both answers, because the PCE does not say how many observations a repeated row stands
+ * for.
  */
 export function describeBothWays({ inbound, outbound, repeated }: BothWays): Reading {
   const { analysed, ...reading } = describeReading(inbound, outbound)

@@ -18,7 +18,7 @@ import type { TrafficFilters } from './resolve-filters.js'
 import type { TrafficWindow } from './traffic-window.js'
 import { waitForEnds } from './wait-for-ends.js'
 
-/** What to ask the PCE for. */
+/** A request for traffic. */
 export interface FlowRequest {
   /** The name under which the PCE lists the query. */
   name: string
@@ -37,20 +37,20 @@ export interface FlowRequest {
    * about 10 s longer.
    */
   draftDecisions?: boolean
-  /** What the caller puts in place of each row before it is counted. */
+  /** The caller's replacement of rows, which is applied to each row before it is counted. */
   replace?: RowReplacement
   /**
    * Called with the ends of all rows before the first row is passed on, or without ends if there are too many rows to
-   * hold. The rows wait for it.
+   * hold. No row is passed on before it has finished.
    */
   prepare?: (ends?: Iterable<FlowEnd>) => Promise<void>
 }
 
-/** Puts other rows in the place of those that the PCE sent. */
+/** A replacement of the rows that the PCE sent. */
 export interface RowReplacement {
-  /** Returns the row to count and pass on instead; null leaves it out. */
+  /** Returns the row to count and pass on instead, or null to leave the row out. */
   row: (row: FlowRow) => FlowRow | null
-  /** The filters of the caller by which rows are left out. */
+  /** The names of the caller's filters by which `row` leaves rows out. */
   filters: readonly string[]
 }
 
@@ -85,8 +85,8 @@ export interface FlowsRead {
   /** The regions of a supercluster that did not answer, by the FQDN of their PCE. */
   silentRegions: readonly string[]
   /**
-   * The number of rows the PCE announced, if it is more than it sent; otherwise null. It is always null for a query in
-   * parts, where such a part counts as full.
+   * The number of rows that the PCE announced, if it is more than the PCE sent; otherwise null. For a query in parts it
+   * is always null, and a part with fewer rows than announced counts as full.
    */
   announced: number | null
   /** The number of raw observations that the PCE aggregated into rows; null if it did not say. */
@@ -97,10 +97,10 @@ export interface FlowsRead {
   repeatedConnections: number
   /** The totals of all analysed rows. */
   totals: Measures
-  /** The filters that the PCE cannot apply, so that this server applied them to the rows. */
+  /** The filters that the PCE cannot apply and that this server therefore applied to the rows. */
   appliedToRows: readonly string[]
   seenFromOutside: SeenFromOutside
-  /** The analysed rows whose times reach out of the window. */
+  /** The analysed rows whose times extend beyond the window. */
   reachingOut: ReachingOut
   /** The reason why rows have no draft decisions although they were requested; otherwise null. */
   draftUnavailable: string | null
@@ -108,28 +108,26 @@ export interface FlowsRead {
 
 const EVERYTHING = { include: [[]], exclude: [] }
 
-/** Reads flows and passes them on row by row, without holding them. */
+/** A function that reads flows and passes them on row by row. */
 export interface FlowReader {
-  /**
-   * @param eachReport called with every row as the PCE has it, before conversations are merged.
-   */
+  /** @param eachReport called with every row as the PCE sent it, before conversations are merged. */
   (request: FlowRequest, take: (row: FlowRow) => void, eachReport?: (row: FlowRow) => void): Promise<FlowsRead>
 }
 
 /**
  * Creates the reader for the queries of one call, for answers that show what the PCE recorded: a conversation that both
  * ends reported is passed on as two rows, and the reader counts the connections that occur twice. Progress is reported
- * at the start and after every poll and batch, and rises by one each time across all queries, because nobody knows how
- * long the PCE will take. Cancelling the call stops reading and deletes the query on the PCE. The reader throws
- * whatever the client's streamTrafficFlows throws.
+ * at the start and after every poll and batch. Its number increases by one each time, because it is not known how long
+ * the PCE will take. Cancelling the call stops reading and deletes the query on the PCE. The reader throws the errors
+ * of the PCE client's streamTrafficFlows.
  * @param complete if true, a query that reaches its row limit is divided until every part is complete (D136).
  */
 export const createFlowReader = (ctx: AskContext, encoder: FlowEncoder, complete = false): FlowReader =>
   createReader(ctx, encoder, complete, 'reports')
 
 /**
- * Like `createFlowReader`, for judgements: a conversation that both ends reported is passed on once, with the greater
- * number of connections and, where the ends differ, with the stricter decision first.
+ * Creates a reader like `createFlowReader`, for judgements: a conversation that both ends reported is passed on once,
+ * with the greater number of connections. If the decisions of the ends differ, the stricter decision counts first.
  */
 export const createConversationReader = (ctx: AskContext, encoder: FlowEncoder, complete = false): FlowReader =>
   createReader(ctx, encoder, complete, 'conversations')
@@ -155,7 +153,7 @@ function createReader(
       sums.add(0, row)
       reach.see(row)
     }
-    // Which end a row has may be known only after it waited, so rows are replaced after that.
+    // The ends of a row may be known only after the row has waited, so rows are replaced only then.
     const pass = (row: FlowRow) => {
       const counted = replace === undefined ? row : replace.row(row)
       if (counted === null) return
@@ -218,8 +216,8 @@ function createReader(
 }
 
 /**
- * Returns the maximum number of days of one traffic query according to the settings of this PCE (P25); null if they do
- * not say.
+ * Returns the maximum number of days of one traffic query according to the settings of this PCE (P25); null if the
+ * settings do not contain it.
  */
 async function readLongestDays({ pce, signal }: AskContext): Promise<number | null> {
   const settings = await pce.orgSettings.get('draft', null, { signal }).catch((error: unknown) => {
@@ -254,8 +252,8 @@ function toQuery(request: FlowRequest, rowLimit: number): TrafficQuery {
 }
 
 /**
- * The output schema that tells how complete an answer about traffic is. Every tool that runs a traffic query includes
- * it (D4).
+ * The output schema for how complete an answer about traffic is. The output of every tool that runs a traffic query
+ * includes it (D4).
  */
 export const Reading = {
   window: TrafficCounts.window,
@@ -276,7 +274,9 @@ export const Reading = {
 }
 export type Reading = { [K in keyof typeof Reading]: Static<(typeof Reading)[K]> }
 
-/** Describes how complete the answer of one query is, or of several queries over the same window together. */
+/**
+ * Describes how complete the answer of one query is, or the answers of several queries for the same window together.
+ */
 export function describeReading(...readings: readonly [FlowsRead, ...FlowsRead[]]): Reading {
   const [first] = readings
   const sum = (field: 'pceFlows' | 'rows' | 'unparseable') => readings.reduce((total, read) => total + read[field], 0)
@@ -301,8 +301,8 @@ export function describeReading(...readings: readonly [FlowsRead, ...FlowsRead[]
 }
 
 /**
- * Describes in sentences what the counts of one query cover, or of several over the same window together, and what they
- * leave out; returns an empty text if there is nothing to say.
+ * Returns sentences on what the counts of one query, or of several queries for the same window together, include and
+ * leave out. Returns an empty text if the counts are complete.
  */
 export function coverageNote(...readings: readonly FlowsRead[]): string {
   return [...new Set(readings.map(noteOne)), describeReach(readings.map(({ reachingOut }) => reachingOut))]
@@ -341,8 +341,8 @@ function describeOutside({ rows, unread }: SeenFromOutside): string {
 }
 
 /**
- * Says whether sums of connections contain both reports of conversations; returns an empty text if no two reports were
- * found.
+ * Returns a sentence on whether sums of connections include both reports of a conversation; returns an empty text if no
+ * conversation was reported by both ends.
  */
 function describeRepetition({ counts, repeatedConnections: repeated }: FlowsRead): string {
   if (repeated === 0) return ''

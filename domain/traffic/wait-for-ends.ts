@@ -3,9 +3,9 @@ import type { FlowEncoder, FlowRow } from './encode-flow.js'
 import type { FlowEnd } from './flow-ends.js'
 import { holdRows } from './hold-rows.js'
 
-/** What waits for the ends of rows. */
+/** The options for rows that wait until their ends were looked up. */
 interface Waiting {
-  /** The maximum number of rows that still wait when the next part of a query begins. */
+  /** Maximum number of rows that may wait when the next part of a query begins. */
   most: number
   prepare: (ends?: Iterable<FlowEnd>) => Promise<void>
   pass: (row: FlowRow) => void
@@ -13,8 +13,8 @@ interface Waiting {
 }
 
 /**
- * Holds the rows of a query until the caller is prepared for their ends, so that it looks up those that occur and no
- * others. If there are too many rows to hold, the caller prepares for any end, and later rows are passed on at once.
+ * Holds the rows of a query until the caller has looked up their ends, so that it looks up only ends that occur. If
+ * there are too many rows to hold, the caller looks up all possible ends, and later rows are passed on at once.
  */
 export function waitForEnds(
   { ends }: FlowEncoder,
