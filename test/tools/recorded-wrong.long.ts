@@ -1,6 +1,6 @@
 /**
- * On random estates whose recorded decisions are planted, with rules in the words of iptables among others and traffic both ways: what
- * the PCE recorded changes no judgement of preview, dry runs, readiness, coverage and compliance; readiness, coverage and compliance
+ * On random estates whose recorded decisions and modes are planted, with rules in the words of iptables among others and traffic both
+ * ways: what the rows report changes no judgement of preview, dry runs, readiness, coverage and compliance; readiness, coverage and compliance
  * count the same rows; and what explain-flow says before and after the change is what the preview counted.
  */
 import fc from 'fast-check'
@@ -9,6 +9,7 @@ import { POLICY_DECISIONS } from '../../schemas/pce/policy-decisions.js'
 import { handMade, type HandMadeEstate } from './hand-made.js'
 import { startBench, type Bench, type Json } from './harness.js'
 import { randomCase, type RandomCase } from './random-estate.js'
+import { reportModes, startTwisted } from './twisted.js'
 
 const MODES = ['idle', 'visibility_only', 'selective', 'full'] as const
 const PAY = { app_name: 'pay', env_name: 'prod' }
@@ -100,8 +101,9 @@ async function check(t: Test, estate: HandMadeEstate, recorded: readonly string[
   }))
   const [plain, planted] = [
     await startBench(t, { estate: handMade(estate), budget: 800_000 }),
-    await startBench(t, { estate: handMade({ ...estate, flows }), budget: 800_000 }),
+    await startTwisted(t, { estate: handMade({ ...estate, flows }), budget: 800_000 }),
   ]
+  planted.twist(reportModes((mode) => MODES[(MODES.indexOf(mode as 'full') + 1) % MODES.length]))
   const wrong: string[] = []
   try {
     const [right, said] = [await judge(plain, to), await judge(planted, to)]
