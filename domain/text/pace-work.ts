@@ -60,3 +60,17 @@ export async function workInTurns<T>(steps: Steps<T>, signal: AbortSignal): Prom
     started = performance.now()
   }
 }
+
+/** Like `map`, in short turns, for items that may each take a millisecond or more. */
+export function mapInTurns<T, R>(items: readonly T[], work: (item: T) => R, signal: AbortSignal): Promise<R[]> {
+  return workInTurns(mapInSteps(items, work), signal)
+}
+
+function* mapInSteps<T, R>(items: readonly T[], work: (item: T) => R): Steps<R[]> {
+  const results: R[] = []
+  for (const item of items) {
+    results.push(work(item))
+    yield
+  }
+  return results
+}

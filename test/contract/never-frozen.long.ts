@@ -16,7 +16,7 @@ import { compiled } from '../suite-folder.js'
 import { until } from '../until.js'
 import type { PolicySize } from './huge-policy.js'
 
-const SIZE: PolicySize = { rules: 1000, lists: 300, long: 10, names: 3000, workloads: 300 }
+const SIZE: PolicySize = { rules: 1000, lists: 300, long: 10, changed: 300, names: 3000, workloads: 300 }
 /** How long others may wait, beside what the machine delays. */
 const LONGEST_MS = 100
 /** How many times the machine delays an answer that passes two processes, compared with a timer of the caller. */
@@ -28,7 +28,7 @@ const ATTEMPTS = 3
 
 const RULE = {
   providers: ['ams'],
-  consumers: ['iplist:list-1'],
+  consumers: ['iplist:list-0001'],
   ingress_services: [{ port: 1, proto: 'tcp' }],
   unscoped_consumers: true,
 }
@@ -43,12 +43,12 @@ const CALLS: [tool: string, args: object][] = [
   ['create-deny-rule', { ruleset_name: 'set-1', ...RULE }],
   ['update-ruleset', { name: 'set-1', enabled: false }],
   ['update-sec-rule', { ...OF_RULE, enabled: false }],
-  ['update-iplist', { name: 'list-1', fqdn: 'one.example.com' }],
+  ['update-iplist', { name: 'list-0001', fqdn: 'one.example.com' }],
   ['update-service', { name: 'PostgreSQL', service_ports: [{ port: 1, proto: 'tcp' }] }],
   ['update-workload', { name: 'host-1', enforcement_mode: 'full' }],
   ['delete-ruleset', { name: 'set-1' }],
   ['delete-sec-rule', OF_RULE],
-  ['delete-iplist', { name: 'list-1' }],
+  ['delete-iplist', { name: 'list-0001' }],
   ['label-workloads', { selection: { labels: 'app=payments' }, set: ['env=dev'] }],
   ['set-enforcement-mode', { ...PAYMENTS, mode: 'full' }],
   ['create-ringfence', PAYMENTS],

@@ -5,6 +5,7 @@ import type { IpList } from '../../schemas/pce/ip-list.js'
 import { ExactInput, Part, PolicyVersionInput, PolicyVersionOut } from '../../schemas/search-filters.js'
 import { addressFilter, matchExactly } from '../../domain/inventory/match-exactly.js'
 import { readPolicyVersion, requirePolicyVersion, versionInCursor } from '../../domain/inventory/policy-version.js'
+import { mapInTurns } from '../../domain/text/pace-work.js'
 import { defineTool } from '../define.js'
 import { answerPage, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
 import { selectFields } from '../answers/select-fields.js'
@@ -63,7 +64,8 @@ export default defineTool({
       signal,
     }
     const slice = await fetchSlice(query, position, pageSize(maxResults, limits, fields), ownFilter)
-    const shown = slice.items.map((item) => fitRow(select(showIpList(item)), limits))
+    // A page may have lists of thousands of entries.
+    const shown = await mapInTurns(slice.items, (item) => fitRow(select(showIpList(item)), limits), signal)
     const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, {
       ip_lists: [],
       policy_version: String(policyVersion),
