@@ -187,6 +187,23 @@ t.test('an MCP App shakes hands with the reference host, draws what it is given,
   // The SDK tells the console of every message.
   const spoken = watch.console.filter((line) => !/^(Parsed|Sending) message/.test(line))
   expectQuiet(t, { ...watch, console: spoken }, 'in the host')
+  for (const name of HOSTILE)
+    for (const [kind, structuredContent] of [
+      ['map', mapAnswer(8, 20, (group) => `${name}${group}`)],
+      ['paths', pathsAnswer(name)],
+    ] as const) {
+      const hostile = await start(kind, { content: [], structuredContent })
+      await hostile.frame.locator('.stage > svg').first().waitFor()
+      const elements = 'img, [onerror], [onload], main script, svg script'
+      t.equal(await hostile.frame.locator(elements).count(), 0, `${kind}: none of it is an element`)
+      t.ok(
+        (await hostile.frame.locator('html').evaluate((html) => html.textContent)).includes(name),
+        'all of it is text',
+      )
+      const said = hostile.watch.console.filter((line) => !/^(Parsed|Sending) message/.test(line))
+      expectQuiet(t, { ...hostile.watch, console: said }, `${kind} in the host`)
+      await hostile.page.close()
+    }
   const failed = await start('paths', { isError: true, content: [{ type: 'text', text: '{"error":"pce_error"}' }] })
   await failed.frame.getByText('The call failed, so there is nothing to draw.').waitFor()
 })
