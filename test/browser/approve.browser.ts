@@ -18,6 +18,7 @@ import { openBrowser } from './open-browser.js'
 const PEOPLE = {
   alice: { groups: [GROUP_OF.admin] },
   adam: { sub: 'adam@example.com', groups: [GROUP_OF.admin] },
+  eve: { sub: 'eve@example.com', groups: [GROUP_OF.admin] },
   oscar: { groups: [GROUP_OF.operator] },
 }
 
@@ -355,6 +356,58 @@ t.test('hostile names are text, wherever they stand', async (t) => {
     if (at === 0) await picture(page, 'approve-hostile')
   }
   expectQuiet(t, watch, 'all of them')
+})
+
+t.test('two admins decide twenty requests at once, each open in a tab of each, while more come', async (t) => {
+  const { url, ask, decided } = await servePages(t, { people: PEOPLE })
+  const { open: openPage } = await openBrowser(t)
+  const hostile = (at: number) => `</main><script>alert(${at})</script>`
+  const asked = (from: number) =>
+    Promise.all(
+      Array.from({ length: 20 }, (_, n) =>
+        ask({ ...hostileRequest(hostile(from + n)), owner: { iss: 'x', sub: `owner ${from + n}` } }),
+      ),
+    )
+  const first = await asked(0)
+  const openAll = async (login: string) => {
+    const { page, context, watch } = await openPage(url)
+    context.setDefaultTimeout(300_000)
+    await open(page, url, '/approve', login)
+    const tabs = await Promise.all(
+      first.map(async ({ id }) => {
+        const tab = await context.newPage()
+        await tab.goto(`${url}/approve/${id}`)
+        return tab
+      }),
+    )
+    return { page, tabs, watch }
+  }
+  const [adam, eve] = [await openAll('adam'), await openAll('eve')]
+  const [later] = await Promise.all([
+    asked(20),
+    ...adam.tabs.map((tab) => tab.getByRole('button', { name: 'Approve this call' }).click()),
+    ...eve.tabs.map((tab) => tab.getByRole('button', { name: 'Deny it' }).click()),
+  ])
+  t.equal(decided().length, 20, 'one decision of each')
+  const seen = await Promise.all(
+    first.map(async (_, at) => {
+      const texts = await Promise.all([adam, eve].map(({ tabs }) => textOf(tabs[at]!)))
+      const stands = new Set(texts.map((text) => /Approved by adam|Denied by eve/.exec(text)?.[0]))
+      const late = texts.filter((text) => text.includes('It had been decided before'))
+      return [stands.size, late.length, texts.every((text) => text.includes(hostile(at)))]
+    }),
+  )
+  t.strictSame(
+    seen,
+    first.map(() => [1, 1, true]),
+    'both see the decision that stands, one that it was not theirs, and each of their own request',
+  )
+  await adam.page.goto(`${url}/approve`)
+  const links = await adam.page
+    .locator('main a[href^="/approve/"]')
+    .evaluateAll((all) => all.map((link) => (link as unknown as { pathname: string }).pathname))
+  t.strictSame(links.toSorted(), later.map(({ id }) => `/approve/${id}`).toSorted(), 'what came meanwhile waits')
+  for (const { watch } of [adam, eve]) expectQuiet(t, watch, 'a crowd of pages')
 })
 
 t.test('another person sees nothing of it', async (t) => {
