@@ -18,7 +18,7 @@ const PCE_PAGE = 500
  * forever.
  */
 const PASSING = 8
-/** Number of rows that are passed on at a time. A batch of very small rows can have a hundred thousand rows. */
+/** Number of rows passed on at a time. A batch is limited in bytes, and can hold a hundred thousand very small rows. */
 const ROWS_PER_STEP = 1000
 /** Parameters that change what objects look like but not which objects are selected. */
 const SHAPING = new Set(['usage', 'include', 'include_deleted', 'max_results'])

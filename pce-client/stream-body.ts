@@ -97,8 +97,8 @@ function headersOf(stream: Request, settings: ClientSettings, state: CallState):
       watchAttempt(wire, state, { headersMs: settings.requestTimeoutMs, idleMs: Infinity, maxBytes: Infinity })
     })
     stream.once('response', resolve)
-    // The listener stays attached: an error after the headers reaches the reader through the iterator, and would
-    // otherwise also count as unhandled.
+    // The listener stays attached. An error after the headers reaches the reader through the iterator, but without a
+    // listener it would also be reported as unhandled.
     stream.on('error', reject)
   })
 }

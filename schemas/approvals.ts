@@ -79,8 +79,8 @@ export interface ShownCall {
   /** True if `workloads_affected` is only an estimate by the PCE. */
   is_rough?: boolean
   /**
-   * The objects behind the hrefs of the requests, for tools that are shown as the requests that they would send. The
-   * digest of the call covers them all.
+   * The objects to which the hrefs of the requests refer, for tools whose preview is the list of requests that they
+   * would send. The digest of the call covers all these objects.
    */
   referred?: ShownReference[]
   /** Number of further objects behind the hrefs that were not read. */

@@ -253,9 +253,9 @@ interface Violations {
 
 /**
  * Counts the rows that violate a control. Rows that match `fail` make it a FAIL; otherwise rows that match `warn` make
- * it a WARNING. Rows that match `note` are only reported. A row with several possible decisions is counted only as
- * undecided, and its mildest decision determines the status. If another possible decision would violate the control,
- * the check is no PASS: it is INFO, or NOT_ASSESSED if no other row was found.
+ * it a WARNING. Rows that match `note` are only reported. A row with several possible decisions is counted as undecided
+ * and affects the status as its mildest decision would. If one of its other decisions would violate the control, the
+ * check cannot PASS: it is INFO, or NOT_ASSESSED if all rows are undecided.
  */
 export function judgeViolations(
   traffic: TrafficExposure,

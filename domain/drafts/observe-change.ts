@@ -57,7 +57,7 @@ export interface ObservedChange {
   undecided: string
   /** The facts about the PCE that no source settles, but on which the result depends. */
   assumes: readonly string[]
-  /** Sentences about ends whose mode of today is not known. */
+  /** Sentences about workloads whose present mode is not known. */
   modes: readonly string[]
 }
 

@@ -28,8 +28,9 @@ function byCreator(wanted: string): EventTest {
 }
 
 /**
- * Builds a test for the object that an event is about: an object that was changed or is named in a notification, or a
- * machine that reports about itself. An event of a failed request lists no changes, so it can only be found by href.
+ * Returns a test of whether an event is about the wanted object: one that was changed or is named in a notification, or
+ * a machine that reports about itself. The event of a failed request lists no changes, so it can only be found by the
+ * href of the request.
  */
 function byObject(wanted: string): EventTest {
   const isMeant = isParty(wanted)

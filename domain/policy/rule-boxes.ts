@@ -82,8 +82,8 @@ export function* createRuleSpaceInSteps(rules: readonly RuleInForce[]): Steps<Ru
         .filter((pair) => pair[end].isWritten)
         .flatMap(toBoxes),
     breadthOf: (placed) =>
-      // Here, pairs of two addresses count too, although the rule is written for neither end and so has no effect
-      // there.
+      // Pairs of two addresses count here too, although the rule has no effect on them: neither address is a workload
+      // that it could be sent to.
       measureBreadth(placed.rule, () => pairsOf(placed, new Set()).flatMap(toBoxes), addresses.isMost),
   }
 }

@@ -130,8 +130,8 @@ const MOST_READ = 250
 
 /**
  * Selects the changes that an author made. The list of pending changes says who edited an object, but not who edited
- * its rules. So rule sets that are not by this author are read, and also objects for which the list has no author.
- * `read` has the versions that were read.
+ * its rules. So rule sets last edited by others are read to look at their rules, and so are objects for which the list
+ * has no author. `read` has the draft and active versions of these objects.
  */
 export async function selectPendingBy(ctx: Reading, changes: readonly TypedPendingChange[], author: string) {
   const read = new Map<TypedPendingChange, ReadVersions>()

@@ -88,11 +88,11 @@ export interface JudgedReads extends BothWays {
 export type JudgingContext = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>
 
 /**
- * Reads the traffic of the changed ends in the window and passes each group of rows to `take`, together with the effect
- * of the new modes on it. The effect is derived only from the active policy and the present modes; the PCE's recorded
- * decision is compared with their decision (D78). Resolves with the details of the inbound and the outbound read. If
- * the traffic could not be read, resolves with a sentence that says why, and `take` is not called. Rejects when
- * cancelled.
+ * Reads the traffic in the window of the workloads whose mode changes, and passes each group of rows to `take`,
+ * together with the effect of the new modes on it. The effect is derived only from the active policy and the present modes; the
+ * decision derived from these is compared with the one that the PCE recorded (D78). Resolves with the details of the
+ * inbound and the outbound query. If the traffic could not be read, resolves with a sentence that says why, and `take`
+ * is not called. Rejects when cancelled.
  *
  * @param complete as for `createConversationReader`
  */

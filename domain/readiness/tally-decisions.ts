@@ -105,7 +105,7 @@ export interface Reliance {
   elsewhere: number
   /** Number of connections whose recorded decision differs from the decision of the rules. */
   recorded: RecordedOtherwise
-  /** Sentences about ends whose mode of today is not known. */
+  /** Sentences about workloads whose present mode is not known. */
   modes: readonly string[]
 }
 

@@ -93,7 +93,7 @@ export interface Discovery {
   inbound: Iterable<InboundFlow>
   outbound: Iterable<OutboundFlow>
   reads: { inbound: FlowsRead; outbound: FlowsRead }
-  /** Sentences about ends whose mode of today is not known. */
+  /** Sentences about workloads whose present mode is not known. */
   modes: readonly string[]
 }
 

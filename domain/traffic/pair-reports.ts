@@ -12,7 +12,7 @@ import { holdRows, IDENTITY, writeIdentity } from './hold-rows.js'
  */
 const MOST_APART = 600
 
-/** The codes for the end that reported a row. */
+/** The codes that say which end of a conversation, its source or its destination, reported a row. */
 const [SOURCE, DESTINATION] = [0, 1] as const
 
 /**

@@ -226,8 +226,8 @@ const LONGEST_LOOKUP_MS = 60_000
 /**
  * Lets the PCE compute what the draft policy would decide for the flows of a finished query (P11); the next download
  * has the decisions in its rows. Returns null on success, or the reason for a failure: the release does not support the
- * lookup, rights are missing, or the lookup fails or does not end. Since the rows can be downloaded without it, an
- * error is thrown only if the run itself ends, by its deadline or a cancellation.
+ * lookup, rights are missing, or the lookup fails or does not finish. Such a failure is not thrown, because the rows
+ * can be downloaded without the decisions. Throws only if the whole query passes its deadline or is cancelled.
  */
 export async function addDraftDecisions(
   http: Http,

@@ -100,7 +100,7 @@ export interface Verdict {
   decidedBy: 'essential' | 'override_deny' | 'allow' | 'deny' | 'default' | null
   /** The verdict in the terms of `draft_policy_decision`; null if no managed workload is involved. */
   draftDecision: DraftDecision | null
-  /** The hrefs of the rules that apply at the deciding end, with hrefs as in their rule sets. */
+  /** The hrefs, as in their rule sets, of the rules that apply at the end of the connection that decides it. */
   allowRules: readonly string[]
   denyRules: readonly string[]
   overrideDenyRules: readonly string[]

@@ -70,8 +70,8 @@ export class EventLog {
   }
 
   /**
-   * Records a login. In recorded events, the system is the author of a login, and only a notification names the user
-   * (P26).
+   * Logs the event of a login. As in events of real PCEs, its author is the system, and the user is named in a
+   * notification instead (P26).
    */
   recordLogin(eventType: string, call: Write, answer: { status: number; changes: Change[] }): void {
     if (this.#context.reality === 'lab') return this.recordWrite(eventType, call, answer)

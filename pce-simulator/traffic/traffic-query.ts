@@ -15,7 +15,7 @@ export interface TrafficQuery {
   readonly isCompleted: boolean
   /** True while the query is waiting or running, so that the caller must poll again. */
   readonly isPending: boolean
-  /** Throws if there is no result to download yet, or no longer. */
+  /** Throws if the result is not ready for download yet, or is no longer available. */
   requireResult(): void
   /** Advances the query, once for each GET. */
   poll(): void

@@ -47,8 +47,8 @@ export type HashedCall = CallToConfirm & { paramsHash: string }
  */
 export interface Way {
   /**
-   * Determines the state of the confirmation from what the call brings and what is stored. Throws ToolError if this
-   * client cannot ask anybody.
+   * Determines the state of the confirmation from the arguments of the call and what is stored. Throws ToolError if
+   * this client has no way to ask a person.
    */
   find(call: HashedCall): Standing | Promise<Standing>
   /** Asks the question. Returns how it can be answered, or the refusal if another call has asked it in the meantime. */

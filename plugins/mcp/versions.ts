@@ -8,7 +8,7 @@ export type Era = 'legacy' | 'modern'
 export const LEGACY_VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
 export type LegacyVersion = (typeof LEGACY_VERSIONS)[number]
 
-/** The revision without a handshake. */
+/** The revision of the protocol that has no initialisation handshake. */
 export const MODERN_VERSION = '2026-07-28'
 
 /** All revisions that this server speaks, newest first. */

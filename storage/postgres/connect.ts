@@ -38,7 +38,7 @@ export interface ConnectOptions {
   warn: (line: string) => void
 }
 
-/** The time limits in milliseconds for a statement, and for getting a free or new connection before it. */
+/** The time limits in milliseconds for running a statement, and for obtaining a connection (idle or new). */
 const ANSWER_MS = 5000
 const CONNECTION_MS = 5000
 /** The time in milliseconds that a database has to answer after it has left a statement unanswered. */

@@ -63,7 +63,7 @@ export function pageSize(maxResults: number | undefined, limits: Limits, fields?
 export interface Slice<T> {
   /** The objects of this page, before they are cut to the budget. */
   items: T[]
-  /** Index of the first object among all matches. */
+  /** Position of this page's first object in the list of all matches, counted from 0. */
   start: number
   /** Number of objects that match all filters, including the filters that this server applies itself. */
   totalCount: number

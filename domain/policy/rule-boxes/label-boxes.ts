@@ -43,7 +43,7 @@ export function createLabels(rules: readonly RuleInForce[], bit: Bit, ambiguitie
     return box
   }
 
-  /** Returns the box of the labels of one workload. If the workload was not read, the box contains any labels. */
+  /** Returns the box of one workload: its own labels, or every combination of labels if the workload was not read. */
   const boxOfWorkload = (href: string, contents: PolicyContents): Box => {
     const box = new Map<string, bigint>()
     const own = contents.labelsOf(href)

@@ -294,7 +294,7 @@ function describeLeftOut({ plan, choice }: Prepared): string {
     .join(' ')
 }
 
-/** Maximum number of destinations in the sentence, and maximum number of ports for each destination. */
+/** Maximum number of destinations that the warning names, and of ports that it names for each destination. */
 const MOST_DESTINATIONS = 5
 
 /**
