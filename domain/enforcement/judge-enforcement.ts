@@ -142,6 +142,7 @@ const countsOf = <E extends string>(effects: readonly E[]) =>
 
 function endsOf({ application, workloads }: ChosenWorkloads, to: EnforcementMode): ChangedEnds {
   const byHref = new Map(workloads.map((one) => [one.href, one]))
+  const staying = workloads.filter((one) => !one.isManaged || (one.mode === to && !one.isUntold))
   const vague = { from: null, to, isVague: true } as const
   const bears = (end: FlowEnd) => application !== null && hasLabels(end, application.labels)
   return {
@@ -149,6 +150,7 @@ function endsOf({ application, workloads }: ChosenWorkloads, to: EnforcementMode
       application === null
         ? { include: workloads.map(({ href }) => [{ workload: { href } }]), exclude: [] }
         : withLabels(application.labels),
+    known: new Map(staying.map(({ href, isManaged }) => [href, isManaged ? to : 'none'])),
     isOwn: (end) => (end.workload !== null && byHref.has(end.workload)) || bears(end),
     changeOf(end) {
       // A virtual service carries the application's labels but is not a machine: it may stand for any workload of the

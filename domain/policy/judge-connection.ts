@@ -1,4 +1,4 @@
-import { isMode, type EndMode } from '../../schemas/pce/enforcement-modes.js'
+import type { EndMode } from '../../schemas/pce/enforcement-modes.js'
 import { isEssential } from '../inventory/protocols.js'
 import type { Side } from '../traffic/columns.js'
 import type { FlowEnd } from '../traffic/flow-ends.js'
@@ -53,12 +53,6 @@ export function createConnectionJudge(policy: PolicySnapshot | null): (connectio
     return (side, mode) => judgeEnd(mode, side === 'src' ? 'outbound' : 'inbound', (known[side] ??= rulesAt(side)))
   }
 }
-
-/**
- * Returns the enforcement mode of an end, as its traffic rows report it; `none` for addresses and unmanaged workloads.
- */
-export const endModeOf = ({ workload, managed, mode }: FlowEnd): EndMode =>
-  workload === null || !managed ? 'none' : isMode(mode) ? mode : 'unknown'
 
 /** Returns whether an end drops a connection. */
 export function dropsBy({ possible, undecided }: EndVerdict): Answer {

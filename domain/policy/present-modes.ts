@@ -3,13 +3,12 @@ import type { EndMode } from '../../schemas/pce/enforcement-modes.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import { OddListError, scanEvery } from '../inventory/fetch-every.js'
-import { readKubernetesWorkloads, toWorkload } from '../inventory/kubernetes-workloads.js'
+import { readKubernetesWorkloads } from '../inventory/kubernetes-workloads.js'
 import { parseHref } from '../inventory/parse-href.js'
 import { modeOf } from '../inventory/workloads.js'
 import { countOf } from '../text/describe-numbers.js'
 import { mapBounded, workInTurns, type Steps } from '../text/pace-work.js'
 import type { FlowEnd } from '../traffic/flow-ends.js'
-import { endModeOf } from './judge-connection.js'
 
 /** Maximum number of workloads whose modes are read from the list. */
 const MOST_WORKLOADS = 50_000
@@ -26,8 +25,8 @@ export interface PresentModes {
   look: (ends?: Iterable<FlowEnd>) => Promise<void>
   /**
    * Returns the mode of an end in the inventory. The mode is `unknown` for a workload that is managed according to the
-   * rows but no longer in the inventory. If the inventory could not be read, it is the mode that the row reports, or
-   * `none` for a workload that is unmanaged according to the row.
+   * rows but was not found in the inventory or could not be read, and `none` for one that is unmanaged according to the
+   * rows. The mode that a row reports is never used, because it may be an old one.
    */
   modeOf: (end: FlowEnd) => EndMode
   /** Returns sentences about the ends whose mode was requested but that were not found in the inventory. */
@@ -45,17 +44,26 @@ interface Read {
   known?: ReadonlyMap<string, EndMode>
   /** True if there are no other workloads, so that nothing else needs to be read. */
   isWhole?: boolean
+  /** What several collections read in common. */
+  shared?: Inventories
 }
 
+/** The inventories by the type of workloads in their hrefs. */
+export type Inventories = Readonly<Record<string, Inventory>>
+
+/** Creates inventories, which read each workload, or the list of all, once at most. */
+export const createInventories = (source: Source, isWhole = false): Inventories => ({
+  workloads: createInventory(source, HOSTS, isWhole),
+  kubernetes_workloads: createInventory(source, PODS, isWhole),
+})
+
 /** Creates an empty collection of present modes. Its `look` reads the modes. */
-export function createPresentModes(source: Source, { known = new Map(), isWhole = false }: Read = {}): PresentModes {
-  const kinds: Record<string, Inventory> = {
-    workloads: createInventory(source, HOSTS, isWhole),
-    kubernetes_workloads: createInventory(source, PODS, isWhole),
-  }
+export function createPresentModes(source: Source, { known = new Map(), isWhole, shared }: Read = {}): PresentModes {
+  const kinds = shared ?? createInventories(source, isWhole)
   const inventoryOf = (href: string): Inventory | undefined => kinds[parseHref(href)?.kind ?? '']
   const gone = new Set<string>()
-  const byRow = new Map<string, string>()
+  /** The reasons why modes could not be read, by the hrefs of the workloads. */
+  const unread = new Map<string, string>()
   const unmanaged = new Set<string>()
 
   function* collect(ends: Iterable<FlowEnd>): Steps<Map<Inventory, Set<string>>> {
@@ -77,7 +85,7 @@ export function createPresentModes(source: Source, { known = new Map(), isWhole 
     },
     modeOf(end) {
       const { workload, managed } = end
-      if (workload === null) return endModeOf(end)
+      if (workload === null) return 'none'
       const inventory = inventoryOf(workload)
       const present = known.get(workload) ?? inventory?.find(workload)
       if (present === 'absent') {
@@ -88,25 +96,28 @@ export function createPresentModes(source: Source, { known = new Map(), isWhole 
       // A workload that was unmanaged in a row may be managed by now, so it is noted too if the inventory is
       // incomplete.
       if (!managed && inventory !== undefined) unmanaged.add(workload)
-      if (managed || inventory !== undefined) byRow.set(workload, inventory?.whyUnread() ?? 'they are of another kind')
-      return endModeOf(end)
+      if (managed || inventory !== undefined) unread.set(workload, inventory?.whyUnread() ?? 'they are of another kind')
+      return managed ? 'unknown' : 'none'
     },
     notes: () => [
       ...(gone.size > 0
         ? [
-            `${countOf(gone.size, 'workload')} of the rows ${areNot(gone.size)} managed any more: the mode is not known.`,
+            `${countOf(gone.size, 'workload')} of the rows ${gone.size === 1 ? 'is' : 'are'} not in the inventory (removed, or not visible to this account): the mode is not known.`,
           ]
         : []),
-      ...(byRow.size > 0
+      ...(unread.size > 0
         ? [
-            `For ${countOf(byRow.size, 'workload')} the mode is that of the rows${unmanaged.size > 0 ? ` (${unmanaged.size} unmanaged there)` : ''}: ${[...new Set(byRow.values())].join('; ')}.`,
+            `The mode of ${countOf(unread.size, 'workload')} is not known${unmanaged.size > 0 ? ` (${unmanaged.size} unmanaged in the rows, which is taken as so)` : ''}: ${[...new Set(unread.values())].join('; ')}.`,
           ]
         : []),
     ],
   }
 }
 
-const areNot = (count: number) => (count === 1 ? 'is not' : 'are not')
+const isAway = (error: PceError): boolean =>
+  error instanceof PceApiError
+    ? error.status === 429 || error.status >= 500
+    : error.code === 'unreachable' || error.code === 'deadline'
 
 /** The modes of one type of workloads, as far as they were read. */
 interface Inventory {
@@ -120,7 +131,8 @@ interface Inventory {
 
 /** The functions that read one type of workloads. */
 interface Reading {
-  readOne: (source: Source, href: string) => Promise<Workload>
+  /** Absent if workloads of this type are only found in the list. */
+  readOne?: (source: Source, href: string) => Promise<Workload>
   /** Reads the list. `unread` is the reason why some are missing; null if all were read. */
   readAll: (source: Source) => Promise<{ modes: ReadonlyMap<string, EndMode>; unread: string | null }>
 }
@@ -130,23 +142,30 @@ function createInventory(source: Source, { readOne, readAll }: Reading, isKnown:
   let isListed = isKnown
   let isWhole = isKnown
   let unread = 'they were not looked up'
-  const lookUp = async (href: string): Promise<void> => {
+  const give = (error: unknown): void => {
+    if (source.signal.aborted || !(error instanceof PceError || error instanceof ToolError)) throw error
+    unread = error.message.replace(/\.$/u, '')
+  }
+  // A PCE that refuses one workload may show the others, but one that is overloaded or away is not asked further.
+  const lookUp = async (read: NonNullable<typeof readOne>, href: string): Promise<void> => {
     try {
-      const one = await readOne(source, href)
+      const one = await read(source, href)
       if (one.href !== href) throw new OddListError('the workload that was asked for')
       modes.set(href, one.deleted === true ? 'absent' : modeOf(one))
     } catch (error) {
-      if (!(error instanceof PceApiError) || error.status !== 404) throw error
-      modes.set(href, 'absent')
+      if (error instanceof PceApiError && error.status === 404) modes.set(href, 'absent')
+      else if (error instanceof PceError && isAway(error)) throw error
+      else give(error)
     }
   }
   return {
     async look(hrefs) {
       if (isListed) return
       const wanted = hrefs && [...hrefs].filter((href) => !modes.has(href))
+      if (wanted?.length === 0) return
       try {
-        if (wanted !== null && modes.size + wanted.length <= MOST_LOOKED_UP) {
-          await mapBounded(wanted, IN_FLIGHT, lookUp)
+        if (readOne !== undefined && wanted !== null && modes.size + wanted.length <= MOST_LOOKED_UP) {
+          await mapBounded(wanted, IN_FLIGHT, (href) => lookUp(readOne, href))
           return
         }
         isListed = true
@@ -155,8 +174,7 @@ function createInventory(source: Source, { readOne, readAll }: Reading, isKnown:
         isWhole = list.unread === null
         unread = list.unread ?? unread
       } catch (error) {
-        if (source.signal.aborted || !(error instanceof PceError || error instanceof ToolError)) throw error
-        unread = error.message.replace(/\.$/u, '')
+        give(error)
       }
     },
     find: (href) => modes.get(href) ?? (isWhole ? 'absent' : undefined),
@@ -185,8 +203,8 @@ const HOSTS: Reading = {
   },
 }
 
+/** No source says what a single Kubernetes workload looks like, so the list is read (P106). */
 const PODS: Reading = {
-  readOne: async ({ pce, signal }, href) => toWorkload(await pce.kubernetesWorkloads.getByReference(href, { signal })),
   async readAll(source) {
     const { items, unread } = await readKubernetesWorkloads(source, {}, (one) => [one.href, modeOf(one)] as const)
     return { modes: new Map(items), unread }

@@ -39,6 +39,8 @@ export interface ChangedEnds {
   isOwn: (end: FlowEnd) => boolean
   /** Returns the change of mode at this end; null if its mode stays the same or if it has no mode. */
   changeOf: (end: FlowEnd) => EndChange | null
+  /** Modes by href of workloads that have been read and whose mode stays the same. */
+  known?: ReadonlyMap<string, EndMode>
 }
 
 /**
@@ -89,10 +91,10 @@ export type JudgingContext = Pick<ToolContext<true>, 'pce' | 'progress' | 'signa
 
 /**
  * Reads the traffic in the window of the workloads whose mode changes, and passes each group of rows to `take`,
- * together with the effect of the new modes on it. The effect is derived only from the active policy and the present modes; the
- * decision derived from these is compared with the one that the PCE recorded (D78). Resolves with the details of the
- * inbound and the outbound query. If the traffic could not be read, resolves with a sentence that says why, and `take`
- * is not called. Rejects when cancelled.
+ * together with the effect of the new modes on it. The effect is derived only from the active policy and the present
+ * modes; the decision derived from these is compared with the one that the PCE recorded (D78). Resolves with the
+ * details of the inbound and the outbound query. If the traffic could not be read, resolves with a sentence that says
+ * why, and `take` is not called. Rejects when cancelled.
  *
  * @param complete as for `createConversationReader`
  */
@@ -134,7 +136,7 @@ export async function judgeChangedFlows(
     const isSeen = paths.dst.size + paths.src.size > 0
     const policy = isSeen ? await readPolicyInForce(pce, signal, labels) : null
     // A change of modes begins from the inventory, so only the ends whose mode stays the same are looked up.
-    const present = createPresentModes({ pce, signal })
+    const present = createPresentModes({ pce, signal }, { known: ends.known ?? new Map() })
     await present.look(staying(paths, ends))
     const judge = createFateJudge(createConnectionJudge(policy), ends, present.modeOf)
 

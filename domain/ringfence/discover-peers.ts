@@ -9,6 +9,7 @@ import { dropsBy, type Connection, type EndJudge } from '../policy/judge-connect
 import { mayPassByDefault } from '../policy/mode-effects.js'
 import { createPresentModes } from '../policy/present-modes.js'
 import type { FlowEffect, FlowVerdict } from './judge-flow.js'
+import type { Shared } from './share-reads.js'
 import {
   anything,
   applicationColumns,
@@ -22,7 +23,6 @@ import { createFlowEncoder, type FlowRow } from '../traffic/encode-flow.js'
 import { endsOf, tellingLists, type FlowEnd } from '../traffic/flow-ends.js'
 import { groupRows, type Grouping } from '../traffic/group-rows.js'
 import { createConversationReader, type FlowsRead } from '../traffic/read-flows.js'
-import type { TrafficWindow } from '../traffic/traffic-window.js'
 import { always, anyOf, isUnknown, type Answer, type Reason } from '../policy/three-valued.js'
 import { workInTurns, type Steps } from '../text/pace-work.js'
 
@@ -105,7 +105,7 @@ export async function discoverFlows(
   ctx: Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>,
   labels: LabelIndex,
   application: readonly Label[],
-  { window, complete }: { window: TrafficWindow; complete: boolean },
+  { window, complete, inventories }: Pick<Shared, 'window' | 'complete' | 'inventories'>,
   { modes, active: judge, draft, selective }: Judging,
 ): Promise<Discovery> {
   const encoder = createFlowEncoder(labels)
@@ -135,7 +135,7 @@ export async function discoverFlows(
     ),
     outbound: await read({ name: 'mcp-ringfence-outbound', window, filters: outOf }, (row) => void outbound.add(row)),
   }
-  const { look, modeOf: modeNow, notes } = createPresentModes(ctx, { known: modes })
+  const { look, modeOf: modeNow, notes } = createPresentModes(ctx, { known: modes, shared: inventories })
   await look(endsOf(inbound, outbound))
   // An end that has the labels but is not a workload, such as a virtual service, may be enforced by workloads in any mode.
   const modeWithin = (end: FlowEnd): EndMode => (end.workload === null ? 'unknown' : modeNow(end))

@@ -4,6 +4,7 @@ import { collectAppGraph } from '../dependency-map/collect-app-graph.js'
 import { PRODUCTION_ENVS, rankInfrastructure, type InfrastructureRow } from '../dependency-map/rank-infrastructure.js'
 import { loadLabels, type LabelIndex } from '../inventory/labels.js'
 import { JUDGED_DECISIONS } from '../../schemas/pce/policy-decisions.js'
+import { createInventories, type Inventories } from '../policy/present-modes.js'
 import { createFlowEncoder } from '../traffic/encode-flow.js'
 import { createConversationReader, type FlowsRead } from '../traffic/read-flows.js'
 import { workInTurns } from '../text/pace-work.js'
@@ -23,6 +24,8 @@ export interface Shared {
   window: TrafficWindow
   /** True if traffic beyond the row limit is also read, in several parts (D136). */
   complete: boolean
+  /** The workloads whose present modes were read. */
+  inventories: Inventories
   /** Returns the policy, which is read again whenever the label list has been read again. */
   policy(): Promise<PolicyRead>
   /**
@@ -50,6 +53,7 @@ export function shareReads(
     choice,
     window,
     complete,
+    inventories: createInventories(ctx),
     async policy() {
       const index = await labels()
       if (policy?.labels !== index) policy = { labels: index, read: readPolicy(ctx, index) }

@@ -6,7 +6,7 @@ import { EXTERNAL_NETWORK, MAX_TRAFFIC_ROWS } from '../../schemas/pce/words.js'
 import { TrafficCounts } from '../../schemas/traffic-counts.js'
 import { countOf } from '../text/describe-numbers.js'
 import { workInTurns } from '../text/pace-work.js'
-import { createFlowAsker, type AskContext, type FlowAsker, type FlowsAsked } from './ask-flows.js'
+import { createFlowAsker, type AskContext, type FlowsAsked } from './ask-flows.js'
 import type { FlowEncoder, FlowRow } from './encode-flow.js'
 import type { FlowEnd } from './flow-ends.js'
 import { createMeasures, type Measures } from './group-tables.js'
@@ -170,13 +170,9 @@ function createReader(
     }
     const { name, draftDecisions } = request
     const asked = { name, query: toQuery(request, rowLimit), keeps: filters?.keeps, draftDecisions }
-    const askPart: FlowAsker = async (part, takePart) => {
-      await waiting?.beforePart()
-      return ask(part, takePart)
-    }
     const readAtMost = async (longestDays: number) =>
       complete || isLonger(asked.query, longestDays)
-        ? readInParts(ctx, askPart, asked, count, { divides: complete, longestDays })
+        ? readInParts(ctx, ask, asked, count, { divides: complete, longestDays, beforePart: waiting?.beforePart })
         : readWhole(await ask(asked, count))
     const { parts, full, repeated, overlapping, ...read } = await readAtMost(LONGEST_QUERY_DAYS).catch(
       async (error: unknown) => {

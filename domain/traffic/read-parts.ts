@@ -87,7 +87,8 @@ function cutToQueries(start: number, end: number, longest: number): { start: num
  * than `longestDays` is always cut. If `divides` is true, the query is divided further until every part is complete
  * (D136): first by time, then by filters that the PCE supports. The latest traffic is read first, and the rows of a
  * part are passed on when the part is known to be complete. A row that occurs in several parts is passed on with each
- * of them, with the totals of that part, but is counted once (D137). All parts share the time limit of one query.
+ * of them, with the totals of that part, but is counted once (D137). All parts share the time limit of one query, in
+ * which the time of `beforePart` does not count.
  * @throws the errors of `ask`.
  */
 export async function readInParts(
@@ -95,10 +96,14 @@ export async function readInParts(
   ask: FlowAsker,
   { query: whole, ...question }: FlowQuestion,
   take: (row: FlowRow) => void,
-  { divides, longestDays }: { divides: boolean; longestDays: number },
+  {
+    divides,
+    longestDays,
+    beforePart,
+  }: { divides: boolean; longestDays: number; beforePart?: (() => Promise<void>) | undefined },
 ): Promise<PartsRead> {
   const { trafficMaxParts: most, trafficQueryTimeoutSeconds: seconds } = ctx.limits
-  const startedAt = ctx.now()
+  let startedAt = ctx.now()
   const held = holdRows()
   const seen = createSeenRows()
   const silent = new Set<string>()
@@ -122,6 +127,10 @@ export async function readInParts(
   }))
 
   const askFor = async (query: TrafficQuery, from: number, to: number, more: Partial<FlowQuestion>) => {
+    // What the caller reads between two parts is no time of the queries.
+    const since = ctx.now()
+    await beforePart?.()
+    startedAt += ctx.now() - since
     const deadlineSeconds = seconds - (ctx.now() - startedAt) / 1000
     if (deadlineSeconds <= 0)
       throw new PceError(

@@ -19,7 +19,7 @@ interface Waiting {
 export function waitForEnds(
   { ends }: FlowEncoder,
   { most, prepare, pass, signal }: Waiting,
-): { add: (row: FlowRow) => void; beforePart(): Promise<void>; finish(): Promise<void> } {
+): { add: (row: FlowRow) => void; beforePart: () => Promise<void>; finish(): Promise<void> } {
   const held = holdRows()
   const codes = new Set<number>()
   let waiting = 0
@@ -45,7 +45,7 @@ export function waitForEnds(
       codes.add(row.src).add(row.dst)
       held.add(row, row.count === 1)
     },
-    async beforePart() {
+    beforePart: async () => {
       if (!isReady && waiting > most) await release()
     },
     async finish() {

@@ -1,6 +1,7 @@
 /** What the release before has signed, and what replicas that still run it sign, is understood: each kind as it was written by 0.2.0. */
 import t from 'tap'
 import { createApprovals } from '../../plugins/confirm/approvals.js'
+import { keyOf } from '../../plugins/confirm/confirmed-call.js'
 import { createRequestStates } from '../../plugins/confirm/request-states.js'
 import { createTokens } from '../../plugins/confirm/tokens.js'
 import type { ConfirmedCall } from '../../schemas/confirmations.js'
@@ -44,7 +45,7 @@ t.test('a confirm token, and the challenge that one is minted for', async (t) =>
 t.test('a request that waits for a person, and a decision', async (t) => {
   const row: ApprovalRow = {
     id: ID,
-    key: { owner: '', call: '' },
+    key: keyOf(CALL),
     request: REQUEST,
     decision: DECISION,
     ending: null,

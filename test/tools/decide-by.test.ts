@@ -182,10 +182,14 @@ t.test('modes are those that workloads have now, whatever the rows report', asyn
   const gone = await inInventory(pay.href, 404)
   t.equal(gone.first, 'crm 443 potentially_blocked 7')
   contains(t, gone.because, 'an unknown enforcement mode')
-  contains(t, gone.note, '1 workload of the rows is not managed any more: the mode is not known.')
+  contains(
+    t,
+    gone.note,
+    '1 workload of the rows is not in the inventory (removed, or not visible to this account): the mode is not known.',
+  )
   const refused = await inInventory('/workloads/[^/]+', 403)
-  t.equal(refused.first, 'crm 443 blocked 7')
-  contains(t, refused.note, 'For 5 workloads the mode is that of the rows: ')
+  t.equal(refused.first, 'crm 443 potentially_blocked 7', 'the row reports full, which is no evidence')
+  contains(t, refused.note, 'The mode of 5 workloads is not known: ')
 })
 
 t.test('the summary by the rules', async (t) => {

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { handMade, type HandMadeEstate } from './hand-made.js'
 import type { Bench, Json } from './harness.js'
 import { partial } from '../partial.js'
-import { reportModes, startTwisted } from './twisted.js'
+import { reportModes, startTwisted, type Twist } from './twisted.js'
 
 const ESTATE: HandMadeEstate = {
   hosts: {
@@ -109,8 +109,11 @@ t.test('what is not known of a mode is said once in each answer', async (t) => {
       body: [],
     })
   for (const [status, sentence] of [
-    [403, /For \d workloads the mode is that of the rows/g],
-    [404, /\d workloads of the rows are not managed any more: the mode is not known/g],
+    [403, /The mode of \d workloads is not known/g],
+    [
+      404,
+      /\d workloads of the rows are not in the inventory \(removed, or not visible to this account\): the mode is not known/g,
+    ],
   ] as const) {
     bench.simulator.faults.clear()
     lost(status)
@@ -152,4 +155,59 @@ t.test('where rows do not all fit, the list is read before they are passed on', 
   t.equal(paths.filter((path) => /\/workloads(\?.*)?$/.test(path)).length, 1)
   t.equal(parts.totals.rows, whole.totals.rows)
   t.same(parts.by_policy_decision, whole.by_policy_decision)
+})
+
+t.test('a mode that could not be read decides nothing, and hides no other one', async (t) => {
+  const refuse =
+    (path: RegExp): Twist =>
+    (request) =>
+      path.test(request.path) ? { status: 403, body: '[]' } : undefined
+  const preview = async (...refused: Twist[]) => {
+    const bench = await start(t)
+    const old = reportModes((mode) => OLD[mode as 'full'])
+    bench.twist((request, answer) => refused.map((one) => one(request, answer)).find(Boolean) ?? old(request, answer))
+    const { connections } = await bench.ok(...CALLS.preview)
+    return Object.fromEntries(Object.entries(connections).filter(([, count]) => count !== 0))
+  }
+  const known = { cut: 2 + 4 + 32 + 256, stays_allowed: 8 + 64 + 128, stays_blocked: 1 + 16 }
+  t.same(await preview(), known)
+  // Whether strict drops what no rule allows is then open, and the rest is not.
+  const one = { cut: known.cut, possibly_cut: 1 + 16, stays_allowed: known.stays_allowed }
+  t.same(await preview(refuse(/\/workloads\/[^/]+04$/)), one, 'strict is refused')
+  const movement = await start(t)
+  movement.twist(refuse(/\/workloads$/))
+  const { blocked_edges, message } = await movement.ok('detect-lateral-movement-paths')
+  t.same(blocked_edges, 0, 'no row blocks an edge by the mode that it reports')
+  t.match(message, /The mode of \d workloads is not known/)
+})
+
+t.test('ringfences of a batch read the list of workloads once', async (t) => {
+  const apps = ['P', 'Q', 'R']
+  const far = Array.from({ length: 22 }, (_, at) => `far${at}`)
+  const bench = await start(t, {
+    hosts: Object.fromEntries([
+      ...apps.map((app, at) => [app, { ip: `10.0.0.${at + 1}`, labels: `app=${app} env=prod` }] as const),
+      ...far.map((name, at) => [name, { ip: `10.0.1.${at + 1}`, labels: 'app=far env=prod' }] as const),
+    ]),
+    flows: apps.flatMap((app) => far.map((from) => ({ from, to: app, port: 22 }))),
+  })
+  const since = bench.simulator.requests.length
+  await bench.ok('ringfence-batch', { apps: apps.map((app) => ({ app_name: app, env_name: 'prod' })), dry_run: true })
+  const lists = bench.simulator.requests
+    .slice(since)
+    .filter(
+      ({ path, query }: Json) => /\/workloads(\?.*)?$/.test(path) && !JSON.stringify([path, query]).includes('labels'),
+    )
+  t.equal(lists.length, 1)
+})
+
+t.test('the time of reading modes between two parts is none of the query', async (t) => {
+  const bench = await startTwisted(t, { seed: 5, workloads: 60, flows: 400, queryTimeout: 600 })
+  const asked = { ...WEEK, complete: true, max_results: 50, decide_by: 'active' }
+  const { totals } = await bench.ok('get-traffic-flows-summary', asked)
+  bench.twist(({ path }) => {
+    if (/\/orgs\/1\/workloads$/.test(path)) bench.advance(700_000)
+    return undefined
+  })
+  t.equal((await bench.ok('get-traffic-flows-summary', asked)).totals.rows, totals.rows)
 })

@@ -21,8 +21,8 @@ export default defineTool({
   requiresConfirm: false,
   isHeavy: true,
   pceRequests: {
-    atMost: 16,
-    and: 'two for each named workload, one for each further 500 workloads, for each rule set where the PCE keeps deny rules apart from it, up to ten for addresses that the traffic names from off the corporate network, and with complete the parts of the traffic',
+    atMost: 36,
+    and: 'two for each named workload, the list of managed workloads if the traffic has more than 20 others, one for each further 500 workloads, for each rule set where the PCE keeps deny rules apart from it, up to ten for addresses that the traffic names from off the corporate network, and with complete the parts of the traffic',
   },
   input: Type.Object(
     {

@@ -54,7 +54,7 @@ export default defineTool({
   isHeavy: ({ dry_run: dryRun }) => dryRun === true,
   pceRequests: {
     atMost: 60,
-    and: 'one for each object that its writes name (200 at most), one for each difference, and two for each workload that its rules name (50 at most); in a dry run up to twelve for the draft and the traffic, six more for active policy where anything is pending, one for each rule set of both on releases that list deny rules apart, and up to ten for addresses that the traffic names from off the corporate network',
+    and: 'one for each object that its writes name (200 at most), one for each difference, and two for each workload that its rules name (50 at most); in a dry run up to twelve for the draft and the traffic, 20 for the modes of its ends or the list of managed workloads, six more for active policy where anything is pending, one for each rule set of both on releases that list deny rules apart, and up to ten for addresses that the traffic names from off the corporate network',
   },
   input: Type.Object(
     {

@@ -94,7 +94,7 @@ export default defineTool({
   isHeavy: true,
   pceRequests: {
     atMost: 18,
-    and: 'where rules use the list, one or two for each other object that these name; two for each rule set on releases that list deny rules apart; in a dry run that takes something away, up to twelve for the draft and the traffic, six more for active policy where anything is pending, one for each rule set of both on releases that list deny rules apart, and up to ten for addresses that the traffic names from off the corporate network; all of these again if somebody else changes the list during the call',
+    and: 'where rules use the list, one or two for each other object that these name; two for each rule set on releases that list deny rules apart; in a dry run that takes something away, up to twelve for the draft and the traffic, 20 for the modes of its ends or the list of managed workloads, six more for active policy where anything is pending, one for each rule set of both on releases that list deny rules apart, and up to ten for addresses that the traffic names from off the corporate network; all of these again if somebody else changes the list during the call',
   },
   input: Type.Object(
     {

@@ -51,7 +51,7 @@ export default defineTool({
   isHeavy: ({ dry_run: dryRun }) => dryRun === true,
   pceRequests: {
     atMost: 26,
-    and: 'up to three for each object that the rule names, those for the consumers of a rule about Windows programs, for a deny rule up to four for what its workloads enforce and one for each label group of its ends and scopes and inside these, with up to 20 where the release lists deny rules apart, and in a dry run that denies, up to twelve for the draft and the traffic, six more for active policy where anything is pending, one for each rule set of both on releases that list deny rules apart, and up to ten for addresses that the traffic names from off the corporate network',
+    and: 'up to three for each object that the rule names, those for the consumers of a rule about Windows programs, for a deny rule up to four for what its workloads enforce and one for each label group of its ends and scopes and inside these, with up to 20 where the release lists deny rules apart, and in a dry run that denies, up to twelve for the draft and the traffic, 20 for the modes of its ends or the list of managed workloads, six more for active policy where anything is pending, one for each rule set of both on releases that list deny rules apart, and up to ten for addresses that the traffic names from off the corporate network',
   },
   input: Type.Object(
     {
