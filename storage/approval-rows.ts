@@ -28,7 +28,7 @@ export interface StoredApproval {
 }
 
 /** The SQL that reads the columns of an approval; values that are too long are read as empty. */
-export const APPROVAL_COLUMNS = `id, owner, call, ${bounded('request')}, ${bounded('decision')}, ${bounded('ending')}, expires_at`
+export const APPROVAL_COLUMNS = `${bounded('id')}, ${bounded('owner')}, ${bounded('call')}, ${bounded('request')}, ${bounded('decision')}, ${bounded('ending')}, expires_at`
 /** The SQL condition for questions that are undecided and have not been ended. */
 export const UNDECIDED = 'decision IS NULL AND ending IS NULL'
 /** The SQL column that numbers the questions of each owner in the order in which they expire. */

@@ -251,7 +251,8 @@ export function createApprovals(options: ApprovalsOptions) {
       const isUsed = async () => endedHere.get(id) === 'used' || (await attempt(() => rows.get(id)))?.ending === 'used'
       const end = async (ending: 'used' | 'void') => {
         if (endedHere.has(id)) return false
-        const isFirst = await attempt(() => rows.end(id, ending))
+        // Another call may have ended the approval meanwhile, and the row may have been put back since.
+        const isFirst = (await attempt(() => rows.end(id, ending))) && !endedHere.has(id)
         if (isFirst) endedHere.set(id, ending)
         return isFirst
       }

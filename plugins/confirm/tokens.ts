@@ -145,8 +145,10 @@ export function createTokens({ config, audience, usedTokens, challenges, now }: 
         lapse: async (why) => ((await isUsed()) ? 'replayed' : why),
         async claim() {
           const isFirst = await attempt(() => usedTokens.claim(jti, expiresAt))
+          // Another call may have spent the token meanwhile, and its record may have been deleted since.
+          const isFirstHere = !spentHere.has(jti)
           spentHere.set(jti, true)
-          return isFirst
+          return isFirst && isFirstHere
         },
       }
       return redeem(yes, findBinding, signal)

@@ -52,6 +52,8 @@ const RETRY_MS = 500
 /** The time in milliseconds after which a start that is still waiting says what it is waiting for. */
 const SILENCE_MS = 3000
 
+/** The SQLSTATE of a server that has no connection left. */
+const TOO_MANY_CONNECTIONS = '53300'
 /**
  * Matches the error codes of a server that is reachable but serves nobody: it is starting or stopping, has no free
  * connections, or is a standby.
@@ -87,7 +89,11 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
   let doubting: Promise<void> | undefined
 
   // An idle connection that breaks is already removed from the pool. It only matters whether a new one can be opened.
-  pool.on('error', noteFailure)
+  pool.on('error', (error: Error & { client?: unknown }) => {
+    // The driver adds its client, with the key by which anybody could cancel statements of the connection.
+    delete error.client
+    noteFailure(error)
+  })
 
   function noteFailure(error: Error): void {
     if (!isOutage(error) || closing !== undefined) return
@@ -109,7 +115,8 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
       await client.connect()
       requireServing(await client.query(IS_SERVING))
     } catch (cause) {
-      if (isOutage(cause as Error)) declare(error)
+      // A server that has no connection left is there.
+      if ((cause as { code?: string }).code !== TOO_MANY_CONNECTIONS) declare(error)
     } finally {
       // The end of the connection is not awaited, since the connection may never answer.
       client.end().catch(() => {})
@@ -130,7 +137,8 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
       problem = null
       warn(`The state database at ${config.where} answers again`)
     } catch (error) {
-      noteFailure(error as Error)
+      // Whatever the database answers instead, such as a refused login during a failover, it is asked again.
+      declare(error as Error)
     }
   }
 

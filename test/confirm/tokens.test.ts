@@ -301,6 +301,15 @@ t.test('a token', async (t) => {
     t.equal(await spend(), 'replayed')
   })
 
+  t.test('is spent once by calls that overlap, whatever becomes of its record', async (t) => {
+    const minted = { jti: 'd'.repeat(32), expiresAt: clock.now + 1000, boundTo: 'shown' }
+    // Somebody deletes the record of each claim before the next one.
+    const forgetful = { claim: async () => true, isUsed: async () => false }
+    const overlapping = confirmationsOf({ ...state, usedTokens: forgetful }, clock)
+    const spend = () => overlapping.spend(minted, async () => 'shown')
+    t.same((await Promise.all([spend(), spend()])).toSorted(), ['replayed', 'spent'])
+  })
+
   t.test('is valid until the end of its last second and no longer', async (t) => {
     for (const [after, outcome] of [
       [0, 'spent'],

@@ -6,6 +6,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
 import { partial } from '../partial.js'
+import { found } from '../edge/support/within.js'
 import { type Json, mintFor } from '../edge/support/call-tool.js'
 import { underLoad, UNAVAILABLE } from './load.js'
 import { allNotice, allReady, type Replica, startReplicas } from './replicas.js'
@@ -137,6 +138,21 @@ t.test('a crowd that waits for connections is no outage', { timeout: 120_000 }, 
   t.ok(made.length > 0 && made.length < CROWD, `${made.length} of ${CROWD} had their turn`)
   t.equal((await readiness()).status, 200)
   t.notOk(/state database .* does not answer/.test(program().output.stderr), 'and nothing is said of an outage')
+})
+
+t.test('comes back refusing logins: it is asked again', { timeout: 120_000 }, async (t) => {
+  const postgres = await startPostgres(t)
+  const replicas = await startReplicas(t, { postgres, count: 1 })
+  const admit = (isOpen: boolean) =>
+    postgres.query(`ALTER DATABASE ${replicas.database!.name} ALLOW_CONNECTIONS ${isOpen}`)
+  const refusals = () => postgres.log().match(/is not currently accepting connections/g)?.length ?? 0
+  await admit(false)
+  await postgres.restart('immediate')
+  await allNotice(t, replicas)
+  await found(() => refusals() > 2, 'it is asked more than once')
+  await admit(true)
+  await allReady(replicas)
+  t.notMatch(replicas.replicas[0]!.program().output.stderr, /secretKey/, 'no log has the key of a connection')
 })
 
 t.test('gone: what needs no state goes on', { timeout: 120_000 }, async (t) => {
