@@ -189,7 +189,11 @@ t.test('compliance-check judges them, without their VENs', async (t) => {
     const one = await (await start(t, given)).ok('compliance-check', args)
     t.same(found(one, /^enforcement modes of managed/u), [modes], what)
     t.ok(found(one, /online and report/u)[0][1].endsWith(online), what)
-    t.equal(one.recommendation.includes('not in the inventory'), what === 'no mode', 'pods that were not read are not gone')
+    t.equal(
+      one.recommendation.includes('not in the inventory'),
+      what === 'no mode',
+      'pods that were not read are not gone',
+    )
   }
   const watched = answer.findings.find(({ looked_at: at }: Json) => at.includes('online and report'))
   t.equal(watched.evidence.counts.kubernetes_left_out, 3)
