@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import { partial } from '../partial.js'
 import { handMade, type HandMadeEstate } from './hand-made.js'
 import { startBench } from './harness.js'
+import { reportModes, startTwisted } from './twisted.js'
 
 const UPDATE = 'update-workload'
 
@@ -168,7 +169,7 @@ t.test('says what it does not know', async (t) => {
 
 t.test('of the pods of a namespace', async (t) => {
   const PROFILE = 'update-container-workload-profile'
-  const bench = await start(t)
+  const bench = await startTwisted(t, { estate: handMade(ESTATE) })
   const cluster = await bench.pce.containerClusters.create({ name: 'c1' })
   const labels = await Promise.all(
     ['app=pay', 'env=prod', 'role=db'].map(async (text) => {
@@ -192,6 +193,9 @@ t.test('of the pods of a namespace', async (t) => {
   })
   t.match(shown.warnings[0], /^Mode full takes effect at once: .* 111 connections would be cut/)
   t.same(bench.writes(), [])
+  bench.twist(reportModes(() => 'full'))
+  const old = await bench.ok(PROFILE, { profile_href: href, enforcement_mode: 'full', dry_run: true })
+  t.same(old.effect, shown.effect, 'the modes that rows report decide nothing')
 
   const bare = await make({ name: 'm' })
   const { effect } = await bench.ok(PROFILE, { profile_href: bare.href, enforcement_mode: 'full', dry_run: true })
