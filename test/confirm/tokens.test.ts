@@ -8,7 +8,7 @@ import { ToolError } from '../../schemas/errors.js'
 import type { ConfirmedCall } from '../../schemas/confirmations.js'
 import { ANY_CHARACTER } from '../any-character.js'
 import { partial } from '../partial.js'
-import { casesOf } from '../property-runs.js'
+import { runsOf } from '../property-runs.js'
 import { writeCanonically } from './independent-jcs.js'
 import { confirmationsOf, memoryState } from './memory-state.js'
 
@@ -130,7 +130,7 @@ t.test('params_hash', async (t) => {
         return false
       }
     }
-    const runs = { numRuns: casesOf(300) }
+    const runs = { numRuns: runsOf(300) }
     fc.assert(
       fc.property(args.filter(isHashable), (value) => {
         const form = canonicalForm(value)

@@ -10,9 +10,9 @@ import {
 } from '../../plugins/context/pce-hosts/create-pce-hosts.js'
 import { ANY_CHARACTER } from '../any-character.js'
 import { partial } from '../partial.js'
-import { casesOf } from '../property-runs.js'
+import { runsOf } from '../property-runs.js'
 
-const RUNS = casesOf(3000)
+const RUNS = runsOf(3000)
 const SEED = 20_260_615
 
 const nobody = () => Promise.reject(Object.assign(new Error('nobody is asked'), { code: 'ENOTFOUND' }))
