@@ -18,21 +18,22 @@ const DEADLINE_MS = 600_000
 const CLEAN_UP_MS = 5000
 
 /**
- * The two functions that read the possible answers to a collection request: the list itself, or the file that a job has
- * written.
+ * The two ways to read the PCE's answer to a request for a collection: `direct` reads a list that the PCE sent at once,
+ * `file` reads the result file of a job.
  */
 export interface Reader<T> {
   direct(answer: TracedResponse): T | Promise<T>
   file(endpoint: string, request: SendOptions): Promise<T>
 }
 
-/** A job that is running at the PCE, with the state that all its requests share. */
+/** A job that is running at the PCE, and the state that all requests for this job share. */
 interface Job {
   endpoint: string
   /** True if the PCE has reported the job as failed or no longer has the job. Then there is nothing left to delete. */
   isLost: boolean
   /**
-   * Returns the options for the next request: the caller's options, with the time-out reduced to the remaining time.
+   * Returns the options for the next request: the caller's options, with a time-out that does not exceed the time left
+   * for the whole job.
    */
   request(): SendOptions
   /** Waits before the next poll. @throws {PceError} if the wait would exceed the time allowed for the whole job. */
@@ -187,8 +188,8 @@ async function pollUntilDone(http: Http, settings: ClientSettings, job: Job, sta
 
 /**
  * Returns a function that rethrows an error, with a 404 or 410 turned into `job_failed`. The PCE keeps jobs and their
- * results for about a day (P10), so a missing job or result has expired or been deleted. "Not found" would not tell the
- * caller that.
+ * results for about a day (P10), so a missing job or result has expired or been deleted. A plain "not found" would not
+ * tell the caller so.
  */
 function rethrowGone(path: string): (error: unknown) => never {
   return (error) => {
@@ -202,8 +203,9 @@ function isGone(error: unknown): error is PceApiError {
 }
 
 /**
- * Deletes the job at the PCE. Errors are ignored, because the caller must see the error that made the job useless. The
- * path check ensures that nothing but a job is ever deleted, whatever path the `Location` header contained.
+ * Deletes the job at the PCE. Errors of the deletion are ignored, because the caller must see the error that made the
+ * job useless. The path check ensures that nothing but a job is ever deleted, whatever path the `Location` header
+ * contained.
  */
 async function deleteJob(
   http: Http,

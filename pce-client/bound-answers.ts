@@ -12,15 +12,15 @@ export interface AnswerSizes {
 }
 
 /**
- * The limits for the answers that the client accepts (D74). Byte limits protect memory and count uncompressed text.
- * Elements are objects, lists and the values between their commas; they are limited as well because a few bytes of text
- * can become an object of many bytes. The limits on elements and rows scale with the byte limit.
+ * The limits for the answers that the client accepts (D74). Byte limits protect memory and count uncompressed text. The
+ * number of elements (objects, lists and single values) is limited as well, because a few bytes of text can become an
+ * object of many bytes in memory. The limits on elements and rows scale with the byte limit.
  */
 export interface AnswerBounds {
   /** Limits for a single answer. */
   body: { bytes: number; elements: number }
   /**
-   * Limits for everything that is collected in memory: the result of a job, the rows of a traffic query, a downloaded
+   * Limits for everything that is collected in memory: the result of a job, the rows of a traffic query or a downloaded
    * file.
    */
   collected: { bytes: number; elements: number; rows: number }

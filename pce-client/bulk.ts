@@ -31,8 +31,8 @@ export function inChunks<T>(items: readonly T[], size = CHUNK): T[][] {
  * is reported with one error.
  *
  * @param sent number of objects that the call named.
- * @throws {PceError} `outcome_unknown` when the answer is not a list, or has fewer results than objects although each
- *   should have one: the call was accepted, but what happened to its items is not known.
+ * @throws {PceError} `outcome_unknown` when the answer is not a list, or when a creation or update has fewer results
+ *   than objects: the PCE accepted the call, but it is not known what happened to the objects.
  */
 export function toBulkResults(verb: BulkVerb, answer: TracedResponse, sent: number): BulkResultItem[] {
   const items = rawItems(verb, answer)
@@ -107,7 +107,7 @@ export async function actInChunks(
   return errors
 }
 
-/** Returns the result for each object of a chunk, in the form that other bulk calls use for `completed`. */
+/** Returns one result for each object of a chunk. Each result has the errors that concern its object. */
 function resultsOf(chunk: readonly Reference[], found: readonly ActionError[]): BulkResultItem[] {
   const results = new Map<string, BulkResultItem>(chunk.map(({ href }) => [href, { href, errors: [] }]))
   const [only] = chunk.length === 1 ? chunk : []

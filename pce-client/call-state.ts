@@ -10,7 +10,7 @@ import { readCallTimeout, type ClientSettings } from './settings.js'
 import type { SendOptions } from './transport.js'
 import type { AnswerFacts, WatchedRequest } from './types.js'
 
-/** The state of one call across its attempts. It is stored in got's `context`, where the hooks find it. */
+/** The state of one call, shared by all its attempts. It is stored in got's `context`, where the hooks find it. */
 export interface CallState {
   readonly method: string
   readonly path: string
@@ -23,7 +23,7 @@ export interface CallState {
   /** Maximum size of the answer, uncompressed. */
   readonly maxBytes: number
   readonly startedAt: number
-  /** Returns the time of the client's clock in milliseconds since the epoch. */
+  /** Returns the current time of the client's clock, in milliseconds since the epoch. */
   readonly now: () => number
   /**
    * A signal that aborts when the call is over. It is created on first use, because most calls finish without needing
@@ -36,7 +36,7 @@ export interface CallState {
   reason: unknown
   /** True if the caller's signal ended the call, false if the deadline did. */
   cancelled: boolean
-  /** True if the caller may learn that a connection failed, but not why. */
+  /** If true, errors tell the caller only that a connection failed, not why. */
   readonly hidesReasons: boolean
   /** The answers of the PCE so far; undefined if there is no listener for them. */
   readonly answers: AnswerFacts[] | undefined
@@ -47,12 +47,12 @@ export interface CallState {
   /** Cancels the request in progress. Called when the call is over. */
   stop: (() => void) | undefined
   attempts: number
-  /** Milliseconds to wait before the next attempt. `waitedMs` is the sum of all waits so far. */
+  /** Milliseconds to wait before the next attempt. `waitedMs`, in contrast, is the sum of all waits so far. */
   waitMs: number
   waitedMs: number
   /** True if the current attempt has reached the server, so that the PCE may have acted on it. */
   connected: boolean
-  /** True if an earlier attempt may have been carried out. */
+  /** True if the PCE may have carried out the request in an earlier attempt. */
   mayHaveHappened: boolean
   /** True if an earlier attempt ended in a 500, which the PCE can return even after it has carried out the request. */
   failedInside: boolean
@@ -187,7 +187,8 @@ export function openCall(
   }
   if (signal?.aborted === true) cancel()
   if (signal !== undefined) {
-    // One signal may serve many calls at once; without this, Node would warn of a leak from the eleventh listener on.
+    // One signal may serve many calls at once. With the default limit, Node would warn of a leak from the eleventh
+    // listener on.
     setMaxListeners(0, signal)
     signal.addEventListener('abort', cancel, { once: true })
   }

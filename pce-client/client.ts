@@ -45,7 +45,7 @@ export function assembleClient(http: Http, settings: ClientSettings): PceClient 
   return client
 }
 
-/** Returns the parts from which a client was built. Throws TypeError if the client does not come from this package. */
+/** Returns the parts from which a client was built. Throws TypeError if the client was not created by this package. */
 export function partsOf(client: PceClient): Parts {
   const found = parts.get(client)
   if (found === undefined) throw new TypeError('not a client of this package')
@@ -125,8 +125,8 @@ function unlessAbsent(error: unknown): void {
 }
 
 /**
- * Turns any connection failure into a PceApiError, which the specification requires of `must_connect`; status 0 means
- * that no answer came.
+ * Turns any connection failure into a PceApiError, because the specification requires this class from `must_connect`.
+ * Status 0 means that no answer came.
  */
 function toConnectionError(error: unknown, path: string): unknown {
   if (!(error instanceof PceError) || error instanceof PceApiError || error.code === 'aborted') return error

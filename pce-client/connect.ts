@@ -12,9 +12,9 @@ import { basicAuthorization, type TlsSettings, type ClientSettings } from './set
 const MAX_CONNECTIONS = 16
 
 /**
- * Milliseconds for which an idle connection is kept. The value is below the usual 5 s of servers and load balancers, so
- * that no write is sent over a connection that the server is just closing: the answer would be lost and could only be
- * reported as `outcome_unknown`.
+ * Milliseconds for which an idle connection is kept. Servers and load balancers usually close idle connections after 5
+ * s. The value is lower, so that no write is sent over a connection that the server is just closing: the answer would
+ * be lost and could only be reported as `outcome_unknown`.
  */
 const IDLE_MS = 4000
 
@@ -104,7 +104,7 @@ function createForwarding(proxy: URL, agent: http.Agent): RequestFunction {
       port: proxy.port || (isTls ? 443 : 80),
       path: url.href,
       headers,
-      // Without this, Node would take the server name from the Host header, which names the PCE and not the proxy.
+      // By default, Node would take the server name from the Host header, which names the PCE and not the proxy.
       servername: isIP(hostname) === 0 ? hostname : '',
     }
     return request(toProxy as http.RequestOptions, callback as (response: http.IncomingMessage) => void)
@@ -126,11 +126,12 @@ type QueueingAgent = https.Agent & { addRequest(request: ClientRequest, target: 
 
 /**
  * Creates an agent for https through a proxy's CONNECT tunnel. A request that has no connection yet cannot be
- * cancelled, so opening the tunnel has the time-out of one attempt; otherwise a silent proxy would block the call.
+ * cancelled, so the opening of a tunnel is limited to the time-out of one attempt; otherwise a silent proxy would block
+ * the call.
  *
- * Node's agents count a connection only when it is established, which for a tunnel is after its CONNECT. Tunnels that
- * are being opened are therefore counted here; otherwise, every call of a burst would open its own tunnel. When a
- * tunnel fails, Node does not serve the next request in the queue, so this is done here too.
+ * Node's agents count a connection only when it is established, and a tunnel is established only after its CONNECT.
+ * Tunnels that are being opened are therefore counted here; otherwise, every call of a burst would open its own tunnel.
+ * When a tunnel fails, Node does not serve the next request in the queue, so this is done here too.
  *
  * @param timeoutMs called anew for every tunnel, since `setTimeout` may have changed the value.
  */
@@ -155,10 +156,10 @@ async function createTunnelAgent(
   return agent
 }
 
-/** Lets the next waiting request take the place of a failed one. */
+/** Gives the place of a failed request to the next one in the queue. */
 function admitNext(agent: QueueingAgent, target: https.RequestOptions): void {
   const queue = (agent.requests as Record<string, ClientRequest[] | undefined>)[agent.getName(target)]
-  // Requests that were cancelled or have failed in the meantime are still in the queue.
+  // The queue still contains requests that were cancelled or have failed in the meantime.
   while (queue?.[0]?.destroyed === true) queue.shift()
   const next = queue?.shift()
   if (next !== undefined) agent.addRequest(next, target)
@@ -170,8 +171,8 @@ export const ADDRESS_REFUSED = 'ADDRESS_REFUSED'
 type Connecting = http.Agent & { createConnection(...args: unknown[]): Socket }
 
 /**
- * Wraps the caller's lookup so that its refusals become a PceError. Errors with a code come from the name service and
- * are left as they are.
+ * Wraps the caller's lookup so that an address which it refuses is reported as a PceError. Errors with a code come from
+ * the name service and are left as they are.
  */
 function inOwnWords(lookup: LookupFunction): LookupFunction {
   return (hostname, options, callback) => {

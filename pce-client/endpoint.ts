@@ -114,7 +114,7 @@ export function hrefOf(reference: ReferenceLike): string {
 }
 
 /**
- * Returns the href of a reference if it belongs to this kind of object in this organisation.
+ * Returns the href of a reference if it belongs to the given kind of object and to this organisation.
  *
  * @throws {PceError} `invalid_href` otherwise, because a mixed-up href would act on an object that the caller does not
  *   mean.

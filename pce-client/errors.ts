@@ -37,7 +37,7 @@ export type PceErrorCode =
 
 export interface PceErrorFacts {
   cause?: unknown
-  /** Node's or the network's own code (`ECONNREFUSED`, `CERT_HAS_EXPIRED`). */
+  /** The error code of Node or of the network, such as `ECONNREFUSED` or `CERT_HAS_EXPIRED`. */
   reason?: string
   /** The hrefs of the objects concerned, such as the candidates of `ambiguous_name`. */
   hrefs?: readonly string[]

@@ -66,7 +66,7 @@ export function createHooks(settings: ClientSettings): PceHooks {
         response.body = await decodeBody(response.rawBody, headers['content-encoding'], bounds)
         if (statusCode < 400) refuseForeignAnswer(statusCode, headers['content-type'])
       } catch (error) {
-        // An error status tells the caller more than the fact that the body cannot be read.
+        // The error status is reported, because it tells the caller more than the fact that the body cannot be read.
         if (statusCode < 400) throw error
         response.body = ''
       }
@@ -123,7 +123,10 @@ export async function waitForRetry(settings: ClientSettings, state: CallState, f
   await settings.timers.sleep(waitMs, state.signal)
 }
 
-/** @throws {PceError} `unreachable` if a forward proxy refused the request, which therefore never reached the PCE. */
+/**
+ * Checks an answer of a forward proxy. @throws {PceError} `unreachable` if the proxy refused the request, so that it
+ * never reached the PCE.
+ */
 export function refuseProxyAnswer(status: number, state: CallState): void {
   if (status !== 407 || state.via === undefined) return
   state.connected = false
@@ -131,6 +134,8 @@ export function refuseProxyAnswer(status: number, state: CallState): void {
 }
 
 /**
+ * Checks that an answer comes from a PCE.
+ *
  * @throws {PceError} `invalid_response` for answers that no PCE gives: a redirect, or an HTML page such as a login page
  *   or a portal.
  */

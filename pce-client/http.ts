@@ -14,8 +14,8 @@ import { inLargePlace, LARGE_BODY } from './take-turns.js'
 import { createResponse, type TracedResponse, type Http, type SendOptions } from './transport.js'
 
 /**
- * Creates the part of one client that makes its HTTP requests, based on got. Agents are recreated when proxies or TLS
- * settings change; credentials and time-outs are read for every request.
+ * Creates the part of a client that makes its HTTP requests with got. Agents are recreated when proxies or TLS settings
+ * change; credentials and time-outs are read for every request.
  *
  * Redirects are never followed: the API does not use them, and the credentials would be sent to another host. Errors of
  * got never leave this file.
@@ -87,7 +87,7 @@ export function createHttp(settings: ClientSettings): Http {
       const { statusCode: status, headers: given } = response
       // The body has already been decoded by the `afterResponse` hook.
       const text = response.body
-      // A large list is parsed later, by `listOf`.
+      // The JSON of a large list is parsed later, by `listOf`.
       const isLarge = options.unparsed !== true && text.length > LARGE_BODY && !/^\s*\[/.test(text)
       const parsed = isLarge ? await inLargePlace(() => parseInTurns(text)) : undefined
       return createResponse({ status, headers: given, text, repeated: state.mayHaveHappened }, state, parsed)
@@ -113,7 +113,7 @@ export function createHttp(settings: ClientSettings): Http {
         const sent = { ...headers, ...state.watched?.headers }
         await streamBody({ client: streaming, url, connect, settings, state, headers: sent }, sink)
       } catch (error) {
-        // An error of the sink is not a failure of the request.
+        // An error thrown by the caller's sink does not mean that the request failed.
         if (error instanceof PceError) failed = error
         throw error
       } finally {

@@ -11,11 +11,11 @@ interface KindTraits {
   id?: 'int' | 'uuid' | 'string' | 'name' | 'sid' | 'chosen'
   /**
    * The way to find objects by name: `filter` if the PCE can filter a list by (part of) the name, `field` if objects
-   * have a name but the PCE cannot filter by it. Absent if the kind has no name: a label is a key and a value, a rule
-   * is known only by its href.
+   * have a name but the PCE cannot filter by it. Absent for kinds whose objects have no name: a label consists of a key
+   * and a value, and a rule is known only by its href.
    */
   name?: 'filter' | 'field'
-  /** The attribute of the parent kind, if objects of this kind live under another object. */
+  /** The attribute name of the parent kind, if objects of this kind live below another object. */
   parent?: string
   bulk?: readonly BulkVerb[]
   /** True if the body and the answer of a creating POST are arrays. */
@@ -88,8 +88,8 @@ const policy = <T extends KindTraits>(specName: string, verbs: Verbs, traits: T 
   kind(specName, `/orgs/{org_id}/sec_policy/{pversion}/${endpoint}`, verbs, traits)
 
 /**
- * All object kinds of the specification (S9), by attribute. The object API, the href checks and the change subsets are
- * all derived from this table. Facts: P12.
+ * All object kinds of the specification (S9), by attribute name. The object API, the href checks and the subsets of
+ * changes to provision are all derived from this table. Facts: P12.
  */
 export const KINDS = {
   accessRestrictions: org('access_restrictions', CRUD, { id: 'int', name: 'field' }),

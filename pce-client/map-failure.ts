@@ -13,10 +13,10 @@ export interface ErrorAnswer {
   body: string
 }
 
-/** A failed attempt: either the PCE's error answer, or the error that prevented an answer. */
+/** A failed attempt: either an error answer of the PCE, or the error because of which no answer arrived. */
 export type Failure = ErrorAnswer | Error
 
-/** Error codes that mean that the server was never reached and that an immediate retry will not reach it either. */
+/** Error codes that mean that the server was not reached, and that an immediate retry will not reach it either. */
 const CANNOT_CONNECT = new Map([
   ['ECONNREFUSED', 'connection refused'],
   ['ENOTFOUND', 'host name not found'],
@@ -75,9 +75,10 @@ export function outcomeOf(failure: Failure, state: CallState): FailedAttempt['ou
 }
 
 /**
- * Creates the error that a call ends with. The code is `outcome_unknown` (D3, D23) if any attempt of a write was sent
- * and got no answer, or if a creating write got a server error, because "failed" could then be wrong. The error
- * includes the PCE's last answer. It never includes the HTTP library's error, which holds the request's headers.
+ * Creates the error with which a call ends. The code is `outcome_unknown` (D3, D23) if any attempt of a write was sent
+ * and got no answer, or if a creating write got a server error, because it may be wrong to say that the write failed.
+ * The error includes the PCE's last answer. It never includes the HTTP library's error, which holds the request's
+ * headers.
  */
 export function toPceError(failure: Failure, state: CallState): PceError {
   if (!(failure instanceof Error)) return toApiError(failure, state)
@@ -113,8 +114,8 @@ function toApiError(answer: ErrorAnswer, state: CallState): PceApiError {
 
 /**
  * Returns true if any attempt may have been carried out, whatever the status of the last one. This is possible after a
- * lost answer and after a 500, which can come when the work has already been done (D71). A 503 or 429 that follows a
- * 500 does not exclude it, since these refuse only the attempt that they answer.
+ * lost answer, and after a 500, which the PCE can return when the work has already been done (D71). A later 503 or 429
+ * changes nothing about that: it means only that its own attempt was refused.
  */
 function mayBeDone(status: number, { answerLost, failedInside, nature }: CallState): boolean {
   if (answerLost || isLostBehindGateway(status)) return true
@@ -169,8 +170,8 @@ function peer(state: CallState): string {
 }
 
 /**
- * Returns true for TLS failures, which mean that no request was carried out, even if the refusal came after the
- * handshake (client certificates in TLS 1.3).
+ * Returns true for TLS failures. After such a failure, no request was carried out. This holds even if the server
+ * refused the connection after the handshake, as it does with client certificates in TLS 1.3.
  */
 function isTlsFailure(failure: Error): boolean {
   return TLS_CODE.test(codeOf(failure))

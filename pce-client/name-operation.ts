@@ -1,6 +1,6 @@
 import { KINDS, type Kind } from './kinds.js'
 
-/** Paths of the named operations that are not derived from KINDS, in the form that `templatesOf` produces. */
+/** Paths of the named operations that cannot be derived from KINDS, in the form that `templatesOf` produces. */
 const MORE = [
   'api_keys',
   'api_keys/{id}',

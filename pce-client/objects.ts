@@ -24,15 +24,15 @@ import type {
  * value (P8).
  */
 const GENEROUS_MAX_RESULTS = 10_000
-/** Number of objects that the PCE returns by default; for events and security principals it is 100. */
+/** Number of objects in a list that the PCE returns by default; for events and security principals it is 100. */
 const DEFAULT_PAGE = 500
 const SMALLEST_DEFAULT_PAGE = 100
 
 type Parent = ReferenceLike | null | undefined
 
 /**
- * The generic operations of one kind (S9), driven by its row in kinds.ts. Operations that the kind lacks, and hrefs of
- * other kinds, are refused before any request.
+ * Creates the generic operations of one kind (S9), driven by its row in kinds.ts. Operations that the kind does not
+ * support, and hrefs of other kinds, are refused before any request.
  */
 export class KindApi<T extends object = PceObject> implements ObjectApi<T> {
   readonly #kind: Kind
@@ -212,7 +212,7 @@ function below(options: RequestOptions): RequestOptions {
   return { ...options, includeOrg: false }
 }
 
-/** Returns the name of an object; network devices have theirs inside `config`. */
+/** Returns the name of an object. In network devices, the name is inside `config`. */
 function nameOf(object: object): unknown {
   const { name, config } = object as { name?: unknown; config?: { name?: unknown } | null }
   return name ?? config?.name
@@ -290,10 +290,10 @@ export async function getAll<T>(
     if (items.length > most.length) most = items
     const total = totalCount || probe.totalCount || null
     if (items.length !== wanted) {
-      // If there are fewer objects than requested, they are normally all, unless this release truncates at its page
-      // size. If there are more, the endpoint ignores max_results. With filters, the total may count the whole
-      // collection; then, and without a total, an answer looks truncated only if its length is a multiple of the page
-      // size.
+      // Fewer objects than requested are normally all objects, unless this PCE release truncates lists at its page
+      // size. More objects than requested mean that the endpoint ignores max_results. With filters, the total may count
+      // the whole collection. In that case, and without a total, an answer looks truncated only if its length is a
+      // multiple of the page size.
       const isBelowTotal = total !== null && items.length < total && !isFiltered
       if (!isBelowTotal && !isWholePages(items.length)) return items
       break

@@ -36,7 +36,7 @@ export function createPacer(limit: number, timers: Timers): Pacer {
     while (starts.length > 0 && starts[0]! + WINDOW_MS <= now) starts.shift()
   }
 
-  /** Returns the time at which a request with `ahead` others before it may start. */
+  /** Returns the time at which a request may start that has `ahead` others before it in the queue. */
   function startBehind(ahead: number, now: number): number {
     const free = limit - starts.length
     if (ahead < free) return now

@@ -9,7 +9,7 @@ import type { ClientSettings } from './settings.js'
  */
 export const SCHEME_MISMATCH = 'SCHEME_MISMATCH'
 
-/** Milliseconds that a port gets to prove that it speaks TLS, after it broke off a plain request. */
+/** Milliseconds within which a port that broke off a plain http request must prove that it speaks TLS. */
 const PROBE_MS = 3000
 /** The possible first bytes of a TLS server's reply: an alert or a handshake record. */
 const TLS_RECORDS = [0x15, 0x16]
@@ -34,9 +34,9 @@ export function findTlsWanted(status: number, body: string, state: CallState): P
 }
 
 /**
- * Finds out whether a connection failed because the port expects the other scheme, in which case retries are pointless.
- * Most TLS servers just break off a plain http request. A TLS handshake, in which no data is sent, then shows whether
- * the port speaks TLS.
+ * Finds out whether a connection failed because the port expects the other scheme (http or https), in which case
+ * retries are pointless. Most TLS servers just break off a plain http request. An additional TLS handshake, in which no
+ * data is sent, then shows whether the port speaks TLS.
  *
  * @param isLost true if the connection broke before any answer, and this server has never answered before.
  */
@@ -74,7 +74,7 @@ async function answersHandshake({ origin, signal }: CallState, { lookup }: Clien
     const giveUp = () => end(false)
     signal.addEventListener('abort', giveUp, { once: true })
     socket.once('secureConnect', () => end(true))
-    // A server that refuses this client, for example because it wants a client certificate, does so with a TLS alert.
+    // A TLS server that refuses this client, for example because it wants a client certificate, sends a TLS alert.
     socket.once('error', ({ message }: Error) => end(/alert/i.test(message)))
     socket.once('close', giveUp)
     socket.once('timeout', giveUp)

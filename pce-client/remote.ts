@@ -1,7 +1,7 @@
 /**
  * Splits one client over two threads: the computing thread parses the answers, and the thread that holds the
- * connections makes the requests. Credentials, address checks, pacing and retries stay with the connections, and the
- * cost of parsing never slows the thread that serves all callers.
+ * connections makes the requests. Credentials, address checks, pacing and retries stay with the connections, and
+ * parsing never slows the thread that serves all callers.
  */
 import { AsyncResource } from 'node:async_hooks'
 import type { MessagePort } from 'node:worker_threads'
@@ -19,12 +19,12 @@ import {
   type TracedResponse,
 } from './transport.js'
 
-/** Address and size limits of a remote client's PCE. None of it is secret. */
+/** The address of a remote client's PCE, and the size limits for its answers. None of it is secret. */
 export interface RemoteAddress extends AnswerSizes {
   origin: string
   version: string
   orgId: string
-  /** The user name of the credentials, so that both threads know whose key it is. The secret is not passed on. */
+  /** The user name of the credentials, which tells both threads whose key it is. The secret is not passed on. */
   userName?: string | undefined
 }
 
@@ -33,7 +33,7 @@ export interface SentWrite {
   method: string
   /** Path below `/api/<version>`, as it was requested. */
   endpoint: string
-  /** Undefined while the request is running; the error's code if it failed. */
+  /** `done` if the request succeeded, the error's code if it failed, undefined while it is running. */
   outcome: 'done' | PceErrorCode | undefined
 }
 
@@ -48,7 +48,10 @@ export interface ServedClient {
   close(): void
 }
 
-/** A running request of the computing thread. `taken` is called when that thread has processed a parcel of the body. */
+/**
+ * A running request of the computing thread. `taken` is called when that thread has processed one parcel (a group of
+ * pieces) of the body.
+ */
 interface Running {
   controller: AbortController
   readonly taken: () => void
@@ -79,8 +82,8 @@ const isChange = (method: string, endpoint: string) =>
   classifyRequest(method, endpoint).writes && !/\/(?:async_queries|jobs)(?:\/|$)/.test(endpoint)
 
 /**
- * Number of bytes of a streamed body that are sent together, since a message costs as much as several kilobytes of
- * data.
+ * Size in bytes at which the collected pieces of a streamed body are sent as one message, since a message costs as much
+ * as several kilobytes of data.
  */
 const PARCEL_BYTES = 256 * 1024
 /** Maximum number of parcels in transit at a time, so that a slow receiver slows the download. */
@@ -140,8 +143,8 @@ export function serveClient(client: PceClient, port: MessagePort): ServedClient 
     return answering
   }
 
-  // Messages arrive outside of any call, so the handler is bound to the context of this call to attribute the requests
-  // correctly.
+  // Messages arrive outside of any call, so the handler is bound to the async context in which it is registered.
+  // Otherwise, the requests would not be attributed to the caller.
   port.on(
     'message',
     AsyncResource.bind((request: Request) => void answer(request)),
@@ -217,7 +220,7 @@ function createParcels(
  * setters have no effect. Throws like `createPceClient` for an invalid address.
  *
  * @param arrived called with the size of everything that arrives, before it is passed on; an error that it throws fails
- *   the request. No longer called after a change has been sent, because that change must be completed.
+ *   the request. It is no longer called after the client has sent a change, because that change must be completed.
  */
 export function connectRemoteClient(
   { origin, version, orgId, userName, maxAnswerMib, maxListMib }: RemoteAddress,
@@ -242,7 +245,10 @@ interface Pending {
   method: string
   path: string
   sink?: BodySink
-  /** Resolves when the pieces so far have been processed. It ensures that they are processed one after the other. */
+  /**
+   * A promise that resolves when all earlier pieces have been processed. It ensures that pieces are processed one after
+   * the other.
+   */
   turn: Promise<void>
   resolve(answer: TracedResponse | undefined): void
   reject(error: Error): void

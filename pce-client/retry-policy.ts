@@ -11,14 +11,14 @@ export interface FailedAttempt {
   /** The status of the PCE's answer; `lost` if the connection broke or timed out; `final` if no retry can help. */
   outcome: number | 'lost' | 'final'
   /**
-   * Milliseconds that the PCE asked the client to wait, already capped; null if it did not ask, or not in a usable
-   * form.
+   * Milliseconds that the PCE asked the client to wait, already capped; null if it did not ask or the value is not
+   * usable.
    */
   retryAfterMs: number | null
   /** Number of retries before this failed attempt. */
   retriesMade: number
   retryCount: number
-  /** Milliseconds since the call began. `totalTimeoutMs` is the maximum duration of the call. */
+  /** Milliseconds since the call began. `totalTimeoutMs`, in contrast, is the maximum duration of the call. */
   elapsedMs: number
   totalTimeoutMs: number
   /** A random number with 0 <= x < 1. */
@@ -40,9 +40,9 @@ export function waitBeforeRetry(attempt: FailedAttempt): number | null {
 }
 
 /**
- * Returns true for a gateway's answer that it got an invalid response (502) or none (504) from the server behind it
- * (RFC 9110, 15.6). The request was passed on and its answer lost, as with a broken connection, whereas a 500 or 503 is
- * the PCE's own refusal.
+ * Returns true for status 502 or 504, with which a gateway says that the server behind it gave an invalid answer or
+ * none (RFC 9110, 15.6). The request was passed on and its answer lost, as with a broken connection. A 500 or 503, in
+ * contrast, is an answer of the PCE itself.
  */
 export function isLostBehindGateway(outcome: FailedAttempt['outcome']): boolean {
   return outcome === 502 || outcome === 504
@@ -78,7 +78,7 @@ export function readRetryAfter(value: string | undefined, now: number): number |
   return null
 }
 
-/** The consequences of repeating a request or losing its answer. */
+/** The properties of a request that decide whether it may be repeated and what a lost answer means. */
 export interface RequestNature {
   /** True if the request may be sent again when its outcome is not known. */
   repeatable: boolean
@@ -117,7 +117,7 @@ const STARTING_PUTS = new Set([
   'assign_labels',
 ])
 
-/** The ends of the paths that remove several objects with one request, which must not be repeated. */
+/** The path endings of requests that remove several objects at once and must not be repeated. */
 const ONCE = ['/sec_policy/pending', '/sec_policy/delete', '/label_mapping_rules/delete']
 
 /**

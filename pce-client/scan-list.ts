@@ -14,16 +14,19 @@ const LARGEST_PAGE = 10_000
 /** Page size of some releases, which return at most this many objects, regardless of max_results. */
 const PCE_PAGE = 500
 /**
- * How many times longer a streamed list may be than a collected one. Without a limit, an endless answer would be read
- * forever.
+ * The factor by which a streamed list may be longer than a collected one. Without a limit, an endless answer would be
+ * read forever.
  */
 const PASSING = 8
-/** Number of rows passed on at a time. A batch is limited in bytes, and can hold a hundred thousand very small rows. */
+/**
+ * Maximum number of rows passed on at a time. A batch has a byte limit too, but could still hold a hundred thousand
+ * very small rows.
+ */
 const ROWS_PER_STEP = 1000
 /** Parameters that change what objects look like but not which objects are selected. */
 const SHAPING = new Set(['usage', 'include', 'include_deleted', 'max_results'])
 
-/** The PCE's own counts of the objects. */
+/** The numbers of objects that the PCE reports in the headers of an answer. */
 type Counts = Pick<ScanOutcome, 'totalCount' | 'matchCount'>
 
 /** The list to read, and the callbacks that receive it. */
@@ -91,7 +94,7 @@ interface Taken {
   isStopped: boolean
 }
 
-/** Reads a synchronous answer. Returns `declined` if the headers show that the answer is not wanted. */
+/** Reads a synchronous answer. Returns `declined`, without reading the body, if `isWanted` rejects its headers. */
 async function readPage<T>(
   http: Http,
   reading: Reading<T>,

@@ -197,11 +197,11 @@ function duration(name: string, value: unknown, unitMs = 1000): number {
   return value
 }
 
-/** TLS options in the form that Node's connections take. */
+/** The TLS options in the form that Node's connections accept. */
 export interface TlsSettings {
   /** If false, any certificate is accepted. */
   verify: boolean
-  /** PEM of the only trusted authorities. If absent, Node's own store applies (with NODE_EXTRA_CA_CERTS). */
+  /** PEM of the only trusted certificate authorities. If absent, Node's own list applies (with NODE_EXTRA_CA_CERTS). */
   ca?: string
   cert?: string
   key?: string

@@ -14,7 +14,7 @@ const BATCH_BYTES = 256 * 1024
  */
 const BATCH_ELEMENTS = 20_000
 
-/** Maximum size of a batch that is parsed in a single turn of the event loop. */
+/** Maximum size in bytes of a batch that is parsed in a single turn of the event loop. */
 const ONE_TURN = { bytes: 1024 * 1024, elements: 250_000 }
 
 /** Maximum length in bytes of the seam, the text between two rows (see `#seam`). */

@@ -136,7 +136,7 @@ async function readRefusal(
       pieces.push(piece)
     }
   } catch {
-    // The status is already known, and says more than a body that breaks off.
+    // The status is already known, and says more than the error of a body that breaks off.
   }
   const body = size > MAX_ERROR_BYTES ? '' : Buffer.concat(pieces).toString('utf8')
   return { status: statusCode, statusText: statusMessage ?? '', headers, body }

@@ -13,7 +13,7 @@ export interface SendOptions extends RequestOptions {
   withoutDeadline?: boolean
   /** A body that is not JSON, sent as it is instead of `json`. */
   text?: string
-  /** If true, nothing in this thread needs the parsed JSON, so even a large answer is not parsed in advance. */
+  /** If true, no code in this thread needs the parsed JSON, so even a large answer is not parsed in advance. */
   unparsed?: boolean
 }
 
@@ -35,7 +35,7 @@ export interface BodySink {
 
 /** The transport that every operation uses: one request with its retries, buffered or streamed. */
 export interface Http {
-  /** @throws {PceError} */
+  /** Sends a request and returns the PCE's answer. @throws {PceError} */
   send(method: string, endpoint: string, options?: SendOptions): Promise<TracedResponse>
   /** Makes a GET and passes the body on in pieces. @throws {PceError}, or the error that the sink throws. */
   stream(endpoint: string, options: SendOptions, sink: BodySink): Promise<void>
@@ -65,7 +65,7 @@ export function createResponse(
       try {
         if (parsed === undefined) return JSON.parse(text) as T
       } catch {
-        // The error below is thrown, as for a text that is already known not to be JSON.
+        // The error is ignored here, because the statement after this block reports it to the caller.
       }
       throw new PceError('invalid_response', `${method} ${path}: the answer is not valid JSON (status ${status})`)
     },

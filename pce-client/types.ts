@@ -219,8 +219,8 @@ export interface ObjectApi<T extends object = PceObject> {
    */
   getByReference(reference: ReferenceLike, options?: RequestOptions): Promise<T>
   /**
-   * Returns the object with exactly this name, or null. The PCE itself would also find names that only contain it.
-   * Throws PceError if several objects have the name.
+   * Returns the object with exactly this name, or null. The PCE's own search would also find names that only contain
+   * it. Throws PceError if several objects have the name.
    */
   getByName(name: string, policyVersion?: PolicyVersionSelector, options?: RequestOptions): Promise<T | null>
   /** Lists objects, truncated by the PCE, usually after 500. `options.params` narrow the list. */

@@ -9,9 +9,9 @@ import { segment, madeBy, type Calls, saidBy } from './create-calls.js'
 
 /** The types of keys. The PCE lists the keys of one type at a time (P56). */
 const KEY_TYPES = ['user', 'service_account']
-/** The name of keys for which the caller gives none, since the PCE requires a name; `options.json` can set another. */
+/** The default name of a new key, since the PCE requires a name. `options.json` can set another name. */
 const DEFAULT_KEY_NAME = 'pce-client'
-/** Length from which a list may have been truncated by the PCE. */
+/** Number of entries from which the PCE may have truncated a list. */
 const DEFAULT_PAGE = 500
 
 /** API keys (S9, P40, P56). A secret is returned only once, by the operation that creates the key. */
@@ -99,12 +99,14 @@ export interface LoginOperations {
   /**
    * Logs a user in and returns the session, whose `auth_username` and `session_token` can be passed to
    * `setCredentials`. The client's own credentials do not change. Two requests are sent: the first has name and
-   * password in its Authorization header, the second has the token from the first answer. The client keeps none of
-   * them. `pce_fqdn` in `options.params` defaults to the host of this client's address; a one-time password goes into
-   * `options.json` as `one_time_password`.
+   * password in its Authorization header, the second has the token from the first answer. The client does not keep the
+   * password or the token. `pce_fqdn` in `options.params` defaults to the host of this client's address; a one-time
+   * password goes into `options.json` as `one_time_password`.
    */
   loginUser(username: string, password: string, options?: RequestOptions): Promise<LoginSession>
-  /** Asks the PCE to test the connection of an LDAP configuration, and returns its answer, or `{}` if that is empty. */
+  /**
+   * Asks the PCE to test the connection of an LDAP configuration, and returns its answer, or `{}` for an empty answer.
+   */
   verifyLdapConnection(ldapHref: ReferenceLike, options?: RequestOptions): Promise<Record<string, unknown>>
 }
 

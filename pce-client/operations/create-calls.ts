@@ -24,7 +24,7 @@ export interface Calls {
   readonly hrefs: (kind: Kind, references: readonly ReferenceLike[]) => string[]
   /** Fetches the object at a path. */
   readonly get: <T>(path: string, options: RequestOptions | undefined) => Promise<T>
-  /** Fetches the list at a path, truncated as the PCE sends it. */
+  /** Fetches the list at a path. The list is as the PCE sends it, and so may be truncated. */
   readonly list: <T>(path: string, options: RequestOptions | undefined) => Promise<T[]>
   readonly post: (path: string, body: object, options: SendOptions | undefined) => Promise<TracedResponse>
   readonly put: (path: string, body: object, options: SendOptions | undefined) => Promise<TracedResponse>
@@ -87,8 +87,8 @@ export function saidBy(answer: TracedResponse, what: string): Record<string, unk
 }
 
 /**
- * Returns the errors of an action, with the objects for which it failed. The PCE answers `{errors}`, a bare list, or
- * nothing (P13, P32).
+ * Returns the errors of an action, each with the objects for which the action failed. The PCE answers `{errors}`, a
+ * bare list, or nothing (P13, P32).
  */
 export function errorsOf(answer: TracedResponse, what: string): ActionError[] {
   const body = bodyOr(answer, what, {})

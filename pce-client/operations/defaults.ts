@@ -12,7 +12,7 @@ const ANY_PROTOCOL = -1
 /**
  * Operations on built-in objects that every PCE has, and on pairing keys. The built-in objects are read in their active
  * version and found by their exact names. A similar name is never accepted, because rules built on the wrong object
- * would open or block something else.
+ * would open or block the wrong connections.
  */
 export interface DefaultsOperations {
   /** Returns the built-in IP list that covers every address, found by its exact name. */

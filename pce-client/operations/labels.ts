@@ -35,14 +35,17 @@ export interface LabelMappingOperations {
   ): Promise<BulkResultItem[]>
   /**
    * Starts a job that finds the labels which the rules would assign, and assigns them if `assign_labels` is true.
-   * Without `workloads` or `rules` it covers all of them.
+   * Without `workloads` or `rules`, the job covers all workloads or all rules.
    *
    * @throws {PceError} `invalid_argument` for an empty list, which the PCE would read as "all".
    */
   runLabelMappingRules(data: LabelMappingRunRequest, options?: RequestOptions): Promise<LabelMappingRun>
-  /** Reports the progress of a job. */
+  /** Returns the progress of a job. */
   getLabelMappingJob(jobUuid: string, options?: RequestOptions): Promise<LabelMappingRun>
-  /** Assigns the labels that a finished job has found. `data` is sent as the body, whose schema is empty. */
+  /**
+   * Assigns the labels that a finished job has found. `data` is sent as the body, for which the PCE documents no
+   * fields.
+   */
   assignLabelMappingLabels(jobUuid: string, data?: object, options?: RequestOptions): Promise<void>
   /**
    * Downloads the findings of a job as JSON. Returns the bytes, or passes them on piece by piece to `options.sink` and
@@ -97,7 +100,7 @@ export function createLabelMappingOperations(calls: Calls): LabelMappingOperatio
 }
 
 /**
- * Operations that show how label groups contain each other (S9, P13). The href of the group decides which policy
+ * Operations that show which label groups contain which others (S9, P13). The href of the group decides which policy
  * version is read.
  */
 export interface LabelGroupOperations {

@@ -7,8 +7,8 @@ import { saidBy, type Calls } from './create-calls.js'
 /** Operations on the instructions that a network device needs to enforce policy (S9, P55). */
 export interface NetworkDeviceOperations {
   /**
-   * Starts building the instructions for a device. The device's `enforcement_instructions_data_href` is set when they
-   * are ready. Returns the PCE's answer, or `{}` if it is empty.
+   * Starts building the instructions for a device. When they are ready, the PCE sets the device's
+   * `enforcement_instructions_data_href`. Returns the PCE's answer, or `{}` if it is empty.
    */
   requestEnforcementInstructions(deviceHref: ReferenceLike, options?: RequestOptions): Promise<Record<string, unknown>>
   /** Tells the PCE that the instructions have been applied to a device. */

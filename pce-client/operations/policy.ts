@@ -25,7 +25,7 @@ export interface PolicyOperations {
   /**
    * Makes draft changes active and returns the resulting policy version. An active href stands for its draft, and a
    * rule's href for its rule set, since rules can only be provisioned with their rule set; `firewall_settings` has no
-   * id. Everything else that the changes depend on must be named too: `getPolicyDependencies` lists it.
+   * id. Everything else that the changes depend on must be passed too: `getPolicyDependencies` lists it.
    *
    * @throws {PceError} before any request: `invalid_href` for objects that cannot be provisioned here,
    *   `invalid_argument` for an empty list.
@@ -87,9 +87,9 @@ export function createPolicyOperations({ http, org, post, settings }: Calls): Po
 }
 
 /**
- * Turns the changes grouped by type into one list. If the answer is a plain list, the types are taken from the hrefs.
- * Types that this client does not know are kept, because hiding a pending change would be wrong. Reporting no changes
- * would also be wrong unless the answer says so, and only `{}` does (D70, P64).
+ * Turns the changes, which the PCE groups by type, into one list. If the answer is a plain list, the types are taken
+ * from the hrefs. Types that this client does not know are kept, because hiding a pending change would be wrong. It
+ * would also be wrong to report "no changes" for an unreadable answer, so only `{}` is read as "no changes" (D70, P64).
  *
  * @throws {PceError} `invalid_response` for anything that is not a change with an href.
  */

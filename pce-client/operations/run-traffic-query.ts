@@ -21,7 +21,7 @@ export interface TrafficRun {
   remainingMs(): number
   report(progress: Omit<TrafficQueryProgress, 'elapsedMs' | 'flows'> & { flows?: number }): void
   /**
-   * Maps an error to the one that the caller should see, so that the deadline and a cancellation are reported as such.
+   * Turns an error into the one that the caller should see: a passed deadline or a cancellation is reported as such.
    */
   explain(error: unknown): unknown
   close(): void
@@ -47,7 +47,7 @@ export function beginTrafficRun({ timers }: ClientSettings, options: StreamTraff
       : new PceError('traffic_query_timeout', `the traffic query was given up after ${seconds} s`)
   if (options.signal?.aborted === true) cancel()
   if (options.signal !== undefined) {
-    // One signal may end many queries at once; without this, Node would warn of a leak.
+    // One signal may end many queries at once. With the default limit, Node would warn of a leak.
     setMaxListeners(0, options.signal)
     options.signal.addEventListener('abort', cancel, { once: true })
   }
@@ -107,8 +107,8 @@ export async function pollUntilDone(
     if (query.status === 'cancelled' || query.status === 'canceled') {
       throw queryFailed(href, answer.status, 'it was cancelled at the PCE')
     }
-    // Somebody else requested the cancellation, because this client stops polling a query that it cancels. The query may
-    // stay in this state (P11).
+    // Somebody else requested the cancellation, because this client stops polling a query that it cancels. The PCE may
+    // never finish the cancellation (P11).
     if (query.status === 'cancel_requested') {
       throw queryFailed(href, answer.status, 'its cancellation was requested at the PCE')
     }
@@ -139,8 +139,8 @@ function readCount(count: unknown): number | undefined {
 }
 
 /**
- * Reads the query again, because `matches_count` may be final only after the download. If that fails, the earlier state
- * is used, since the rows have arrived anyway.
+ * Reads the query again, because its `matches_count` may be final only after the download. If this request fails, the
+ * earlier state is used, since the rows have arrived anyway.
  */
 export async function readAgain(
   http: Http,
@@ -218,8 +218,8 @@ function isFlow(row: unknown): row is TrafficFlow {
 }
 
 /**
- * Maximum duration of a lookup in milliseconds; the PCE takes about 10 s (P39). A lookup that never ends must not cost
- * the caller the rows of the query.
+ * Maximum duration in milliseconds of a lookup of draft decisions; the PCE takes about 10 s (P39). The limit ensures
+ * that the caller gets the rows of the query even if a lookup never ends.
  */
 const LONGEST_LOOKUP_MS = 60_000
 
@@ -257,8 +257,8 @@ export async function addDraftDecisions(
 }
 
 /**
- * Returns the status of the lookup, which may be a word or an object with a status: no source shows the field's shape
- * (P39).
+ * Returns the status of a lookup of draft decisions. The field may be a word or an object with a status, because no
+ * source shows its shape (P39).
  */
 function lookupStatus(rules: unknown): string | undefined {
   const status = typeof rules === 'object' && rules !== null ? (rules as { status?: unknown }).status : rules

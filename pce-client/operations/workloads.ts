@@ -26,9 +26,9 @@ export interface WorkloadOperations {
   /** Explains what puts a workload at risk. */
   getWorkloadRiskDetails(workloadHref: ReferenceLike, options?: RequestOptions): Promise<RiskDetails>
   /**
-   * Unpairs the VENs of workloads; `unpairVens` is the newer way. Returns the errors, an empty list if there are none.
-   * Lists of more than 1,000 are split into several requests, of which the PCE allows 10 a minute; if a later one
-   * fails, the error's `completed` lists the workloads of the earlier ones.
+   * Unpairs the VENs of workloads; `unpairVens` is the newer operation for this. Returns the errors, or an empty list
+   * if there are none. Lists of more than 1,000 are split into several requests, of which the PCE allows 10 a minute;
+   * if a later one fails, the error's `completed` lists the workloads of the earlier ones.
    *
    * @throws {PceError} `invalid_href` for anything that is not a workload of this organisation, `invalid_argument` for
    *   an empty list.
