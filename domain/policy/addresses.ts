@@ -38,10 +38,12 @@ export function classifyAddress(ip: string): AddressClass | null {
 
 export type Family = 'ipv4' | 'ipv6'
 
-/** Whether a list covers each address family: `yes` means the whole family, `no` means no address of it. */
+/**
+ * For each address family, whether a list covers it: `yes` means the whole family, `no` means no address of the family.
+ */
 export type Families = Readonly<Record<Family, Answer>>
 
-/** A range of addresses of one family as numbers, both ends included. */
+/** A range of addresses of one family. Both ends are included and are stored as numbers. */
 export interface Range {
   family: Family
   from: bigint
@@ -68,16 +70,16 @@ export function coverFamilies({ ip_ranges: listed }: Pick<IpList, 'ip_ranges'>):
   return { ipv4: of('ipv4'), ipv6: of('ipv6') }
 }
 
-/** The properties of an end that decide whether an IP list contains it; null means unknown. */
+/** The properties of one end of a connection that decide whether an IP list contains it; null means unknown. */
 export interface Addressed {
   readonly ip: string | null
   readonly fqdn: string | null
 }
 
 /**
- * Returns a test of whether an IP list contains an end: by the list's included ranges without the excluded ones, or by
- * one of its domain names. A domain name may belong to any address, so for a list with domain names the answer is never
- * a certain 'no'.
+ * Returns a function that tests whether an IP list contains one end of a connection. The list contains the end if one
+ * of its ranges includes the address and no exclusion removes it, or if one of its domain names matches. A domain name
+ * may belong to any address, so for a list with domain names the answer is never a certain 'no'.
  */
 export function compileIpList(list: Pick<IpList, 'ip_ranges' | 'fqdns'>): (end: Addressed) => Answer {
   const ranges = (list.ip_ranges ?? []).map(readRange)
@@ -116,7 +118,8 @@ const MOST_KEPT = 10_000
 const kept = new Map<string, Address | null>()
 
 /**
- * Reads an address as a number; returns null for other text. Results are cached: one end is compared with many lists.
+ * Reads an address as a number; returns null for other text. Results are cached, because the same address is compared
+ * with many lists.
  */
 function readAddress(ip: string): Address | null {
   const known = kept.get(ip)
@@ -159,8 +162,9 @@ export function readRange({ from_ip: from, to_ip: to, exclusion }: IpRange): Ran
 const rangesOf = new WeakMap<readonly IpRange[], readonly (Range | null)[]>()
 
 /**
- * Reads the ranges of a list as `readRange` does, once for each list of them, because a list of thousands takes tens of
- * milliseconds and is asked for several times. A list that was read must not be changed.
+ * Reads all ranges of a list as `readRange` does. The result is cached by the identity of the array, because reading
+ * thousands of ranges takes tens of milliseconds and the same list is needed several times. So the array must not be
+ * changed afterwards.
  */
 export function readRanges(ranges: readonly IpRange[] | null | undefined): readonly (Range | null)[] {
   if (ranges == null) return []

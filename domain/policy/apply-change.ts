@@ -8,13 +8,15 @@ import { catalogOf, rulesInForce, type PolicySnapshot } from './load-snapshot.js
 import type { PlacedRule } from './match-rules.js'
 import type { RuleType } from './rule-type.js'
 
-/** A change of the draft that a tool is about to write: plain data, in which every object it mentions can be found. */
+/**
+ * A change of the draft that a tool is about to write. It is plain data, so that the objects it mentions can be found.
+ */
 export type PolicyChange =
   /**
    * The rule with this href is replaced, or added if the rule set has no such rule. If `rule` is null, it is deleted.
    */
   | { is: 'rule'; ruleSet: string; collection: 'sec_rules' | 'deny_rules'; href: string; rule: object | null }
-  /** These fields of a rule set are replaced. If `fields` is null, the rule set is deleted. */
+  /** The fields of the rule set to replace. If `fields` is null, the rule set is deleted. */
   | {
       is: 'rule_set'
       href: string
@@ -39,7 +41,7 @@ export interface ChangedPolicy {
 }
 
 /**
- * Applies a change to a policy. Returns null if the change is of a rule set that the policy does not have.
+ * Applies a change to a policy. Returns null if the change concerns a rule set that the policy does not have.
  * @throws {PceError} invalid_response, as readRuleSets does, for a rule set or rule of an unexpected shape.
  */
 export function applyChange(was: PolicySnapshot, change: PolicyChange): ChangedPolicy | null {
@@ -98,7 +100,10 @@ const idOf = ({ type, placed }: TypedRule) => JSON.stringify([type, placed.scope
 const listRules = (policy: Parameters<typeof rulesInForce>[0]): TypedRule[] =>
   RULE_TYPES.flatMap((type) => rulesInForce(policy, type).map((placed) => ({ type, placed })))
 
-/** Lists the rules that may cut traffic after a change of an object. Every rule that refers to it changes with it. */
+/**
+ * Returns the policy after a change of an object, and the rules that may cut traffic because of it. These are all rules
+ * that refer to the object, because its change alters their effect.
+ */
 function withObject(was: PolicySnapshot, policy: PolicySnapshot, href: string): ChangedPolicy {
   const mentions = [toDraftHref(href), toActiveHref(href)].map((one) => `"${one}"`)
   const rules = listRules(was).filter(({ placed }) => {
@@ -118,7 +123,7 @@ function cuttingOf(was: RulesOf, is: RulesOf): CuttingRule[] {
 
 /** Returns the policy with this IP list in place of its previous version. */
 export function withList(was: PolicySnapshot, given: IpList): PolicySnapshot {
-  // The PCE's traffic filters use the stored list without this change, so the list is marked as changed.
+  // The PCE's traffic filters use the stored version of the list, so the list is marked as having a pending change.
   const list: IpList = { ...given, update_type: given.update_type ?? 'update' }
   const only = catalogOf({ labels: undefined, services: [], lists: [list], groups: [] })
   const of = (href: string) => (toDraftHref(href) === toDraftHref(list.href) ? only : was)

@@ -21,15 +21,18 @@ export interface BoundChanges {
    * Both versions of the changes whose content is in the digest, so that they can be described without reading again.
    */
   read: ReadonlyMap<TypedPendingChange, ReadVersions>
-  /** The objects without a draft that the changes refer to. A later change of an `unread` object is not noticed. */
+  /**
+   * The objects that the changes refer to and that have no draft. If such an object is `unread`, a later change of it
+   * goes unnoticed.
+   */
   named: Pick<ReferredObjects, 'objects' | 'unread'>
 }
 
 /**
- * Reads the first `most` of these pending changes, the ones that a person is shown. Returns a digest of all changes. It
- * includes the time of each edit, both versions of each change that was read, and the names of the labels, workloads
- * and user groups in them, because these have no draft and change at once (D234). The order of the changes does not
- * matter, unless there are more than `most`.
+ * Reads the first `most` of the given pending changes, which are the ones shown to a person, and returns a digest of
+ * all given changes. The digest includes the time of each edit, both versions of each change that was read, and the
+ * names of the labels, workloads and user groups in these versions, because such objects have no draft and change at
+ * once (D234). The order of the changes does not matter, unless there are more than `most`.
  */
 export async function bindChanges(
   ctx: Context,
@@ -54,11 +57,12 @@ export async function bindChanges(
   }
 }
 
-/** Returns all labels that these values refer to, sorted by href. They are looked up in one list of all labels. */
+/** Returns all labels that the given values refer to, sorted by href. They are looked up in one list of all labels. */
 async function readLabels(ctx: Context, values: unknown): Promise<ReferredObject[]> {
   const hrefs = [...new Set(hrefsIn(values).filter((href) => parseHref(href)?.kind === 'labels'))].sort()
   if (hrefs.length === 0) return []
-  // The person who decides is shown label names from the same list, so they see exactly what the digest includes.
+  // The person who approves the changes is shown label names from the same list, and so sees exactly what the digest
+  // includes.
   const known = await loadLabels(ctx.pce, ctx, 'fresh').catch((error: unknown) => {
     if (!isUnread(error) || ctx.signal.aborted) throw error
     return undefined

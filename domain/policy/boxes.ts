@@ -31,8 +31,8 @@ export interface Allowance {
 }
 
 /**
- * Returns true if the other boxes together contain every point of this one.
- * @throws {TooManySteps} when the allowance is used up.
+ * Returns true if the other boxes together contain every point of this box.
+ * @throws {TooManySteps} when the allowed number of steps is used up.
  */
 export function isCovered(box: Box, others: readonly Box[], dimensions: Dimensions, allowance: Allowance): boolean {
   allowance.steps -= others.length
@@ -59,7 +59,9 @@ function touches(box: Box, other: Box): boolean {
   return true
 }
 
-/** Returns the parts of a box outside another one, as disjoint boxes; null if the two boxes do not overlap. */
+/**
+ * Returns the parts of one box that lie outside another box, as disjoint boxes; null if the two boxes do not overlap.
+ */
 function piecesOutside(box: Box, other: Box, dimensions: Dimensions): Box[] | null {
   const cuts: [dimension: string, inside: bigint, outside: bigint][] = []
   for (const [dimension, mask] of other) {

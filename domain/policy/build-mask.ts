@@ -8,7 +8,9 @@ export interface Mask {
   read(): bigint
 }
 
-/** Creates an empty mask. Setting a bit of a bigint would copy all bits; here it takes the same time for any index. */
+/**
+ * Creates an empty mask. Setting a bit in a bigint would copy all its bits; here it takes the same time for any index.
+ */
 export function createMask(): Mask {
   let bytes = new Uint8Array(FIRST_BYTES)
   let used = 0

@@ -14,7 +14,7 @@ import { quote } from '../text/escape-text.js'
 /** Maximum number of pending changes listed in an error. */
 const MAX_LISTED = 50
 
-/** What a call does with pending changes, as a participle for messages such as `Nothing was provisioned.` */
+/** The participle that says what a call does with pending changes, for messages such as `Nothing was provisioned.` */
 export type Deed = 'provisioned' | 'discarded' | 'restored'
 
 /**
@@ -75,7 +75,7 @@ export function choosePending(
   })
 }
 
-/** Maximum number of changes by each other author, and by the caller, that are listed in an error. */
+/** Maximum numbers of changes listed in an error: per other author, and for the caller. */
 const MOST_OF_EACH = 5
 const MOST_OWN = 20
 
@@ -110,7 +110,7 @@ export async function refuseOthers(
   throw new ToolError('pending_changes', text, details, { hint })
 }
 
-/** Returns a warning if other people's changes are among those that a call chooses to provision. */
+/** Returns a warning if the changes chosen for provisioning include changes made by other people. */
 export async function warnOfCarried(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },
   chosen: readonly TypedPendingChange[],
@@ -120,7 +120,7 @@ export async function warnOfCarried(
   return [describeOthers(`${countOf(chosen.length, 'pending change')} in this call`, others)]
 }
 
-/** Returns the first pending changes and their total number, for the details of an error. */
+/** Returns the first few pending changes and the total number of pending changes, for the details of an error. */
 export const listPending = (pending: readonly TypedPendingChange[]) => ({
   pending: pending.slice(0, MAX_LISTED).map(showPending),
   pending_total: pending.length,
@@ -151,16 +151,16 @@ export interface Dependency {
 }
 
 /**
- * Maximum number of requests for dependencies and, in turn, for their dependencies. Some PCEs list all of them in the
- * first answer, others do not.
+ * Maximum number of rounds of requests: first for the dependencies of the chosen changes, then for the dependencies of
+ * those, and so on. Some PCEs list all dependencies in the first answer, others do not.
  */
 const MOST_ROUNDS = 20
 
 /**
- * Completes the chosen changes. If `include` is true, their dependencies and the dependencies of these are added. When
- * provisioning, these are the pending objects that a chosen change needs; when discarding, the pending changes that
- * need a discarded one (P36).
- * @throws {ToolError} dependencies_required with `required` if a dependency is missing and `include` is false, or if
+ * If `include` is true, adds to the chosen changes the pending changes that must go with them, and those that these
+ * require in turn. When provisioning, these are the pending objects that a chosen change needs; when discarding, the
+ * pending changes that need a discarded one (P36).
+ * @throws {ToolError} dependencies_required with `required` if such a change is missing and `include` is false, or if
  * the PCE keeps naming further ones. The PCE would reject an incomplete set (P35).
  */
 export async function completeChanges(
@@ -247,8 +247,8 @@ export function updateTypeOf(change: TypedPendingChange): string | null {
 }
 
 /**
- * Finds the chosen changes in a newer list of pending changes. A change that is no longer pending loses its edit time,
- * so that the digest differs. If `isAll` is true, all other changes that are pending now are included.
+ * Finds the chosen changes in a newer list of pending changes. A change that is no longer pending is kept without its
+ * edit time, so that the digest differs. If `isAll` is true, all other changes that are pending now are included.
  */
 export function chosenNow(
   chosen: readonly TypedPendingChange[],
@@ -266,7 +266,8 @@ export function chosenNow(
 }
 
 /**
- * Checks that the changes with this digest (see `bindChanges`) are the ones that were approved (see `requireApproved`).
+ * Checks that the changes with this digest (see `bindChanges`) are those that a person approved (see
+ * `requireApproved`).
  * @throws {ToolError} confirm_required with `reason: stale` and `params_hash`.
  */
 export function refuseUnapproved(approved: Approval | undefined, digest: string, deed: Deed = 'provisioned'): void {

@@ -1,15 +1,17 @@
 import type { Steps } from '../text/pace-work.js'
 import { type Mask, createMask } from './build-mask.js'
 
-/** The whole numbers from `from` to `to`, both included. */
+/** An interval of whole numbers from `from` to `to`, both included. */
 export interface Interval {
   from: bigint
   to: bigint
 }
 
-/** A division of whole numbers into classes. The numbers of one class are members of exactly the same sets. */
+/**
+ * A division of whole numbers into classes. Two numbers are in the same class if exactly the same sets contain them.
+ */
 export interface NumberClasses {
-  /** For each set, a bit mask of the classes that it contains. */
+  /** For each set, a bit mask of the classes that the set contains. */
   masks: readonly bigint[]
   /** For each class, the number of its members. */
   sizes: readonly bigint[]
@@ -18,13 +20,13 @@ export interface NumberClasses {
 /** Number of intervals that are read in one step. */
 const INTERVALS_PER_STEP = 1000
 
-/** The number at which an interval of a set begins, or the first number after it. */
+/** A number at which membership in a set changes: the first number of an interval, or the first number after it. */
 interface Turn {
   at: bigint
   set: number
 }
 
-/** Divides the numbers of `whole` into classes according to the `sets` that contain them. */
+/** Divides the numbers of `whole` into classes, according to which of the `sets` contain them. */
 export function* classifyNumbers(whole: Interval, sets: readonly (readonly Interval[])[]): Steps<NumberClasses> {
   // The numbers are sorted instead of used as keys of a map: V8 hashes a bigint by its lowest 64 bits, and these are
   // zero for most IPv6 networks.

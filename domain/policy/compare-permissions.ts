@@ -9,13 +9,13 @@ import type { RuleType } from './rule-type.js'
 import { type Reason, assumedBy, unknown } from './three-valued.js'
 
 /**
- * The effect of replacing some rules by others, whatever further rules there are. `opens` and `closes` are true if the
- * effect is possible with at least one set of further rules.
+ * The effect of replacing some rules by others, for any combination of further rules in the policy. `opens` and
+ * `closes` are true if the effect occurs with at least one such combination.
  */
 export interface Movement {
-  /** True if some connection becomes permitted. */
+  /** True if at least one connection becomes permitted. */
   opens: boolean
-  /** True if some connection is no longer permitted. */
+  /** True if at least one connection is no longer permitted. */
   closes: boolean
   /**
    * The reasons why the effect is uncertain, so that possibly only one of `opens` and `closes` happens, or neither;
@@ -28,7 +28,10 @@ export interface Movement {
 
 export const UNMOVED: Movement = { opens: false, closes: false, because: [], assumes: [] }
 
-/** Creates an effect that cannot be determined for these reasons, so that it may both open and close connections. */
+/**
+ * Creates the effect of a change that cannot be determined for the given reasons: it may both open and close
+ * connections.
+ */
 export const unknownMovement = (...because: Reason[]): Movement => ({
   opens: true,
   closes: true,
@@ -37,15 +40,15 @@ export const unknownMovement = (...because: Reason[]): Movement => ({
 })
 
 /**
- * Returns the word for an effect, or undefined if the change both opens and closes connections, because other rules
- * then decide the outcome.
+ * Returns the word for an effect. Returns undefined if the change both opens and closes connections, because no single
+ * word describes such a change.
  */
 export function effectOf({ opens, closes }: Movement): ChangeEffect | undefined {
   if (opens && closes) return undefined
   return opens ? 'widening' : closes ? 'narrowing' : 'neutral'
 }
 
-/** Combines the effects of changes that happen together. */
+/** Combines the effects of several changes that happen together. */
 export function joinMovements(movements: readonly Movement[]): Movement {
   return {
     opens: movements.some(({ opens }) => opens),
@@ -56,11 +59,11 @@ export function joinMovements(movements: readonly Movement[]): Movement {
 }
 
 /**
- * Maximum number of steps of one comparison. So many steps take about a tenth of a second. Rules that need more are
- * rare, and nobody could understand the answer.
+ * Maximum number of steps of one comparison, which take about a tenth of a second. Rules that need more steps are rare,
+ * and nobody could understand the answer.
  */
 const MOST_STEPS = 400_000
-/** Maximum number of boxes that all rules of one version may have. */
+/** Maximum number of boxes into which all rules of one version may be converted. */
 const MOST_BOXES = 20_000
 
 /**
@@ -91,9 +94,9 @@ interface Read {
 }
 
 /**
- * Combines the effects that a change has in all readings of its rules. If the effects differ, the result depends on the
- * questions that the readings answer differently. A change certainly both opens and closes connections only if it does
- * so in every reading.
+ * Combines the effects that a change has under all readings of its rules. If the effects differ, the result is
+ * uncertain because of the questions that the readings answer differently. A change certainly both opens and closes
+ * connections only if it does both in every reading.
  */
 function joinReadings(reads: readonly Read[], before: readonly RuleInForce[], after: readonly RuleInForce[]): Movement {
   const idOf = (questions: Iterable<Ambiguity>) => [...questions].sort().join(' ')
@@ -144,8 +147,8 @@ function compareIn(
     [before, after].map((rules) => readLevel(space, rules, end, reading)) as [Level, Level]
   const [dst, src] = [levelsAt('dst'), levelsAt('src')]
   /**
-   * Returns whether the change opens connections (or closes them, for the opposite turn), and whether it does so only
-   * through deny rules at their sources.
+   * Returns whether the change opens connections, and whether it does so only through deny rules at their sources. With
+   * the two levels of each pair swapped, it returns the same for closing connections.
    */
   const read = (turn: (levels: [Level, Level]) => [Level, Level]) => {
     const [there, here] = [turn(dst), turn(src)]
@@ -160,8 +163,8 @@ function compareIn(
     opens: opens.is,
     closes: closes.is,
     because: [],
-    // A deny rule matters in a mode that lets connections pass by default. It is not known what it does at a source in
-    // such a mode.
+    // A deny rule matters in a mode that lets connections pass by default. In such a mode, it is not known what a deny
+    // rule does at the source of a connection.
     assumes: isAtSource ? assumedBy([unknown('selective_outbound')]) : [],
   }
 }
@@ -179,7 +182,10 @@ function readLevel(space: RuleSpace, rules: readonly RuleInForce[], end: Written
   return level
 }
 
-/** Lists the reasons for uncertainty: the parts of the rules that differ and that can only be compared for equality. */
+/**
+ * Lists the reasons why a comparison is uncertain. They come from parts of the rules that differ between the versions
+ * and that can only be compared for equality.
+ */
 function findReasons(before: readonly RuleInForce[], after: readonly RuleInForce[]): Reason[] {
   const read = (rules: readonly RuleInForce[]) => new Map(rules.flatMap((rule) => [...opaqueOf(rule)]))
   const [was, is] = [read(before), read(after)]
@@ -187,7 +193,7 @@ function findReasons(before: readonly RuleInForce[], after: readonly RuleInForce
   return [...new Set(differing.map(([, reason]) => reason))].sort()
 }
 
-/** Lists all subsets, beginning with the empty one. */
+/** Lists all subsets of a set, beginning with the empty one. */
 export function subsetsOf<T>(items: readonly T[]): Set<T>[] {
   return items.reduce<Set<T>[]>(
     (found, item) => [...found, ...found.map((subset) => new Set([...subset, item]))],

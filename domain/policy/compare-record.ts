@@ -3,9 +3,9 @@ import type { RecordedOtherwise } from '../../schemas/recorded-otherwise.js'
 import type { EndVerdict } from './judge-end.js'
 
 /**
- * The way in which a decision that the PCE recorded differs from the rules of the policy. Either the connection was
+ * The way in which the decision that the PCE recorded contradicts the rules of the policy. Either the connection was
  * allowed although no rule allows it at an end that applies rules, or it was stopped although rules permit it at every
- * such end. `null` if the decision and the rules agree, or if the rules leave the decision open.
+ * such end. `null` if decision and rules agree, or if the rules leave the decision open.
  */
 export type Disagreement = keyof RecordedOtherwise | null
 
@@ -15,7 +15,7 @@ export type Disagreement = keyof RecordedOtherwise | null
 export function compareRecord(recorded: string | null, ends: readonly EndVerdict[]): Disagreement {
   const word = readDecision(recorded)
   const managed = ends.filter(({ mode }) => mode !== 'none')
-  // An idle end applies no rules, so the other end recorded the decision if it has a VEN.
+  // An end in idle mode applies no rules, so the other end recorded the decision if it has a VEN.
   const awake = managed.filter(({ mode }) => mode !== 'idle')
   const judging = awake.length > 0 ? awake : managed
   if (word === 'allowed') return judging.some(({ byRules }) => byRules === 'no') ? 'allowed_without_rule' : null
@@ -23,5 +23,5 @@ export function compareRecord(recorded: string | null, ends: readonly EndVerdict
   return judging.length > 0 && judging.every(({ byRules }) => byRules === 'yes') ? 'stopped_despite_rule' : null
 }
 
-/** Creates counts of the recorded decisions that differ from the rules, all of them zero. */
+/** Creates counters for recorded decisions that contradict the rules, all set to zero. */
 export const noDisagreement = (): RecordedOtherwise => ({ allowed_without_rule: 0, stopped_despite_rule: 0 })

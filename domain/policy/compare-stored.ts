@@ -8,10 +8,10 @@ export interface Difference {
 }
 
 /**
- * Lists the fields of a payload that the stored object does not contain as they were sent. The PCE may add fields and
- * reorder lists; it should not drop or change anything, but sometimes does so silently (P18). Hrefs are compared
+ * Lists the fields of a payload that the stored object lacks or contains in a different form. The PCE may add fields
+ * and reorder lists; it should not drop or change anything, but sometimes does so silently (P18). Hrefs are compared
  * without their policy version. A list entry also differs if its stored form has a meaningful field that was not sent,
- * such as a range that got an end or a label that is now excluded.
+ * for example if a single address became a range or a label is now excluded.
  */
 export function findDifferences(sent: object, stored: object): Difference[] {
   return Object.entries(sent as Record<string, unknown>)
@@ -19,7 +19,9 @@ export function findDifferences(sent: object, stored: object): Difference[] {
     .map(([field, value]) => ({ field, sent: value, stored: (stored as Record<string, unknown>)[field] ?? null }))
 }
 
-/** Returns an object with the property `differences` of an answer, or an empty object if there are no differences. */
+/**
+ * Returns an object to spread into an answer: with the property `differences`, or empty if there are no differences.
+ */
 export function listDifferences(differences: readonly Difference[] = []): { differences?: Difference[] } {
   return differences.length === 0 ? {} : { differences: [...differences] }
 }
@@ -38,7 +40,7 @@ function contains(stored: unknown, sent: unknown): boolean {
   return stored === sent || ((sent ?? null) === null && (stored ?? null) === null)
 }
 
-/** The fields whose presence changes the meaning of an entry in a rule, a service or an IP list. */
+/** The fields whose presence changes the meaning of an entry in a rule, service or IP list. */
 const TELLING = [
   'exclusion',
   'to_ip',
@@ -70,8 +72,8 @@ function saysMore(stored: Record<string, unknown>, sent: object): boolean {
 function containsAll(stored: unknown, sent: readonly unknown[]): boolean {
   const found = Array.isArray(stored) ? (stored as unknown[]) : []
   if (found.length !== sent.length) return false
-  // The most detailed items are matched first. Otherwise an item with less detail could take the partner of a more
-  // detailed one. Both sides are sorted this way, so that in long lists the partners are close together.
+  // The most detailed items are matched first. Otherwise a less detailed item could take the partner of a more detailed
+  // one. Both lists are sorted in this way, so that in long lists the partners are close together.
   const left = mostDetailedFirst(found)
   return mostDetailedFirst(sent).every((item) => {
     const at = left.findIndex((candidate) => contains(candidate, item))

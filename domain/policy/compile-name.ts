@@ -1,7 +1,7 @@
 /**
- * Returns a test of whether a domain name matches a pattern of an IP list. `*` stands for any characters, and case is
- * ignored. The parts between the stars are searched for one after the other, without backtracking, so the test is fast
- * for any number of stars. The PCE does not limit their number.
+ * Returns a function that tests whether a domain name matches a pattern of an IP list. `*` stands for any characters,
+ * and case is ignored. The parts between the stars are searched for one after the other, without backtracking, so the
+ * test is fast for any number of stars. The PCE does not limit their number.
  */
 export function compileName(pattern: string): (fqdn: string) => boolean {
   const [first = '', ...rest] = pattern.toLowerCase().split('*')

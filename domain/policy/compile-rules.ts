@@ -22,7 +22,7 @@ export function compileByDestination(rules: readonly PlacedRule[], policy: Polic
   }
 }
 
-/** Returns true if the providers of a rule depend on more than the labels of an end. */
+/** Returns true if the labels of a workload are not enough to decide whether the providers of a rule include it. */
 const namesSingleEnds = ({ providers, ...rule }: PlacedRule['rule']): boolean =>
   rule.all_ips_except_for_in_providers === true ||
   rule.use_workload_subnets?.includes('providers') === true ||

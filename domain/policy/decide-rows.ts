@@ -10,43 +10,50 @@ import { decide, requireRules, type EndVerdict } from './judge-end.js'
 import type { PolicySnapshot } from './load-snapshot.js'
 import type { Answer } from './three-valued.js'
 
-/** What the rules decide about traffic: the PCE's word for the decision, or `undecided`. */
+/** The decision of the rules about traffic: one of the PCE's words for decisions, or `undecided`. */
 export type DecidedWord = PolicyDecision | 'undecided'
 
-/** What the rules decide about a connection whose ends are in certain enforcement modes. */
+/** The decision of the rules about a connection, given the enforcement modes of its source and destination. */
 export interface DecidedEnds {
   word: DecidedWord
-  /** The possible decisions; more than one if it is not certain what happens to the traffic. */
+  /** The possible decisions. There are several if it is not certain what happens to the traffic. */
   possible: readonly PolicyDecision[]
-  /** The reasons why it is not certain what happens to the traffic, even if it is certain that no rule allows it. */
+  /**
+   * The reasons why it is not certain what happens to the traffic. They are given even if it is certain that no rule
+   * allows the traffic.
+   */
   undecided: Answer
   /** True if it is possible, but not certain, that the traffic is blocked. */
   mayBeBlocked: boolean
-  /** The enforcement modes of both ends. */
+  /** The enforcement modes of the source and the destination. */
   modes: readonly [source: EndMode, destination: EndMode]
-  /** The verdicts of both ends, in which "allowed" means that rules permit the connection. */
+  /** The verdicts at the source and the destination. In them, "allowed" means that rules permit the connection. */
   verdicts: readonly [source: EndVerdict, destination: EndVerdict]
 }
 
-/** A traffic row with what the rules decide about its traffic. */
+/** A traffic row with the decision of the rules about its traffic. */
 export interface DecidedRow extends Omit<DecidedEnds, 'verdicts'> {
-  /** A copy of the row that has `word` in place of the recorded decision. The next call overwrites it. */
+  /**
+   * A copy of the row in which `word` replaces the recorded decision. The next call of the decider overwrites this
+   * object.
+   */
   row: FlowRow
-  /** How the recorded decision differs from the rules. */
+  /** The way in which the recorded decision contradicts the rules. */
   disagreement: Disagreement
 }
 
 /**
- * Decides about a connection by the rules and by the modes of its ends. The decision is `allowed` if rules permit the
- * connection at both ends, `potentially_blocked` if it passes only because of a mode, and `unknown` if neither end
- * applies any rules because each of them is idle or has no VEN.
+ * Decides about a connection by the rules and by the enforcement modes of its source and destination. The decision is
+ * `allowed` if rules permit the connection at both ends, `potentially_blocked` if it passes only because of a mode, and
+ * `unknown` if neither end applies any rules because each of them is idle or has no VEN.
  */
 export function decideEnds(judge: EndJudge, modes: DecidedEnds['modes']): DecidedEnds {
   const verdicts = [requireRules(judge('src', modes[0])), requireRules(judge('dst', modes[1]))] as const
   const { decision, possible, undecided } = decide(...verdicts)
   const isOut = modes.every((mode) => mode === 'none' || mode === 'idle')
   const isUncertain = !isOut && decision === 'uncertain'
-  // If "allowed" is not possible, only the mode or the effect at the source is unknown: certainly no rule allows it.
+  // If "allowed" is not possible, it is certain that no rule allows the connection. Only the mode or the effect at the
+  // source is then unknown.
   const least = possible.includes('allowed') ? 'undecided' : 'potentially_blocked'
   return {
     word: isOut ? 'unknown' : decision === 'uncertain' ? least : decision,
@@ -59,8 +66,8 @@ export function decideEnds(judge: EndJudge, modes: DecidedEnds['modes']): Decide
 }
 
 /**
- * Creates a function that decides about traffic rows by the rules of one version of the policy and by the modes of
- * their ends. It does not depend on the decision that the PCE recorded.
+ * Creates a function that decides about traffic rows by the rules of one policy version and by the modes of the two
+ * ends. The decision that the PCE recorded plays no part.
  */
 export function createRowDecider(
   encoder: FlowEncoder,

@@ -14,43 +14,48 @@ import { createPresentModes } from './present-modes.js'
 import { readWholePolicy } from './read-whole-policy.js'
 import { undecidedBecause, type Answer } from './three-valued.js'
 
-/** A summary of the decisions on traffic rows by the rules of a policy version. */
+/** A summary of what the rules of one policy version decide about traffic rows. */
 export interface DecidedTraffic {
   by: Exclude<DecideBy, 'recorded'>
   /** True if the draft equals the active policy because no change is pending; null if the policy could not be read. */
   isSame: boolean | null
-  /** The rows on which the rules are undecided and that are shown as `unknown`, whatever the filter by decisions is. */
+  /**
+   * The number of rows about which the rules are undecided. They are shown as `unknown`, whatever decisions the caller
+   * filters for.
+   */
   undecided: { rows: number; connections: number }
-  /** Number of connections that certainly no rule allows and that are possibly blocked already. */
+  /** Number of connections that no rule allows and that are possibly, but not certainly, blocked already. */
   maybeBlocked: number
-  /** A phrase `undecided because of …` with the reasons; empty if nothing is undecided. */
+  /** A phrase `undecided because of …` with the reasons. It is empty if nothing is undecided. */
   because: string
-  /** The numbers of connections in the answer whose recorded decisions differ from the rules. */
+  /** The numbers of connections in the answer whose recorded decisions contradict the rules. */
   recorded: RecordedOtherwise
-  /** The pairs of ends that have these connections, the busiest pairs first. */
+  /** The pairs of source and destination with such connections, the busiest pairs first. */
   otherwise: OtherwiseList
   /** The unconfirmed facts about the PCE on which the decisions depend. */
   assumes: readonly string[]
-  /** Sentences about ends whose present mode is not known. */
+  /** Notes about sources and destinations whose present mode is not known. */
   modes: readonly string[]
 }
 
-/** A decider for the rows of one query. */
+/** The functions and settings for deciding about the rows of one query. */
 export interface TrafficDecider {
-  /** The part of the request that selects decisions. */
+  /** The part of the traffic request that selects rows by their decisions. */
   request: Pick<FlowRequest, 'decisions' | 'replace' | 'prepare'>
   /**
-   * Returns the summary of the decisions, after the last row; null if the decisions are those that the PCE recorded.
+   * Returns the summary of the decisions. It must be called after the last row. It returns null if the rows keep the
+   * decisions that the PCE recorded.
    */
   result(): DecidedTraffic | null
-  /** Returns a text for comparing the decisions of two queries; it is equal if the decisions are equal. */
+  /** Returns a text that is the same for two queries if the rules decided equally about their connections. */
   mark(): string
 }
 
 /**
- * Prepares the decisions on the rows of one query. If `by` is `active` or `draft`, that policy and the present modes of
- * the ends are read, and each row gets the decision of the rules in these modes, or `unknown` if the rules are
- * undecided. The filter `decisions` is for the decision that is shown, so it is then applied here and not by the PCE.
+ * Prepares the decisions on the rows of one query. If `by` is `active` or `draft`, this reads that policy version and
+ * the present modes of the workloads. Each row then gets the decision of the rules in these modes, or `unknown` if the
+ * rules are undecided. The filter `decisions` refers to the decision that is shown, so it is then applied here and not
+ * by the PCE.
  */
 export async function createTrafficDecider(
   source: { pce: PceClient; signal: AbortSignal },

@@ -1,4 +1,4 @@
-/** Returns true for a value that means something other than an absent field. */
+/** Returns true for a value that means something, unlike null, false, an empty text or an empty list. */
 export const isSaid = (value: unknown): boolean =>
   value !== null &&
   value !== undefined &&
@@ -6,12 +6,15 @@ export const isSaid = (value: unknown): boolean =>
   value !== '' &&
   !(Array.isArray(value) && value.length === 0)
 
-/** Returns true if the labels on one side of a rule stand for workloads only, which is the default. */
+/**
+ * Returns true if the labels on one side of a rule stand for workloads only. This is the default of
+ * `resolve_labels_as`.
+ */
 export const isUsual = (kinds: unknown) => !isSaid(kinds) || (Array.isArray(kinds) && kinds.join() === 'workloads')
 
 /**
- * Tests for the default of those fields that may have their default as an explicit value. Every other field has its
- * default if it is absent, null, false, an empty text or an empty list.
+ * Tests for the fields whose default may be stated as an explicit value. Every other field has its default if it is
+ * absent, null, false, an empty text or an empty list.
  */
 const DEFAULTS: Readonly<Record<string, (value: unknown) => boolean>> = {
   enabled: (value) => value === true,

@@ -18,7 +18,7 @@ import { loadContents, type LoadedContents, type Versions } from './load-content
 
 const IN_FLIGHT = 4
 
-/** Both versions of a changed object. Both are null if they could not be read. */
+/** Both versions of a changed object, as they were read. Both are null if they could not be read. */
 export interface ReadVersions extends Versions {
   /** The reason why the versions could not be read. */
   error?: string
@@ -39,8 +39,8 @@ export interface ChangedObject {
 }
 
 /**
- * Functions that read the policy around the changes, which is needed to judge them: the rules that use a changed
- * object, and the objects that rules refer to.
+ * Functions that read the parts of the policy needed to evaluate the changes: the rules that use a changed object, and
+ * the objects that rules refer to.
  */
 export interface Surroundings {
   /** Reads the rules and other objects that use policy objects; returns null if they cannot be read. */
@@ -51,7 +51,7 @@ export interface Surroundings {
 }
 
 /**
- * Describes what pending changes do (T22). If one version of an object cannot be read, the object is listed with
+ * Describes the effects of pending changes (T22). If one version of an object cannot be read, the object is listed with
  * `diff_error` instead of its differences. Versions in `read` are not read again.
  */
 export async function describeChanges(
@@ -66,7 +66,7 @@ export async function describeChanges(
   return describeAgainst(ctx, objects)
 }
 
-/** Describes objects that differ between the current draft and the active policy. */
+/** Describes the objects that differ between the current draft and the active policy. */
 export function describeAgainst(ctx: Context, objects: readonly ChangedObject[]): Promise<JudgedChange[]> {
   return describeObjects(ctx, objects, {
     readUsers: () => readUsers(ctx.pce, ctx.signal),
@@ -75,8 +75,8 @@ export function describeAgainst(ctx: Context, objects: readonly ChangedObject[])
 }
 
 /**
- * Describes the differences between two versions of any age: `draft` is the later version, `active` the version it is
- * compared with. Hrefs are always draft hrefs.
+ * Describes the differences between any two versions of the policy. `draft` stands for the later version, `active` for
+ * the version that it is compared with. Hrefs are always draft hrefs.
  */
 export async function describeObjects(
   ctx: Context,
@@ -128,8 +128,8 @@ function describe(
     return { ...shown, ...judgeObject(type, { draft, active: inForce }, contents, users), ...stamps, fields }
   const [ours, active] = [draft, inForce] as [RuleSet | null, RuleSet | null]
   const { rules, ...judged } = diffRuleSet(ours, active, contents)
-  // The fields of a changed rule show only the differences, not which rule it is. So a description of the rule is
-  // added: of its draft if it is new, otherwise of its active version.
+  // The changed fields alone do not show which rule it is, so a description of the rule is added: of its draft if the
+  // rule is new, otherwise of its active version.
   const rulesByHref = (ruleSet: RuleSet | null) =>
     new Map([...(ruleSet?.rules ?? []), ...(ruleSet?.deny_rules ?? [])].map((rule) => [toDraftHref(rule.href), rule]))
   const [before, now] = [rulesByHref(active), rulesByHref(ours)]
@@ -169,7 +169,10 @@ export async function readVersions(
   }
 }
 
-/** Reads the rules that use policy objects. Returns null if this fails; all that depends on them is then undecided. */
+/**
+ * Reads the rules that use policy objects. Returns null if this fails; effects that depend on these rules are then
+ * undecided.
+ */
 async function readUsers(pce: PceClient, signal: AbortSignal): Promise<Users | null> {
   try {
     return await loadJudgedUsers(pce, signal)
@@ -185,13 +188,13 @@ function withoutStamps(object: PceObject | null): object {
   return rest
 }
 
-/** Maximum number of pending changes that are judged. Each takes two requests while a person waits for the answer. */
+/** Maximum number of pending changes whose effects are determined. Each takes two requests while a person waits. */
 export const MOST_JUDGED = 100
 
 /**
- * Judges the first MOST_JUDGED of these pending changes: whether they widen or narrow what is permitted, their risks
- * and their authors. Returns a map by href. The judgement only helps people to decide, so the map is empty if the PCE
- * cannot be read. Rejects if the call is cancelled. Versions in `read` are not read again.
+ * Determines, for the first MOST_JUDGED of the given pending changes, whether they widen or narrow what is permitted,
+ * what their risks are and who made them. Returns a map by href. The result only helps people to decide, so the map is
+ * empty if the PCE cannot be read. Rejects if the call is cancelled. Versions in `read` are not read again.
  */
 export async function judgePending(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
@@ -207,7 +210,7 @@ export async function judgePending(
   }
 }
 
-/** Copies a JSON value and adds to every `{href}` the name of its object, or key and value of a label, if known. */
+/** Copies a JSON value and adds to every `{href}` the name of its object, or the key and value of a label, if known. */
 export function showNamesInside<T>(value: T, names: ReferenceNames): T {
   return show(value, names) as T
 }

@@ -3,8 +3,8 @@ import type { FieldChange } from '../../schemas/policy-changes.js'
 import { findDifferences } from './compare-stored.js'
 
 /**
- * The fields that do not count as content of an object: those in which the PCE keeps records about it, and its rules,
- * which are compared separately.
+ * The fields that do not count as content of an object: the PCE's own records about the object, and its rules, which
+ * are compared separately.
  */
 export const NO_CONTENT: ReadonlySet<string> = new Set([
   'href',
@@ -40,7 +40,7 @@ export function diffFields(draft: object | null, active: object | null): FieldCh
     .map((field) => ({ field, draft: a[field] ?? null, active: b[field] ?? null }))
 }
 
-/** Reduces references to their hrefs. `exclusion: false` counts as absent. */
+/** Replaces every reference in a value by its href alone. `exclusion: false` counts as absent. */
 const bare = (value: unknown): unknown =>
   withoutFalseExclusions(value, (object) => (typeof object.href === 'string' ? { href: object.href } : object))
 
@@ -57,7 +57,7 @@ export function withoutFalseExclusions(value: unknown, reduce = (object: Fields)
   return Object.fromEntries(said.map(([field, inner]) => [field, withoutFalseExclusions(inner, reduce)]))
 }
 
-/** Returns true if two values mean different things. */
+/** Returns true if two values differ in meaning. */
 export function differs(a: unknown, b: unknown): boolean {
   const isEmpty = (value: unknown) => value == null || value === '' || (Array.isArray(value) && value.length === 0)
   if (isEmpty(a) && isEmpty(b)) return false

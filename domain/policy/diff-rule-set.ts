@@ -32,7 +32,7 @@ import type { AnyRule, RuleInForce } from './rule-in-force.js'
 import { type RuleType, denyType } from './rule-type.js'
 
 export interface RuleSetDiff extends Judgement {
-  /** All unconfirmed facts on which the judged effects of the rule set, of its scopes and of its rules depend. */
+  /** All unconfirmed facts on which the reported effects of the rule set, of its scopes and of its rules depend. */
   assumes: readonly string[]
   rules: RuleChangeShown[]
   scope_change?: PolicyChange['scope_change']
@@ -83,7 +83,7 @@ function pairUp({ before, after }: Replacement): { before?: RuleInForce; after?:
   })
 }
 
-/** Returns a function that finds the replacement of a single rule by its draft href. */
+/** Returns a function that takes the draft href of a rule and returns the replacements limited to that rule. */
 function byRule(replacements: readonly Replacement[]): (href: string) => Replacement[] {
   const index = (rules: readonly RuleInForce[]) => new Map(rules.map((one) => [idOf(one.rule), one]))
   const indexed = replacements.map(({ before, after }) => ({ before: index(before), after: index(after) }))
@@ -94,7 +94,7 @@ function byRule(replacements: readonly Replacement[]): (href: string) => Replace
   return (href) => indexed.map(({ before, after }) => ({ before: only(before, href), after: only(after, href) }))
 }
 
-/** A rule in both versions of its rule set; null in a version that does not have the rule. */
+/** A rule as it is in both versions of its rule set; null in a version that does not have the rule. */
 interface Pair {
   type: RuleType
   href: string
@@ -135,7 +135,7 @@ export const changedRules = (draft: RuleSet | null, active: RuleSet | null): Cha
     return [{ ...pair, fields, change: pair.active === null ? 'added' : pair.draft === null ? 'removed' : 'changed' }]
   })
 
-/** Describes a changed rule and the effect of its change alone, without regard to other rules of its rule set. */
+/** Describes a changed rule and the effect of this change alone, without regard to the other rules of its rule set. */
 function describeRule(
   { type, href, change, fields, last }: ChangedRule,
   own: readonly Replacement[],
@@ -156,8 +156,8 @@ function describeRule(
 }
 
 /**
- * Returns the effect of changes to iptables rules: none if neither these rules nor the scopes changed, and otherwise
- * unknown.
+ * Returns the effect of changes to iptables rules: no effect if neither the iptables rules nor the scopes changed,
+ * otherwise an unknown effect.
  */
 function moveIpTables(draft: RuleSet | null, active: RuleSet | null, scope: PolicyChange['scope_change']) {
   const [now, before] = [draft, active].map((ruleSet) =>

@@ -3,22 +3,25 @@ import { AUTHORSHIP } from './authorship.js'
 import { type Steps, workInTurns } from '../text/pace-work.js'
 
 /**
- * The fields in which the PCE keeps records about an object. The PCE sets them itself, and an approval does not concern
- * them. `update_type` is not among these fields, because the pending change of a rule is part of its rule set's
- * content.
+ * The fields in which the PCE keeps records about an object. The PCE sets them itself, so a person's approval does not
+ * cover them. `update_type` is not one of them, because a pending change of a rule is part of the content of its rule
+ * set.
  */
 const RECORDS: ReadonlySet<string> = new Set([...AUTHORSHIP, 'caps', 'usage'])
 
-/** Depth to which values are fed in parts: enough for the rules of a rule set in a list of versions of objects. */
+/**
+ * Nesting depth down to which values are hashed entry by entry. It reaches the rules of a rule set in a list of
+ * versions.
+ */
 const DEEPEST = 4
 
-/** Number of entries of a list that are serialised before other work may run. */
+/** Number of list entries that are serialised before other work may run. */
 const ENTRIES_AT_ONCE = 200
 
 /**
- * Returns a digest (lowercase hex SHA-256) of the content of these values. The order of fields does not matter, and the
- * PCE's records of authors and times are left out at any depth. The work pauses for other work from time to time,
- * because a list may have very many entries.
+ * Returns a digest (lowercase hex SHA-256) of the content of the given values. The order of fields does not matter, and
+ * the PCE's records of authors and times are left out at any depth. Hashing pauses from time to time so that other work
+ * can run, because a list may have very many entries.
  */
 export function digestContents(values: readonly unknown[], signal: AbortSignal): Promise<string> {
   return workInTurns(digestEach(values), signal)
@@ -34,7 +37,7 @@ function* digestEach(values: readonly unknown[]): Steps<string> {
 }
 
 /**
- * Feeds a value to the hash. Its lists and objects are fed part by part down to `depth`, and deeper ones as a whole.
+ * Feeds a value to the hash. Down to `depth`, lists and objects are fed entry by entry; deeper ones are fed as a whole.
  */
 function* feed(hash: Hash, value: unknown, depth: number): Steps<void> {
   if (depth === 0 || typeof value !== 'object' || value === null) {

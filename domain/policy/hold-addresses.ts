@@ -12,9 +12,9 @@ export interface AskedAddresses extends Interval {
 }
 
 /**
- * Parses addresses: `10.0.0.1`, `10.0.0.0/8`, `10.0.0.1-10.0.0.9`, or IPv6 in the same forms. A network may be given by
- * any address in it. An IPv4-mapped IPv6 address becomes its IPv4 address. If the text is invalid, returns a sentence
- * that says what is wrong.
+ * Parses a text with addresses: `10.0.0.1`, `10.0.0.0/8`, `10.0.0.1-10.0.0.9`, or the same forms for IPv6. A network
+ * may be given by any address in it. An IPv4-mapped IPv6 address becomes its IPv4 address. If the text is invalid,
+ * returns a sentence that says what is wrong.
  */
 export function readAsked(text: string): AskedAddresses | string {
   const [first = '', last, ...more] = text.split('-').map((part) => part.trim())
@@ -42,17 +42,18 @@ const plain = (address: string): string => {
   return parsed instanceof ipaddr.IPv6 && parsed.isIPv4MappedAddress() ? parsed.toIPv4Address().toString() : address
 }
 
-/** The addresses of one family that the ranges of an IP list include and exclude, without regard to domain names. */
+/**
+ * The addresses of one family that an IP list contains, and those that its exclusions remove. Domain names are ignored.
+ */
 export interface HeldAddresses {
-  /** Addresses included by a range and not excluded by another, in order. */
+  /** The addresses that a range of the list includes and no exclusion removes, in order. */
   held: Interval[]
-  /** Addresses included by a range but excluded by another. */
+  /** The addresses that a range of the list includes and an exclusion removes. */
   taken: Interval[]
 }
 
 /**
- * Determines which addresses of a family an IP list contains. Ranges that cannot be read are ignored; `unreadableOf`
- * lists them.
+ * Determines which addresses of a family an IP list contains. Unreadable ranges are ignored; `unreadableOf` lists them.
  */
 export function holdAddresses({ ip_ranges: ranges }: Pick<IpList, 'ip_ranges'>, family: Family): HeldAddresses {
   const own = readRanges(ranges).filter((range) => range?.family === family)
@@ -79,12 +80,12 @@ export type Hold = 'whole' | 'part' | 'excluded' | 'none' | 'uncertain'
 /** How an IP list relates to the addresses that a caller asked about. */
 export interface AddressMatch {
   /**
-   * `whole`, `part` or `none`: the ranges of the list contain all, some or none of the requested addresses. `excluded`:
-   * none, because exclusions of the list remove all that its ranges include. `uncertain`: ranges that cannot be read
+   * `whole`, `part` or `none`: the list contains all, some or none of the requested addresses. `excluded`: the list
+   * contains none of them, because its exclusions remove all that its ranges include. `uncertain`: unreadable ranges
    * may change the answer, or the list is empty.
    */
   hold: Hold
-  /** The requested addresses that the list contains, and those that its exclusions remove. */
+  /** Those of the requested addresses that the list contains (`held`) or that its exclusions remove (`taken`). */
   held: Interval[]
   taken: Interval[]
   /** The ranges and exclusions that overlap the requested addresses, as written in the list. */
@@ -94,7 +95,7 @@ export interface AddressMatch {
 }
 
 /**
- * Compares an IP list with the requested addresses. The result is also exact if ranges overlap. Domain names are
+ * Compares an IP list with the requested addresses. The result is exact even if ranges overlap. Domain names are
  * ignored, because it is not known to which addresses they resolve.
  */
 export function matchAddresses(list: Pick<IpList, 'ip_ranges' | 'fqdns'>, asked: AskedAddresses): AddressMatch {

@@ -5,7 +5,7 @@ import { countOf } from '../text/describe-numbers.js'
 import { anyOf, assumedBy, unknown, type Answer } from './three-valued.js'
 
 /**
- * Creates a function that returns whether iptables rules are in force at an end of a connection: 'no', or undecided.
+ * Creates a function that returns whether iptables rules are in force at one end of a connection: 'no', or undecided.
  * Iptables rules can allow or block anything, so what happens at such an end is undecided (P19).
  */
 export function createIpTablesSearch(policy: PolicySnapshot): (end: End) => Answer {
@@ -22,17 +22,20 @@ export function createIpTablesSearch(policy: PolicySnapshot): (end: End) => Answ
 }
 
 /**
- * Returns whether a rule set has iptables rules that apply to this end of a connection. What these rules do to the
- * connection is never judged.
+ * Returns whether a rule set has iptables rules that apply at this end of a connection. Their effect on the connection
+ * is never determined.
  */
 export const hasIpTablesFor = (ruleSet: RuleSet, end: End, policy: PolicySnapshot): Answer =>
   anyOf(answersOf(ruleSet, end, policy))
 
-/** Counts the iptables rules that are, or may be, in force at an end. */
+/** Counts the iptables rules that are, or may be, in force at one end of a connection. */
 export const countIpTables = (policy: PolicySnapshot, end: End): number =>
   policy.ruleSets.flatMap((ruleSet) => answersOf(ruleSet, end, policy)).filter((answer) => answer !== 'no').length
 
-/** Returns a note on how many iptables rules are not judged. `count` is null if the policy could not be read. */
+/**
+ * Returns a note that says how many iptables rules were not taken into account. `count` is null if the policy could not
+ * be read.
+ */
 export function tellIpTables(count: number | null): string[] {
   if (count === null)
     return ['Whether rules in the words of iptables apply is not known: the policy in force could not be read.']
@@ -41,7 +44,7 @@ export function tellIpTables(count: number | null): string[] {
 }
 
 /**
- * Returns the unconfirmed facts about the PCE that an answer depends on if it counts iptables rules without judging
+ * Returns the unconfirmed facts about the PCE on which an answer depends if it counts iptables rules without evaluating
  * them.
  */
 export const assumedOfIpTables = (count: number | null): string[] =>

@@ -43,15 +43,19 @@ export function placeBoundary(boundary: EnforcementBoundary | null, contents: Po
   return [{ type: 'deny', rule, scopes: [[]], contents }]
 }
 
-/** The rules before and after a change, each with the objects that it refers to in one version of these objects. */
+/**
+ * The rules before and after a change, each with the objects that it refers to. All these objects are of one policy
+ * version.
+ */
 export interface Replacement {
   before: readonly RuleInForce[]
   after: readonly RuleInForce[]
 }
 
 /**
- * Builds the replacement of rules for each version of the objects that the rules refer to. Pending changes of these
- * objects are judged separately, and the rules may be provisioned with or without them.
+ * Builds the replacement of rules once with the active and once with the draft versions of the objects that the rules
+ * refer to. Pending changes of these objects have effects of their own, and the rules may be provisioned with or
+ * without them.
  */
 export function inEveryVersion(
   contents: LoadedContents,
@@ -63,7 +67,7 @@ export function inEveryVersion(
 export const compareAll = (replacements: readonly Replacement[]): Movement =>
   joinMovements(replacements.map(({ before, after }) => compareRules(before, after)))
 
-/** Describes an effect for answers: the word for it, or a note on why no single word is right. */
+/** Describes an effect for an answer: the word for it, or a note that says why no single word is right. */
 export function describeMovement(
   movement: Movement,
   replacements: readonly Replacement[],

@@ -17,13 +17,13 @@ export interface Connection {
   proto: number | null
 }
 
-/** Returns what the end on this side of a connection does with the connection in this enforcement mode. */
+/** A function that returns what one end of a connection, in this enforcement mode, does with the connection. */
 export type EndJudge = (side: Side, mode: EndMode) => EndVerdict
 
 /**
- * Creates a function that judges observed connections by one version of the policy, at each end and in any mode. It
- * decides as explain-flow does (`judgeEnd`) and ignores the decision that the PCE recorded. If the policy is null, all
- * that depends on it is undecided, and so is the verdict of an end at which iptables rules are in force (P19).
+ * Creates a function that evaluates observed connections by one version of the policy, at each end and in any mode. It
+ * decides as explain-flow does (`judgeEnd`) and ignores the decision that the PCE recorded. Everything that depends on
+ * the policy is undecided if the policy is null. So is the verdict at an end where iptables rules are in force (P19).
  */
 export function createConnectionJudge(policy: PolicySnapshot | null): (connection: Connection) => EndJudge {
   const compiled = policy === null ? null : compileTypes(policy)
@@ -54,15 +54,15 @@ export function createConnectionJudge(policy: PolicySnapshot | null): (connectio
   }
 }
 
-/** Returns whether an end drops a connection. */
+/** Returns whether a verdict means that the connection is dropped at this end. */
 export function dropsBy({ possible, undecided }: EndVerdict): Answer {
   if (!possible.includes('blocked')) return 'no'
   return possible.length === 1 ? 'yes' : undecided
 }
 
 /**
- * Returns true for a virtual service or a similar object. Rules may name the workloads behind it, and these are not
- * known here.
+ * Returns true for an end that has labels but is not a workload, such as a virtual service. Rules may name the
+ * workloads behind it, and these are not known here.
  */
 export const standsForOthers = ({ workload, labels }: FlowEnd): boolean =>
   workload === null && Object.keys(labels).length > 0

@@ -23,13 +23,13 @@ export const CUT_FATES = [
 ] as const
 export type CutFate = (typeof CUT_FATES)[number]
 
-/** The fate of a connection; `undecided` has the reasons if the fate is undecided. */
+/** The effect of a change on one connection. If the effect is uncertain, `undecided` has the reasons. */
 export interface CutVerdict {
   fate: CutFate
   undecided: Answer
 }
 
-/** The policies that are compared to judge a change. */
+/** The policies that are compared to determine the effect of a change. */
 export interface ComparedPolicies {
   /** The draft without the change. */
   was: PolicySnapshot
@@ -47,8 +47,8 @@ const modesFrom = (mode: EndMode): readonly EndMode[] =>
   isMode(mode) ? [mode, ...ENFORCEMENT_MODES.filter((other) => dropsOf(other) > dropsOf(mode))] : [mode]
 
 /**
- * Creates a function that returns whether any of the rules through which a change may cut traffic may match a
- * connection.
+ * Creates a function that returns true if any of the given rules may match a connection. The given rules are those
+ * through which a change may cut traffic.
  */
 export function createConcern(cutting: readonly CuttingRule[]): (connection: Connection) => boolean {
   const compiled = [...new Set(cutting.map(({ policy }) => policy))].map((policy) =>
@@ -68,9 +68,10 @@ export function createConcern(cutting: readonly CuttingRule[]): (connection: Con
 }
 
 /**
- * Creates a function that judges whether a change cuts a connection. It compares the decisions of the draft without and
- * with the change, as explain-flow would, in the modes of `modeOf` and whatever the PCE recorded. If the active policy
- * differs from the draft, a connection is cut only if the active policy lets it pass.
+ * Creates a function that determines whether a change cuts a connection. It compares the decisions of the draft without
+ * and with the change, in the modes that `modeOf` returns. The decisions are those of explain-flow, not those that the
+ * PCE recorded. If the active policy differs from the draft, a connection is cut only if the active policy lets it
+ * pass.
  */
 export function createCutJudge(
   { was, is, pending }: ComparedPolicies,
@@ -83,8 +84,8 @@ export function createCutJudge(
     const dropsAt = (side: Side, end: FlowEnd) =>
       modesFrom(modeOf(end)).map((mode) => judges.map((judge) => dropsBy(judge(side, mode))))
     const [atSource, atDestination] = [dropsAt('src', connection.source), dropsAt('dst', connection.destination)]
-    // All pairs of modes are judged: an end that drops the connection anyway hides the effect of the change at the
-    // other.
+    // All pairs of modes are compared, because an end that drops the connection anyway hides the effect at the other
+    // end.
     const stages = atSource.flatMap((src) =>
       atDestination.map((dst) => {
         const drops = src.map((one, at) => anyOf([one, dst[at] as Answer]))
@@ -116,8 +117,8 @@ const P51_ALONE = unknown('selective_outbound')
 
 /** Returns whether a connection that is not dropped before the change is dropped after it. */
 function compare(before: Answer, after: Answer): Answer {
-  // If both answers are undecided only because of the same unconfirmed fact about the PCE, they are equal in either
-  // case.
+  // If both answers are undecided for the same single reason, an unconfirmed fact about the PCE, they are equal whether
+  // or not the fact is true.
   if (before === 'yes' || after === 'no' || (before === P51_ALONE && after === P51_ALONE)) return 'no'
   return isUnknown(before) || isUnknown(after) ? anyOf([before, after].filter(isUnknown)) : 'yes'
 }

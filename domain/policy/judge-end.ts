@@ -4,10 +4,13 @@ import { onlyReports, stops, type Deciding, type Direction } from './mode-effect
 import type { RuleType } from './rule-type.js'
 import { anyOf, both, isUnknown, not, unknown, type Answer } from './three-valued.js'
 
-/** The step that decided at one end. The steps are taken in the order of P50, and the first that applies decides. */
+/**
+ * The step that decided about a connection at one end. The steps are taken in the order of P50, and the first that
+ * applies decides.
+ */
 export type Step = 'not_enforced' | RuleType | 'default'
 
-/** What one end does with a connection. */
+/** The decision about a connection at one end. */
 export interface EndVerdict {
   mode: EndMode
   /** The possible decisions; more than one if the verdict is undecided. */
@@ -15,7 +18,7 @@ export interface EndVerdict {
   /** The step that decided; null if the verdict is undecided. */
   step: Step | null
   undecided: Answer
-  /** Whether rules written for this end allow the connection, whatever its mode is; 'yes' if the end has no VEN. */
+  /** Whether rules written for this end allow the connection, regardless of its mode; 'yes' if the end has no VEN. */
   byRules: Answer
 }
 
@@ -57,21 +60,21 @@ export function decide(source: EndVerdict, destination: EndVerdict): Decided {
 const harder = (a: JudgedDecision, b: JudgedDecision): JudgedDecision =>
   JUDGED_DECISIONS.indexOf(a) > JUDGED_DECISIONS.indexOf(b) ? a : b
 
-/** What the rules written for one end say about a connection. */
+/** For each type of rule, whether rules of this type that are written for one end match the connection. */
 export interface RulesAtEnd {
   essential: Answer
   overridden: Answer
   allowed: Answer
   denied: Answer
   /**
-   * Whether rules that are not judged, such as iptables rules, are in force at the end: 'no', or the reason why
-   * everything is undecided.
+   * Whether rules that this server cannot evaluate, such as iptables rules, are in force at the end: 'no', or the
+   * reason why everything is undecided.
    */
   unjudged: Answer
 }
 
 /**
- * Judges what an end in this enforcement mode does with a connection. If the mode is not known, the verdict is
+ * Determines what an end in this enforcement mode does with a connection. If the mode is not known, the verdict is
  * undecided, unless it is the same in every mode.
  */
 export function judgeEnd(mode: EndMode, direction: Direction, rules: RulesAtEnd): EndVerdict {
@@ -96,7 +99,9 @@ export function judgeEnd(mode: EndMode, direction: Direction, rules: RulesAtEnd)
   return { mode, possible, step: stepOf(dropped, rules), undecided: 'no', byRules }
 }
 
-/** Makes an answer undecided if there are rules that are not judged, because these can allow or block anything. */
+/**
+ * Makes an answer undecided if rules that cannot be evaluated are in force, because these can allow or block anything.
+ */
 const beside = (unjudged: Answer, answer: Answer): Answer =>
   unjudged === 'no' ? answer : anyOf([unjudged, answer].filter(isUnknown))
 

@@ -31,7 +31,8 @@ const HARMLESS = [
 ]
 
 /**
- * The types of objects that rules refer to by href only, each with the fields that define what its objects stand for.
+ * The types of objects to which rules refer only by href. For each type, the fields that define what an object of it
+ * stands for.
  */
 const MEANINGS: Record<string, readonly string[]> = {
   ip_lists: ['ip_ranges', 'fqdns'],
@@ -40,12 +41,12 @@ const MEANINGS: Record<string, readonly string[]> = {
 }
 
 /**
- * The rules that use policy objects, in both versions: a change that is provisioned alone affects the active rules, and
+ * The rules that use policy objects, in both versions. A change that is provisioned alone affects the active rules, and
  * a change that is provisioned together with all other changes affects the rules of the draft.
  */
 export type Users = Record<'draft' | 'active', PolicyUsers>
 
-/** Returns true if the rules that use the changed object are needed to judge the change. */
+/** Returns true if the effect of a change cannot be determined without the rules that use the changed object. */
 export function needsUsers(type: string, { draft, active }: Versions): boolean {
   return type in MEANINGS && draft !== null && active !== null && changedFields(draft, active).length > 0
 }
@@ -53,14 +54,14 @@ export function needsUsers(type: string, { draft, active }: Versions): boolean {
 const changedFields = (draft: PceObject, active: PceObject) =>
   diffFields(draft, active).flatMap(({ field }) => (HARMLESS.includes(field) ? [] : field))
 
-/** Lists the rules that use an object and so decide what a change of it does, as input for `loadContents`. */
+/** Lists the rules that use an object and so decide the effect of changing it, as input for `loadContents`. */
 export function rulesAbout(href: string, users: Users): unknown {
   return [users.draft, users.active].map((version) => findUses(version, href))
 }
 
 /**
- * Judges how a change of an object other than a rule set affects permitted traffic. Most objects affect traffic only
- * through the rules that use them.
+ * Determines how a change of an object other than a rule set affects permitted traffic. Most objects affect traffic
+ * only through the rules that use them.
  * @param users the rules that use the object; null if they could not be read, or if `needsUsers` returned false.
  */
 export function judgeObject(
@@ -73,8 +74,8 @@ export function judgeObject(
   if (type === 'enforcement_boundaries') return judgeBoundary(draft, active, contents)
   const meaning = MEANINGS[type]
   // Adding or deleting an object has no effect by itself: a rule that uses a new object is a separate change, and the
-  // PCE does not delete an object that a rule uses. Virtual services and servers differ: they also match by their
-  // labels.
+  // PCE does not delete an object that a rule uses. Virtual services and servers are different, because rules also
+  // match them by their labels.
   if (draft === null || active === null) return meaning === undefined ? UNJUDGED : { effect: 'neutral' }
   const changed = changedFields(draft, active)
   if (changed.length === 0) return { effect: 'neutral' }
@@ -121,12 +122,12 @@ const placeUses = ({ ruleSets, boundaries }: ObjectUses, contents: PolicyContent
   ...boundaries.flatMap((boundary: EnforcementBoundary) => placeBoundary(boundary, contents)),
 ]
 
-/** Maximum number of rule sets and boundaries that are listed by name. */
+/** Maximum number of rule sets and enforcement boundaries that are listed by name. */
 const MOST_NAMED = 5
 
 /**
- * Counts the rules that use an object, in the active policy or in the draft, and lists the rule sets and boundaries
- * that contain them.
+ * Counts the rules that use an object, in the active policy or in the draft, and lists the rule sets and enforcement
+ * boundaries that contain them.
  */
 function describeUses(...versions: readonly ObjectUses[]): NonNullable<Judgement['used_by']> {
   const rules = new Set<string>()

@@ -9,33 +9,39 @@ import { createPresentModes } from './present-modes.js'
 import { readWholePolicy } from './read-whole-policy.js'
 import { undecidedBecause, type Answer } from './three-valued.js'
 
-/** A traffic row, with whether its traffic would pass today. */
+/** A traffic row and whether its traffic would pass today. */
 export interface JudgedRow {
-  /** A copy of the row that has the decision of the rules in place of the recorded one. The next call overwrites it. */
+  /**
+   * A copy of the row in which the decision of the rules replaces the recorded one. The next call overwrites this
+   * object.
+   */
   row: FlowRow
   /** Whether the traffic passes. */
   passes: 'yes' | 'no' | 'perhaps'
 }
 
-/** The doubts about the judgements of those rows on which the answer relies. */
+/** The reservations about an answer, collected from the rows on which it relies. */
 export interface PassageDoubts {
   /**
-   * A phrase `undecided because of …` if it is undecided for some rows whether their traffic passes; otherwise empty.
+   * A phrase `undecided because of …`. It is empty unless it is undecided for some rows whether their traffic passes.
    */
   because: string
-  /** The numbers of connections whose recorded decisions differ from the rules. */
+  /** The numbers of connections whose recorded decisions contradict the rules. */
   recorded: RecordedOtherwise
-  /** The unconfirmed facts about the PCE on which the judgements depend. */
+  /** The unconfirmed facts about the PCE on which the answer depends. */
   assumes: readonly string[]
-  /** Sentences about ends whose present mode is not known. */
+  /** Notes about sources and destinations whose present mode is not known. */
   modes: readonly string[]
 }
 
-/** A judge of whether the traffic of rows would pass today, whatever the PCE recorded. */
+/** Functions that determine whether the traffic of rows would pass today, whatever decision the PCE recorded. */
 export interface PassageJudge {
-  /** Judges a row. Its doubts are collected only if `isReliedOn` is true. */
+  /**
+   * Determines whether the traffic of a row passes. The reservations about it are collected only if `isReliedOn` is
+   * true.
+   */
   judge: (row: FlowRow, isReliedOn: boolean) => JudgedRow
-  /** Returns the doubts about all judgements. It must be called after the last row. */
+  /** Returns the reservations about all rows so far. It must be called after the last row. */
   doubts: () => PassageDoubts
 }
 
@@ -48,7 +54,7 @@ export async function createPassageJudge(
   { encoder, labels }: { encoder: FlowEncoder; labels: LabelIndex },
 ): Promise<PassageJudge> {
   const present = createPresentModes(source)
-  // All workloads are looked up, because the traffic of the whole organisation may have any of them as ends.
+  // All workloads are looked up, because any of them may be a source or destination of the organisation's traffic.
   const [policy] = await Promise.all([readWholePolicy(source, 'active', labels), present.look()])
   const decide = createRowDecider(encoder, policy, present.modeOf)
   const open = new Set<Answer>()

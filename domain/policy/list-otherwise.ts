@@ -6,11 +6,11 @@ import { createDictionary, type FlowEncoder, type FlowRow } from '../traffic/enc
 import { endpointLabel } from '../traffic/flow-ends.js'
 import { groupWithParts } from '../traffic/group-rows.js'
 
-/** Maximum number of pairs of ends that are listed, and maximum number of ports listed for each pair. */
+/** Maximum number of listed pairs of source and destination, and maximum number of ports listed for each pair. */
 const MOST_PAIRS = 10
 const MOST_PORTS = 5
 
-/** Connections between two ends for which the recorded decision and the decision of the rules differ. */
+/** Connections between one source and one destination for which the rules contradict the recorded decision. */
 export interface Otherwise {
   source: string
   destination: string
@@ -21,7 +21,7 @@ export interface Otherwise {
   ports: string[]
 }
 
-/** The busiest pairs of ends, and the total number of pairs. */
+/** The busiest pairs of source and destination, and the total number of pairs. */
 export interface OtherwiseList {
   total: number
   pairs: Otherwise[]
@@ -35,9 +35,9 @@ interface Keys {
 }
 
 /**
- * Creates a collection of traffic rows whose recorded decision the rules contradict. It lists the busiest pairs of
- * ends. Rows are grouped as they are added, and objects are built only for listed pairs, because there may be 200,000
- * pairs.
+ * Creates a collection of traffic rows for which the rules contradict the recorded decision. It lists the busiest pairs
+ * of source and destination. Rows are grouped as they are added, and objects are built only for the listed pairs,
+ * because there may be 200,000 pairs.
  */
 export function collectOtherwise(encoder: FlowEncoder): { add(row: FlowRow): void; list(): OtherwiseList } {
   const groups = groupWithParts<Keys, { port: string }>(
@@ -64,7 +64,8 @@ export function collectOtherwise(encoder: FlowEncoder): { add(row: FlowRow): voi
 }
 
 /**
- * Creates the columns for the names of both ends: their applications, or their hosts if the application is the same.
+ * Creates the columns with the names of source and destination: their applications, or their hosts if both are of the
+ * same application.
  */
 function pairColumns(encoder: FlowEncoder): Record<'source' | 'destination', Column<string | null>> {
   const names = endColumns(encoder, nameEnd)

@@ -10,16 +10,16 @@ import { parseHref, toActiveHref, toDraftHref } from '../inventory/parse-href.js
 import { mapBounded } from '../text/pace-work.js'
 import { catalogOf, type PolicyCatalog } from './load-snapshot.js'
 
-/** The objects that rules refer to, in one version of the policy. */
+/** Functions that look up the objects of one policy version to which rules refer. */
 export interface PolicyContents extends Pick<
   PolicyCatalog,
   'keyOf' | 'labelOf' | 'listOf' | 'membersOf' | 'serviceOf'
 > {
-  /** The labels of a workload; undefined if it was not read. */
+  /** Returns the labels of a workload; undefined if the workload was not read. */
   readonly labelsOf: (workloadHref: string) => readonly LabelRef[] | undefined
 }
 
-/** Both versions of an object; null in a version in which it does not exist. */
+/** Both versions of an object; null for a version in which the object does not exist. */
 export interface Versions {
   draft: PceObject | null
   active: PceObject | null
@@ -30,7 +30,7 @@ export interface LoadedContents {
   active: PolicyContents
   /** True if any object differs between the draft and the active version. */
   differ: boolean
-  /** Returns the objects of a version after one of them is replaced by this object. */
+  /** Returns the objects of a version with this object in place of its stored version. */
   withObject: (version: 'draft' | 'active', object: PceObject) => PolicyContents
 }
 
@@ -50,7 +50,7 @@ const KINDS: Record<Kind, 'ipLists' | 'services' | 'labelGroups'> = {
 }
 
 const IN_FLIGHT = 4
-/** Maximum number of objects of one type that are read one by one; if more are needed, all of the type are listed. */
+/** Maximum number of objects of one type that are read one by one. If more are needed, the list of the type is read. */
 const MOST_READ_SINGLY = 16
 /** Maximum number of workloads that are read. Further workloads are compared as if they might have any labels. */
 const MOST_WORKLOADS = 50
@@ -108,9 +108,9 @@ export async function loadContents(
 const labelsOf = ({ labels }: Workload): readonly LabelRef[] => labels ?? []
 
 /**
- * Reads the objects of one type in both versions, by draft href. An object without a pending change is the same in both
- * versions. An object that exists in only one version is listed in both, because only rules of the version in which it
- * exists can refer to it.
+ * Reads the objects of one type in both versions and returns them by draft href. An object without a pending change is
+ * the same in both versions. An object that exists in only one version is listed in both, because only rules of the
+ * version in which it exists can refer to it.
  */
 async function loadKind(
   pce: PceClient,

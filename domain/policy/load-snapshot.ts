@@ -15,17 +15,17 @@ import type { PlacedRule, PolicyObjects } from './match-rules.js'
 import { denyType, type RuleType } from './rule-type.js'
 import { unknown, type Answer } from './three-valued.js'
 
-/** The objects that rules refer to, in one version of the policy. */
+/** Functions that look up the objects of one policy version to which rules refer. */
 export interface PolicyCatalog extends PolicyObjects {
-  /** Returns the key of a label or label group; undefined if it is not known. */
+  /** Returns the key of a label or label group, such as `app`; undefined if it is not known. */
   readonly keyOf: (href: string) => string | undefined
   readonly labelOf: (href: string) => Label | undefined
   readonly membersOf: (groupHref: string) => readonly Label[] | undefined
   readonly listOf: (href: string) => IpList | undefined
   readonly groupOf: (href: string) => LabelGroup | undefined
-  /** Returns how much of each address family a list covers; undefined if the list was not read. */
+  /** For an IP list, returns how much of each address family it covers; undefined if the list was not read. */
   readonly familiesOf: (listHref: string) => Families | undefined
-  /** Returns true for the built-in list that contains every address. */
+  /** Returns true for the built-in IP list that contains every address. */
   readonly isAnyList: (href: string) => boolean
   anyLists: readonly IpList[]
   allServices: readonly Service[]
@@ -37,8 +37,8 @@ export interface PolicySnapshot extends PolicyCatalog {
   ruleSets: readonly RuleSet[]
   boundaries: readonly EnforcementBoundary[]
   /**
-   * For each rule set whose deny rules could not be read, the reason, by the draft href of the rule set. Rule sets
-   * whose deny rules were read, or were not needed, are absent.
+   * The reasons why the deny rules of some rule sets could not be read, by the draft href of the rule set. Rule sets
+   * whose deny rules were read or not needed are absent.
    */
   unread: ReadonlyMap<string, string>
   /**
@@ -109,7 +109,7 @@ export async function loadSnapshot(
   }
 }
 
-/** Builds the catalog in which the matching of rules looks up the objects that rules refer to. */
+/** Builds the catalog in which rule matching looks up the objects that rules refer to. */
 export function catalogOf({ labels, services, lists, groups }: CatalogObjects): PolicyCatalog {
   const byHref = <T extends { href: string }>(items: readonly T[]) =>
     new Map(items.map((item) => [toDraftHref(item.href), item]))
@@ -154,8 +154,8 @@ export function catalogOf({ labels, services, lists, groups }: CatalogObjects): 
 }
 
 /**
- * Returns the snapshot limited to these rule sets, after reading their deny rules. Rule sets whose deny rules cannot be
- * read are listed in `unread`.
+ * Returns the snapshot limited to the given rule sets, after reading their deny rules. Rule sets whose deny rules
+ * cannot be read are listed in `unread`.
  */
 export async function withDenyRules(
   { pce, signal }: Source,
@@ -175,9 +175,9 @@ export async function withDenyRules(
 }
 
 /**
- * Lists the rules of one type that are in force in a snapshot, or would be in force if the draft were provisioned:
- * those that are enabled, in an enabled rule set, and not marked for deletion. An enforcement boundary counts as a deny
- * rule without a scope.
+ * Lists the rules of one type that are in force in a snapshot, or would be in force if the draft were provisioned. A
+ * rule is in force if it is enabled, belongs to an enabled rule set, and is not marked for deletion. An enforcement
+ * boundary counts as a deny rule without a scope.
  */
 export function rulesInForce(
   { ruleSets, boundaries }: Pick<PolicySnapshot, 'ruleSets' | 'boundaries'>,
@@ -201,7 +201,7 @@ export function rulesOf({ rules, deny_rules: denies }: Pick<RuleSet, 'rules' | '
   return listed.filter(isInForce)
 }
 
-/** Lists the rule sets and boundaries that have a pending change, including changes of their rules. */
+/** Lists the rule sets and enforcement boundaries that have a pending change, including changes of their rules. */
 export function pendingHolders({ ruleSets, boundaries }: Pick<PolicySnapshot, 'ruleSets' | 'boundaries'>) {
   const changed = ruleSets.filter(
     (set) => isPending(set) || [...(set.rules ?? []), ...(set.deny_rules ?? [])].some(isPending),
@@ -216,7 +216,7 @@ export const isPending = ({ update_type: updateType }: { update_type?: string | 
 export const isInForce = (object: { enabled?: boolean | null; update_type?: string | null }): boolean =>
   object.enabled !== false && object.update_type !== 'delete'
 
-/** Reads the enforcement boundaries; returns none if this PCE does not support them. */
+/** Reads the enforcement boundaries; returns an empty list if this PCE does not support them. */
 async function readBoundaries({ pce, signal }: Source, policyVersion: Version): Promise<EnforcementBoundary[]> {
   try {
     return (await fetchEvery({ api: pce.enforcementBoundaries, policyVersion, params: {}, signal })).items

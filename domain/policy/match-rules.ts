@@ -7,7 +7,7 @@ import { isSaid } from './default-fields.js'
 import { isForUnknownNetwork, unknownFieldsOf } from './rule-conditions.js'
 import { anyOf, both, not, unknown, type Answer } from './three-valued.js'
 
-/** Functions that look up the objects that rules refer to by href. A policy snapshot implements them. */
+/** Functions that look up, by href, the objects to which rules refer. A policy snapshot implements them. */
 export interface PolicyObjects extends ServiceObjects {
   readonly labelOf: (href: string) => Pick<Label, 'key' | 'value'> | undefined
   /** Returns the labels of a group, including those of its sub-groups; undefined if they are not known. */
@@ -21,7 +21,7 @@ export interface End extends Addressed {
   readonly workload: string | null
   /** Label values by key. */
   readonly labels: Readonly<Record<string, string>>
-  /** True if the end stands for some workload with these labels. Its other labels and its address are unknown. */
+  /** True if the end is any workload with these labels, so that its other labels and its address are unknown. */
   readonly isSome?: boolean
   /** Whether the end is off the corporate network (P107). If absent, the end is on that network. */
   readonly offNetwork?: OffNetwork
@@ -29,7 +29,7 @@ export interface End extends Addressed {
   readonly isUnsure?: boolean
 }
 
-/** Creates an end that stands for some workload with these labels, for example the labels of an application. */
+/** Creates an end that stands for any workload with these labels, for example the labels of an application. */
 export const someWorkloadWith = (labels: readonly Pick<Label, 'key' | 'value'>[]): End => ({
   workload: '',
   labels: Object.fromEntries(labels.map(({ key, value }) => [key, value])),
@@ -47,32 +47,35 @@ export interface PlacedRule {
   rule: Pick<DenyRule, 'providers' | 'consumers' | 'ingress_services'> & Partial<Rule>
 }
 
-/** Returns whether any of a set of rules matches traffic from this source to one fixed destination. */
+/** A function that returns whether any of a set of rules matches traffic from this source to one fixed destination. */
 export type SourceMatch = (source: End, port: number | null, proto: number | null) => Answer
 
 /**
- * The tests that result from matching rules against a destination. A rule is written for the workloads that it names:
- * they enforce it, with its other side as a set of addresses. So a rule whose consumer is an IP list is written for the
- * destinations only, and a rule whose consumers are all workloads is also written for every managed source.
+ * The functions that result from matching rules against a destination. A rule is written for the workloads that it
+ * names: they enforce it and receive its other side as a set of addresses. So a rule whose consumer is an IP list is
+ * written for the destinations only, and a rule whose consumers are all workloads is also written for every managed
+ * source.
  */
 export interface RuleMatch {
-  /** Rules written for the destination that name the source, as a workload or by its address. */
+  /** Tests the rules that are written for the destination and that name the source, as a workload or by its address. */
   atDestination: SourceMatch
-  /** Those rules of `atDestination` that name the source by its address and so are not written for the source. */
+  /**
+   * Like `atDestination`, but only with the rules that name the source by its address and so are not written for it.
+   */
   byAddress: SourceMatch
-  /** Rules written for the source that name the destination, as a workload or by its address. */
+  /** Tests the rules that are written for the source and that name the destination, as a workload or by its address. */
   atSource: SourceMatch
-  /** Those rules of `atSource` that name the destination by its address. */
+  /** Like `atSource`, but only with the rules that name the destination by its address. */
   toAddress: SourceMatch
 }
 
 type Side = 'providers' | 'consumers'
 
-/** The ways in which one side of a rule names an end, each with whether it does. */
+/** For each way in which one side of a rule can name an end of a connection, whether it names the end in this way. */
 interface Naming {
   asWorkload: Answer
   asAddress: Answer
-  /** Whether the end is named as a workload behind a virtual service. A virtual service has its own ports. */
+  /** Whether the rule names the end as a workload behind a virtual service. A virtual service has its own ports. */
   asVirtual: Answer
 }
 
@@ -80,7 +83,7 @@ interface Naming {
  * Prepares rules as tests for traffic sent to `destination`. Answers may be undecided, with reasons. Labels with the
  * same key are alternatives, labels with different keys must all match, and no excluded label may match. All workloads,
  * single workloads and IP lists are alternatives to the labels on the same side of the rule. The scopes of a rule set
- * are alternatives; one of them must contain both ends, or only the destination if the rule has `unscoped_consumers`.
+ * are alternatives. One of them must contain both ends, or only the destination if the rule has `unscoped_consumers`.
  */
 export function matchRules(rules: readonly PlacedRule[], destination: End, objects: PolicyObjects): RuleMatch {
   const placed = rules.flatMap(({ scopes, rule }) =>
@@ -109,7 +112,7 @@ export function matchRules(rules: readonly PlacedRule[], destination: End, objec
         const { plain, virtual } = speaks(here, there)
         return [
           { answer: both(plain, condition), services },
-          // A virtual service has its own ports, so those of the rule do not apply.
+          // A virtual service has its own ports, so the ports of the rule do not apply.
           { answer: both(virtual, condition), services: EVERY_PORT },
         ].filter(({ answer }) => answer !== 'no')
       })
@@ -132,7 +135,10 @@ export function matchRules(rules: readonly PlacedRule[], destination: End, objec
   }
 }
 
-/** Returns whether a rule matches with its own services (`plain`), and with those of a virtual service (`virtual`). */
+/**
+ * Returns whether a rule matches, once by its own services (`plain`) and once by those of a virtual service
+ * (`virtual`).
+ */
 type Speaks = (here: Naming, there: Naming) => { plain: Answer; virtual: Answer }
 
 const speak = ({ asWorkload, asVirtual }: Pick<Naming, 'asWorkload' | 'asVirtual'>, other: Answer) => ({
@@ -153,8 +159,8 @@ function nameEnd(
   objects: PolicyObjects,
 ): Naming {
   const actors = rule[side]
-  // If a side covers all addresses except some, its IP lists are the exceptions. The meaning of its other entries is
-  // not documented.
+  // If a side covers all addresses except some, its IP lists are the exceptions. It is not documented what other
+  // entries on such a side mean.
   if (rule[`all_ips_except_for_in_${side}`] === true) {
     const open = unknown('inverted')
     return { asWorkload: end.workload === null ? 'no' : open, asAddress: open, asVirtual: 'no' }
@@ -183,8 +189,8 @@ export const mayBeVirtual = ({ resolve_labels_as: resolved, ...rule }: PlacedRul
   )
 
 /**
- * Returns whether a side of a rule names a workload. All labels together are one condition; every other entry is an
- * alternative to it.
+ * Returns whether a side of a rule names a workload. All labels on the side together are one condition, and every other
+ * entry is an alternative to it.
  */
 function nameWorkload(
   { resolve_labels_as: resolved }: PlacedRule['rule'],
@@ -201,7 +207,7 @@ function nameWorkload(
   return anyOf([both(anyOf([byLabels, all]), stands), ...actors.map((actor) => nameOne(actor, end))])
 }
 
-/** Returns whether one entry names an end as a single workload. Labels and "all workloads" are matched elsewhere. */
+/** Returns whether one entry names an end as a single workload. Other functions match labels and "all workloads". */
 function nameOne(actor: Actor, { workload, isSome }: End): Answer {
   if (actor.workload !== undefined) {
     if (isSome === true) return unknown('workload')
@@ -214,8 +220,8 @@ function nameOne(actor: Actor, { workload, isSome }: End): Answer {
 }
 
 /**
- * Returns whether a rule is written for an end: this side of the rule must name the end as a workload within the scopes
- * of the rule set.
+ * Returns whether a rule is written for an end. For this, the given side of the rule must name the end as a workload
+ * within the scopes of the rule set.
  */
 export function isWrittenTo({ scopes, rule }: PlacedRule, side: Side, end: End, objects: PolicyObjects): Answer {
   const within = side === 'consumers' && rule.unscoped_consumers === true ? [[]] : scopes
@@ -223,8 +229,8 @@ export function isWrittenTo({ scopes, rule }: PlacedRule, side: Side, end: End, 
 }
 
 /**
- * Returns how one side of a rule names an end within the scopes of its rule set: as a workload (the rule is then
- * written for the end), and by its address through an IP list.
+ * Returns in which ways one side of a rule names an end within the scopes of its rule set: as a workload (the rule is
+ * then written for the end), or by its address through an IP list.
  */
 export function namesAt(
   { scopes, rule }: PlacedRule,
@@ -240,8 +246,8 @@ export function namesAt(
 type LabelEntry = Pick<Actor, 'label' | 'label_group' | 'exclusion'>
 
 /**
- * Matches an end against labels and label groups. Labels with the same key are alternatives, labels with different keys
- * must all match, and no excluded label may match. A group stands for its members.
+ * Matches the labels of an end against labels and label groups. Labels with the same key are alternatives, labels with
+ * different keys must all match, and no excluded label may match. A group stands for its members.
  */
 export function matchLabels(entries: readonly LabelEntry[], end: End, objects: PolicyObjects): Answer {
   const keys = new Map<string, Answer[]>()
@@ -270,7 +276,8 @@ export function matchLabels(entries: readonly LabelEntry[], end: End, objects: P
 }
 
 /**
- * Returns true if an end has no label with this key. It is not known whether exclusions of the key apply then (P65).
+ * Returns true if an end has no label with this key. It is not known whether the rule's exclusion of labels with this
+ * key applies to such an end (P65).
  */
 const isUnlabelled = ({ labels }: End, key: string) => labels[key] === undefined
 
@@ -281,24 +288,24 @@ function bearsLabel({ labels, isSome }: End, { key, value }: Pick<Label, 'key' |
 }
 
 /**
- * Returns whether a rule applies to the networks that both ends are on. By default, a rule is for the corporate
- * network. It is only assumed that such a rule does not reach an end off this network (P107), so the answer for such an
- * end is undecided.
+ * Returns whether a rule applies to the networks of both ends. By default, a rule is for the corporate network. It is
+ * only assumed that such a rule does not reach an end off this network (P107), so for such an end the answer is
+ * undecided.
  */
 function onNetworkOf({ network_type: network }: PlacedRule['rule'], source: End, destination: End): Answer {
   return isSaid(network) && network !== 'brn' ? 'yes' : onCorporateNetwork(source, destination)
 }
 
-/**
- * Returns whether a rule for the corporate network, which is the default, applies to the networks that both ends are
- * on.
- */
+/** Returns whether a rule for the corporate network, the default, applies to the networks of both ends. */
 export function onCorporateNetwork(source: Pick<End, 'offNetwork'>, destination: Pick<End, 'offNetwork'>): Answer {
   const isInside = [source, destination].every(({ offNetwork = 'no' }) => offNetwork === 'no')
   return isInside ? 'yes' : unknown('off_network')
 }
 
-/** Combines the conditions of a rule that a flow row does not reveal, such as the process, user or network. */
+/**
+ * Combines the answers for those conditions of a rule that a flow row does not reveal, such as process, user or
+ * network.
+ */
 function conditionOf(rule: PlacedRule['rule']): Answer {
   const conditions: [boolean, Answer][] = [
     [rule.network_type === 'non_brn' || isForUnknownNetwork(rule), unknown('network')],

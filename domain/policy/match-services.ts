@@ -3,20 +3,20 @@ import type { Service, WindowsService } from '../../schemas/pce/service.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { anyOf, both, unknown, type Answer } from './three-valued.js'
 
-/** The functions that the matching of services needs to look up services. */
+/** The functions with which service matching looks up services. */
 export interface ServiceObjects {
   readonly serviceOf: (href: string) => Service | undefined
   /** Returns true for the built-in service that covers every port and protocol. */
   readonly isAllServices: (href: string) => boolean
   /**
-   * Returns whether the program named by a Windows service is the one that uses the port; absent if nothing is known
-   * about the program.
+   * Returns whether the program named by a Windows service is the program that uses the port. The function is absent if
+   * nothing is known about programs.
    */
   readonly runs?: (program: Pick<WindowsService, 'process_name' | 'service_name'>) => Answer
 }
 
 /**
- * A range of ports of one protocol, as in a rule or service. A span without a port covers every port, and protocol -1
+ * A range of ports of one protocol in a rule or service. A span without a port covers every port, and protocol -1
  * stands for every protocol.
  */
 interface Span {
@@ -25,16 +25,19 @@ interface Span {
   to_port?: number | null | undefined
   icmp_type?: number | null | undefined
   icmp_code?: number | null | undefined
-  /** Whether the conditions other than the ports are met, such as the program. */
+  /** Whether the conditions other than the ports, such as the program, are met. */
   condition: Answer
 }
 
-/** Returns whether services cover an observed port and protocol. A port or protocol that was not observed is null. */
+/**
+ * A function that returns whether services cover an observed port and protocol. A port or protocol that was not
+ * observed is null.
+ */
 export type ServiceMatch = (port: number | null, proto: number | null) => Answer
 
 /**
- * Compiles the services of a rule to a test for observed ports. If a service also requires a process or an ICMP type
- * and its ports match, the answer is undecided, because a flow row does not reveal process and ICMP type.
+ * Compiles the services of a rule into a test for observed ports. If the ports of a service match but the service also
+ * requires a process or an ICMP type, the answer is undecided, because a flow row reveals neither.
  */
 export function compileServices(services: readonly IngressService[], objects: ServiceObjects): ServiceMatch {
   const spans = services.flatMap((service) => spansOf(service, objects))
@@ -133,10 +136,7 @@ function coversService(
     .reduce(both, 'yes')
 }
 
-/**
- * Returns 'yes' if the wide services cover everything, because unknown details of the narrow service then do not
- * matter.
- */
+/** Returns 'yes' if the wide services cover everything; unknown details of the narrow service do not matter then. */
 const isAll = (spans: readonly Span[]): Answer => (coverSpan(spans, EVERYTHING) === 'yes' ? 'yes' : unknown('service'))
 
 function coverSpan(spans: readonly Span[], wanted: Span): Answer {

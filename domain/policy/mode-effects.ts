@@ -5,12 +5,15 @@ import { unknown, type Answer } from './three-valued.js'
 /** The direction of a connection as seen from one end: outbound at the source, inbound at the destination. */
 export type Direction = 'inbound' | 'outbound'
 
-/** What decides about a connection at one end: a rule of this type, or the default of the mode if no rule matches. */
+/**
+ * The cause of a decision about a connection at one end: a rule of this type, or the mode's default if no rule matches.
+ */
 export type Deciding = RuleType | 'default'
 
 /**
- * What an end does with a connection: it lets the connection pass, drops it, or lets it pass and reports that it would
- * be dropped if the mode enforced. `unsettled` means that documents about the PCE contradict each other.
+ * The effect of a source or destination on a connection: it lets the connection pass, drops it, or lets it pass and
+ * reports that it would be dropped if the mode enforced. `unsettled` means that documents about the PCE contradict each
+ * other.
  */
 type Effect = 'passes' | 'reports' | 'drops' | 'unsettled'
 type Effects = Readonly<Record<Deciding, Effect>>
@@ -20,8 +23,8 @@ const REPORTS: Effects = { override_deny: 'reports', allow: 'passes', deny: 'rep
 const ALL: Effects = { override_deny: 'drops', allow: 'passes', deny: 'drops', default: 'drops' }
 
 /**
- * The effects of each enforcement mode in each direction (P50). All judgements use this table, and no other code knows
- * these effects. A deny rule in selective mode drops inbound connections; whether it also has an effect at the source
+ * The effects of each enforcement mode in each direction (P50). All decisions use this table, and no other code knows
+ * these effects. A deny rule in selective mode drops inbound connections. Whether it also has an effect at the source
  * is not settled (P51).
  */
 const TABLE: Readonly<Record<EnforcementMode, Readonly<Record<Direction, Effects>>>> = {
@@ -42,8 +45,8 @@ const STOPS: Readonly<Record<Effect, Answer>> = {
 }
 
 /**
- * Returns whether an end in this mode, where this type of rule or the default decides, drops a connection or would drop
- * it if the mode enforced. An end without a VEN never drops anything.
+ * Returns whether an end in this mode drops a connection, or would drop it if the mode enforced, when this type of rule
+ * or the default decides. An end without a VEN never drops anything.
  */
 export function stops(mode: EndMode, direction: Direction, by: Deciding): Answer {
   if (mode === 'none') return 'no'
@@ -65,9 +68,9 @@ export const passesByDefault = (mode: string | null): boolean =>
 export const isModeUntold = (mode: string | null): boolean => mode !== null && !isMode(mode)
 
 /**
- * Returns true if "allowed" between ends in these modes possibly means only that no deny rule matched (P52). This is
- * the case if at least one end lets connections pass that no rule matches, or is in an unknown mode, and no end
- * requires an allow rule. An end that is idle or has no VEN (null) requires none.
+ * Returns true if "allowed" between ends in these modes may mean only that no deny rule matched (P52). This is so if no
+ * end requires an allow rule, and at least one end lets connections pass that no rule matches or is in an unknown mode.
+ * An end that is idle or has no VEN (null) requires no allow rule.
  */
 export const mayPassByDefault = (...modes: readonly (string | null)[]): boolean =>
   modes.some((mode) => passesByDefault(mode) || isModeUntold(mode)) && !modes.some(allowsByRule)

@@ -1,8 +1,8 @@
 import type { ReferenceNames } from '../inventory/reference-names.js'
 
 /**
- * Returns the name of an object that a rule refers to: `key=value` for a label, otherwise its name, or its href if it
- * has none.
+ * Returns the name of an object that a rule refers to. This is `key=value` for a label, and otherwise its name, or its
+ * href if it has no name.
  */
 export function nameReference(target: unknown, names: ReferenceNames): string | undefined {
   if (typeof target !== 'object' || target === null) return typeof target === 'string' ? target : undefined

@@ -6,12 +6,17 @@ import { selectorOf } from './read-actor.js'
 import { describeConditions } from './rule-conditions.js'
 import type { AnyRule } from './rule-in-force.js'
 
-/** Maximum number of entries listed for each side and for the services. The line only needs to identify the rule. */
+/**
+ * Maximum number of entries listed for each side and for the services. The description only needs to identify the rule.
+ */
 const MOST_NAMED = 4
 
 const IN_LINE: ReadonlySet<string> = new Set(['consumers', 'providers', 'ingress_services', 'egress_services'])
 
-/** Returns true if the one-line description of a rule lists all entries of this field: an end or services, if few. */
+/**
+ * Returns true if the field is a side or the services of a rule and the one-line description of the rule lists all of
+ * its entries.
+ */
 export const isWholeInLine = (field: string, value: unknown): boolean =>
   IN_LINE.has(field) && Array.isArray(value) && value.length <= MOST_NAMED
 

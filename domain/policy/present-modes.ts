@@ -12,24 +12,29 @@ import type { FlowEnd } from '../traffic/flow-ends.js'
 
 /** Maximum number of workloads whose modes are read from the list. */
 const MOST_WORKLOADS = 50_000
-/** Maximum number of workloads of one type that are looked up one by one; if there are more, the list is read. */
+/**
+ * Maximum number of workloads of one type that are looked up one by one. If there are more, the list of all is read.
+ */
 const MOST_LOOKED_UP = 20
 const IN_FLIGHT = 5
 
-/** The present enforcement modes of the ends of traffic, which may differ from the modes that traffic rows report. */
+/**
+ * The present enforcement modes of the sources and destinations of traffic. They may differ from the modes that traffic
+ * rows report.
+ */
 export interface PresentModes {
   /**
-   * Reads the modes of these ends, or of all workloads if `ends` is absent. It may be called again for other ends. If
-   * some modes cannot be read, `notes` says so, and no error is thrown. Rejects if the call is cancelled.
+   * Reads the modes of the given ends, or of all workloads if `ends` is absent. It may be called again for other ends.
+   * If some modes cannot be read, `notes` says so, and no error is thrown. Rejects if the call is cancelled.
    */
   look: (ends?: Iterable<FlowEnd>) => Promise<void>
   /**
-   * Returns the mode of an end in the inventory. The mode is `unknown` for a workload that is managed according to the
-   * rows but was not found in the inventory or could not be read, and `none` for one that is unmanaged according to the
-   * rows. The mode that a row reports is never used, because it may be an old one.
+   * Returns the mode of an end in the inventory. If rows report the workload as managed but it was not found or could
+   * not be read, the mode is `unknown`. If they report it as unmanaged, the mode is `none`. The mode that a row itself
+   * reports is never used, because it may be outdated.
    */
   modeOf: (end: FlowEnd) => EndMode
-  /** Returns sentences about the ends whose mode was requested but that were not found in the inventory. */
+  /** Returns notes about the ends whose mode was requested but that were not found in the inventory. */
   notes: () => string[]
 }
 
@@ -40,24 +45,24 @@ interface Source {
 
 /** The modes that the caller has already read. */
 interface Read {
-  /** Modes by href. */
+  /** Enforcement modes by the href of the workload. */
   known?: ReadonlyMap<string, EndMode>
-  /** True if there are no other workloads, so that nothing else needs to be read. */
+  /** True if `known` has all workloads, so that nothing else needs to be read. */
   isWhole?: boolean
-  /** What several collections read in common. */
+  /** The inventories that several collections share, so that each workload is read only once. */
   shared?: Inventories
 }
 
-/** The inventories by the type of workloads in their hrefs. */
+/** The inventories, by the type of workload that stands in hrefs. */
 export type Inventories = Readonly<Record<string, Inventory>>
 
-/** Creates inventories, which read each workload, or the list of all, once at most. */
+/** Creates inventories. Each of them reads a workload, or the list of all workloads, at most once. */
 export const createInventories = (source: Source, isWhole = false): Inventories => ({
   workloads: createInventory(source, HOSTS, isWhole),
   kubernetes_workloads: createInventory(source, PODS, isWhole),
 })
 
-/** Creates an empty collection of present modes. Its `look` reads the modes. */
+/** Creates an empty collection of present modes. Calling its `look` reads the modes. */
 export function createPresentModes(source: Source, { known = new Map(), isWhole, shared }: Read = {}): PresentModes {
   const kinds = shared ?? createInventories(source, isWhole)
   const inventoryOf = (href: string): Inventory | undefined => kinds[parseHref(href)?.kind ?? '']
@@ -93,7 +98,7 @@ export function createPresentModes(source: Source, { known = new Map(), isWhole,
         return managed ? 'unknown' : 'none'
       }
       if (present !== undefined) return present
-      // A workload that was unmanaged in a row may be managed by now, so it is noted too if the inventory is
+      // A workload that a row reports as unmanaged may be managed by now, so it is noted too if the inventory is
       // incomplete.
       if (!managed && inventory !== undefined) unmanaged.add(workload)
       if (managed || inventory !== undefined) unread.set(workload, inventory?.whyUnread() ?? 'they are of another kind')
@@ -119,21 +124,24 @@ const isAway = (error: PceError): boolean =>
     ? error.status === 429 || error.status >= 500
     : error.code === 'unreachable' || error.code === 'deadline'
 
-/** The modes of one type of workloads, as far as they were read. */
+/** The modes of the workloads of one type, as far as they were read. */
 interface Inventory {
-  /** Reads the workloads with these hrefs one by one. If there are too many, or with null, the list of all is read. */
+  /**
+   * Reads the workloads with these hrefs one by one. If there are too many, or if the argument is null, reads the list
+   * of all workloads.
+   */
   look(hrefs: ReadonlySet<string> | null): Promise<void>
   /** Returns the mode of a workload; `absent` if there is no such workload; undefined if it could not be read. */
   find(href: string): EndMode | 'absent' | undefined
-  /** Returns the reason why some workloads could not be read. */
+  /** Returns the reason why the modes of some workloads could not be read. */
   whyUnread(): string
 }
 
-/** The functions that read one type of workloads. */
+/** The functions that read the workloads of one type. */
 interface Reading {
-  /** Absent if workloads of this type are only found in the list. */
+  /** Reads a single workload. Absent if workloads of this type can only be read as a list. */
   readOne?: (source: Source, href: string) => Promise<Workload>
-  /** Reads the list. `unread` is the reason why some are missing; null if all were read. */
+  /** Reads the list of workloads. `unread` is the reason why some are missing; null if all were read. */
   readAll: (source: Source) => Promise<{ modes: ReadonlyMap<string, EndMode>; unread: string | null }>
 }
 
@@ -146,7 +154,8 @@ function createInventory(source: Source, { readOne, readAll }: Reading, isKnown:
     if (source.signal.aborted || !(error instanceof PceError || error instanceof ToolError)) throw error
     unread = error.message.replace(/\.$/u, '')
   }
-  // A PCE that refuses one workload may show the others, but one that is overloaded or away is not asked further.
+  // A PCE that refuses one workload may show the others. But a PCE that is overloaded or does not answer is not asked
+  // again.
   const lookUp = async (read: NonNullable<typeof readOne>, href: string): Promise<void> => {
     try {
       const one = await read(source, href)
@@ -203,7 +212,7 @@ const HOSTS: Reading = {
   },
 }
 
-/** No source says what a single Kubernetes workload looks like, so the list is read (P106). */
+/** No source says how the PCE presents a single Kubernetes workload, so the list is read (P106). */
 const PODS: Reading = {
   async readAll(source) {
     const { items, unread } = await readKubernetesWorkloads(source, {}, (one) => [one.href, modeOf(one)] as const)

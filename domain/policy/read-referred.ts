@@ -10,27 +10,27 @@ import { mapBounded } from '../text/pace-work.js'
 import { NO_CONTENT } from './diff-fields.js'
 import { digestContents } from './digest-content.js'
 
-/** An object that the requests of a call refer to, directly or through other objects, as it was read. */
+/** An object, as it was read, to which the requests of a call refer directly or through other objects. */
 export interface ReferredObject {
   href: string
   /** The path segment that names the object's type, such as `ip_lists`. */
   kind: string
   /** The fields that count as the object's content; null if the object could not be read. */
   content: Record<string, unknown> | null
-  /** True if it was not read because it is larger than what is read of all objects together. */
+  /** True if the object was not read because it exceeds the size limit for all objects together. */
   isTooLarge?: true
   /**
-   * `target` if the call writes or deletes this object, or an object that it contains; `named` if a request refers to
-   * it; `inside` if only another of these objects refers to it.
+   * `target` if the call writes or deletes this object or an object inside it; `named` if a request refers to it;
+   * `inside` if no request refers to it, but another of these objects does.
    */
   as: 'target' | 'named' | 'inside'
 }
 
 /** The objects that the requests of a call refer to, directly or through other objects. */
 export interface ReferredObjects {
-  /** The objects of the requests in their order, followed by the objects that these refer to. */
+  /** The objects of the requests in the order of the requests, followed by the objects to which these refer. */
   objects: readonly ReferredObject[]
-  /** Number of further objects that were not read because of the upper bounds. */
+  /** Number of further objects that were not read because the limits were reached. */
   unread: number
   /** A digest of all these objects, including those that could not be read (D232). */
   digest: string
@@ -42,17 +42,17 @@ export interface PlannedCall {
   previous?: unknown
 }
 
-/** Maximum number of objects that are read for one call, and maximum size of all answers in characters. */
+/** Maximum number of objects read for one call, and maximum total size of the answers in characters. */
 const MOST_READ = 100
 const MOST_CHARACTERS = 8 * 1024 * 1024
 const IN_FLIGHT = 4
 
-/** Stands for all fields of an object, apart from the PCE's records of authors and times. */
+/** The value that stands for all fields of an object, apart from the PCE's records of authors and times. */
 const WHOLE = null
 /**
- * The fields that count as the content of an object, by type. Policy objects count with all fields, even unknown ones
- * (D222). Of objects that VENs or clusters also report on, only the fields that people choose count. Objects of other
- * types are not read, because they may contain secrets.
+ * The fields that count as the content of an object, by type. All fields of policy objects count, even unknown ones
+ * (D222). VENs and clusters report some fields of other objects, and for these objects only the fields that people
+ * choose count. Objects of types not listed here are not read, because they may contain secrets.
  */
 const FIELDS: Readonly<Record<string, readonly string[] | typeof WHOLE>> = {
   rule_sets: WHOLE,
@@ -80,10 +80,13 @@ const FIELDS: Readonly<Record<string, readonly string[] | typeof WHOLE>> = {
   networks: ['name'],
 }
 
-/** Returns true for a type whose objects are read. */
+/** Returns true if objects of this type are read. */
 export const isKindRead = (kind: string): boolean => Object.hasOwn(FIELDS, kind)
 
-/** The types, other than labels, that have no draft, so that a new name applies at once wherever it is shown. */
+/**
+ * The types without a draft, other than labels. A new name of such an object applies at once wherever the name is
+ * shown.
+ */
 export const NAMED_AT_ONCE: ReadonlySet<string> = new Set(['workloads', 'security_principals'])
 
 interface Reader {
@@ -92,16 +95,16 @@ interface Reader {
 }
 
 /**
- * An object that the call refers to. `withInside` is true if the call writes or deletes the object and so affects its
- * contents too.
+ * An object that the call refers to. `withInside` is true if the call writes or deletes the object and therefore
+ * affects its contents too.
  */
 interface Named extends Pick<ReferredObject, 'href' | 'as'> {
   withInside?: true
 }
 
 /**
- * Reads the objects that the requests of a call refer to, and the objects that these refer to, with the caller's own
- * credentials. An object that cannot be read is listed without content. Rejects if the call is cancelled.
+ * Reads the objects to which the requests of a call refer, and the objects to which these refer in turn, with the
+ * caller's own credentials. An object that cannot be read is listed without content. Rejects if the call is cancelled.
  * @param kinds the types whose objects are read; all types if absent.
  */
 export async function readReferred(
@@ -117,7 +120,7 @@ export async function readReferred(
     const next: Named[] = []
     for (let at = 0; at < wave.length; at += IN_FLIGHT) {
       const together = wave.slice(at, at + IN_FLIGHT)
-      // The bounds are checked only between groups of requests, so that every run reads the same objects.
+      // The limits are checked only between groups of requests, so that every run reads the same objects.
       if (found.size + together.length > MOST_READ || characters > MOST_CHARACTERS) {
         for (const { href } of together) left.add(href)
         continue
@@ -126,7 +129,7 @@ export async function readReferred(
       for (const { object, size } of read) {
         found.set(object.href, object)
         characters += size
-        // The rules of a rule set are part of it.
+        // The rules of a rule set are part of the rule set.
         const hrefs = hrefsIn(object.content).filter((href) => parseHref(href)?.parent?.href !== object.href)
         for (const href of hrefs) next.push({ href, as: 'inside' })
       }
@@ -139,7 +142,7 @@ export async function readReferred(
   return { objects, unread: left.size, digest: await digestContents(bound, reader.signal) }
 }
 
-/** Lists the objects that the requests refer to. Workloads come last, because there may be thousands of them. */
+/** Lists the objects to which the requests refer. Workloads come last, because there may be thousands of them. */
 function namedBy({ requests, previous }: PlannedCall): Named[] {
   const targets = requests.flatMap(({ method, path }) =>
     targetsOf(method, path).map((href, at): Named => {
@@ -154,7 +157,7 @@ function namedBy({ requests, previous }: PlannedCall): Named[] {
   return [...named.filter((one) => !isWorkload(one)), ...named.filter(isWorkload)]
 }
 
-/** Returns the object of a request's path, and the object that contains it. */
+/** Returns the object that the path of a request identifies, and the object that contains it. */
 function targetsOf(method: string, path: string): string[] {
   // A POST creates an object that has no href yet. The part of the path before the last segment is its container.
   const parsed = parseHref(method === 'POST' ? path.replace(/\/[a-z_]+$/, '') : path)
@@ -169,7 +172,10 @@ function onlyOnce(named: readonly Named[]): Named[] {
   return [...first.values()]
 }
 
-/** Lists the hrefs inside a value, in their order. Placeholders for objects that do not exist yet do not count. */
+/**
+ * Lists the hrefs inside a value in the order in which they occur. Placeholders for objects that do not exist yet do
+ * not count.
+ */
 export function hrefsIn(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(hrefsIn)
   if (typeof value !== 'object' || value === null) return []

@@ -5,8 +5,8 @@ import type { LabelIndex } from '../inventory/labels.js'
 import { loadSnapshot, withDenyRules, type PolicySnapshot } from './load-snapshot.js'
 
 /**
- * Reads one version of the policy with its deny rules. Returns null if the PCE fails to answer. Rejects if the call is
- * cancelled.
+ * Reads one version of the policy with its deny rules. Returns null if the PCE does not answer properly. Rejects if the
+ * call is cancelled.
  */
 export async function readWholePolicy(
   source: { pce: PceClient; signal: AbortSignal },

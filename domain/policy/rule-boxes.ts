@@ -10,39 +10,41 @@ import { createServices } from './rule-boxes/service-boxes.js'
 import type { RuleInForce } from './rule-in-force.js'
 import { type Steps, finishAtOnce } from '../text/pace-work.js'
 
-/** The space of all connections, in which rules are boxes. */
+/** The space of all connections. Each rule is a set of boxes in it. */
 export interface RuleSpace {
   dimensions: Dimensions
-  /** Returns the connections about which a rule decides at this end of the connection. */
+  /** Returns, as boxes, the connections about which a rule decides at this end of the connection. */
   boxesOf(rule: RuleInForce, end: WrittenEnd, reading: Reading): Box[]
   /**
-   * Determines whether a rule covers any address or any connection. Such a rule deserves a warning, whatever other
-   * rules there are.
+   * Determines whether a rule covers any address or any connection. Such a rule deserves a warning, regardless of all
+   * other rules.
    */
   breadthOf(rule: RuleInForce): Breadth
   /**
-   * The cost of comparing two boxes of this space, as a multiple of the cost in a small space: a mask has one bit for
-   * each value of its dimension. The permitted number of steps of a comparison is divided by this cost.
+   * The cost of comparing two boxes of this space, as a multiple of the cost in a small space. It grows with the number
+   * of values per dimension, because a mask has one bit for each value. The permitted number of steps of a comparison
+   * is divided by this cost.
    */
   stepCost: number
   /**
    * False if it would have taken too long to determine which domain name patterns contain which others. A box that is
-   * found to be covered is then certainly covered, but a box that is found not to be covered may still be covered.
+   * then found to be covered is certainly covered, but a box that is not found to be covered may be covered
+   * nevertheless.
    */
   isComplete: boolean
   /** The ambiguities found in the rules whose boxes were read so far. */
   ambiguities: ReadonlySet<Ambiguity>
 }
 
-/** Number of values per mask up to which comparing masks takes no longer than the other work of a step. */
+/** Number of values per mask up to which comparing masks takes no longer than everything else in a step. */
 const VALUES_PER_COST = 16_384
 
 /** Creates a space of rules like `createRuleSpaceInSteps`, but without pauses. */
 export const createRuleSpace = (rules: readonly RuleInForce[]): RuleSpace => finishAtOnce(createRuleSpaceInSteps(rules))
 
 /**
- * Creates a space in which the given rules can be compared. The rules determine its values: addresses that are on the
- * same IP lists of these rules are one value, and so are ports that are in the same services.
+ * Creates a space in which the given rules can be compared. These rules determine the values of its dimensions:
+ * addresses that are on the same IP lists of the rules are one value, and so are ports that are in the same services.
  */
 export function* createRuleSpaceInSteps(rules: readonly RuleInForce[]): Steps<RuleSpace> {
   const ambiguities = new Set<Ambiguity>(rules.flatMap(ambiguitiesOfNetwork))
@@ -51,7 +53,7 @@ export function* createRuleSpaceInSteps(rules: readonly RuleInForce[]): Steps<Ru
   const services = yield* createServices(rules, bit)
   const { endsOf } = createEnds(addresses, createLabels(rules, bit, ambiguities), bit, ambiguities)
 
-  /** Lists the pairs of ends that a rule names, for each scope of its rule set. */
+  /** Lists the pairs of source and destination that a rule names, for each scope of its rule set. */
   const pairsOf = (placed: RuleInForce, reading: Reading): Pair[] => {
     const { rule, scopes } = placed
     const { virtual, plain } = conditionsOf(placed, services, bit, reading)
@@ -82,8 +84,8 @@ export function* createRuleSpaceInSteps(rules: readonly RuleInForce[]): Steps<Ru
         .filter((pair) => pair[end].isWritten)
         .flatMap(toBoxes),
     breadthOf: (placed) =>
-      // Pairs of two addresses count here too, although the rule has no effect on them: neither address is a workload
-      // that it could be sent to.
+      // Pairs of two addresses count here too. The rule has no effect on them, because neither address is a workload to
+      // which the rule could be sent.
       measureBreadth(placed.rule, () => pairsOf(placed, new Set()).flatMap(toBoxes), addresses.isMost),
   }
 }

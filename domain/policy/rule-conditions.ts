@@ -50,9 +50,9 @@ export const unknownFieldsOf = (rule: object): [field: string, value: unknown][]
   )
 
 /**
- * Returns the fields, apart from ends and services, that narrow or widen a rule, if they differ from the default. The
- * values are as the PCE has them. An unknown field that is set is included, because it may be a condition of a later
- * release.
+ * Returns those fields of a rule, apart from ends and services, that narrow or widen it and differ from the default.
+ * The values are as the PCE has them. An unknown field that is set is included, because it may be a condition of a
+ * later release.
  */
 export function conditionFieldsOf(rule: object): Record<string, unknown> {
   const fields = rule as Record<string, unknown>
@@ -62,7 +62,7 @@ export function conditionFieldsOf(rule: object): Record<string, unknown> {
   return Object.fromEntries([...known, ...unknownFieldsOf(rule)])
 }
 
-/** The conditions that do not restrict who may connect, or that admit more. */
+/** The conditions that do not restrict who may connect, or that even admit more connections. */
 const NOT_NARROWING = new Set(['stateless', 'use_workload_subnets', 'resolve_labels_as', 'network_type'])
 
 /**
@@ -76,9 +76,7 @@ export const isLimited = (rule: { network_type?: unknown }): boolean =>
     (field) => !NOT_NARROWING.has(field) && !field.startsWith('all_ips_except_for_in_'),
   )
 
-/**
- * Maximum number of user groups that are named, and maximum number of characters of an unknown value that are shown.
- */
+/** Maximum number of user groups that are named, and maximum number of characters quoted from an unknown value. */
 const MOST_GROUPS = 4
 const MOST_CHARACTERS = 80
 

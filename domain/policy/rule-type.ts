@@ -5,8 +5,8 @@ import { RULE_TYPES } from '../../schemas/rule-shapes.js'
 export type RuleType = (typeof RULE_TYPES)[number]
 
 /**
- * For each type of rule, its place in the order in which rule types decide about a connection (P50), and its name in
- * the PCE's rule searches and policy checks.
+ * For each type of rule, its rank in the order in which rule types decide about a connection (P50), and its name in the
+ * PCE's rule searches and policy checks.
  */
 const TYPES = {
   override_deny: { place: 1, pceName: 'override_deny_rules' },

@@ -6,23 +6,23 @@ import { quote } from '../text/escape-text.js'
 import type { ChangedObject } from './describe-changes.js'
 import { changedRules } from './diff-rule-set.js'
 
-/** Maximum number of authors whose names are read to find the wanted author. */
+/** Maximum number of authors whose names are read in search of the requested author. */
 const MOST_FILTERED = 100
 /** Maximum number of authors named in a note. */
 const MOST_NAMED = 10
 
 interface Authorship<T> {
-  /** The number and name of the items for a note, such as "3 changes". */
+  /** The count and noun for the items in a note, such as "3 changes". */
   what: string
-  /** Returns the hrefs of those authors of an item that are known without a request. */
+  /** Returns the hrefs of those authors of an item that are known without a further request. */
   authorsOf: (item: T) => readonly string[]
-  /** Reads the hrefs of further authors of those items that are not known to be by the wanted author. */
+  /** Reads the hrefs of further authors. It is given the items that are not yet known to be by the requested author. */
   readMore?: (items: readonly T[]) => Promise<ReadonlyMap<T, readonly string[]>>
 }
 
 /**
- * Selects the items of which this user, given by href or exact name, is an author. `notes` say who the authors are if
- * no item is selected, and how many authors' names are not known.
+ * Selects the items of which this user, given by href or exact name, is an author. If no item is selected, `notes` say
+ * who the authors are. They also say how many authors' names are not known.
  */
 export async function selectByAuthor<T>(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
@@ -61,7 +61,10 @@ export async function selectByAuthor<T>(
   return { wanted, notes: notes.filter((note) => note !== '') }
 }
 
-/** Returns the hrefs of the users who last edited an object and its changed rules, according to the later version. */
+/**
+ * Returns the hrefs of the users who last edited an object and its changed rules. They come from the later of the two
+ * versions.
+ */
 export function authorsOfObject({ change, versions: { draft, active } }: ChangedObject): string[] {
   const rules = change.type === 'rule_sets' ? changedRules(draft as RuleSet | null, active as RuleSet | null) : []
   const stamps = [draft?.updated_by, ...rules.map(({ last }) => last?.updated_by)] as (

@@ -15,14 +15,12 @@ import { authorsOfObject, selectByAuthor } from './select-by-author.js'
 
 type Reading = Pick<ToolContext<true>, 'pce' | 'signal'>
 
-/**
- * The criteria for the changes that a comparison shows. Absent criteria match everything; all given ones must match.
- */
+/** The criteria by which a comparison selects the changes that it shows. A change must meet all given criteria. */
 export interface ChangeFilter {
   type?: ChangeSubsetType
-  /** The href of an object in any version; the href of a rule stands for its rule set. */
+  /** The href of an object in any version. The href of a rule selects its rule set. */
   href?: string
-  /** The exact name of the object, in either of the compared versions. */
+  /** The exact name of the object in either of the two compared versions. */
   name?: string
 }
 
@@ -43,7 +41,7 @@ const IN_FLIGHT = 4
 
 /**
  * Returns the pending changes that match a filter. If the object exists but has no pending change, the list is empty.
- * @throws {ToolError} not_found if no object in the draft or active policy has the href or name, with similar names;
+ * @throws {ToolError} not_found, with similar names, if no object in the draft or active policy has the href or name;
  * invalid_argument if the href is not of a versioned object.
  */
 export async function selectPending(
@@ -79,7 +77,8 @@ async function selectNamed(
   type: ChangeSubsetType | undefined,
 ): Promise<TypedPendingChange[]> {
   const types = LISTED_TYPES.filter((one) => type === undefined || one === type)
-  // The list of pending changes has the name of the draft, or no name. The active version may have another name.
+  // The list of pending changes contains the object's name in the draft, or no name. Its name in the active version may
+  // be another one.
   const unsure = changes.filter((change) => updateTypeOf(change) !== 'create' || typeof change.name !== 'string')
   const unsureTypes = types.filter((one) => unsure.some((change) => change.type === one))
   const named = new Set([
@@ -94,7 +93,7 @@ async function selectNamed(
   throw noneNamed(name, type, [...changes.flatMap((change) => change.name ?? []), ...draft.others, ...active.others])
 }
 
-/** Returns the error for a name that no object has in either of the compared versions. */
+/** Returns the error for a name that no object has in either of the two compared versions. */
 export function noneNamed(name: string, type: ChangeSubsetType | undefined, candidates: Iterable<string>): ToolError {
   const what = type === undefined ? 'Nothing' : `Nothing of type ${type}`
   const details = { argument: 'name', name, near_names: nearNames(name, new Set(candidates)) }
@@ -118,20 +117,20 @@ async function hrefsNamed({ pce, signal }: Reading, types: readonly ListedType[]
         if (one.own === name) hrefs.push(toDraftHref(one.href))
         else if (typeof one.own === 'string') others.push(one.own)
     } catch (error) {
-      // A release that does not know this type has no objects of it.
+      // A PCE release that does not know this type has no objects of this type.
       if (!(error instanceof PceApiError) || !error.isGone) throw error
     }
   })
   return { hrefs, others }
 }
 
-/** Maximum number of changes whose objects are read to find their authors. Each takes up to two requests. */
+/** Maximum number of changes whose objects are read to find their authors. Each of them takes up to two requests. */
 const MOST_READ = 250
 
 /**
  * Selects the changes that an author made. The list of pending changes says who edited an object, but not who edited
- * its rules. So rule sets last edited by others are read to look at their rules, and so are objects for which the list
- * has no author. `read` has the draft and active versions of these objects.
+ * its rules. So a rule set that somebody else edited last is read to look at its rules, and an object for which the
+ * list has no author is read too. `read` has the draft and active versions of these objects.
  */
 export async function selectPendingBy(ctx: Reading, changes: readonly TypedPendingChange[], author: string) {
   const read = new Map<TypedPendingChange, ReadVersions>()

@@ -1,6 +1,6 @@
 /**
- * The reasons why a judgement about the policy may be undecided. Each phrase completes the sentence "undecided because
- * of …".
+ * The reasons why an answer about the policy may be undecided. Each phrase completes the sentence "undecided because of
+ * …".
  */
 export const UNDECIDED = {
   address: 'an unknown address',
@@ -45,13 +45,13 @@ export type Reason = keyof typeof UNDECIDED
 
 /**
  * An undecided answer with its reasons, without duplicates and in alphabetical order. Answers with the same reasons are
- * the same object, so they can be compared with `===`.
+ * represented by the same object, so they can be compared with `===`.
  */
 export interface Unknown {
   readonly unknown: readonly Reason[]
 }
 
-/** An answer that may be undecided. */
+/** An answer to a yes-or-no question that may be undecided. */
 export type Answer = 'yes' | 'no' | Unknown
 
 const interned = new Map<string, Unknown>()
@@ -65,7 +65,7 @@ export function unknown(...reasons: readonly Reason[]): Unknown {
 }
 
 /**
- * For some reasons why a judgement is undecided, the unconfirmed fact of docs/pce-facts.md on which the judgement
+ * For some of the reasons why an answer is undecided, the unconfirmed fact of docs/pce-facts.md on which the answer
  * depends.
  */
 const ASSUMED: Partial<Record<Reason, string>> = {
@@ -76,27 +76,29 @@ const ASSUMED: Partial<Record<Reason, string>> = {
   selective_outbound: 'P51',
 }
 
-/** Returns the unconfirmed facts on which these answers depend, without duplicates and in alphabetical order. */
+/** Returns the unconfirmed facts on which the given answers depend, without duplicates and in alphabetical order. */
 export const assumedBy = (answers: readonly Answer[]): string[] => {
   const facts = answers.flatMap((answer) => (isUnknown(answer) ? answer.unknown.map((reason) => ASSUMED[reason]) : []))
   return [...new Set(facts.filter((fact) => fact !== undefined))].sort()
 }
 
-/** Returns the reasons of undecided answers as text, without duplicates; an empty text if nothing is undecided. */
+/**
+ * Returns the reasons of undecided answers as one text, without duplicates. The text is empty if nothing is undecided.
+ */
 export const listReasons = (answers: Iterable<Answer>): string => {
   const reasons = new Set([...answers].flatMap((answer) => (isUnknown(answer) ? answer.unknown : [])))
   return [...reasons].map((reason) => UNDECIDED[reason]).join(', ')
 }
 
-/** Returns the phrase `undecided because of …`, to end a sentence with, or an empty text if nothing is undecided. */
+/** Returns the phrase `undecided because of …` for the end of a sentence, or an empty text if nothing is undecided. */
 export const undecidedBecause = (answers: Iterable<Answer>): string => {
   const reasons = listReasons(answers)
   return reasons === '' ? '' : `undecided because of ${reasons}`
 }
 
 /**
- * Describes reasons in words. The reason "decisions that do not say which end made them" is listed only if it is the
- * only one.
+ * Describes the reasons why an answer is undecided. The reason "decisions that do not say which end made them" is
+ * listed only if it is the only one.
  */
 export const describeReasons = (reasons: readonly Reason[]): string => {
   const telling = reasons.filter((reason) => reason !== 'hidden')

@@ -13,17 +13,18 @@ export interface TrafficOfRules {
 }
 
 type Side = 'providers' | 'consumers'
-/** The alternatives for one side of a query; null stands for any end. */
+/** The alternatives for one side of a traffic query; null means that the side is not restricted. */
 type Blocks = readonly TrafficSelector[][] | null
 
 /**
- * Maximum number of alternatives for a side or the services of a query. If there are more, the query is not limited.
+ * Maximum number of alternatives for one side of a query, and for its services. If there are more, the query does not
+ * restrict them.
  */
 const MOST_BLOCKS = 200
 
 /**
- * Builds the filter for the traffic to which any of these rules may apply. If a query of the PCE cannot express a rule
- * exactly, the filter is wider than the rule, and never narrower.
+ * Builds the traffic filter for the connections to which any of the given rules may apply. If the PCE's query cannot
+ * express a rule exactly, the filter is wider than the rule, and never narrower.
  */
 export function trafficOfRules(rules: readonly CuttingRule[]): TrafficOfRules {
   const join = (side: Side) => joinBlocks(rules.map(({ placed, policy }) => blocksOf(placed, side, policy)))
@@ -68,7 +69,10 @@ function blocksOf({ scopes, rule }: PlacedRule, side: Side, policy: PolicySnapsh
   return blocks
 }
 
-/** Returns true if a query for a list selects the same as a rule: the list has no pending change and only addresses. */
+/**
+ * Returns true if a query that names an IP list selects exactly what a rule with this list selects. This is so if the
+ * list has no pending change and contains only addresses.
+ */
 function isExact(href: string, policy: PolicySnapshot): boolean {
   const list = policy.listOf(href)
   return (
@@ -78,8 +82,8 @@ function isExact(href: string, policy: PolicySnapshot): boolean {
 
 /**
  * Returns the label selections that satisfy all entries, as alternatives. Labels with the same key are alternatives.
- * Exclusions, and groups with labels of several keys, are left out. Returns null if a label or group is not known, or
- * if there are too many alternatives.
+ * Exclusions, and groups with labels of several keys, are left out of the selections. Returns null if a label or group
+ * is not known, or if there are too many alternatives.
  */
 function multiplyOut(
   entries: readonly RuleSet['scopes'][number][number][],
@@ -106,7 +110,7 @@ function multiplyOut(
 }
 
 function servicesOf({ rule }: PlacedRule, policy: PolicySnapshot): TrafficServiceFilter[] | null {
-  // A virtual service has its own ports, so the query is not limited to those of the rule.
+  // A virtual service has its own ports, so the query is not limited to the ports of the rule.
   if (mayBeVirtual(rule, 'providers') || mayBeVirtual(rule, 'consumers')) return null
   const found: TrafficServiceFilter[] = []
   for (const { proto, port, to_port: toPort } of portsOf(rule.ingress_services, policy)) {

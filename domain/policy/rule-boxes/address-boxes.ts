@@ -14,22 +14,25 @@ import { classifyNames } from './name-classes.js'
 export interface Addresses {
   /** The mask with the bits of all addresses. */
   all: bigint
-  /** Number of values that these dimensions have together. */
+  /** Total number of values of these dimensions. */
   values: number
-  /** False if it was not determined which patterns contain which domain names, because it would have taken too long. */
+  /** False if it would have taken too long to determine which domain names the patterns contain. */
   isComplete: boolean
-  /** Returns true for more than half of all IPv4 addresses, or more than an eighth of all IPv6 addresses (D92). */
+  /**
+   * Returns true if a mask contains more than half of all IPv4 addresses, or more than an eighth of all IPv6 addresses
+   * (D92).
+   */
   isMost: (mask: bigint) => boolean
   /**
-   * Returns boxes for the ends whose address or domain name is on any of the given lists. An end is in one of the
-   * boxes.
+   * Returns boxes for the ends whose address or domain name is on at least one of the given lists. Each such end is in
+   * at least one of the boxes.
    */
   boxesOf(named: readonly { href: string }[], contents: PolicyContents): Box[]
 }
 
 /**
  * Creates the dimensions of addresses. The values of `ip` and `fqdn` are classes of addresses and of domain names that
- * are on exactly the same lists. The values of `list` are the lists that cannot be read; each is equal only to itself.
+ * are on exactly the same lists. The values of `list` are the unreadable lists, each of which is equal only to itself.
  */
 export function* createAddresses(rules: readonly RuleInForce[], bit: Bit): Steps<Addresses> {
   const lists = new Set<IpList>()
@@ -103,7 +106,7 @@ interface Ranges extends Record<Family, Parts> {
   isReadable: boolean
 }
 
-/** Number of ranges that are read in one step. A step takes about a millisecond. */
+/** Number of ranges that are read in one step of work. A step takes about a millisecond. */
 const RANGES_PER_STEP = 100
 
 const rangesOf = new WeakMap<IpList, Ranges>()

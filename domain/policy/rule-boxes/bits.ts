@@ -1,10 +1,10 @@
 /**
- * The bit that means "no value" in every dimension whose values have no order: no label with the key, no known process,
- * or no special condition.
+ * The bit that means "no value" in every dimension with unordered values: no label with the key, no known process, or
+ * no special condition.
  */
 export const NONE = 1n
 
-/** Returns the bit of a value. The same value of the same dimension always has the same bit. */
+/** Returns the bit of a value. The same value in the same dimension always has the same bit. */
 export type Bit = (dimension: string, value: string) => bigint
 
 /** Creates a function that numbers the values of each dimension in the order in which they are first requested. */

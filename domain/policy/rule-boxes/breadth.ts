@@ -6,17 +6,17 @@ import { KINDS } from './end-boxes.js'
 import { isSaid } from '../default-fields.js'
 import type { WrittenEnd } from './readings.js'
 
-/** Whether a rule is so broad that this counts as a risk to review. */
+/** The ways in which a rule may be so broad that this is a risk to review. */
 export interface Breadth {
-  /** True if, at one end, the rule covers so many addresses that it hardly restricts them (D92). */
+  /** True if the rule covers, at one end of the connection, so many addresses that it hardly restricts them (D92). */
   anyAddress: boolean
-  /** True if, at each end, the rule covers any address or all workloads, and it covers every service. */
+  /** True if the rule covers every service and, at both ends of the connection, any address or all workloads. */
   anyToAny: boolean
 }
 
 /**
- * Determines how broad a rule is. `readBoxes` is only called for rules that name addresses at one end, or all workloads
- * at both ends.
+ * Determines how broad a rule is. `readBoxes` is only called for rules that name addresses on one side, or all
+ * workloads on both sides.
  */
 export function measureBreadth(
   { providers, consumers }: AnyRule,

@@ -4,7 +4,7 @@ import { entriesOf } from './read-services.js'
 
 /**
  * Returns a text for comparing parts of rules. Two parts have the same text exactly if they mean the same. The text
- * includes the content of each object that the part refers to, because an object may differ between versions.
+ * includes the content of each object to which the part refers, because the content may differ between versions.
  */
 export function textOf(value: unknown, contents: PolicyContents): string {
   return JSON.stringify(value, (_field, inner: unknown) => {

@@ -8,22 +8,25 @@ import type { Services } from './service-boxes.js'
 
 const NETWORKS: Record<string, bigint | undefined> = { brn: 1n, non_brn: 2n }
 
-/** The mask of both values of `network`: the corporate network and other networks. */
+/** The mask with both values of `network`: the corporate network and other networks. */
 export const ALL_NETWORKS = 3n
 
-/** What a rule requires of a connection besides its ends. A connection must be in one of the boxes of a list. */
+/**
+ * The conditions of a rule on a connection apart from its ends. A connection meets the conditions if it is in one of
+ * the boxes.
+ */
 export interface Conditions {
   plain: readonly Box[]
   /**
-   * The conditions for a destination that is a virtual service or server. It has its own ports, so the services of the
-   * rule do not count.
+   * The conditions if the destination is a virtual service or server. These have their own ports, so the services of
+   * the rule do not count.
    */
   virtual: readonly Box[]
 }
 
 /**
- * Returns the conditions of a rule besides its ends: network, services, programs, users, and the fields that are only
- * compared for equality (`special`).
+ * Returns the conditions of a rule apart from its ends: network, services, programs, users, and the fields that can
+ * only be compared for equality (`special`).
  */
 export function conditionsOf(
   { rule, contents }: RuleInForce,

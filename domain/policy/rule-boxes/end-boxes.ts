@@ -10,15 +10,15 @@ import type { createLabels } from './label-boxes.js'
 import { isOpaque } from './opaque-parts.js'
 import type { Ambiguity, Reading } from './readings.js'
 
-/** The values of the dimension `kind`. Two opaque ends are equal only if they are written identically in the rules. */
+/** The values of the dimension `kind`. Opaque ends are equal only if the rules name them in exactly the same way. */
 export const KINDS = { workload: 2n, virtual: 4n, opaque: 8n }
 
-/** A group of ends that one entry or condition on a side of a rule names. */
+/** A group of possible ends of a connection that one entry or condition on a side of a rule names. */
 export interface NamedEnd {
   box: Box
-  /** True if the rule is written for these ends; false for addresses, because they do not enforce rules. */
+  /** True if the rule is written for these ends. False for addresses, because an address does not enforce rules. */
   isWritten: boolean
-  /** True for virtual services and virtual servers. They have their own ports instead of those of the rule. */
+  /** True for virtual services and virtual servers. Their own ports apply instead of the ports of the rule. */
   isVirtual: boolean
   /** The href of the workload, if the group is a single workload. */
   self?: string
@@ -37,7 +37,7 @@ export function createEnds(
   ]
 
   /**
-   * Returns the label boxes of the workloads that a side selects by labels or as all workloads. A selected workload is
+   * Returns label boxes for the workloads that a side selects by labels or as all workloads. Each selected workload is
    * in one of the boxes.
    */
   const selectedLabels = (actors: readonly Actor[], contents: PolicyContents, reading: Reading): Box[] => {
@@ -45,14 +45,14 @@ export function createEnds(
     const labelled = entries.length === 0 ? null : labels.boxOf(entries, contents, reading)
     if (!actors.some((actor) => actor.actors === 'ams')) return labelled === null ? [] : [labelled]
     const exclusions = entries.filter(({ exclusion }) => exclusion === true)
-    // The entry "all workloads" includes every workload that labels select.
+    // The entry "all workloads" includes every workload that labels could select.
     if (exclusions.length === 0) return [new Map()]
     ambiguities.add('all_but')
     const all = labels.boxOf(reading.has('all_but') ? exclusions : [], contents, reading)
     return [all, labelled].filter((box) => box !== null)
   }
 
-  /** Returns the ends that one side of a rule names within one scope. */
+  /** Returns the possible ends that one side of a rule names within one scope. */
   const endsOf = (
     { rule, contents }: RuleInForce,
     side: 'providers' | 'consumers',

@@ -12,8 +12,9 @@ export function createLabels(rules: readonly RuleInForce[], bit: Bit, ambiguitie
   const labelBit = (href: string, key: string) => bit(`label ${key}`, href)
 
   /**
-   * Returns the box of the labels that entries of a scope or of a side select; null if no labels satisfy them. Labels
-   * with the same key are alternatives, labels with different keys must all match, and exclusions take labels away.
+   * Returns the box of the label sets that the entries of a scope or of a side select; null if no label set satisfies
+   * them. Labels with the same key are alternatives, labels with different keys must all match, and exclusions remove
+   * labels.
    */
   const boxOf = (entries: readonly ScopeEntry[], contents: PolicyContents, reading: Reading): Box | null => {
     const wanted = new Map<string, bigint>()
@@ -43,7 +44,10 @@ export function createLabels(rules: readonly RuleInForce[], bit: Bit, ambiguitie
     return box
   }
 
-  /** Returns the box of one workload: its own labels, or every combination of labels if the workload was not read. */
+  /**
+   * Returns the box of one workload. It has the workload's own labels, or every combination of labels if the workload
+   * was not read.
+   */
   const boxOfWorkload = (href: string, contents: PolicyContents): Box => {
     const box = new Map<string, bigint>()
     const own = contents.labelsOf(href)
@@ -58,7 +62,7 @@ export function createLabels(rules: readonly RuleInForce[], bit: Bit, ambiguitie
   return { boxOf, boxOfWorkload }
 }
 
-/** Returns the labels that an entry stands for, and their key; undefined if they are not known. */
+/** Returns the labels for which an entry stands, and their key; undefined if they are not known. */
 export function resolveLabels({ label, label_group: group }: ScopeEntry, contents: PolicyContents) {
   if (label !== undefined) {
     const key = label.key ?? contents.keyOf(label.href)
@@ -70,7 +74,7 @@ export function resolveLabels({ label, label_group: group }: ScopeEntry, content
   return members === undefined || key === undefined ? undefined : { key, labels: members.map(({ href }) => href) }
 }
 
-/** Lists the keys of the labels that decide whether a rule applies. */
+/** Lists the keys of those labels on which it depends whether a rule applies. */
 function keysOf({ rule, scopes, contents }: RuleInForce): string[] {
   return [...scopes.flat(), ...rule.providers, ...rule.consumers].flatMap(
     (entry) => resolveLabels(entry, contents)?.key ?? [],

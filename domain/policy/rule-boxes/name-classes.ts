@@ -3,31 +3,34 @@ import type { Steps } from '../../text/pace-work.js'
 import { compileName } from '../compile-name.js'
 import { createMask } from '../build-mask.js'
 
-/** A division of domain names and patterns into classes. The members of one class are on exactly the same lists. */
+/**
+ * A division of domain names and patterns into classes. Two names are in the same class if they are on exactly the same
+ * lists.
+ */
 export interface NameClasses {
   /** For each list, a bit mask of the classes that the list contains. */
   masks: ReadonlyMap<IpList, bigint>
   /** Number of classes. */
   count: number
   /**
-   * False if it would have taken too long to determine which names the patterns match. A list whose mask contains that
-   * of another list then certainly contains that list; a list whose mask does not may still contain it.
+   * False if it would have taken too long to determine which names the patterns match. If the mask of one list contains
+   * that of another, then the one list certainly contains the other. Otherwise, it may still contain it.
    */
   isComplete: boolean
 }
 
-/** Numbers of names that decide how names are sorted for searching. They affect the speed but not the result. */
+/** Numbers of names that decide how names are sorted for searching. They affect the speed, not the result. */
 export interface ShelfSizes {
   /** Number of names from short lists that are sorted together. Sorting them takes a few milliseconds. */
   shared: number
-  /** Number of names from which on a list is sorted separately, once, and the sorted copy is cached. */
+  /** Lists with at least this many names are sorted once each, and the sorted copy is cached. */
   own: number
 }
 
 const SHELF_SIZES: ShelfSizes = { shared: 4096, own: 500 }
-/** Number of names that are divided into classes in one step. */
+/** Number of names that are divided into classes in one step of work. */
 const NAMES_PER_STEP = 2000
-/** Maximum number of comparisons of names with patterns. So many take about a second. */
+/** Maximum number of comparisons of names with patterns. This many comparisons take about a second. */
 const MOST_COMPARED = 5_000_000
 
 /**
@@ -43,14 +46,17 @@ export function* classifyNames(lists: readonly IpList[], sizes = SHELF_SIZES): S
   return classes
 }
 
-/** The last result, by the first of the lists. It is cached because a change is often judged for many rules with it. */
+/**
+ * The last result, by the first of the lists. It is cached because one change is often evaluated for many rules, which
+ * all need it.
+ */
 const lastClasses = new WeakMap<IpList, { lists: readonly IpList[]; classes: NameClasses }>()
 
 function* divideNames(lists: readonly IpList[], sizes: ShelfSizes): Steps<NameClasses> {
   // If there is only one list, all its names are in the same class.
   const contained = lists.length < 2 ? [] : yield* findContained(lists, sizes)
-  // A class is the set of the lists read so far that contain its names, as a linked chain from the last list to the
-  // first.
+  // A class is represented by the set of those lists read so far that contain its names. The set is a linked chain from
+  // the last list to the first.
   const classOf = new Map<string, Class>()
   for (const [at, list] of lists.entries()) {
     yield
@@ -97,8 +103,8 @@ function namesIn(list: IpList): ReadonlySet<string> {
 }
 
 /**
- * Finds, for each list, the names and patterns that its patterns match, as one array for each shelf. Returns undefined
- * if that would take too long.
+ * Finds, for each list, all names and patterns that the list's patterns match. The result has one array for each shelf;
+ * it is undefined if finding them would take too long.
  */
 function* findContained(lists: readonly IpList[], sizes: ShelfSizes): Steps<(readonly string[])[][] | undefined> {
   const wide = lists.map(patternsIn)
@@ -145,7 +151,8 @@ function* matchAll(patterns: readonly string[], shelf: Shelf): Steps<Matched> {
 const shelfOfList = new WeakMap<IpList, Shelf>()
 
 /**
- * Puts the names of all lists on shelves. A long list has its own shelf, which is cached; short lists share shelves.
+ * Distributes the names of all lists over shelves. A long list has a shelf of its own, which is cached; short lists
+ * share shelves.
  */
 function* createShelves(lists: readonly IpList[], sizes: ShelfSizes): Steps<Shelf[]> {
   const shelves: Shelf[] = []
@@ -169,9 +176,9 @@ function* createShelves(lists: readonly IpList[], sizes: ShelfSizes): Steps<Shel
 
 /** A sorted set of names in which the names that a pattern may match are found quickly. */
 interface Shelf {
-  /** Returns all names with the same beginning as the pattern, or all with the same end, whichever are fewer. */
+  /** Returns all names with the same beginning as the pattern, or all names with the same end, whichever are fewer. */
   near(pattern: string): readonly string[]
-  /** For each list, the names on this shelf that its patterns match. */
+  /** For each list, the names on this shelf that the list's patterns match. */
   contained: WeakMap<IpList, Matched>
 }
 
@@ -192,16 +199,19 @@ function createShelf(names: readonly string[]): Shelf {
   }
 }
 
-/** Reverses the code units of a text. The result may be no valid text, but it is only compared with reversed texts. */
+/**
+ * Reverses the code units of a text. The result may be invalid as text, but it is only compared with other reversed
+ * texts.
+ */
 const reverse = (text: string) => text.split('').reverse().join('')
 
-/** Returns the range of indexes of those sorted texts that begin with `start`. */
+/** Returns the range of indexes of the texts that begin with `start` in a sorted list. */
 function rangeOf(sorted: readonly string[], start: string): [from: number, to: number] {
   const from = firstAt(sorted, 0, (text) => text < start)
   return [from, firstAt(sorted, from, (text) => text.startsWith(start))]
 }
 
-/** Returns the index of the first of the sorted texts, from index `from` on, for which `isBefore` is false. */
+/** Searches sorted texts from index `from` on and returns the index of the first text for which `isBefore` is false. */
 function firstAt(sorted: readonly string[], from: number, isBefore: (text: string) => boolean): number {
   let [low, high] = [from, sorted.length]
   while (low < high) {

@@ -4,7 +4,7 @@ import type { Interval } from '../classify-numbers.js'
 /** The protocols that have types and codes instead of ports: ICMP and ICMPv6. */
 export const ICMP = new Set([1, 58])
 
-/** One entry of a service: ports of a protocol, and possibly a program. */
+/** One entry of a service: some ports of a protocol and, for Windows services, possibly a program. */
 export interface Entry {
   /** The protocol number; null means every protocol. */
   proto: number | null
@@ -13,12 +13,15 @@ export interface Entry {
    * the code.
    */
   ports: Interval | null
-  /** The program that uses the port, in an entry for Windows. If absent, the entry is for any program. */
+  /**
+   * The program that must use the port, in an entry of a Windows service. If absent, the entry applies to any program.
+   */
   program?: { process: string | null; service: string | null }
 }
 
 /**
- * Lists the entries of a service object. The list is empty if the service has none or if one of them cannot be read.
+ * Lists the entries of a service object. The list is empty if the service has no entries or if one of them is
+ * unreadable.
  */
 export function entriesOf(service: Service): Entry[] {
   const listed = [
@@ -45,8 +48,8 @@ const isAbsent = (value: number | null | undefined): value is null | undefined =
   value === undefined || value === null || value < 0
 
 /**
- * Reads ports of a protocol, or a type and code of ICMP. Returns null for undocumented combinations, such as ICMP with
- * a port or a code without a type.
+ * Reads the ports of a protocol, or a type and code of ICMP. Returns null for undocumented combinations, such as ICMP
+ * with a port or a code without a type.
  */
 export function readSpan({ proto: of, port, to_port: toPort, icmp_type: type, icmp_code: code }: Span): Entry | null {
   const proto = isAbsent(of) ? null : of

@@ -2,7 +2,7 @@ import type { Reason } from '../three-valued.js'
 
 /**
  * The questions about the meaning of rules that no source answers (P65, P107). Each has two possible answers. Rules are
- * read in both ways, and a judgement must hold in both.
+ * read in both ways, and a conclusion must hold in both.
  */
 export type Ambiguity =
   /** Whether excluding a label also excludes the workloads that have no label with its key. By default, it does not. */
@@ -28,7 +28,7 @@ export const UNSETTLED: Readonly<Record<Ambiguity, { reason: Reason; fact: strin
   network: { reason: 'network', fact: 'P107' },
 }
 
-/** One way to read rules: the set of questions that are answered in the opposite way of the default. */
+/** One way to read rules: the set of questions that are answered contrary to the default. */
 export type Reading = ReadonlySet<Ambiguity>
 
 /** An end of a connection. A rule decides about a connection only at the ends for which it is written. */

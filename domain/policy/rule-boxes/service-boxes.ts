@@ -11,27 +11,27 @@ import type { WrittenEnd } from './readings.js'
 
 const TCP = 6
 const UDP = 17
-/** All ports of a protocol, or all types and codes of ICMP. */
+/** The values that stand for all ports of a protocol, or for all types and codes of ICMP. */
 const PORTS: Interval = { from: 0n, to: 65_535n }
 
 /** The dimensions of services in a space of rules. */
 export interface Services {
   /**
-   * Returns boxes for the ports and programs that a rule opens or blocks at the destination. A connection must be in
-   * one of the boxes.
+   * Returns boxes for the ports and programs that a rule allows or blocks at the destination. A connection to which the
+   * rule applies is in one of the boxes.
    */
   boxesOf(services: readonly IngressService[], contents: PolicyContents): Box[]
   /**
-   * Returns boxes for the programs at the source to which a rule is limited. A connection must be in one of the boxes.
-   * The names of programs are known on Windows only, so sources without a known program match too.
+   * Returns boxes for the programs at the source to which a rule is limited. A connection to which the rule applies is
+   * in one of the boxes. Program names are known on Windows only, so sources without a known program match too.
    */
   clientsOf(services: readonly { href: string }[], contents: PolicyContents): Box[]
 }
 
 /**
  * Creates the dimensions of services. The values of `port` are classes of ports of one protocol that are in exactly the
- * same services. `src.process`, `src.service`, `dst.process` and `dst.service` are for the programs at either end. The
- * values of `unread` and `client` are services that cannot be read; each is equal only to itself.
+ * same services. `src.process`, `src.service`, `dst.process` and `dst.service` are for the programs at source and
+ * destination. The values of `unread` and `client` are the unreadable services, each of which is equal only to itself.
  */
 export function* createServices(rules: readonly RuleInForce[], bit: Bit): Steps<Services> {
   const every = rules.flatMap(({ rule, contents }) =>
