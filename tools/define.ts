@@ -4,7 +4,7 @@ import type { Preview, ToolContext } from '../domain/call.js'
 
 export type ToolEffect = 'read' | 'write' | 'destroy'
 
-/** The toolsets and their purposes, in the order in which operators usually need them (D122). */
+/** The toolsets with their purposes, in the order in which operators usually need them (D122). */
 export const TOOLSETS = {
   inventory: 'look up workloads, labels, IP lists, services, containers and pairing profiles',
   traffic: 'ask which flows were seen, between whom, by which process',
@@ -26,8 +26,7 @@ export const TOOLSETS = {
 export type Toolset = keyof typeof TOOLSETS
 
 /**
- * Toolsets that were added to the ones that the project's owner requested. They are not part of the toolset `default`
- * (D122).
+ * The toolsets that go beyond what the project's owner requested. They are not part of the toolset `default` (D122).
  */
 const BEYOND_DEFAULT: ReadonlySet<Toolset> = new Set([
   'explain',
@@ -38,10 +37,13 @@ const BEYOND_DEFAULT: ReadonlySet<Toolset> = new Set([
   'virtual-services',
 ])
 
-/** Returns true if the tool is one of those that the project's owner requested, which make up the toolset `default`. */
+/**
+ * Returns true if the tool belongs to the toolset `default`, which consists of the tools that the project's owner
+ * requested.
+ */
 export const isInDefault = ({ toolset }: Pick<AnyTool, 'toolset'>): boolean => !BEYOND_DEFAULT.has(toolset)
 
-/** The functions of a tool that may run in a worker thread. */
+/** The functions of a tool that can run in a worker thread. */
 export type Act = 'handler' | 'preview' | 'boundTo'
 
 export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends boolean> {
@@ -50,31 +52,31 @@ export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends bo
   /** A short title for people; derived from the name if absent. */
   title?: string
   /**
-   * One or two sentences for the model. A note that the tool changes PCE state is added automatically (see `describe`).
+   * A description of one or two sentences for the model. If the tool changes PCE state, `describe` adds a note on this.
    */
   summary: string
   /**
-   * `read` means that the tool sends no request that changes anything, `write` that it creates or changes, and
-   * `destroy` that it is destructive as MCP defines it.
+   * The effect of the tool: `read` if it sends no request that changes anything, `write` if it creates or changes
+   * something, and `destroy` if it is destructive as defined by MCP.
    */
   effect: ToolEffect
   /** The toolset to which the tool belongs. */
   toolset: Toolset
-  /** True if repeating the call results in the same state. This is always the case for tools that read. */
+  /** True if repeating the call results in the same state. This is always true for tools that only read. */
   idempotent?: boolean
   roles: readonly Role[]
   requiresPce: P
   requiresConfirm: boolean
   /**
-   * True if the cost of a call grows with the number of objects in the PCE or with their traffic; the call then runs in
-   * a worker thread (D61). If this is a function, it decides by the arguments and by the function of the tool that is
-   * about to run.
+   * True if the cost of a call grows with the number of objects in the PCE or with their traffic, so that the call runs
+   * in a worker thread (D61). If it is a function, the decision depends on the arguments and on `act`, the function of
+   * the tool that is about to run.
    */
   isHeavy?: true | ((args: Static<I>, act: Act) => boolean)
   /**
    * The maximum number of requests that a call sends to the PCE. `and` describes additional requests (`one for each
-   * 1,000 workloads`). Polling a running query does not count. Required for tools beyond the contract; docs and a test
-   * use it.
+   * 1,000 workloads`). Requests that poll a running query are not counted. The field is required for tools beyond the
+   * contract; docs and a test use it.
    */
   pceRequests?: { readonly atMost: number; readonly and?: string }
   input: I
@@ -88,8 +90,9 @@ export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends bo
    */
   preview?(args: Static<I>, ctx: ToolContext<P>): Promise<Preview>
   /**
-   * Returns the `boundTo` that a preview would have now. It runs at every redemption of a confirmation (D21) instead of
-   * the whole preview. It only reads, and throws the same errors as the handler.
+   * Returns the value that `boundTo` would have in a preview made now. It is called whenever a confirmation is redeemed
+   * (D21), because making the whole preview again would cost more. It only reads, and throws the same errors as the
+   * handler.
    */
   boundTo?(args: Static<I>, ctx: ToolContext<P>): Promise<string>
 }
@@ -98,7 +101,7 @@ export type ToolSpec<I extends TObject = TObject, O extends TSchema = TSchema, P
   ToolSpecCore<I, O, P>
 >
 
-/** A tool without its argument types, for the list of tools, the dispatcher and the transports. */
+/** A tool without its argument types, as the list of tools, the dispatcher and the transports use it. */
 export interface AnyTool extends Omit<ToolSpec, 'handler' | 'example' | 'preview' | 'boundTo' | 'isHeavy'> {
   readonly example: object
   readonly isHeavy?: true | ((args: never, act: Act) => boolean)
@@ -117,8 +120,8 @@ export function defineTool<I extends TObject, O extends TSchema, P extends boole
 const ACRONYMS: Record<string, string> = { pce: 'PCE', ven: 'VEN', vens: 'VENs' }
 
 /**
- * Returns the display title: the title that the tool defines, or the capitalised words of its name (`get-labels` → `Get
- * Labels`).
+ * Returns the title for display: the title that the tool defines, or otherwise its name as capitalised words
+ * (`get-labels` → `Get Labels`).
  */
 export function titleOf(tool: Pick<AnyTool, 'name' | 'title'>): string {
   const capitalised = (word: string) => ACRONYMS[word] ?? word.charAt(0).toUpperCase() + word.slice(1)
@@ -136,8 +139,8 @@ export function describe(tool: Pick<AnyTool, 'summary' | 'effect' | 'requiresCon
 }
 
 /**
- * Returns the MCP tool annotations. They are derived from the specification, so that they agree with what the gates
- * enforce.
+ * Returns the MCP annotations of a tool. They are derived from its specification, so that they agree with what the
+ * gates enforce.
  */
 export function annotationsOf(tool: Pick<AnyTool, 'name' | 'title' | 'effect' | 'idempotent' | 'requiresPce'>) {
   return {

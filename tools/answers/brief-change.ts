@@ -9,8 +9,8 @@ export const BRIEFLY =
   'Default fields of what is new or deleted, and what the line of a rule says, are left out: detail_level full has them.'
 
 /**
- * Maximum size, in bytes, of an answer at the standard level of detail, and minimum size of a change that is shortened
- * to reach it.
+ * Maximum size, in bytes, of an answer at the standard level of detail, and minimum size to which a change is shortened
+ * in order to reach it.
  */
 const STANDARD_BYTES = 12_000
 const LEAST_BYTES = 600
@@ -20,9 +20,10 @@ const SPARE_BYTES = 300
 type UpdateType = string | null | undefined
 
 /**
- * Shortens a change without losing content. A new or deleted object shows only fields that differ from the default,
- * each with its only value. A new or deleted rule is shown as its line (a one-line description), with the fields that
- * the line does not contain. The author of such a rule is left out if the object has the same author.
+ * Shortens a change without losing content. For a new or deleted object, it shows only the fields that differ from the
+ * default, each with one value instead of two. A new or deleted rule is shown as its line (a one-line description),
+ * together with the fields that the line does not contain. The author of such a rule is left out if the object has the
+ * same author.
  */
 export function briefChange(change: JudgedChange, updateType: UpdateType): JudgedChange {
   const { name, updated_by: by, fields, rules } = change
@@ -51,7 +52,7 @@ function briefRule(whole: RuleChangeShown, author: string | undefined): RuleChan
   }
 }
 
-/** Returns true if the one-line description and the type of a rule already say everything that this field says. */
+/** Returns true if the one-line description or the type of a rule already contains everything that this field says. */
 function isInLine({ field, draft, active }: FieldChange): boolean {
   const value = draft ?? active
   if (field === 'override') return true
@@ -68,8 +69,7 @@ const SAID_BY_LINE: ReadonlySet<string> = new Set(
 )
 
 /**
- * Copies a value and replaces each `{label: {key, value, href}}` in it by the text `key=value`, which identifies a
- * label.
+ * Replaces each `{label: {key, value, href}}` in a copy of a value by the text `key=value`, which identifies the label.
  */
 function writeLabels(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(writeLabels)
@@ -79,7 +79,7 @@ function writeLabels(value: unknown): unknown {
   return isNamed && Object.keys(rest).length === 0 ? `${label.key as string}=${label.value as string}` : value
 }
 
-/** Returns the value of a new or deleted object's field, unless it is the default. */
+/** Returns a field of a new or deleted object with its only value; returns nothing if the value is the default. */
 function briefField({ field, draft, active }: FieldChange, updateType: UpdateType): FieldChange[] {
   const value = writeLabels(draft ?? active)
   if (isDefault(field, value)) return []

@@ -6,13 +6,13 @@ import { makeSafe } from '../../domain/text/escape-text.js'
 const MAX_RESPONSE_BYTES = 800_000
 
 /**
- * Minimum size, in bytes, of a complete row in the answer of any tool; the href takes most of it. It limits the number
- * of rows that are worth fetching.
+ * Minimum size, in bytes, of a complete row in any answer. Most of it is the href. The maximum number of rows that are
+ * worth fetching follows from it.
  */
 const MIN_ROW_BYTES = 100
 /**
- * Minimum size, in bytes, of a row with selected fields: the size of the brackets, and the size of each field's name
- * and value.
+ * Minimum sizes, in bytes, for a row with selected fields: that of its brackets, and that of each field's name and
+ * value.
  */
 const MIN_BRACKETS_BYTES = 3
 const MIN_FIELD_BYTES = 12
@@ -27,8 +27,8 @@ export function answerBudget(limits: Limits): number {
 }
 
 /**
- * Returns the maximum number of rows that can fit into an answer, at least 1; fetching more for one page would be
- * wasted. Rows are shorter if the caller selected `fields`, because they contain only these fields.
+ * Returns the maximum number of rows that can fit into an answer, at least 1. Fetching more rows for one page would be
+ * wasted. If the caller selected `fields`, rows contain only these and are shorter.
  */
 export function mostRowsThatFit(limits: Limits, fields?: readonly string[]): number {
   const chosen = MIN_BRACKETS_BYTES + MIN_FIELD_BYTES * (fields?.length ?? Infinity)
@@ -55,19 +55,19 @@ export function countRowsThatFit(rows: readonly unknown[], envelope: unknown, li
   return Math.max(count, Math.min(1, rows.length))
 }
 
-/** Converts objects to rows in the order of the columns, with null for a missing value (T9). */
+/** Converts each object to an array of its values in the order of `columns`; a missing value becomes null (T9). */
 export function rowsByColumn(columns: readonly string[], objects: readonly Record<string, unknown>[]): unknown[][] {
   return objects.map((object) => columns.map((column) => object[column] ?? null))
 }
 
 /** Maximum list lengths to try when an answer is too large, longest first. */
 const LADDER = [1_000, 300, 100, 30, 10, 3, 1, 0] as const
-/** Number of bytes reserved for everything around a single row: counts and a cursor. */
+/** Number of bytes reserved for the part of an answer outside its rows, such as counts and a cursor. */
 const ENVELOPE_BYTES = 2_000
 
 /**
- * Shortens the answer of a write to the budget (D2) and adds a warning if lists were cut. This affects only what is
- * shown, not what was written.
+ * Shortens the answer of a write so that it fits the budget (D2). If lists were cut, a warning says so. Only the answer
+ * is shortened, not what was written.
  */
 export function fitAnswer<T extends object>(answer: T, limits: Limits): T {
   return fit(answer, answerBudget(limits), (cut, most) => {
@@ -100,7 +100,7 @@ function cutLists(value: unknown, most: number): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, cutLists(inner, most)]))
 }
 
-/** Returns as many leading rows as fit into the given number of bytes of JSON text, but at least one. */
+/** Returns the leading rows that fit into the given number of bytes of JSON text, but at least one. */
 export function rowsWithin<T>(rows: readonly T[], bytes: number): T[] {
   let left = bytes
   const end = rows.findIndex((row) => (left -= jsonBytes(row) + 1) < 0)
@@ -124,11 +124,12 @@ type Shown<S> = { [K in keyof S]: Exclude<S[K], undefined> extends Section<infer
 
 /**
  * Builds an answer with as many rows per list as fit the budget. Detail `standard` shows at most 25 rows per list (or
- * `standard`); `full` shows at most 2,000, or 5,000 if there is only one list (`isAlone`), and never more than it is
- * given. `asked` is the number of rows that the caller wants; it replaces these limits. If the budget is not used up
- * then, further rows are added, one of each list in turn. The caller puts totals into `envelope`, because they count
- * all rows, whether shown or not. `hint` returns a sentence about how to see the rows that are not shown. It receives
- * the length of the longest list that was cut, and `isFull`, which is true if a list was cut because of the budget.
+ * `standard`). Detail `full` shows at most 2,000 rows, or 5,000 if there is only one list (`isAlone`). If `asked` is
+ * given, it is the maximum number of rows instead. If these numbers do not fit, all lists are first cut to the same
+ * length; the remaining bytes are then filled with one row of each list in turn. The caller puts totals into
+ * `envelope`, because they count all rows, whether shown or not. `hint` returns a sentence about how to see the rows
+ * that are not shown. It receives the length of the longest list that was cut, and `isFull`, which is true if a list
+ * was cut because of the budget.
  */
 export function showSections<E extends object, S extends Record<string, Section>>(
   envelope: E,
@@ -170,7 +171,7 @@ export function showSections<E extends object, S extends Record<string, Section>
   const limit = widestLimit(most, budget, (tried) => jsonBytes(cut(uniform(tried))))
   const answer = cut(uniform(limit))
   if (limit >= most) return answer
-  // The number in the note may become longer, so some bytes are spared for it.
+  // Some bytes are kept free, because the number in the note may become longer.
   const room = budget - jsonBytes(answer) - SPARE_BYTES
   const filled = cut(
     fillInTurn(
@@ -183,13 +184,13 @@ export function showSections<E extends object, S extends Record<string, Section>
 }
 
 /**
- * Returns advice on how to see more rows: with the higher level of detail, or with a narrower question if that level is
- * already in use or the answer has no room left.
+ * Returns advice on how to see more rows. It recommends the higher level of detail, or `narrower` (a narrower question)
+ * if that level is already in use or the answer has no room left.
  */
 export const adviseOnRows = (detail: 'standard' | 'full', isFull: boolean, narrower: string): string =>
   detail === 'standard' && !isFull ? 'detail_level full shows more.' : narrower
 
-/** Number of bytes that are left free because the note may become longer. */
+/** Number of bytes kept free because the number in the note may become longer. */
 const SPARE_BYTES = 100
 
 /**

@@ -21,8 +21,8 @@ export function worstFirst<T extends Pick<PolicyChange, 'risks' | 'effect'>>(cha
 }
 
 /**
- * Describes how changes affect the permitted traffic and which of them to review. `since` names the policy with which
- * the changes are compared: `today`, or for example `in version 12`.
+ * Describes how changes affect the permitted traffic, and names the changes to review. `since` names the policy with
+ * which the changes are compared: `today`, or for example `in version 12`.
  */
 export function describeEffects(rows: readonly JudgedRow[], since = 'today'): string {
   const judged = rows.filter(({ isUnjudged }) => isUnjudged !== true)
@@ -69,8 +69,8 @@ export function explainWords(changes: readonly Explained[], since = 'today'): Re
 }
 
 /**
- * Adapts a text to a comparison with a policy other than today's. All our sentences about effects contain the word
- * `today`, which is replaced.
+ * Adapts a sentence about effects to a comparison with a policy other than today's. All these sentences contain the
+ * word `today`, which is replaced by `since`.
  */
 export const speakOf = (text: string, since: string): string => text.replace(/\btoday\b/g, () => since)
 

@@ -53,8 +53,8 @@ export async function answerPage<T extends { href: string }, R>(
 }
 
 /**
- * Returns the number of objects worth fetching for a page: at most what the caller wants and what an answer with these
- * fields can show.
+ * Returns the number of objects that are worth fetching for a page: the number that the caller wants, or the number
+ * that an answer with these fields can show if that is smaller.
  */
 export function pageSize(maxResults: number | undefined, limits: Limits, fields?: readonly string[]): number {
   return Math.min(maxResults ?? MAX_PAGE, mostRowsThatFit(limits, fields))
@@ -67,11 +67,11 @@ export interface Slice<T> {
   start: number
   /** Number of objects that match all filters, including the filters that this server applies itself. */
   totalCount: number
-  /** X-Total-Count of the query that was sent. */
+  /** The number of matches according to the PCE: the X-Total-Count of the query that was sent. */
   pceTotal: number
   /** True if more matches follow. */
   more: boolean
-  /** True if the PCE did not send all matching objects, so that no page can show the rest. */
+  /** True if the PCE did not send all matching objects, so that the remaining ones appear on no page. */
   isWithheld?: boolean
   /** Number of objects that the PCE sent; absent if the whole list was available. */
   seen?: number
@@ -89,11 +89,11 @@ export async function fetchSlice<T extends { href: string }>(
   ownFilter?: (item: T) => boolean,
 ): Promise<Slice<T>> {
   const { cut, ...page } = createPage(position, limit, ownFilter)
-  // One more object than the page needs is read, which shows whether more objects follow. If the PCE does not report
-  // the number of matches, they are counted.
+  // One object more than the page needs is read in order to see whether more objects follow. If the PCE does not report
+  // the number of matches, the whole list is read and counted.
   const most = ownFilter === undefined ? position.offset + limit + 1 : Infinity
   let read = await scanEvery(query, { ...page, most })
-  // If there are fewer objects than requested, there are no more.
+  // If the PCE returned fewer objects than requested, no more objects follow.
   let isEnd = read.isWhole || read.items < most
   if (!isEnd && read.matchCount === null) {
     read = await scanEvery(query, page)
@@ -119,9 +119,7 @@ export async function fetchSlice<T extends { href: string }>(
  */
 const KEPT_BYTES = 8 * 1024 * 1024
 
-/**
- * Creates the receiver of a list, which keeps the objects of the page while the list is read, and counts all matches.
- */
+/** Creates the receiver of a list. While the list is read, it keeps the objects of the page and counts all matches. */
 function createPage<T extends { href: string }>(
   { offset, after }: Position,
   limit: number,
@@ -155,7 +153,7 @@ function createPage<T extends { href: string }>(
   }
 }
 
-/** Creates a store for the first objects within `limit` and KEPT_BYTES; it keeps at least one object. */
+/** Creates a store that keeps the first objects up to `limit` objects and KEPT_BYTES bytes, but at least one object. */
 function createKeep<T>(limit: number) {
   const items: T[] = []
   let left = KEPT_BYTES
@@ -196,9 +194,8 @@ export interface Position {
    */
   after: string | null
   /**
-   * The position inside a single object that is larger than an answer: its href, and the number of its parts already
-   * returned; null otherwise. The href is needed because another object may be at its position when the next page is
-   * requested.
+   * If a single object is larger than an answer, its href and the number of its parts already returned; otherwise null.
+   * The href is needed because another object may be at this position when the next page is requested.
    */
   within: { href: string; parts: number } | null
 }
@@ -206,18 +203,18 @@ export interface Position {
 const FIRST_PAGE: Position = { offset: 0, after: null, within: null }
 
 /**
- * Maximum offset. The PCE's API has no offset, so all objects before a page must be read to reach it. In practice,
- * nobody pages this far.
+ * Maximum offset of a cursor. The PCE's API has no offset, so all objects before a page must be read to reach it. In
+ * practice, nobody pages this far.
  */
 const MAX_OFFSET = 250_000
 
-/** The context that cursors require: the signing key, and the size of answers. */
+/** The part of a tool's context that cursors need: the signing key and the maximum size of an answer. */
 export type CursorContext = Pick<ToolContext, 'cursorKey' | 'limits'>
 
 /**
- * Creates an opaque cursor, signed for this caller, tool and filters (D79). The signature prevents forged cursors. It
- * also prevents that a cursor is used for another question, where it would silently skip objects. Returns undefined if
- * the position is beyond the maximum offset.
+ * Creates an opaque cursor, signed for this caller, tool and filters (D79). The signature prevents forged cursors, and
+ * the use of a cursor for another question, where it would silently skip objects. Returns undefined if the position is
+ * beyond the maximum offset.
  */
 export async function encodeCursor(
   { cursorKey }: Pick<CursorContext, 'cursorKey'>,

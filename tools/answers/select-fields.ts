@@ -3,10 +3,10 @@ import { ToolError } from '../../schemas/errors.js'
 import { nearNames } from '../../domain/text/compare-texts.js'
 import { quote } from '../../domain/text/escape-text.js'
 
-/** Fields that say what is missing from a row. They are always shown. */
+/** The fields that say what is missing from a row. They are shown even if they were not requested. */
 const ALWAYS = new Set(['omitted', 'deny_rules_error', 'rules_from'])
 
-/** Reduces a row to the requested fields, or to all fields that are present if none were requested (D131). */
+/** A function that reduces a row to the requested fields, or keeps all fields if none were requested (D131). */
 export type Select = <T extends object>(row: T) => Partial<T>
 
 /**

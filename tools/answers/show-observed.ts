@@ -14,13 +14,13 @@ import { LONGEST_NAME } from './explain-changes.js'
 
 const MOST_PAIRS = 10
 const MOST_PORTS = 5
-/** Number of pairs that the sentence names. */
+/** Maximum number of pairs of source and destination named in the sentence. */
 const MOST_NAMED = 3
 
 /**
- * Shows in a dry run how much of the observed traffic the change would cut. `observed` contains the counts and the
- * largest pairs, and a sentence is added to the warnings. If it is certain that nothing is cut, the sentence is in
- * `observed` instead. Returns no `observed` if the change cannot cut anything.
+ * Shows in a dry run how much of the observed traffic a change would cut. `observed` contains the counts and the pairs
+ * with the most traffic; a sentence about them is added to the warnings. If it is certain that nothing is cut, the
+ * sentence is in `observed` instead. Returns no `observed` if the change cannot cut anything.
  */
 export function showObserved(observed: Observed): { warnings: string[]; observed?: object } {
   if (observed === null) return { warnings: [] }
@@ -36,8 +36,8 @@ export function showObserved(observed: Observed): { warnings: string[]; observed
     ...observed.modes,
     read.full > 0 ? `The limit of ${rowLimit} rows was reached, so all counts are lower bounds.` : '',
     read.announced === null ? '' : `The PCE counted ${read.announced} rows and sent ${read.pceFlows}: lower bounds.`,
-    // The note's advice on how to read the remaining traffic is left out, because it applies only to tools with a time
-    // window.
+    // The coverage note is created without its advice on how to read the remaining traffic, because this advice applies
+    // only to tools with a time window.
     coverageNote({ ...read, full: 0, announced: null }),
   ]
   return {

@@ -26,7 +26,8 @@ export function showIpList(list: IpList): IpListOut {
 }
 
 /**
- * Converts an IP list to its output form after a write: without dates, empty name lists and absent fields of ranges.
+ * Converts an IP list that was just written to its output form, without dates, empty lists of names and absent fields
+ * of ranges.
  */
 export function showWrittenIpList(list: IpList): IpListWrittenOut {
   const { ip_ranges: ranges, fqdns, created_at: _created, updated_at: _updated, ...shown } = showIpList(list)
@@ -38,7 +39,7 @@ export function showWrittenIpList(list: IpList): IpListWrittenOut {
 }
 
 /**
- * Converts a service to its output form, which contains only one of the three lists, because a service has only one of
+ * Converts a service to its output form. It contains only one of the three lists, because a service has only one of
  * them.
  */
 export function showService(service: Service): ServiceOut {

@@ -11,7 +11,8 @@ const Written = Type.Union([Type.String(), LabelOut], { description: 'key=value'
 const Text = (description: string) => Nullable(Type.String({ description }))
 
 /**
- * Output form of a container workload profile, which says how the workloads of a namespace are managed and labelled.
+ * The output form of a container workload profile, which defines how the workloads of a namespace are managed and
+ * labelled.
  */
 export const ProfileOut = Type.Object(
   {

@@ -11,25 +11,30 @@ import { LONGEST_NAME, describeEffects, explainWords, worstFirst } from './expla
 import { kindOf } from './policy-words.js'
 
 export interface Provisioning {
-  /** All changes, including dependencies. They are shown in this order, unless their effects require another order. */
+  /**
+   * All changes, including dependencies. They are shown in this order, unless some must come first because of their
+   * effects.
+   */
   changes: readonly TypedPendingChange[]
   included: readonly Dependency[]
-  /** The changes whose effects were determined, by href. */
+  /** The effects of changes, by href of the change. A change without an entry was not evaluated. */
   judged: ReadonlyMap<string, JudgedChange>
   impact: PolicyImpact | undefined
   /**
-   * Sentences about the changes: about objects that could not be read, and about changes of other authors among them.
+   * Sentences about the changes, such as which objects could not be read and which changes were made by other people.
    */
   notes: readonly string[]
   isDryRun: boolean
 }
 
-/** Maximum size of one list in bytes. This is enough to recognise its contents, but still readable. */
+/** Maximum size of one list in bytes: enough to recognise what the list contains, and short enough to read. */
 const LIST_BYTES = 3000
 const MOST_NAMED = 5
 const DEEDS: Record<string, string> = { delete: 'deleted', update: 'updated', create: 'created' }
 
-/** Sorts deletions first, then updates, then new objects, because changes to the active policy are reviewed first. */
+/**
+ * Sorts changes for review: deletions, then updates, then new objects, because changes to the active policy come first.
+ */
 export function orderForReview(changes: readonly TypedPendingChange[]): TypedPendingChange[] {
   const rank = (change: TypedPendingChange) => ['delete', 'update', 'create'].indexOf(updateTypeOf(change) ?? '')
   return [...changes].sort((a, b) => rank(a) - rank(b))
@@ -110,8 +115,8 @@ export function describeCounts(changes: readonly TypedPendingChange[]): string {
 }
 
 /**
- * Returns the names of changes in quotation marks. No name can close the quotation marks. This is necessary, because
- * anyone who creates objects can choose their names.
+ * Returns the names of changes in quotation marks. Anyone who creates an object can choose its name, so the quoting
+ * ensures that no name can close its quotation marks.
  */
 export const namesOf = (changes: readonly TypedPendingChange[]): string =>
   changes

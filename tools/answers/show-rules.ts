@@ -56,7 +56,7 @@ function showServices(services: readonly IngressService[] | null | undefined, na
   )
 }
 
-/** Returns the parts of a rule that refer to other objects whose names an answer shows. */
+/** Returns the parts of a rule that refer to other objects, so that the answer can show the names of these objects. */
 export const referencesOf = (rule: Rule | DenyRule): unknown[] => [
   rule.providers,
   rule.consumers,
@@ -66,15 +66,15 @@ export const referencesOf = (rule: Rule | DenyRule): unknown[] => [
 ]
 
 /**
- * Returns the fields of a rule that narrow or widen it and do not have the default value, with names next to hrefs.
- * Ends and services are not among these fields. Also returns whether the rule is logged.
+ * Returns the condition fields of a rule that do not have their default value, with names next to hrefs, and whether
+ * the rule is logged. These fields narrow or widen the rule; its consumers, providers and services are not among them.
  */
 export const showConditionFields = (rule: Rule | DenyRule, names: ReferenceNames): Record<string, unknown> => ({
   ...showNamesInside(conditionFieldsOf(rule), names),
   ...(rule.log_flow === true && { log_flow: true }),
 })
 
-/** Converts a rule or deny rule to its output form, with the fields of its conditions as the PCE has them. */
+/** Converts a rule or deny rule to its output form. The condition fields have the names and values of the PCE. */
 export function showRule(rule: Rule | DenyRule, type: RuleType, names: ReferenceNames) {
   return { ...showParts(rule, type, names), ...showConditionFields(rule, names) }
 }
@@ -95,10 +95,10 @@ function showParts(rule: Rule | DenyRule, type: RuleType, names: ReferenceNames)
   }
 }
 
-/** A test that selects the rules of a rule set to show; without a test, all rules are shown. */
+/** A test that selects the rules of a rule set that are shown. Without a test, all rules are shown. */
 type RuleTest = (rule: Rule | DenyRule) => boolean
 
-/** Counts the iptables rules of a rule set. Answers do not show these rules, and their effect is not determined. */
+/** Counts the iptables rules of a rule set. Answers show only their number, because their effect is not evaluated. */
 function showIpTables({ ip_tables_rules: tables }: RuleSet) {
   const enabled = (tables ?? []).filter(isInForce).length
   const note = 'In the syntax of iptables: not shown, not judged.'
@@ -137,19 +137,20 @@ export function showRuleSet(
   }
 }
 
-/** Output fields with the ports of the services that the rules of an answer name. */
+/** Output fields with the ports of the services to which the shown rules refer. */
 export const ServicesOut = {
   services: Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'Ports' })),
   services_left_out: Type.Optional(Type.Integer({ description: 'Not in services' })),
 }
 
-/** Divisor for the space of the services' ports: they may take the budget of an answer divided by this number. */
+/** Divisor of the answer's budget; the quotient is the maximum size of the ports of services. */
 const SERVICES_SHARE = 4
 
 /**
- * Returns the ports of the services that are named in the rules, `{DNS: "53/udp"}`, as many as fit into a quarter of
- * the answer, and the number of the services that were left out. If several services have the same name, the href
- * follows the name. The result for only the first rules is never larger than the result for all of them.
+ * Returns the ports of the services to which the rules refer (`{DNS: "53/udp"}`), and the number of services that were
+ * left out. The ports take at most a quarter of the answer. If several services have the same name, the href follows
+ * the name. The result for some of the rules, taken from the beginning, is never larger than the result for all of
+ * them.
  */
 export function showPorts(
   rules: readonly (Rule | DenyRule)[],
@@ -176,9 +177,9 @@ export function showPorts(
 const NAMED_BY: Record<string, string> = { ip_list: 'iplist', label_group: 'labelgroup' }
 
 /**
- * Formats an end of a rule or a condition of a scope in the form that callers use: `ams`, `key=value`, `iplist:NAME`,
- * {key, value, exclusion} (T4). The result is an object if a text would not identify the end, for example for workloads
- * and for IP lists whose names are not unique.
+ * Formats a consumer, provider or scope condition in the form that callers use: `ams`, `key=value`, `iplist:NAME`,
+ * {key, value, exclusion} (T4). The result is an object if a text would not identify it, for example for workloads and
+ * for IP lists whose names are not unique.
  */
 function shortActor(actor: ActorOut | ScopeOut, names: ReferenceNames): string | Partial<ActorOut | ScopeOut> {
   const { href = '', key, value, name, exclusion } = actor
@@ -226,7 +227,10 @@ function writeFields(fields: Record<string, unknown>, names: ReferenceNames): Re
   )
 }
 
-/** Like showRule, but with ends and services in the form that callers use, and with conditions in words. */
+/**
+ * Converts a rule like `showRule`, but with consumers, providers and services in the form that callers use, and with
+ * conditions in words.
+ */
 function writeRule(rule: Rule | DenyRule, type: RuleType, names: ReferenceNames) {
   const shown = showParts(rule, type, names)
   const { resolve_labels_as: resolution } = conditionFieldsOf(rule)
@@ -243,8 +247,8 @@ function writeRule(rule: Rule | DenyRule, type: RuleType, names: ReferenceNames)
 }
 
 /**
- * Shows a rule after a write and the previous values of changed fields, with the names of referenced objects if they
- * can be read.
+ * Shows a rule after a write, and the previous values of its changed fields. Referenced objects have their names if
+ * these can be read.
  */
 export async function showStoredRule(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
@@ -260,7 +264,8 @@ export async function showStoredRule(
 }
 
 /**
- * Shows a planned rule in the form of answers. The names were found when the plan was made, so nothing is looked up.
+ * Shows a planned rule in the form that answers use. Names are not looked up, because they were found when the plan was
+ * made.
  */
 export function showPlannedRule(rule: PlannedRule) {
   const ends = [...rule.providers, ...rule.consumers].flatMap((actor) => Object.values(actor) as unknown[])
@@ -269,7 +274,7 @@ export function showPlannedRule(rule: PlannedRule) {
     const { key, value, name } = known.get(href) ?? {}
     return { key, value, name: name ?? undefined }
   }
-  // It was not checked whether the name of a list given by href is unique, so it is treated as not unique.
+  // If a list was given by href, it was not checked whether its name is unique, so the name counts as not unique.
   const names = Object.assign(nameOf, { isShared: (href: string) => !href.includes('/labels/') })
   return {
     rule_type: rule.type,

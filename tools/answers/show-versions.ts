@@ -19,8 +19,8 @@ export const VersionOut = Type.Object({
 })
 
 /**
- * Converts a version to its output form. `newest` is the number of the active version; `nameOf` returns an author's
- * name for the href, if it is known.
+ * Converts a version to its output form. `newest` is the number of the active version; `nameOf` returns the name of the
+ * author with the given href, if it is known.
  */
 export function showVersion(
   {
@@ -49,7 +49,9 @@ export function showVersion(
 
 const CHANGES = { create: 'created', update: 'updated', delete: 'deleted' } as const
 
-/** Converts a difference between two versions to its output form; `since` is the same as in explain-changes. */
+/**
+ * Converts a difference between two versions to its output form. `since` has the same meaning as in explain-changes.
+ */
 export function showVersionChange(
   { fields, rules, effect_note: note, ...change }: PolicyChange,
   updateType: keyof typeof CHANGES | undefined,

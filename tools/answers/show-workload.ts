@@ -5,7 +5,7 @@ import { isManaged, osType } from '../../domain/inventory/workloads.js'
 import type { LabelOutput } from '../../domain/inventory/labels.js'
 import { showLabelOf } from './show-label.js'
 
-/** The columns of the compact form. The columns for label keys follow them (T23). */
+/** The columns of a workload's compact form, a flat record. The columns for label keys follow these columns (T23). */
 export const COMPACT_COLUMNS = [
   'href',
   'name',
@@ -18,7 +18,7 @@ export const COMPACT_COLUMNS = [
   'visibility_level',
 ] as const
 
-/** Converts a workload to a flat record of the compact columns and one column per label key. */
+/** Converts a workload to its compact form: a flat record of the compact columns and one column per label key. */
 export function toCompactRecord(workload: Workload, labels: readonly LabelRef[]): Record<string, unknown> {
   const addresses = (workload.interfaces ?? []).flatMap(({ address }) => address ?? [])
   return {
@@ -53,8 +53,8 @@ export const writeWorkloadLabels = (labels: Workload['labels'], known: readonly 
   showLabels(labels, known)
 
 /**
- * Shows a workload that was created, with the hrefs of its labels, because some of them may be new. The enforcement
- * mode is left out, because it has no meaning without a VEN.
+ * Shows a workload that was just created. Its labels have hrefs, because some of them may be new. The enforcement mode
+ * is left out, because it has no meaning without a VEN.
  */
 export function showCreatedWorkload(workload: Workload, known: readonly LabelOutput[]): WorkloadOut {
   const { enforcement_mode: _mode, ...shown } = showWrittenWorkload(workload, known)

@@ -2,13 +2,14 @@ import type { FieldChange, JudgedChange, PolicyChange } from '../../schemas/poli
 import { differs } from '../../domain/policy/diff-fields.js'
 import { jsonBytes } from './byte-budget.js'
 
-/** Maximum numbers of rules and list items for a change that is too large, tried from largest to smallest. */
+/** Maximum numbers of rules and of items per list, tried in this order until a change that is too large fits. */
 const LADDER = [Infinity, 1_000, 300, 100, 30, 20, 10, 7, 5, 4, 3, 2, 1, 0] as const
 
 /**
  * Shortens a change to at most `most` bytes, unless its names alone are longer. First, lists are reduced to the items
- * that differ; then lists and rules are cut, and the change says so. Its effect and risks remain those of the complete
- * change. The facts on which they depend are left out, because the answer lists them for all its changes together.
+ * that differ between draft and active. Then lists and rules are cut, and `omitted` says so. The effect and risks
+ * remain those of the complete change. The assumptions behind them (`assumes`) are left out, because the answer lists
+ * them once for all changes.
  */
 export function trimChange({ assumes: _assumes, ...change }: JudgedChange, most: number): PolicyChange {
   if (jsonBytes(change) <= most) return change
@@ -42,7 +43,7 @@ export function trimChange({ assumes: _assumes, ...change }: JudgedChange, most:
 }
 
 /**
- * Maximum size of one change among several: the available space divided by SHARE_OF_ANSWER, but at least
+ * The maximum size of one change among several is the available space divided by SHARE_OF_ANSWER, but at least
  * LEAST_OF_ANSWER bytes.
  */
 const SHARE_OF_ANSWER = 4
@@ -59,7 +60,7 @@ function onlyDifferent({ field, draft, active }: FieldChange): FieldChange {
     return items.filter((item) => !known.has(JSON.stringify(item)))
   }
   const [ours, theirs] = [without(draft, active), without(active, draft)]
-  // Lists that differ only in how often an item occurs are left unchanged.
+  // If two lists differ only in how often an item occurs, neither has items of its own, so both are shown completely.
   return differs(ours, theirs) ? { field, draft: ours, active: theirs } : { field, draft, active }
 }
 

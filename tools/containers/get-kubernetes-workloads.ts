@@ -63,8 +63,8 @@ export default defineTool({
     const cluster =
       href === undefined ? undefined : await findByHref(pce, 'container_clusters', href.trim(), 'draft', signal)
     const params = { namespace, container_clusters: cluster && [cluster.href] }
-    // The PCE's filter accepts hrefs, but it is not documented how the PCE compares them, so they are compared again
-    // here.
+    // The PCE's filter accepts hrefs, but its documentation does not say how it compares them, so they are compared
+    // again here.
     const ownFilter = allOf<KubernetesWorkload>(
       cluster && ((workload) => workload.container_cluster?.href === cluster.href),
       matchExactly(exact, { namespace }, { namespace: (workload) => [workload.namespace] }),
@@ -103,7 +103,7 @@ function showKubernetesWorkload(
   }
 }
 
-/** Removes the href of a label that is shown with key and value, because the key and value identify it. */
+/** Removes the href from a label that is shown with key and value, because these identify the label. */
 const withoutOwnHref = (label: ReturnType<typeof showLabelOf>) =>
   typeof label === 'string' ? label : { key: label.key, value: label.value }
 

@@ -42,7 +42,7 @@ export default defineTool({
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
-  // A dry run of a new mode is heavy, because it reads the traffic that the mode would cut.
+  // A dry run that sets a mode is heavy, because it reads the traffic that the mode would cut.
   isHeavy: ({ dry_run: dryRun, enforcement_mode: mode, managed }) =>
     dryRun === true && (mode !== undefined || managed === true),
   input: Type.Object(
@@ -86,7 +86,7 @@ export default defineTool({
     const [profile, was] = await showProfiles([{ ...answer.stored, ...planned }, current], ctx).catch(
       (error: unknown) => {
         if (!answer.updated_fields?.length) throw error
-        // The write is already done, so an error would wrongly suggest that it failed.
+        // The profile is already written, so an error here would wrongly suggest that the write failed.
         warnings.push('It was changed; the profile is not shown because the labels it names could not be read.')
         return []
       },
@@ -121,8 +121,8 @@ const labelsOf = ({ assign_labels: assigned, labels }: ProfileOut) => ({
 const assignment = ({ href, key, value }: Label) => ({ key, assignment: { href, key, value } })
 
 /**
- * Determines the observed traffic that would be cut by a new enforcement mode for the profile's pods, or by starting to
- * manage them; returns null if neither changes.
+ * Determines the observed traffic that would be cut if the profile's pods got a new enforcement mode or became managed;
+ * returns null if the call changes neither.
  */
 async function judgeProfile(
   ctx: ToolContext<true>,
@@ -157,7 +157,7 @@ const MODE_UNTOLD =
 const UNLABELLED =
   'The profile assigns no labels, so the traffic of its pods cannot be told from other traffic, and what would be cut is not known.'
 
-/** Warns that assign_labels sets one label per key and would therefore replace a choice of labels in the profile. */
+/** Warns that assign_labels replaces any choice of labels in the profile, because it sets exactly one label per key. */
 function warnOfRestrictions({ labels }: ContainerWorkloadProfile): string[] {
   const keys = (labels ?? []).flatMap((entry) => ('restriction' in entry ? [entry.key] : []))
   if (keys.length === 0) return []

@@ -46,7 +46,7 @@ export default defineTool({
   roles: ['admin'],
   requiresPce: true,
   requiresConfirm: true,
-  // The preview and the dry run read the traffic that the new mode would cut or open.
+  // The preview and the dry run are heavy, because they read the traffic that the new mode would cut or open.
   isHeavy: true,
   pceRequests: {
     atMost: 8,
@@ -67,7 +67,7 @@ export default defineTool({
   async handler(args, ctx): Promise<Static<typeof ModesSetOutput>> {
     const { enforcement_mode: to } = args
     if (args.dry_run === true) return showPlannedModes(ctx, await judge(ctx, args))
-    // Only a preview or dry run uses the time window, but an invalid window is an error in a real run, too.
+    // Only a preview or a dry run uses the time window, but an invalid window is rejected in a real run, too.
     chooseWindow(ctx.now(), args, MODE_CHANGE_DAYS)
     // The workloads are read again, directly before the first write.
     const chosen = await choose(ctx, args)
@@ -77,7 +77,7 @@ export default defineTool({
   },
 })
 
-/** Returns a context for reading before the first write, so that a cancellation ends the call. */
+/** Returns the context for everything that is read before the first write: a cancellation then ends the call. */
 const reading = (ctx: ToolContext<true>): ToolContext<true> => ({ ...ctx, signal: ctx.beforeWriting })
 
 async function choose(ctx: ToolContext<true>, choice: WorkloadChoice): Promise<ChosenWorkloads> {
@@ -94,7 +94,7 @@ async function judge(ctx: ToolContext<true>, args: Arguments): Promise<Enforceme
   return { chosen, to, period, traffic }
 }
 
-/** Determines the effect on traffic. If no mode changes, no traffic is read. */
+/** Determines the effect on observed traffic. If no workload changes its mode, no traffic is read. */
 function judgeChange(
   ctx: ToolContext<true>,
   chosen: ChosenWorkloads,
@@ -106,8 +106,8 @@ function judgeChange(
 }
 
 /**
- * Throws if unmanaged workloads were named individually, because the caller expects their modes to change. Unmanaged
- * workloads of an application are only skipped and counted.
+ * Throws if the caller named unmanaged workloads individually, because the caller expects their modes to change.
+ * Unmanaged workloads of a chosen application are only skipped and counted.
  */
 function refuseUnmanaged({ workloads }: ChosenWorkloads): void {
   const unmanaged = workloads.filter(({ isManaged }) => !isManaged)

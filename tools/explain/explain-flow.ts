@@ -36,9 +36,9 @@ import { defineTool } from '../define.js'
 
 const NAME = 'explain-flow'
 const DEFAULT_DAYS = 7
-/** Maximum number of pairs with different outcomes for which the PCE is consulted. */
+/** Maximum number of pairs of source and destination about which the PCE itself is asked, one per outcome. */
 const MOST_CHECKED = 3
-/** Maximum number of near misses of each kind. */
+/** Maximum number of near misses (rules that almost apply) of each kind. */
 const MOST_MISSES = 3
 /** Maximum number of rules shown with their authors. */
 const MOST_RULES = 50
@@ -188,8 +188,8 @@ export default defineTool({
 })
 
 /**
- * Returns true if at least one pair passes an end only because of the end's selective mode, and not certainly because
- * of a rule.
+ * Returns true if, for at least one pair, the source or destination lets the flow pass because of its selective mode
+ * and not certainly because of a rule.
  */
 const passesByMode = ({ outcomes }: JudgedFlow['verdict']): boolean =>
   outcomes.some(({ active: { possible, source, destination } }) =>
@@ -231,7 +231,7 @@ function showPairs({ verdict }: JudgedFlow): NonNullable<Output['pairs']> {
   }
 }
 
-/** Shows the observed traffic. `passesByMode` is the result of the function of the same name. */
+/** Shows the observed traffic of the flow. `passesByMode` is the result of the function of the same name. */
 function showObserved(
   { read, decisions, programs }: Observed,
   days: number,
@@ -275,8 +275,8 @@ function showCheck({ checked, differences, unavailable }: PceCheck): Output['pce
 }
 
 /**
- * Returns sentences about workloads that are off the corporate network, or may be, so that it is undecided whether
- * rules for that network apply to them.
+ * Returns sentences about workloads that are, or may be, off the corporate network. It is undecided whether the rules
+ * for that network apply to them.
  */
 function listOffNetwork(members: readonly Member[]): string[] {
   const tell = (isSure: boolean) => {

@@ -24,7 +24,7 @@ import { AssumesOut, showAssumed } from '../../schemas/assumes.js'
 import { defineTool } from '../define.js'
 
 const NAME = 'suggest-rule'
-/** Maximum number of example pairs that a suggested rule would allow in addition to the pairs in the question. */
+/** Maximum number of examples of pairs that a suggested rule would allow beyond the pairs in the question. */
 const MOST_EXAMPLES = 25
 const MOST_MISSES = 3
 
@@ -177,9 +177,7 @@ export default defineTool({
 
 const NO_VEN = 'No end has a VEN, so no rule has an effect on it.'
 
-/**
- * Returns a sentence that says that the flow passes today although no rule allows it; empty if that is not the case.
- */
+/** Returns a sentence that says that the flow passes today although no rule allows it; empty if it does not. */
 function tellToday(flow: JudgedFlow): string {
   const modes = modesThatLetPass(flow)
   return modes.length === 0
@@ -188,15 +186,15 @@ function tellToday(flow: JudgedFlow): string {
 }
 
 /**
- * Returns the status and message for a flow that needs no further rule. `isBeside` is true if iptables rules may still
- * block the flow.
+ * Returns the status and message for a flow that the rules already allow. `isBeside` is true if there are also iptables
+ * rules, which may still block the flow.
  */
 function alreadyAllowed(
   { verdict }: JudgedFlow,
   isActive: boolean,
   isBeside: boolean,
 ): Pick<Output, 'status' | 'message'> {
-  // Pairs of ends whose decision was not determined may still need a rule.
+  // Pairs that were not evaluated may still need a rule.
   const partly = verdict.isPartial ? ' as far as it was judged' : ''
   const needless = (text: string) => (verdict.isPartial ? '' : `; ${text} is needed`)
   const beside = isBeside ? ' beside those in the words of iptables' : ''
@@ -208,7 +206,9 @@ function alreadyAllowed(
       }
 }
 
-/** Determines the decisions about all pairs of ends that the rule names, first without the rule and then with it. */
+/**
+ * Compares the decisions without and with the suggested rule, about all pairs of source and destination that it covers.
+ */
 async function compare(ctx: ToolContext<true>, flow: JudgedFlow, rule: SuggestedRule): Promise<Opened> {
   const { service, versions, ends, labels, lists } = flow
   const named = await findNamed(ctx, rule, ends, labels, lists)
@@ -235,7 +235,10 @@ function tellRemaining({ rules, undecided, decision }: PairVerdict, names: Refer
   return reasonsOf(undecided) ?? `it would still be ${decision}`
 }
 
-/** Returns the alternative rule between the two workloads; none if the rule with labels allows nothing else. */
+/**
+ * Returns an alternative rule that is limited to the two workloads in the question; returns none if the rule with
+ * labels allows nothing else anyway.
+ */
 function showByWorkload(
   { ends, service }: JudgedFlow,
   rule: SuggestedRule,
@@ -248,7 +251,7 @@ function showByWorkload(
   return { by_workload: { rule: tellRule(own), ...writeSuggestion(own, `Allows ${flow}`) } }
 }
 
-/** Returns a sentence about the narrower alternative; empty if there is none. */
+/** Returns a sentence about the alternative rule between the two workloads; empty if there is none. */
 const tellNarrower = ({ by_workload: narrower }: Pick<Output, 'by_workload'>): string =>
   narrower === undefined ? '' : `by_workload is for these two workloads alone, until one of them is replaced. `
 

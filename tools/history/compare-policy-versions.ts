@@ -26,9 +26,9 @@ import { trimChange } from '../answers/trim-change.js'
 
 const NAME = 'compare-policy-versions'
 const DEFAULT_MAX_RESULTS = 100
-/** Maximum number of changes whose effects are determined together, so that the worst of all changes can come first. */
+/** Maximum number of changes whose effects are all determined first, so that the worst change can be shown first. */
 const MOST_RANKED = 500
-/** Number of bytes reserved for the fields around the changes, explanations of effects, and a cursor. */
+/** Number of bytes reserved for everything except the changes: other fields, explanations of effects, and a cursor. */
 const ENVELOPE_BYTES = 3_500
 
 const VersionInput = (description: string) =>
@@ -111,7 +111,7 @@ export default defineTool({
       const text = `from and to are the same: ${from.name}.`
       throw new ToolError('invalid_argument', text, { argument: 'to', version: from.selector })
     }
-    // Filters contain the version numbers rather than `active`, so a cursor becomes invalid when another version
+    // The filters contain version numbers instead of `active`, so that a cursor becomes invalid when another version
     // becomes active.
     const filters = { from: from.selector, to: to.selector, type, href, name, author, detail }
     const position = await decodeCursor(ctx, NAME, filters, cursor)
@@ -188,7 +188,7 @@ function summarise(
   return `${what} changed from ${from.name} to ${to.name}. ${describeEffects(shown, since)}${more}`
 }
 
-/** Returns a text that names the requested filters of a comparison. */
+/** Returns a text that describes the filters of the comparison. */
 const describeAsked = ({ type, href, name }: { type: string; href?: string; name?: string }) =>
   [type !== 'all' && `of type ${type}`, href !== undefined && quote(href), name !== undefined && `named ${quote(name)}`]
     .filter(Boolean)
@@ -223,7 +223,7 @@ async function judgePage(
   return { ...slice, items: await judge(slice.items.map(({ object }) => object)) }
 }
 
-/** Returns the known facts about both versions. */
+/** Returns facts about both versions, as far as they are known. */
 async function showSides(ctx: ToolContext<true>, chosen: readonly ChosenVersion[], newest: number | undefined) {
   const authors = chosen.flatMap(({ facts }) => facts?.created_by?.href ?? [])
   const names = await loadAuthorNames(ctx.pce, authors, ctx.signal)

@@ -132,7 +132,7 @@ export default defineTool({
       const message = `Would discard ${countOf(hrefs.length, 'pending change')}: ${describeCounts(chosen)}. What is enforced stays as it is, so that observed traffic was not looked at.`
       return fit({ dry_run: true, message, requests: [request], ...common }, discard, losses, warnings, ctx)
     }
-    // Describing the changes took time, so they are checked again directly before the write.
+    // Describing the changes took time, so the pending changes are checked again directly before the write.
     const pending = await ctx.pce.getPendingPolicyChanges({ signal: reading.signal })
     const now = chosenNow(chosen, pending, all === true)
     if (digestChanges(chosen) !== digestChanges(now)) refuseUnapproved(ctx.approved, '', 'discarded')
@@ -233,7 +233,10 @@ function previewDiscard(
   }
 }
 
-/** Returns as many losses as the budget allows next to the rest of the answer. The list of hrefs is never shortened. */
+/**
+ * Returns as many descriptions of losses as the budget allows next to the rest of the answer. The list of hrefs is
+ * never shortened.
+ */
 function fit<T extends object>(
   envelope: T,
   { chosen }: Discard,

@@ -15,7 +15,7 @@ import { VersionOut, showVersion } from '../answers/show-versions.js'
 
 const NAME = 'list-policy-versions'
 const DEFAULT_MAX_RESULTS = 50
-/** Maximum number of authors whose names are read in order to find one of them by name. */
+/** Maximum number of authors whose names are read to find an author by name. */
 const MOST_FILTERED = 100
 /** Maximum number of authors named in a note. */
 const MOST_NAMED = 10
@@ -82,8 +82,8 @@ export default defineTool({
 const authorsOf = (versions: readonly PolicyVersion[]) => versions.flatMap(({ created_by: by }) => by?.href ?? [])
 
 /**
- * Returns the versions of one author, who is given by href or by the exact name in the PCE. Also returns the names that
- * were read for this.
+ * Returns the versions of one author, given by href or by the exact name in the PCE, and the names that were read to
+ * find this author.
  */
 async function filterByAuthor(
   author: string | undefined,
@@ -102,8 +102,8 @@ async function filterByAuthor(
   if (found.length > 0 || authors.size === 0) return { found, names }
   const [near] = nearPeople(wanted, new Set(names.values()), 1)
   const known = [...new Set(names.values())].sort().slice(0, MOST_NAMED).map(quote).join(', ')
-  // A person with this name may exist without having provisioned anything, so a similar name is only mentioned and not
-  // used.
+  // A person with exactly this name may exist without having provisioned anything, so an author with a similar name is
+  // only mentioned and not used.
   const advice = near === undefined ? `they are by ${known}.` : `the most similar name among them is ${quote(near)}.`
   return { found, names, note: `None of these versions is by ${quote(wanted)}; ${advice}` }
 }

@@ -29,7 +29,7 @@ import { trimAmongOthers } from '../answers/trim-change.js'
 
 /** Maximum size of one list in a preview, in bytes. */
 const LIST_BYTES = 3_000
-/** Maximum number of objects named as different from the version in an answer. */
+/** Maximum number of objects that an answer names as still different from the restored version. */
 const MOST_NAMED = 20
 
 const output = Type.Object({
@@ -181,7 +181,7 @@ function describeOutcome({ version, dropped }: RestorePlan, { pending, differing
   }
 }
 
-/** Warns if the state that was read back differs from the plan. */
+/** Warns if the draft, read back after the restore, differs from the plan. */
 function warnOf({ difference, version }: RestorePlan, { pending, differing, unread }: Restored): string[] {
   const planned = new Set(difference.objects.map(({ change }) => change.href))
   const extra = (pending ?? []).filter(({ href }) => !planned.has(toDraftHref(href)))

@@ -195,13 +195,16 @@ function hasUnnamedGroup(value: unknown): boolean {
   return Object.values(value).some(hasUnnamedGroup)
 }
 
-/** Sorts entries, newest first. If times are equal, a provisioning comes before the edits that it made active. */
+/** Sorts entries, newest first. At equal times, a provisioning comes before the edits that it made active. */
 function newestFirst(entries: readonly HistoryEntry[]): HistoryEntry[] {
   const timeOf = ({ at }: HistoryEntry) => (at === '' ? -Infinity : Date.parse(at))
   return entries.toSorted((a, b) => timeOf(b) - timeOf(a) || (b.version ?? 0) - (a.version ?? 0))
 }
 
-/** Replaces hrefs of authors by names. Versions contain hrefs, whereas events usually contain names. */
+/**
+ * Replaces the hrefs of authors by names. Authors of versions have only an href, whereas events usually contain the
+ * name.
+ */
 async function nameAuthors(
   { pce, signal }: ToolContext<true>,
   entries: readonly HistoryEntry[],
@@ -254,7 +257,10 @@ const showReach = (events: EventSearch, { steps, inSpan, total, isComplete }: Ve
   versions: { searched: steps.length, in_time: inSpan, total, complete: isComplete },
 })
 
-/** Returns notes about the events that name the target without changing it. `reports` contains their types by href. */
+/**
+ * Returns notes about events that name the target but did not change it. `reports` contains the types of these events
+ * by href.
+ */
 function noteOnReports(reports: ReadonlyMap<string, string>): string[] {
   if (reports.size === 0) return []
   const types = [...new Set(reports.values())].sort()
@@ -264,7 +270,7 @@ function noteOnReports(reports: ReadonlyMap<string, string>): string[] {
   ]
 }
 
-/** Returns notes about what the searches could not cover. */
+/** Returns notes about the parts of the history that the searches could not cover. */
 function notesOn(now: number, { since }: Span, events: EventSearch, versions: VersionSearch): string[] {
   const keptSince = events.keptDays === null ? null : new Date(now - events.keptDays * DAY_MS).toISOString()
   const asksForOlder = keptSince !== null && (since === undefined || Date.parse(since) < Date.parse(keptSince))

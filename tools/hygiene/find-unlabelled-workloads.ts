@@ -29,12 +29,12 @@ import { selectFields } from '../answers/select-fields.js'
 
 const NAME = 'find-unlabelled-workloads'
 const DEFAULT_MAX_RESULTS = 25
-/** Maximum page size, because each workload is named in the traffic query. */
+/** Maximum number of workloads on a page. It is limited because the traffic query names each of them. */
 const MOST_RESULTS = 200
 const DEFAULT_DAYS = 7
 const DEFAULT_KEYS = ['role', 'app', 'env', 'loc']
 const MOST_LOOK_ALIKES = 50
-/** Divisor for the space of look-alikes: they take at most the space of an answer divided by this number. */
+/** Divisor of the answer's budget; the quotient is the maximum size of the list of look-alikes. */
 const SHARE_OF_LOOK_ALIKES = 4
 
 const Row = Type.Object({
@@ -234,7 +234,7 @@ export default defineTool({
       ...(warnings.length > 0 && { warnings }),
     }
     const { rows: kept, paging } = await answerPage(NAME, question, slice, rows, ctx, { ...facts, workloads: [] })
-    // The rows are sorted only now, after the page was cut, so that the cursor continues after the page.
+    // The rows are sorted only after the page was cut, so that sorting does not affect where the cursor continues.
     const ranks = suggestions.map(rankOf)
     const workloads = kept
       .map((row, at) => ({ row, rank: ranks[at] ?? 0 }))
@@ -250,7 +250,9 @@ export default defineTool({
   },
 })
 
-/** Ranks a workload by its best suggestion: 0 is the strongest; workloads without suggestions come last. */
+/**
+ * Returns the rank of a workload by its best suggestion: 0 for the strongest. Workloads without suggestions come last.
+ */
 const rankOf = (suggestions: readonly { strength: (typeof STRENGTHS)[number] }[]): number =>
   Math.min(STRENGTHS.length, ...suggestions.map(({ strength }) => STRENGTHS.indexOf(strength)))
 
@@ -266,8 +268,8 @@ async function lookAlikes(index: LabelIndex, uses: ReadonlyMap<string, number>, 
 }
 
 /**
- * Adds to the suggester the peers with which the workloads of the page exchanged traffic. Returns warnings about
- * traffic that could not be read.
+ * Adds the peers of the page's workloads in observed traffic to the suggester. Returns warnings about traffic that
+ * could not be read.
  */
 async function readPeers(
   ctx: ToolContext<true>,

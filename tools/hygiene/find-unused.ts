@@ -7,7 +7,7 @@ import { UNUSED_KINDS, UnusedOutput, showUnused, type UnusedKind } from '../answ
 import { defineTool } from '../define.js'
 
 const DEFAULT_DAYS = 30
-/** Maximum number of days. The PCE keeps hit counts for this long (P95). */
+/** Maximum number of days for which the PCE keeps hit counts (P95). */
 const MOST_DAYS = 90
 
 export default defineTool({

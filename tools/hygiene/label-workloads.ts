@@ -47,9 +47,9 @@ import {
 const MOST_ROWS = 200
 /** Maximum number of unchanged workloads that a dry run shows with their labels. */
 const MOST_UNCHANGED = 50
-/** Maximum number of workloads in the request that a dry run shows. */
+/** Maximum number of workloads for which a dry run shows the request. */
 const MOST_REQUESTED = 5
-/** Maximum length of the CSV text: about 10,000 lines with a name and a few labels. */
+/** Maximum length of the CSV text, enough for about 10,000 lines with a name and a few labels. */
 const LONGEST_CSV = 500_000
 
 const References = (description: string) =>
@@ -220,8 +220,8 @@ function checkArguments({ workloads, selection, csv, remove_token: token, set, a
 }
 
 /**
- * Throws if a selection matches more workloads than the call allows. The limit is required for writing, because the
- * selection may have grown since the caller last saw it.
+ * Throws if a selection matches more workloads than the call allows. A call that writes must give this limit, because
+ * the selection may match more workloads than when the caller last looked.
  */
 function requireBound(most: number | undefined, matched: number): void {
   if (most !== undefined && matched <= most) return
@@ -271,7 +271,7 @@ async function showDryRun(
     ...facts,
     ...(effect !== undefined && { effect: showEffect(effect) }),
   }
-  // A confirmation is bound to the requests, so it needs all of them, whatever their number.
+  // For a confirmation, all requests are included, because the confirmation is bound to them.
   const isShort = changes.length <= MOST_REQUESTED || answerBudget(ctx.limits) === Infinity
   const requests =
     changes.length === 0 || !isShort ? [] : [...labelRequests(ctx.pce.orgId, created), requestOf(ctx, changes)]
@@ -283,7 +283,7 @@ async function showDryRun(
 }
 
 /**
- * Returns a sentence about unchanged workloads that can be appended to another sentence; empty if there is nothing to
+ * Returns a sentence about the unchanged workloads, to be appended to another sentence; empty if there is nothing to
  * say.
  */
 function noteUnchanged(facts: Facts): string {
@@ -297,13 +297,13 @@ const requestOf = ({ pce }: Ctx, changes: readonly Relabelling[]) => ({
   body: changes.map(bodyOf),
 })
 
-/** Returns as many rows as fit next to an answer, possibly none. */
+/** Returns as many rows as fit into the answer next to its other fields, possibly none. */
 const rowsBeside = (rows: string[][], answer: unknown, { limits }: Pick<Ctx, 'limits'>): string[][] => {
   const left = answerBudget(limits) - jsonBytes(answer)
   return rowsWithin(rows, left).filter((row, at) => at > 0 || jsonBytes(row) < left)
 }
 
-/** Returns a table with as many rows as fit, and the number of rows that were left out. */
+/** Returns a table with as many rows as fit into the answer, and the number of rows that were left out. */
 function table(columns: string[], rows: string[][], envelope: object, { limits }: Pick<Ctx, 'limits'>) {
   const kept = Math.min(MOST_ROWS, countRowsThatFit(rows, [envelope, columns, ' '.repeat(300)], limits))
   const cut = rows.length - kept
@@ -314,8 +314,8 @@ function table(columns: string[], rows: string[][], envelope: object, { limits }
 }
 
 /**
- * Creates missing labels, then changes the workloads. Labels are deleted again if it is certain that no workload was
- * changed.
+ * Creates missing labels, then changes the workloads. If it is certain that no workload was changed, the new labels are
+ * deleted again.
  */
 async function write(
   ctx: Ctx,
@@ -338,7 +338,7 @@ async function write(
         after: after.map((label) => real.get(label.href) ?? label),
       }))
       const result = await writeLabels(ctx, whole)
-      // It is certain that nothing was changed, so the new labels are deleted again.
+      // If it is certain that no workload was changed, the error thrown here causes the new labels to be deleted again.
       const { failure, results } = result
       const isOpen = mayHaveHappened(failure?.error) || results.some(({ outcome }) => outcome !== 'not_done')
       if (failure !== null && !isOpen) throw failure.error
@@ -374,7 +374,7 @@ async function write(
   return { ...envelope, ...table(OUTCOME_COLUMNS, rows, envelope, ctx) }
 }
 
-/** Creates the error for a write that ended early, with the workloads that were changed and those that were not. */
+/** Creates the error for a write that ended early. Its details say which workloads were changed and which were not. */
 function explainFailure(
   ctx: Ctx,
   { failure, unread, results }: LabelsWritten,

@@ -31,7 +31,8 @@ export default defineTool({
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
-  // A dry run is heavy, because the list is compared with all others. The call itself waits for no place.
+  // A dry run is heavy, because it compares the list with all others. The real call is not, so it never waits for a
+  // worker.
   isHeavy: ({ dry_run: dryRun }) => dryRun === true,
   input: Type.Object(
     {

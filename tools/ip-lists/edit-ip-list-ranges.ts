@@ -36,9 +36,9 @@ import { quote } from '../../domain/text/escape-text.js'
 import { showObserved, withWarnings } from '../answers/show-observed.js'
 import { fitAnswer } from '../answers/byte-budget.js'
 
-/** Maximum number of ranges of gained or lost addresses named in an answer. */
+/** Maximum number of gained or lost address ranges named in an answer. */
 const MOST_NAMED = 20
-/** Number of attempts after which the call gives up because the list keeps changing. */
+/** Maximum number of attempts to edit a list that keeps changing. */
 const MOST_ROUNDS = 3
 
 const RangeInput = TextOrObject<{ from_ip: string; to_ip?: string; exclusion?: boolean; description?: string }>([
@@ -135,7 +135,7 @@ export default defineTool({
   },
 })
 
-/** Plans the edit of the current list, writes it unless this is a dry run, and describes its effect. */
+/** Plans the edit of the list in its current state, writes it unless this is a dry run, and describes its effect. */
 async function editList(
   ctx: ToolContext<true>,
   found: IpList,
@@ -148,8 +148,8 @@ async function editList(
   let judged = await judge(ctx, current, planned)
   const changes: string[] = []
   for (let round = 1; !dryRun && hasChange(planned); round += 1) {
-    // The PCE does not check for concurrent changes (P7), so the list is read again in order to keep the changes that
-    // others made in the meantime.
+    // The PCE does not detect concurrent changes (P7), so the list is read again to keep the changes that others have
+    // made in the meantime.
     const now = await findByHref(pce, 'ip_lists', current.href, 'draft', signal)
     if (hasSameEntries(now, current)) break
     if (round === MOST_ROUNDS) throw changesTooOften(current)
@@ -207,10 +207,7 @@ function changesTooOften({ name, href }: IpList): ToolError {
   )
 }
 
-/**
- * Determines the effect of the edit on permitted traffic, taking into account the active and draft rules that use the
- * list.
- */
+/** Determines how the edit affects the permitted traffic, based on the active and draft rules that use the list. */
 async function judge(ctx: ToolContext<true>, current: IpList, planned: PlannedEdit): Promise<Judgement> {
   if (!hasChange(planned)) return {}
   const { pce, signal } = ctx
@@ -236,7 +233,7 @@ function warnOfEffect({ effect, effect_note: note, used_by: used }: Judgement): 
   ]
 }
 
-/** Rewrites the message so that it counts added and removed entries instead of naming the fields that were sent. */
+/** Replaces the message, which names the fields that were sent, by one that counts the added and removed entries. */
 function describeEdit(message: string, { body, added, removed }: PlannedEdit): string {
   const parts = [
     added.length > 0 ? countOf(added.length, 'addition') : '',

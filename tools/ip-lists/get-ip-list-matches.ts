@@ -32,7 +32,7 @@ import { showLabelOf } from '../answers/show-label.js'
 
 /** Default maximum number of rows per list. */
 const MOST_ROWS = 10
-/** Maximum number of entries named in each field of a row. */
+/** Maximum number of list entries named in each field of a row. */
 const MOST_NAMED = 10
 
 const HOLDS = ['whole', 'part', 'uncertain', 'excluded'] as const
@@ -161,8 +161,8 @@ export default defineTool({
 })
 
 /**
- * Reads the question, which is about addresses or a domain name. Throws missing_identifier, conflicting_identifiers,
- * invalid_argument.
+ * Converts the arguments to the addresses or the domain name in question. Throws missing_identifier,
+ * conflicting_identifiers, invalid_argument.
  */
 function readQuestion(address: string | undefined, fqdn: string | undefined): AskedAddresses | string {
   const both = { arguments: ['address', 'fqdn'] }
@@ -182,13 +182,13 @@ type ListRow = Static<typeof ListRow>
 interface FoundLists {
   rows: ListRow[]
   analysed: number
-  /** Number of lists that contain domain names but did not match, and so have no row. */
+  /** Number of lists without a row that contain domain names, none of which matches. */
   named: number
   counts: Record<Exclude<Hold, 'none'>, number>
 }
 
 /**
- * Finds the lists that contain the addresses or domain name in question. The lists that contain the largest part of it
+ * Finds the lists that contain the addresses or the domain name in question. Lists that contain more of the addresses
  * come first; among equal ones, the narrowest list comes first.
  */
 async function findLists({ pce, signal }: Ctx, policyVersion: PolicyVersionSelector, asked: AskedAddresses | string) {
@@ -254,7 +254,10 @@ function noteOf(list: IpList, { hold, taken, held }: AddressMatch): { note?: str
   return note === '' ? {} : { note }
 }
 
-/** Matches the domain names of a list as text: `*` stands for any characters, and case does not matter. */
+/**
+ * Compares a domain name with the domain names of a list as texts. `*` in a list stands for any characters, and case
+ * does not matter.
+ */
 function matchName(list: IpList, fqdn: string): { row: ListRow; size: bigint } | undefined {
   const names = (list.fqdns ?? []).flatMap((one) => one.fqdn ?? []).filter((pattern) => compileName(pattern)(fqdn))
   if (names.length === 0) return undefined
@@ -279,7 +282,7 @@ interface FoundWorkloads {
   unread: string | null
 }
 
-/** Finds the workloads that have one of these addresses on an interface, and returns at most `most` of them. */
+/** Finds the workloads with an interface that has one of these addresses, and returns at most `most` of them. */
 async function findWorkloads(ctx: Ctx, asked: AskedAddresses, most: number): Promise<FoundWorkloads> {
   const { pce, signal } = ctx
   const kept: { workload: Workload; addresses: string[] }[] = []

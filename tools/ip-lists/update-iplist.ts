@@ -80,8 +80,7 @@ export default defineTool({
       }
       return updateObject(ctx, plan, dryRun)
     }
-    // Another call may have edited single ranges of the list while this call waited for its turn, so the list is read
-    // again.
+    // The list is read again, because another call may have edited some of its ranges while this call waited.
     const answer = await (dryRun === true
       ? update(found)
       : ctx.inOrder(orderOf('ip_lists', found.name), async () => {

@@ -55,8 +55,8 @@ export default defineTool({
 })
 
 /**
- * Returns the kinds of objects that use the label according to the PCE. The PCE is asked only if `ask` is true, because
- * otherwise the result is not shown.
+ * Returns the kinds of objects that use the label according to the PCE. If `ask` is false, the result would not be
+ * shown, so the PCE is not asked.
  */
 async function listUses({ pce, signal }: ToolContext<true>, { href }: Label, ask: boolean): Promise<string[]> {
   if (!ask) return []

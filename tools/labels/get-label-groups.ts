@@ -29,7 +29,7 @@ import { selectFields } from '../answers/select-fields.js'
 import { showLabelOf } from '../answers/show-label.js'
 
 const NAME = 'get-label-groups'
-/** Maximum number of users named in a row unless all are requested. */
+/** Maximum number of objects that use the group named in a row, unless all are requested. */
 const MOST_USERS = 10
 
 const UserOut = Type.Object({
@@ -156,14 +156,14 @@ function requireGroupHref(href: string, orgId: string): string {
 
 interface Everything {
   groups: readonly LabelGroup[]
-  /** The uses of each group; absent if they were not requested or could not be read. */
+  /** The uses of each group, by href of the group; absent if they were not requested or could not be read. */
   uses?: ReadonlyMap<string, readonly GroupUse[]>
   error?: string
 }
 
 /**
- * Reads all label groups of a version and the objects that use them. Groups may be readable even if the objects that
- * use them are not readable.
+ * Reads all label groups of a version and the objects that use them. If the objects cannot be read, the groups are
+ * still returned.
  */
 async function readAll(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
@@ -215,8 +215,8 @@ function showGroup(
 }
 
 /**
- * Returns the objects that name the group itself, then the objects that name a group that contains it. Each object is
- * listed only once, with all containing groups that it names.
+ * Returns the objects that use a group: first those that name the group itself, then those that name another group that
+ * contains it. Each object is listed only once, with all containing groups that it names.
  */
 function findUsers(group: LabelGroup, tree: GroupTree, uses: ReadonlyMap<string, readonly GroupUse[]>): UserOut[] {
   const idOf = ({ type, href }: GroupUse) => `${type} ${href}`
@@ -242,7 +242,7 @@ function findUsers(group: LabelGroup, tree: GroupTree, uses: ReadonlyMap<string,
   ]
 }
 
-/** Shows one user with all its uses of the group. */
+/** Shows one object that uses the group, with all of its uses. */
 function showUse(uses: readonly GroupUse[]): UserOut {
   const { type, href, name, isOff } = uses[0] as GroupUse
   const places = new Set(uses.flatMap((use) => [...use.places]))

@@ -51,8 +51,8 @@ export default defineTool({
     const select = selectFields(fields, Row)
     const { exact, ...filters } = question
     const position = await decodeCursor(ctx, NAME, question, cursor)
-    // The PCE matches key and value as substrings. Exact matching of the key is applied to all results here, before a
-    // page is cut.
+    // The PCE matches key and value as substrings. Before a page is cut, exact matching is applied here to all results
+    // of the PCE, always for the key and if requested for the value.
     const ownFilter = allOf<Label>(
       matchExactly(true, filters, { key: ({ key }) => [key] }),
       matchExactly(exact, filters, { value: ({ value }) => [value] }),
@@ -65,7 +65,7 @@ export default defineTool({
   },
 })
 
-/** Shows a label. If it was never changed, the date of the last change is left out unless it was requested. */
+/** Shows a label. If the label was never changed, the date of the last change is shown only if it was requested. */
 function showListedLabel(label: Label, fields: readonly string[] | undefined) {
   const { href, key, value, deleted, usage, external_data_set, external_data_reference, created_at, updated_at } = label
   return {

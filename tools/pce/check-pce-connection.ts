@@ -5,8 +5,8 @@ import { defineTool } from '../define.js'
 import { withDetails } from '../../domain/inventory/pce-errors.js'
 
 /**
- * Time limit of the check in milliseconds. It is shorter than the client's usual limit, because the caller waits for a
- * yes or no.
+ * Time limit of the check in milliseconds. It is shorter than the client's usual limit, because the caller only waits
+ * for a yes or no.
  */
 const LONGEST_WAIT_MS = 20_000
 const NETWORK_HINT = 'Check host, port, TLS settings and proxy.'
@@ -33,8 +33,8 @@ export default defineTool({
     const { pce } = ctx
     const where = describePce(pce)
     const startedAt = ctx.now()
-    // This is a time limit of the client rather than a signal, because the error then shows whether the PCE answered at
-    // all, for example with 502.
+    // The check uses a time limit of the client instead of an abort signal, because then the error shows whether the
+    // PCE answered at all, for example with 502.
     const inTime = () => ({
       signal: ctx.signal,
       totalTimeoutMs: Math.max(1, LONGEST_WAIT_MS - (ctx.now() - startedAt)),
@@ -72,7 +72,7 @@ async function askHealth(pce: PceClient, options: RequestOptions): Promise<void>
   }
 }
 
-/** Reads the release. It is useful to know, but not part of the check. */
+/** Reads the PCE's release. The release is useful to know, but the result of the check does not depend on it. */
 async function askVersion(pce: PceClient, options: RequestOptions): Promise<string | undefined> {
   try {
     const { version } = (await pce.getProductVersion(options)) as { version?: unknown }
@@ -82,7 +82,10 @@ async function askVersion(pce: PceClient, options: RequestOptions): Promise<stri
   }
 }
 
-/** Describes a failure for later reports. It uses no text from the PCE, because that would have to be cleaned again. */
+/**
+ * Describes why the check failed. The text contains nothing from the PCE, because text from the PCE would have to be
+ * cleaned again.
+ */
 const reasonFor = (error: PceError): string =>
   error instanceof PceApiError
     ? (hintFor(error) ?? `The PCE answered with HTTP status ${error.status}.`)

@@ -117,8 +117,8 @@ export default defineTool({
       return { events: [], counts: counted.counts(), ...totals, ...noteOn(filters, asked, seen, found, filter) }
     }
     const found = await fetchSlice(query, position, pageSize(maxResults, limits, fields), filter.test)
-    // The note already explains that events beyond the PCE's limit are missing, so they are not also reported as
-    // withheld.
+    // If the PCE's limit was reached, the note already says that events beyond it are missing, so they are not also
+    // reported as withheld.
     const slice = { ...found, isWithheld: found.isWithheld === true && found.seen !== PCE_MOST }
     const notes = noteOn(filters, asked, found, slice.totalCount, filter)
     const shown = slice.items.map((event) => showEvent(event, limits, select))
@@ -129,7 +129,7 @@ export default defineTool({
 
 type Reach = Pick<Slice<PceEvent>, 'pceTotal' | 'seen' | 'isWithheld'>
 
-/** Returns notes about events that the answer leaves out, and about why nothing was found. */
+/** Returns notes about events that are missing from the answer, and about why no events were found. */
 function noteOn(
   filters: object,
   asked: string,
@@ -148,8 +148,8 @@ function noteOn(
 }
 
 /**
- * Returns true if there are older events that no page of this question can show. With filters, X-Total-Count may still
- * count all events (P6), so only an answer that reached the PCE's limit can have been truncated.
+ * Returns true if there are older events that no page can show. With filters, X-Total-Count may still count all events
+ * (P6), so only an answer that reached the PCE's limit can have been truncated.
  */
 function isOutOfReach(filters: object, { pceTotal, seen = 0 }: Reach, found: number): boolean {
   if (pceTotal <= PCE_MOST) return false
@@ -182,8 +182,9 @@ function readWindow(filters: { timestamp_gte?: string; timestamp_lte?: string })
 const ENVELOPE_BYTES = 2_000
 
 /**
- * Shows an event. An event can be too large for an answer of its own, because a bulk write changes thousands of
- * objects. Then parts that are too large are left out, and `omitted` gives the number of changes and notifications.
+ * Shows an event. The event of a bulk write can be too large for an answer, because it lists thousands of changed
+ * objects. In this case, the parts that are too large are left out, and `omitted` gives the number of changes and
+ * notifications.
  */
 function showEvent(event: PceEvent, limits: Limits, select: Select) {
   const told = event.notifications ?? []

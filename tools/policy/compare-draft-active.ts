@@ -20,9 +20,9 @@ import { trimChange } from '../answers/trim-change.js'
 
 const NAME = 'compare-draft-active'
 const DEFAULT_MAX_RESULTS = 100
-/** Maximum page size. It is limited because each change requires reading two objects. */
+/** Maximum number of changes on a page. It is limited because each change requires reading two objects. */
 const MOST_RESULTS = 250
-/** Bytes reserved for the fields around the changes, explanations of effects, and a cursor. */
+/** Number of bytes reserved for everything except the changes: other fields, explanations of effects, and a cursor. */
 const ENVELOPE_BYTES = 2_500
 /** Names of the update types in answers. */
 const GROUPS: Record<string, string> = { create: 'created', update: 'updated', delete: 'deleted' }

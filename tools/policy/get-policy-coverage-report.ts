@@ -47,8 +47,8 @@ export default defineTool({
     const [index, { items: workloads }] = await Promise.all([loadLabels(pce, ctx), fetchWorkloads(ctx, labels)])
     const encoder = createFlowEncoder(index)
     const found = collectCoverage(encoder)
-    // The pending changes are read first. If they are provisioned while this call reads, they are then part of the
-    // policy in force.
+    // The pending changes are read before the policy. If they are provisioned in between, they are part of the policy
+    // in force that is read then.
     const isSame = await isNothingPending(ctx)
     const policy = await readPolicyInForce(pce, ctx.signal, index)
     const draft = isSame ? policy : await readWholePolicy(ctx, 'draft', index)
@@ -86,8 +86,8 @@ export default defineTool({
 })
 
 /**
- * Returns true if the draft is the same as the policy in force; false if it is not, or if the pending changes could not
- * be read.
+ * Returns true if the draft is the same as the policy in force; false if it differs, or if the pending changes could
+ * not be read.
  */
 async function isNothingPending({ pce, signal }: { pce: PceClient; signal: AbortSignal }): Promise<boolean> {
   try {

@@ -21,7 +21,7 @@ import { fitChanges, namesOf, orderForReview, showProvisioning } from '../answer
 import { requireObject } from '../../domain/drafts/change-object.js'
 
 const DEFAULT_DESCRIPTION = 'Provisioned via MCP'
-/** Time limit in milliseconds for finding out what a provisioning has done if its answer was unreadable. */
+/** Time limit, in milliseconds, for finding out the result of a provisioning whose answer was unreadable. */
 const LOOK_MS = 10_000
 
 const output = Type.Object({
@@ -80,8 +80,8 @@ export default defineTool({
   roles: ['admin'],
   requiresPce: true,
   requiresConfirm: true,
-  // Provisioning itself and the check for changes before it compare no rules. They must not wait for a free worker
-  // thread.
+  // Only the preview and the dry run are heavy. Provisioning itself, and the check for changes before it, compare no
+  // rules and must not wait for a free worker thread.
   isHeavy: ({ dry_run: dryRun }, act) => act === 'preview' || (act === 'handler' && dryRun === true),
   input: Type.Object(
     {
@@ -115,8 +115,8 @@ export default defineTool({
     return args.dry_run === true ? DRY_RUN_BINDING : (await bind(ctx, (await chooseChanges(args, ctx)).chosen)).digest
   },
   async preview(args, ctx) {
-    // The pending changes to which the confirmation token is bound are read before their effects are judged. If they
-    // change in between, the token is invalid.
+    // The confirmation token is bound to the pending changes. They are read before their effects are determined, so
+    // that the token is invalid if they change in between.
     const { chosen, included, rest } = await chooseChanges(args, ctx)
     const changes = orderForReview(chosen)
     const hrefs = changes.map(({ href }) => toDraftHref(href))
@@ -166,13 +166,12 @@ export default defineTool({
       return { ...plan, ...fitChanges(chosen, plan, warnings, ctx.limits) }
     }
     if (ctx.approved !== undefined) {
-      // This check comes directly before the write, because determining the impact took time.
+      // The approval is checked directly before the write, because determining the impact took time.
       const look = async () =>
         chosenNow(chosen, await pce.getPendingPolicyChanges({ signal }), args.hrefs === undefined)
       const now = await look()
       refuseUnapproved(ctx.approved, (await bind(ctx, now)).digest)
-      // Reading the content of the changes took time, too, so the changes that were read first may have been edited
-      // since.
+      // Reading the content of the changes took time, too, so they are compared once more with the changes read first.
       if (digestChanges(await look()) !== digestChanges(now)) refuseUnapproved(ctx.approved, '')
     }
     const done = await provision(pce, description, chosen, warnings)
@@ -191,13 +190,13 @@ interface Choice {
 }
 type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 
-/** Binds an approval to the part of these changes that a person is shown. */
+/** Returns the digest that binds an approval to the part of these changes that the approving person sees. */
 const bind = (ctx: Context, chosen: readonly TypedPendingChange[]) =>
   bindChanges(ctx, orderForReview(chosen), MOST_JUDGED)
 
 /**
- * Returns the pending changes that a call selects, including dependencies; the dependencies that the call did not name;
- * and all other pending changes.
+ * Returns three lists: the pending changes that a call selects, including dependencies (`chosen`); the dependencies
+ * that the call did not name (`included`); and all other pending changes (`rest`).
  */
 async function chooseChanges(
   { hrefs, include_dependencies: include, all_pending: all }: Choice,
@@ -218,8 +217,8 @@ async function chooseChanges(
 }
 
 /**
- * Returns warnings about changes of others among the named ones. Without hrefs, `refuseOthers` or `all_pending` has
- * already settled this.
+ * Returns warnings about changes of other people among the changes named by href. If the call names none,
+ * `refuseOthers` or the argument `all_pending` has already settled this.
  */
 const warnOfNamed = async (
   { hrefs }: Choice,
@@ -228,7 +227,8 @@ const warnOfNamed = async (
 ): Promise<string[]> => (hrefs === undefined ? [] : await warnOfCarried(ctx, chosen))
 
 /**
- * Asks the PCE for the impact of the changes. The impact is helpful but not required, so a failure is only a warning.
+ * Asks the PCE for the impact of the changes. A failure is only a warning, because the impact is helpful but not
+ * required.
  */
 async function askImpact(pce: PceClient, hrefs: string[], warnings: string[], signal: AbortSignal) {
   try {
@@ -241,9 +241,9 @@ async function askImpact(pce: PceClient, hrefs: string[], warnings: string[], si
 }
 
 /**
- * Provisions the changes and describes the result, as far as it was read back. When the PCE has accepted the request,
- * it counts as done (D72). If the PCE's answer cannot be read, the request counts as done if none of the changes is
- * pending any more.
+ * Provisions the changes and describes the result as far as it can be read back. Once the PCE has accepted the request,
+ * the provisioning counts as done (D72). If the PCE's answer cannot be read, it counts as done if none of the changes
+ * is pending any more.
  */
 async function provision(pce: PceClient, description: string, chosen: TypedPendingChange[], warnings: string[]) {
   const targets = chosen.map(({ href }) => toDraftHref(href))
@@ -277,15 +277,15 @@ const describeDone = (chosen: readonly TypedPendingChange[], still: readonly Typ
     ? `Provisioned ${countOf(chosen.length, 'object')}${as}.`
     : `The PCE accepted provisioning ${countOf(chosen.length, 'object')}${as}, but ${still.length} ${still.length === 1 ? 'is' : 'are'} pending as before.`
 
-/** The changes that are pending after provisioning although they were part of it. */
+/** The provisioned changes that are still, or again, pending after the provisioning. */
 interface Left {
-  /** The changes that are pending unchanged. */
+  /** The changes that are still pending in the same form as before. */
   still: TypedPendingChange[]
-  /** The changes that were edited again in the meantime. */
+  /** The changes that are pending again because their objects were edited in the meantime. */
   edited: TypedPendingChange[]
 }
 
-/** Reads which of the changes are still pending; undefined if this cannot be read. */
+/** Returns the provisioned changes that are pending now; undefined if the pending changes cannot be read. */
 async function findLeft(pce: PceClient, chosen: readonly TypedPendingChange[]): Promise<Left | undefined> {
   const pending = await pce.getPendingPolicyChanges({ totalTimeoutMs: LOOK_MS }).catch(() => undefined)
   if (pending === undefined) return undefined
@@ -314,7 +314,7 @@ function showLeft(chosen: readonly TypedPendingChange[], left: Left | undefined,
   }
 }
 
-/** Returns a warning if the expected number of workloads and the number that the PCE reports afterwards differ. */
+/** Returns a warning if the PCE reports a different number of affected workloads than was expected. */
 function compareCounts(expected: unknown, affected: number | null | undefined): string[] {
   if (typeof expected !== 'number' || typeof affected !== 'number' || expected === affected) return []
   return [

@@ -85,10 +85,11 @@ async function plan(args: Static<typeof input>, outer: ToolContext<true>) {
   const { exclude_sources: excluded, environments, complete, ...options } = asked
   const window = chooseWindow(outer.now(), args, DEFAULT_DAYS)
   if (options.ruleset_name !== undefined) refuseHidden({ ruleset_name: options.ruleset_name })
-  // Reading takes minutes. If the call is cancelled in the meantime, nothing must be written.
+  // Reading takes minutes. The signal `beforeWriting` ensures that nothing is written if the call is cancelled
+  // meanwhile.
   const planning = { ...reportRising(outer), signal: outer.beforeWriting }
-  // Labels are read again, because after a renaming an outdated label list would lead to rules that name the wrong
-  // application.
+  // Labels are read afresh, because an outdated list may contain a label that was renamed since, and rules would then
+  // name the wrong application.
   const labels = await loadLabels(planning.pce, planning, 'fresh')
   const application = (await resolveApplication(planning, { app_name: app, env_name: env })) as [Label, Label]
   const choice = chooseSources(labels, { exclude_sources: excluded, environments })

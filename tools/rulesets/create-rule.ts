@@ -46,8 +46,8 @@ export default defineTool({
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
-  // A dry run is heavy, because it is compared with all rules, and a deny rule with the traffic that it would cut. The
-  // call itself waits for no place.
+  // A dry run is heavy: it compares the rule with all rules, and a deny rule with the traffic that it would cut. The
+  // real call is not heavy, so it never waits for a worker.
   isHeavy: ({ dry_run: dryRun }) => dryRun === true,
   pceRequests: {
     atMost: 26,

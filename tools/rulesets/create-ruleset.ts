@@ -26,7 +26,7 @@ import { warnOfWidening, type WideningWarning } from '../../domain/drafts/warn-o
 import { quote } from '../../domain/text/escape-text.js'
 import { DifferencesOut } from '../../schemas/update-output.js'
 
-/** Answer of create-ruleset: the new rule set, or the plan of a dry run. */
+/** The answer of create-ruleset: the new rule set, or the plan of a dry run. */
 const RuleSetCreated = Type.Object({
   message: Type.String({ description: 'What happened' }),
   ruleset: Type.Optional(
@@ -69,8 +69,8 @@ export default defineTool({
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
-  // A dry run is heavy, because its rules are compared with all others, and deny rules with the traffic that they would
-  // cut. The call itself waits for no place.
+  // A dry run is heavy: it compares the rules with all others, and deny rules with the traffic that they would cut. The
+  // real call is not heavy, so it never waits for a worker.
   isHeavy: ({ dry_run: dryRun, rules = [] }) => dryRun === true && rules.length > 0,
   input: Type.Object(
     {

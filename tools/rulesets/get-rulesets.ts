@@ -36,8 +36,8 @@ import { referencesOf, ServicesOut, showPorts, showRuleSet } from '../answers/sh
 
 const NAME = 'get-rulesets'
 /**
- * Minimum size of a rule set, as a multiple of the shortest row. It limits the number of rule sets whose deny rules are
- * fetched although they do not fit into the answer.
+ * Assumed minimum size of a rule set with rules, in rows of minimum size. It limits the number of rule sets whose deny
+ * rules are fetched although the answer has no room for them.
  */
 const ROWS_PER_RULE_SET = 8
 
@@ -46,8 +46,8 @@ const LabelsInput = Type.Union([Type.String({ maxLength: 16_384 }), Type.Array(L
 })
 
 /**
- * Output form of a rule. With detail_level full, consumers, providers and scopes are objects with an href and with the
- * type, key, value or name, and conditions are the fields of the PCE.
+ * The output form of a rule. With detail_level full, consumers, providers and scopes are objects with href, type, and
+ * key, value or name, and conditions are given as fields of the PCE.
  */
 const RuleRow = Type.Object({
   ...RuleOut.properties,
@@ -155,7 +155,7 @@ export default defineTool({
       showRuleSet(ruleSet, names, { detail, denyError: errors.get(ruleSet.href), isWanted: wantedIn?.(ruleSet) }),
     )
     const from = partsBefore(position, found[0])
-    // The rules that the page may show, in the same selection as in its rows.
+    // The rules that the page may show, selected in the same way as for its rows.
     const listed = shows('rules')
       ? found.map((ruleSet, at) => shownRules(ruleSet, wantedIn?.(ruleSet)).slice(at === 0 ? from : 0))
       : []
@@ -169,20 +169,21 @@ export default defineTool({
 
 type Ctx = ToolContext<true>
 type RuleSetTest = (ruleSet: RuleSet) => boolean
-/** Adds deny rules to rule sets, because not every release returns them as part of a rule set. */
+/** A function that adds deny rules to rule sets, because in some releases the PCE returns rule sets without them. */
 type Complete = (ruleSets: readonly RuleSet[]) => Promise<RuleSet[]>
 
 const rulesOf = ({ rules, deny_rules: denyRules }: RuleSet) => [...(rules ?? []), ...(denyRules ?? [])]
 
-/** Returns true if a rule of the rule set passes the test. A rule set without rules passes if its scopes do. */
+/** Returns true if a rule of the rule set passes the test. A rule set without rules is tested by its scopes alone. */
 function holdsWanted(ruleSet: RuleSet, isWanted: (rule: Rule | DenyRule | undefined) => boolean): boolean {
   const rules = rulesOf(ruleSet)
   return rules.length === 0 ? isWanted(undefined) : rules.some(isWanted)
 }
 
 /**
- * Creates the test for the requested rules of a rule set: the rules that name the actor (the scope may name it instead)
- * and the service, or the single rule with the given href. Returns undefined if all rules are requested.
+ * Creates the function that tests whether a rule of a rule set was requested. Requested are either the rules that name
+ * the actor (or whose scope names it) and the service, or the single rule with the given href. Returns undefined if all
+ * rules are requested.
  */
 async function createTest(
   ctx: Ctx,
@@ -204,8 +205,8 @@ async function createTest(
 }
 
 /**
- * Returns the rule set to which an href belongs, or the one that contains the rule to which an href belongs. Throws
- * invalid_href and not_found.
+ * Returns the rule set with the given href, or the rule set that contains the rule with this href. Throws invalid_href
+ * and not_found.
  */
 async function sliceOfOne(
   { pce, signal }: Ctx,
@@ -239,8 +240,8 @@ interface Filters {
 }
 
 /**
- * Finds a page of rule sets that pass the filters. The PCE cannot filter by `enabled` (P9) or by the objects that rules
- * name.
+ * Finds a page of rule sets that pass the filters. The filters by `enabled` and by the objects that rules name are
+ * applied here, because the PCE does not have them (P9).
  */
 async function findRuleSets(
   ctx: Ctx,
@@ -269,7 +270,7 @@ async function findRuleSets(
   return fetchSlice(query, position, limit, ownFilter)
 }
 
-/** Returns the parts of the shown rules that refer to other objects. */
+/** Returns the parts of the shown rules that refer to other objects, such as consumers, providers and services. */
 function endsOf(ruleSet: RuleSet, isWanted: ((rule: Rule | DenyRule) => boolean) | undefined) {
   return shownRules(ruleSet, isWanted).map(referencesOf)
 }
@@ -282,7 +283,7 @@ interface ShownRuleSet {
   rules: unknown[]
 }
 
-/** Returns how many rules of the first rule set of a page were on earlier pages. */
+/** Returns the number of rules of a page's first rule set that earlier pages have already shown. */
 const partsBefore = ({ within }: Position, first: { href: string } | undefined): number =>
   within !== null && within.href === first?.href ? within.parts : 0
 
@@ -290,9 +291,9 @@ const partsBefore = ({ within }: Position, first: { href: string } | undefined):
 const ENVELOPE_BYTES = 2_000
 
 /**
- * Pages rule sets. A rule set that is larger than one answer is shown alone, and its rules are paged too: `rules_from`
- * is the position from which they continue, and the cursor points into the rule set. In this way, a rule set of any
- * size can be read completely.
+ * Cuts a page of rule sets to the budget. A rule set that is larger than an answer is shown alone and its rules are
+ * spread over several pages: `rules_from` is the position of the first shown rule, and the cursor points into the rule
+ * set. In this way, a rule set of any size can be read completely.
  */
 async function pageRuleSets<T extends { href: string }, R extends ShownRuleSet>(
   tool: string,

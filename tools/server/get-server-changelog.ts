@@ -74,13 +74,13 @@ export default defineTool({
 
 let parsed: { text: string; releases: Release[] } | undefined
 
-/** Returns the releases, newest first. The text is always the same, so it is parsed only once. */
+/** Returns the releases, newest first. The text does not change, so it is parsed only once. */
 function releasesOf(text: string): Release[] {
   if (parsed?.text !== text) parsed = { text, releases: parseChangelog(text).sort((a, b) => compareReleases(b, a)) }
   return parsed.releases
 }
 
-/** Reads the changelog; returns null if it was not shipped. It is an error if it was shipped but cannot be read. */
+/** Reads the changelog; returns null if it was not shipped. Throws if it was shipped but cannot be read. */
 async function readChangelog(server: ToolContext['server']): Promise<string | null> {
   try {
     return await server.changelog()
@@ -96,7 +96,7 @@ function unlearnItems({ version, sections }: Release): { version: string; item: 
 }
 
 /**
- * Reads the release that a caller names; null for any other text, including dates, which could also be taken for
+ * Returns the release that a caller names. Returns null for any other text, including dates, which look similar to
  * versions.
  */
 function readVersion(since: string) {

@@ -77,8 +77,8 @@ export default defineTool({
     }
     const ownFilter = allOf<Service>(
       matchExactly(exact, filters, EXACT),
-      // The PCE cannot search for programs (P9) or for port 0 (P66), so these filters are applied here to all its
-      // results.
+      // The PCE cannot search for programs (P9) or for port 0 (P66), so these filters are applied here to everything
+      // that it returns.
       ingress === undefined ? undefined : (service) => names(listeners(service), ingress),
       egress === undefined ? undefined : (service) => names(connecting(service), egress),
       port === 0 ? hasPortZero : undefined,

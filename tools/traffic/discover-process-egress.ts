@@ -81,7 +81,7 @@ export default defineTool({
         name: 'mcp-process-egress',
         window,
         filters,
-        // It is not known whether the PCE's own filter is case-sensitive (P25), so it could leave out rows that are
+        // The PCE's own filter is not used: it may be case-sensitive (P25) and would then leave out rows that are
         // wanted here.
         services: { include: [], exclude: [] },
         decisions: args.policy_decisions,

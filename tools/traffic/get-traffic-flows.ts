@@ -16,8 +16,8 @@ const NAME = 'get-traffic-flows'
 const DEFAULT_DAYS = 7
 const DEFAULT_ROWS = 500
 /**
- * Further dimensions that are often needed and are therefore named in the description. The error for an unknown
- * dimension lists all dimensions.
+ * Further dimensions that the description names because they are often needed. The error for an unknown dimension lists
+ * all dimensions.
  */
 const FURTHER = ['source_app', 'dest_app', 'src_KEY', 'dst_KEY', 'dst_fqdn', 'flow_direction']
 
@@ -66,8 +66,8 @@ export default defineTool({
   async handler(args, ctx): Promise<Static<typeof FlowTableOutput>> {
     const { window } = chooseWindow(ctx.now(), args, DEFAULT_DAYS)
     const { cursor, max_results: most = DEFAULT_ROWS, query_name: _name, decide_by: by = 'recorded', ...asked } = args
-    // The window is part of the question, because a window relative to the current time will be different tomorrow and
-    // give a different order of groups.
+    // The cursor is bound to the time window. A window relative to the current time will be different tomorrow and
+    // would give a different order of groups.
     const question = { ...asked, window, ...(by !== 'recorded' && { decide_by: by }) }
     const { offset, after } = await decodeCursor(ctx, NAME, question, cursor)
     const services = resolveTrafficServices(args)
@@ -92,7 +92,7 @@ export default defineTool({
       grouping.add,
     )
     const { total, groups } = grouping.busiest(offset + most)
-    // Every page runs the query again, so the cursor contains figures that show whether the traffic is still the same
+    // Every page runs the query again, so the cursor contains figures that show whether the traffic has changed since
     // (D79).
     const mark = `${read.pceFlows} ${total} ${connectionsOf(grouping)}${decider.mark()}`
     const cursorAt = (next: number) => encodeCursor(ctx, NAME, question, { offset: next, after: mark, within: null })

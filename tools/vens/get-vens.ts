@@ -145,7 +145,7 @@ export default defineTool({
     const times = readTimes(question)
     requireReleases(question)
     const { version_lte: last } = question
-    // The PCE would treat 24.5 as a release before 24.5.0, so an incomplete release number is compared here.
+    // An incomplete release number is compared here, because the PCE would treat 24.5 as a release before 24.5.0.
     const isPart = last !== undefined && !isWholeRelease(last)
     const labels = await resolveLabelConditions(ctx.pce, parseLabelList(question.labels), ctx)
     const ownLabels = labels.ownFilter
@@ -169,8 +169,7 @@ export default defineTool({
     }
     const address = exact === true ? question.ip_address : undefined
     const isJoined = givenFilters(question).length > 0 || address !== undefined
-    // Without a filter that needs workloads, only the workloads of the page are read, after the page has been
-    // determined.
+    // If no filter needs workloads, only the workloads of the page are read, after the page has been determined.
     let works = isJoined ? await readForFilters(ctx, params, labels.param) : null
     const undecided = new Map<string, string>()
     const isMatch = (ven: Ven): boolean => {
@@ -216,14 +215,14 @@ export default defineTool({
   },
 })
 
-/** Fields for which only the list of VENs is needed. */
+/** The fields of a row that can be filled from the list of VENs alone, without reading workloads. */
 const OWN_FIELDS: readonly string[] = ['href', 'name', 'upgrade_to']
 const needsWorkloads = (fields: readonly string[] | undefined): boolean =>
   fields === undefined || fields.some((field) => !OWN_FIELDS.includes(field))
 
 /**
- * Reads the workloads that a filter needs: only the workloads of the VENs that the PCE's own filters select if these
- * VENs are few, otherwise all workloads.
+ * Reads the workloads that are needed for a filter. If the PCE's own filters select only few VENs, only the workloads
+ * of these VENs are read, otherwise all workloads.
  */
 async function readForFilters(
   ctx: ToolContext<true>,
@@ -237,8 +236,8 @@ async function readForFilters(
 }
 
 /**
- * Returns whether a VEN has exactly this address; null if only its workload could show this and the workload's
- * addresses are not known.
+ * Returns whether a VEN has exactly this address. Returns null if only the VEN's workload could show this and the
+ * addresses of the workload are not known.
  */
 function hasAddress({ addresses, workAddresses, isAddressKnown }: Machine, wanted: string | undefined): boolean | null {
   if (wanted === undefined) return true
@@ -249,7 +248,7 @@ function hasAddress({ addresses, workAddresses, isAddressKnown }: Machine, wante
 /** Maximum number of VENs named in a remark. */
 const MOST_NAMED = 3
 
-/** Returns a remark about the VENs for which the filters could not be decided; empty if there are none. */
+/** Returns a remark about the VENs for which a filter could not be decided; empty if there are none. */
 function remarkOnUndecided(undecided: ReadonlyMap<string, string>, asked: readonly string[]): string[] {
   if (undecided.size === 0) return []
   const names = [...undecided.values()].slice(0, MOST_NAMED).map(quote).join(', ')
@@ -284,8 +283,8 @@ function readTimes(question: Record<string, unknown>): Record<string, string> {
 }
 
 /**
- * Throws invalid_argument for text that is not a release or the beginning of one, because the PCE would compare it
- * anyway.
+ * Throws invalid_argument for text that is neither a release nor the beginning of one, because the PCE would not reject
+ * it.
  */
 function requireReleases(question: { version_gte?: string; version_lte?: string }): void {
   for (const argument of ['version_gte', 'version_lte'] as const) {
@@ -333,8 +332,8 @@ function showMachine(machine: Machine, expand: (label: LabelRef) => LabelRef): S
 }
 
 /**
- * Explains an empty result. Conditions are names of the PCE that cannot be looked up, so the known conditions are
- * listed.
+ * Explains why no VEN matches. After an unknown condition it lists the known ones, because the PCE offers no list of
+ * its conditions.
  */
 function explainNone(condition: string | undefined): string {
   if (condition === undefined || KNOWN_CONDITIONS.includes(condition)) return 'No VEN matches.'

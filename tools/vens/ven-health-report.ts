@@ -187,8 +187,8 @@ function remarkOnUnlisted(works: readonly Work[]): string[] {
 }
 
 /**
- * Reads the VEN releases. A failure is only a warning, because not every account may list the releases, and not every
- * PCE has any.
+ * Reads the VEN releases. A failure is only a warning, because not every account may list releases, and not every PCE
+ * has any.
  */
 async function readReleases({ pce, signal }: ToolContext<true>) {
   const warnings: string[] = []
@@ -205,7 +205,8 @@ async function readReleases({ pce, signal }: ToolContext<true>) {
 }
 
 /**
- * Texts for the lists in the summary. The list `not_known` has no text, because the summary names its parts instead.
+ * The texts for the lists of VENs in the summary. The list `not_known` has no text, because the summary names the parts
+ * of this list instead.
  */
 const WORDS: Readonly<Record<Exclude<VenList, 'not_known'>, string>> = {
   not_running: 'suspended or stopped',

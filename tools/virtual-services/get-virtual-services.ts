@@ -109,9 +109,7 @@ const EXACT = {
   description: ({ description }: VirtualService) => [description],
 }
 
-/**
- * Converts a virtual service to its output form, which contains either its service or its ports, and no empty lists.
- */
+/** Converts a virtual service to its output form. It contains either the service or the ports, and no empty lists. */
 function show(
   item: VirtualService,
   expand: (label: LabelRef) => LabelRef,

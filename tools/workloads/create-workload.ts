@@ -24,7 +24,7 @@ import { ToolError } from '../../schemas/errors.js'
 import { DifferencesOut } from '../../schemas/update-output.js'
 import { LabelOut } from '../../schemas/label-reference.js'
 
-/** Answer of create-workload: the new workload, or the plan of a dry run. */
+/** The answer of create-workload: the new workload, or the plan of a dry run. */
 const WorkloadCreated = Type.Object({
   message: Type.String({ description: 'What happened' }),
   workload: Type.Optional(WorkloadOut),
@@ -81,8 +81,8 @@ export default defineTool({
     }
 
     const created: LabelOutput[] = []
-    // The call waits for its turn before it creates labels, because after its first write a call no longer ends when
-    // its client disconnects.
+    // Waiting for other writes comes before the creation of labels, because after its first write a call no longer ends
+    // when its client disconnects.
     const { workload, body, labels } = await ctx.inOrder(orderOf('workloads', name), async ({ others, note }) => {
       refuseCreatedMeanwhile(name, others)
       return writeWithRollback(ctx.pce, {
@@ -112,8 +112,8 @@ export default defineTool({
 })
 
 /**
- * Throws if another call created a workload of this name during this call, so that two equal concurrent calls create
- * only one workload.
+ * Throws if another call has just created a workload of this name, so that two equal concurrent calls create only one
+ * workload.
  */
 function refuseCreatedMeanwhile(name: string, others: ReadonlySet<string>): void {
   const [href] = others

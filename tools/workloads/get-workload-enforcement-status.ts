@@ -107,7 +107,7 @@ export default defineTool({
   },
 })
 
-/** Removes the unmanaged count if it is zero, because most groups have a VEN on every workload. */
+/** Leaves out the number of unmanaged workloads if it is zero, because in most groups every workload has a VEN. */
 function withoutNone({ unmanaged_count: unmanaged, ...group }: ModeGroup): Partial<ModeGroup> {
   return { ...group, ...(unmanaged > 0 && { unmanaged_count: unmanaged }) }
 }

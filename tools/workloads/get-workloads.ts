@@ -83,7 +83,7 @@ export default defineTool({
     const isCut = slice.totalCount > (maxResults ?? MAX_PAGE)
     const counts = { total: slice.totalCount, returned: 0, ...leftOut, pce_truncated: isCut }
     if (fields !== undefined && detail === 'full') {
-      // The fields of a workload depend on the PCE's release, so all fields that were returned are accepted too.
+      // The fields of a workload depend on the PCE's release, so all fields that the PCE returned are also accepted.
       const found = slice.items.flatMap((workload) => Object.keys(workload))
       requireFields(fields, [...new Set([...Object.keys(Workload.properties), ...found])])
     }
@@ -115,7 +115,7 @@ export default defineTool({
   },
 })
 
-/** Counts the Kubernetes workloads that the filters also select. The PCE has them in a separate list. */
+/** Counts the Kubernetes workloads that match the filters, too. The PCE has them in a separate list. */
 async function countPods(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
   asked: WorkloadSelection,
@@ -132,8 +132,8 @@ async function countPods(
 }
 
 /**
- * Throws invalid_argument for fields that are not columns. Every label key is a column, even if no workload of the page
- * has it.
+ * Throws invalid_argument for fields that are not columns. Every label key counts as a column, even if no workload of
+ * the page has this label.
  */
 async function requireColumns(fields: readonly string[], ctx: ToolContext<true>): Promise<void> {
   const isKnown = (known: readonly string[]) => fields.every((field) => known.includes(field))

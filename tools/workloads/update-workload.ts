@@ -48,7 +48,7 @@ export default defineTool({
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
-  // A dry run of a new mode is heavy, because it reads the traffic that the mode would cut.
+  // A dry run that sets a mode is heavy, because it reads the traffic that the mode would cut.
   isHeavy: ({ dry_run: dryRun, enforcement_mode: mode }) => dryRun === true && mode !== undefined,
   input: Type.Object(
     {
@@ -147,8 +147,8 @@ export default defineTool({
           return { attached, answer: await updateObject(ctx, { ...plan, body }, false) }
         },
       })
-    // The call waits for its turn before it creates labels, because after its first write a call no longer ends when
-    // its client disconnects.
+    // Waiting for other writes comes before the creation of labels, because after its first write a call no longer ends
+    // when its client disconnects.
     const { answer, attached } = await (labels === undefined ? write() : ctx.inOrder(plan.order, write))
     return {
       ...withoutStored(answer),
@@ -159,7 +159,7 @@ export default defineTool({
   },
 })
 
-/** Returns the names and addresses that the update would give to the workload and that it does not have yet. */
+/** Returns the names and addresses in the update that the workload does not have yet. */
 function changedIdentity(
   { name, hostname, interfaces }: Workload,
   asked: { new_name?: string; hostname?: string; ip_addresses?: string[] },
@@ -178,8 +178,8 @@ function warnOfMode(workload: Workload, mode: string | undefined): string[] {
 }
 
 /**
- * Throws if fields are given that are reported by a VEN. They cannot be written (P16), and the PCE would refuse them
- * without a reason.
+ * Throws if the arguments contain fields that the workload's VEN reports. They cannot be written (P16), and the PCE
+ * would refuse them without giving a reason.
  */
 function refuseReported(fields: Record<string, unknown>): void {
   const given = Object.keys(fields).filter((field) => fields[field] !== undefined)

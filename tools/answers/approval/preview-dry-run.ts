@@ -7,16 +7,16 @@ import type { ShownObject } from '../../../schemas/approvals.js'
 import { DRY_RUN_BINDING, type PlannedRequest } from '../../../schemas/dry-run.js'
 import { describeReferred, nameReferred, showReferred, warnOfUnread } from './show-referred.js'
 
-/** Upper bounds that keep a summary at a few kilobytes. */
+/** Maximum number of requests and maximum number of characters per value, which keep a summary at a few kilobytes. */
 const MOST_LISTED = 10
 const LONGEST_TEXT = 600
 /**
- * The fields of a dry run's answer that define what would be written, so they go into the digest. Other fields, such as
- * counts of connections, may change on their own (D75).
+ * The fields of a dry run's answer that define what would be written. The digest covers only these fields. Other
+ * fields, such as counts of connections, may change on their own (D75).
  */
 const BOUND = ['href', 'requests', 'previous', 'rules_removed'] as const
 
-/** The parts of a tool that its preview is made of. */
+/** The fields of a tool from which its preview is built. */
 interface Previewed {
   effect: 'read' | 'write' | 'destroy'
   input: { properties: object }
@@ -26,8 +26,8 @@ interface Previewed {
 }
 
 /**
- * Gives a tool that changes something, but has no preview of its own, one that is made of its dry run and of the objects
- * that its requests name by href (D77, D232). The preview is heavy if the dry run is.
+ * Adds a preview to a tool that changes something but has none. The preview consists of the tool's dry run and of the
+ * objects that the dry run's requests name by href (D77, D232). It is heavy if the dry run is heavy.
  */
 export function withPreview<T extends Previewed>(tool: T): T {
   const { isHeavy, effect, input } = tool
@@ -45,7 +45,8 @@ export function withPreview<T extends Previewed>(tool: T): T {
 type Arguments = Record<string, unknown>
 
 async function previewByDryRun(tool: Previewed, args: Arguments, context: ToolContext): Promise<Preview> {
-  // The answer is not sent. The confirmation is bound to its requests, so nothing of them may be cut.
+  // The budget is unlimited: the answer is not sent, and a confirmation is bound to its requests, so they must be
+  // complete.
   const whole = { ...context, limits: { ...context.limits, responseBudgetBytes: Infinity } }
   const answer = (await tool.handler({ ...args, dry_run: true } as never, whole as never)) as Arguments
   const { pce, signal } = context
@@ -53,19 +54,19 @@ async function previewByDryRun(tool: Previewed, args: Arguments, context: ToolCo
   const isDryRun = args['dry_run'] === true
   const bound = [...BOUND.map((field) => answer[field]), referred?.digest]
   const boundTo = isDryRun ? DRY_RUN_BINDING : await digestContents(bound, signal)
-  // Where a confirmation is redeemed, nobody looks.
+  // When a confirmation is redeemed, nobody sees the summary, so it stays empty.
   return context.isBindingOnly === true
     ? { summary: '', boundTo }
     : { ...previewAnswer(answer, referred, isDryRun), boundTo }
 }
 
-/** Returns the requests in the answer of a dry run, with the values that they replace. */
+/** Returns the requests in the answer of a dry run, together with the values that these requests would replace. */
 const planOf = ({ requests, previous }: Arguments): PlannedCall => ({
   requests: listOf(requests) as PlannedRequest[],
   previous,
 })
 
-/** `isDryRun` is true if the call itself only asked for a dry run. */
+/** Converts the answer of a dry run to a preview. `isDryRun` is true if the caller asked only for a dry run. */
 function previewAnswer(
   answer: Arguments,
   referred: ReferredObjects | null,
@@ -105,7 +106,7 @@ function previewAnswer(
 
 const CHANGES: Record<string, ShownObject['change']> = { POST: 'create', PUT: 'update', DELETE: 'delete' }
 
-/** Shows a request of a dry run as the object that it changes. `previous` is the state that it replaces, if known. */
+/** Shows the object that a request of a dry run changes. `previous` is the object's current state, if it is known. */
 function showRequest(request: unknown, previous: unknown): ShownObject {
   const { method = '', path = '', body } = request as { method?: string; path?: string; body?: unknown }
   const [before, after] = [fieldsOf(previous), fieldsOf(body)]
@@ -131,8 +132,7 @@ const fieldsOf = (value: unknown): Record<string, unknown> => {
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
 
 /**
- * Shortens a value for display: a short value stays as it is, and of a longer one only the beginning of its text is
- * kept.
+ * Shortens a value for display. A short value is returned unchanged; a longer value becomes the beginning of its text.
  */
 function shorten(value: unknown): unknown {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? 'null')

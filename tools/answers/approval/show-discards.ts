@@ -9,7 +9,7 @@ import { nameOf, showBeside, showSides } from './show-pending.js'
 
 interface DiscardForApproval {
   changes: readonly TypedPendingChange[]
-  /** Descriptions of what would be lost, by href. If a change is missing here, it was not read. */
+  /** Descriptions of what would be lost, by href of the change. A change without an entry was not read. */
   losses: ReadonlyMap<string, PolicyChange>
   included: readonly Dependency[]
   rest: readonly TypedPendingChange[]
@@ -36,7 +36,10 @@ export function showDiscardForApproval(discard: DiscardForApproval): NonNullable
   }
 }
 
-/** Returns the objects whose pending changes would be lost; those that would be gone for good come first. */
+/**
+ * Returns the objects whose pending changes would be lost. New objects come first, because they would be lost
+ * completely.
+ */
 export function showDiscards(
   changes: readonly TypedPendingChange[],
   losses: ReadonlyMap<string, PolicyChange>,
@@ -45,7 +48,7 @@ export function showDiscards(
   return changes.toSorted((a, b) => rank(a) - rank(b)).map((change) => showLoss(change, losses.get(change.href)))
 }
 
-/** The effect on the draft: a new object is deleted, a changed one reverts, a deleted one is restored. */
+/** The effect of discarding on the draft: a new object is deleted, a changed one reverts, a deleted one is restored. */
 const BECOMES: Record<string, { change: ShownObject['change']; note: string }> = {
   create: { change: 'delete', note: 'It was never provisioned: it is gone for good.' },
   update: { change: 'update', note: 'It goes back to what is in force.' },

@@ -72,7 +72,7 @@ const TITLES: Readonly<Record<ChangeEffect, readonly [name: string, effect: Show
   possibly_cut: ['Passes now, and might be cut', 'narrowing'],
 }
 
-/** Returns the traffic that changes, as one object per kind of change; opened traffic comes first. */
+/** Returns one shown object for each kind of traffic change, opened traffic first. */
 function showTraffic({ traffic }: Enforcement): ShownObject[] {
   if (typeof traffic === 'string') return []
   return (Object.entries(TITLES) as [ChangeEffect, (typeof TITLES)[ChangeEffect]][]).flatMap(

@@ -7,7 +7,7 @@ import { kindOf } from '../policy-words.js'
 
 type Page = NonNullable<Preview['page']>
 
-/** Maximum number of changes that are listed as remaining pending. */
+/** Maximum number of listed changes that the call does not include and that therefore stay pending. */
 const MOST_NOT_INCLUDED = 100
 
 export const nameOf = (name: string | undefined) => (name === undefined || name === '' ? {} : { name })
@@ -18,8 +18,8 @@ export function changeOf(change: TypedPendingChange): ShownObject['change'] {
 }
 
 /**
- * Returns the facts that are shown next to the objects of a call: dependencies that are included because other objects
- * need them, and other pending changes. Empty parts are left out.
+ * Returns what a page shows next to the objects of a call: the dependencies that the call includes because other
+ * objects need them, and the pending changes that the call does not include. Empty parts are left out.
  */
 export function showBeside(
   changes: readonly TypedPendingChange[],
@@ -50,7 +50,7 @@ export function showBeside(
   }
 }
 
-/** Shows a field with both values. Null values are left out, as are exclusions that are false. */
+/** Returns a field with its values before and after the change. Null values and `exclusion: false` are left out. */
 export function showSides(path: string, before: unknown, after: unknown): ShownField {
   const isThere = (value: unknown) => value !== null && value !== undefined
   return {

@@ -10,10 +10,10 @@ import { joinEffects, kindOf } from '../policy-words.js'
 import { changeOf, nameOf, showBeside, showSides } from './show-pending.js'
 
 interface PendingForApproval {
-  /** Changes to provision, in the order of a review. */
+  /** The changes to provision, in the order in which a person reviews them. */
   changes: readonly TypedPendingChange[]
   included: readonly Dependency[]
-  /** Changes with their differences, by href. If a change is missing here, it was not compared. */
+  /** The compared changes with their differences, by href. A change without an entry was not compared. */
   judged: ReadonlyMap<string, PolicyChange>
   /** Pending changes that the call does not provision. */
   rest: readonly TypedPendingChange[]

@@ -9,19 +9,20 @@ import { CONTENT_LEFT_OUT, type ShownReference } from '../../../schemas/approval
 import { jsonBytes } from '../byte-budget.js'
 import { kindOf } from '../policy-words.js'
 
-/** Upper bounds: the entries of a list that the page shows, and the bytes of all contents together. */
+/** Maximum number of entries that the page shows of a list, and maximum size of all shown contents in bytes. */
 const MOST_ENTRIES = 200
 const MOST_BYTES = 64 * 1024
-/** Upper bounds of a sentence: how many names, and their length. */
+/** Maximum number of objects named in a sentence, and maximum length of one name. */
 const MOST_NAMED = 5
 const LONGEST_NAME = 100
-/** Upper bounds of an answer to a model: how many objects, and the length of one content. */
+/** Maximum number of objects listed in an answer to a model, and maximum length of the content of one object. */
 const MOST_LISTED = 10
 const LONGEST_CONTENT = 300
 
 /**
- * Shows the objects behind the hrefs of a call's requests, each by name and content: for the page, and shorter for the
- * answer to a model. What is left out is said beside the object.
+ * Shows the objects to which the requests of a call refer by href, each with its name and content. `page` is the form
+ * for the confirmation page, and `rows` is a shorter form for the answer to a model. A note on an object says what is
+ * left out.
  */
 export function showReferred(referred: ReferredObjects): {
   page: { referred: ShownReference[]; referred_unread?: number }
@@ -53,7 +54,10 @@ export function showReferred(referred: ReferredObjects): {
   }
 }
 
-/** Names what the requests refer to, for people who see a sentence alone; empty if there is nothing with a name. */
+/**
+ * Returns a sentence that names the objects to which the requests refer, for people who see no page; empty if no object
+ * has a name.
+ */
 export function describeReferred({ objects }: ReferredObjects): string {
   const named = objects.flatMap((object) => {
     const { name } = namedBy(object)
@@ -66,7 +70,7 @@ export function describeReferred({ objects }: ReferredObjects): string {
   return ` It refers to ${named.slice(0, MOST_NAMED).join(', ')}${more}.`
 }
 
-/** Returns the names of the objects that were read, for the hrefs inside the requests. */
+/** Returns a function that looks up the name of an object by its href, among the objects that were read. */
 export function nameReferred({ objects }: ReferredObjects): ReferenceNames {
   const known = new Map(objects.map((object) => [toDraftHref(object.href), object]))
   return (href) => {
@@ -77,10 +81,13 @@ export function nameReferred({ objects }: ReferredObjects): ReferenceNames {
   }
 }
 
-/** Says which objects were not read, so that a later change of them is not noticed. */
+/** Warns of objects that were not read. A change of these objects after the decision is not noticed. */
 export const warnOfUnread = (referred: Unread): string[] => sayUnread(referred, 'requests', '')
 
-/** Says the same of what pending changes name. The objects in them that have a draft are read with it. */
+/**
+ * Warns of unread objects to which pending changes refer. It covers only objects without a draft, because objects with
+ * a draft are read together with the changes.
+ */
 export const warnOfUnreadNames = (named: Unread): string[] =>
   sayUnread(named, 'changes', ' without a draft (labels, workloads, user groups)')
 
@@ -122,13 +129,16 @@ function whyUnread({ kind, isTooLarge }: ReferredObject, count = 1): string {
   return isKindRead(kind) ? 'could not be read' : `${be} not read by this server`
 }
 
-/** What is shown of an object, beside its name, and what is left out of it. */
+/** The shown content of an object without its name, and notes on what is left out. */
 interface ShownContent {
   shown: Record<string, unknown>
   notes: string[]
 }
 
-/** Lists are clipped first, so that it takes no longer to show a list of thousands of entries. */
+/**
+ * Returns the content of an object for display. Lists are clipped first, so that long lists take no longer than short
+ * ones.
+ */
 function readContent(content: Record<string, unknown>, names: ReferenceNames): ShownContent {
   const { shown, notes } = clipLists(besideName(content))
   return { shown: showNamesInside(withoutFalseExclusions(shown), names) as Record<string, unknown>, notes }
@@ -140,7 +150,9 @@ function showContent(object: ReferredObject, read: ShownContent | null): { conte
   return { content: clipText(JSON.stringify(read.shown), LONGEST_CONTENT) }
 }
 
-/** Leaves out what the name of the object says already, and that it is not deleted. */
+/**
+ * Returns the content without the fields that already form the object's name, and without `deleted` unless it is true.
+ */
 const besideName = ({ key, value, name, ...rest }: Record<string, unknown>): Record<string, unknown> => {
   const { deleted, ...content } = rest
   const isLabel = typeof key === 'string' && typeof value === 'string'

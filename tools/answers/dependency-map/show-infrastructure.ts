@@ -45,7 +45,7 @@ export const InfrastructureResult = Type.Object({
 /** The columns of a row of `in_brief`: the figures of an application, in this order. */
 const BRIEF_COLUMNS = ['app', 'env', 'infrastructure_score', 'in_degree', 'out_degree', 'total_connections'] as const
 
-/** The requested applications that do not fit into the answer as complete rows. */
+/** The requested applications for which the answer has no room as complete rows; each becomes a brief row. */
 export const InBrief = Type.Optional(
   Type.Object(
     {
@@ -58,7 +58,7 @@ export const InBrief = Type.Optional(
 
 const PORTS_SHOWN = 5
 const NEIGHBOURS_SHOWN = 20
-/** Maximum number of neighbours named if more names would leave too little room for rows. */
+/** Maximum number of neighbours named per row if naming more would leave too little room for the requested rows. */
 const FEWER_NEIGHBOURS = 5
 /** Minimum number of complete rows in an answer that also has brief rows. */
 const LEAST_WHOLE = 10
@@ -123,7 +123,7 @@ export function showInfrastructure(
     )
   const isWhole = (one: { results: readonly unknown[] }) => one.results.length === shown.length
   const tried = showWith(detail === 'full' ? Infinity : NEIGHBOURS_SHOWN)
-  // The caller asked for rows, and for the names of neighbours only with detail `full`; otherwise rows take precedence.
+  // Rows take precedence over the names of neighbours, unless the caller asked for all names with detail `full`.
   const answer = isWhole(tried) || detail === 'full' ? tried : showWith(FEWER_NEIGHBOURS)
   if (isWhole(answer)) return { ...answer, truncated: reading.flows_truncated || shown.length < rows.length }
   const most = detail === 'full' ? Infinity : FEWER_NEIGHBOURS
@@ -136,8 +136,8 @@ export function showInfrastructure(
 }
 
 /**
- * Shows the first applications as complete rows and the other requested ones as brief rows, so that the answer contains
- * as many of them as possible.
+ * Shows the first applications as complete rows and the other requested applications as brief rows, so that the answer
+ * contains as many of the requested applications as possible.
  */
 function showInBrief<E extends object>(
   envelope: E,

@@ -113,20 +113,20 @@ const OF_PATHS =
 
 interface MovementFacts {
   days: number
-  /** Number of rows between two different applications. */
+  /** Number of traffic rows whose ends belong to two different applications. */
   between: number
   found: Movement
   question: MovementQuestion
   ports: EdgePortCollector
-  /** Number of addresses without an application that reach a target. They appear in no path. */
+  /** Number of addresses that reach a target and belong to no application. They appear in no path. */
   unlabelledSources?: number | undefined
   reading: Reading
   doubts: PassageDoubts
 }
 
 /**
- * Builds the answer of detect-lateral-movement-paths (T18). Counts of nodes and edges cover all applications; lists
- * contain only those that the question is about (D118).
+ * Builds the answer of detect-lateral-movement-paths (T18). The counts of nodes and edges cover all applications; the
+ * lists contain only the applications in question (D118).
  */
 export function showMovement(
   { days, between, found, question, ports, unlabelledSources, reading, doubts }: MovementFacts,
@@ -229,7 +229,8 @@ export function showMovement(
   const answer = showSections(envelope, sections, {
     detail,
     limits,
-    // The limit is higher than usual, because there are at most 50 paths, and a path is of no use without its edges.
+    // Paths have a higher limit than other lists: there are at most 50 of them, and a path is of no use without its
+    // edges.
     standard: 100,
     hint: (_shown, isFull) =>
       `Totals count everything. ${paths === null ? adviseOnRows(detail, isFull, 'env_name narrows it.') : OF_PATHS}`,
@@ -244,8 +245,9 @@ const countPerhaps = (rows: Movement['reach']) => rows.filter(({ isPerhapsOne })
 const all = <T>(rows: readonly T[]) => ({ rows, total: rows.length })
 
 /**
- * Counts applications, without the targets, by their number of hops to the nearest target. Also counts, in the same
- * way, the applications from which certain edges alone lead there only by more hops or not at all.
+ * Counts applications, except the targets, by their number of hops to the nearest target. `sources_by_hops_undecided`
+ * counts, by the same number, the applications that cannot reach a target in so few hops over certainly open edges
+ * alone.
  */
 function showHops({ hopsToTarget, certainHops }: Movement) {
   const all: Record<string, number> = {}
@@ -293,8 +295,8 @@ function tellDoubts({ undecidedEdges }: Movement, { because, recorded, modes }: 
 }
 
 /**
- * Recommends what to do next. `bridges` and `risky` are the counts for the part of the graph that the answer is about:
- * all applications, one env, or the applications that lead to a target.
+ * Recommends what to do next. `bridges` and `risky` are counts for the part of the graph in question: all applications,
+ * one env, or the applications that lead to a target.
  */
 function recommend(
   { nodes, paths, hopsToTarget, certainHops }: Movement,

@@ -134,7 +134,7 @@ export function describeEffect({ chosen, to, period, traffic }: Enforcement): st
   return `Of ${seen}, ${parts.join('; ')}.`
 }
 
-/** Returns sentences about what the described effect is based on, and about questions that remain open. */
+/** Returns sentences about the basis of the described effect, and about questions that remain open. */
 export function noteEnforcement({ chosen, to, period, traffic }: Enforcement): string[] {
   const { workloads } = chosen
   const idle = workloads.filter(({ isManaged, mode }) => isManaged && mode === 'idle').length
@@ -158,7 +158,7 @@ export function noteEnforcement({ chosen, to, period, traffic }: Enforcement): s
   ].filter((text) => text !== '')
 }
 
-/** Returns sentences about how complete the traffic is, for answers without the field `analysed.note`. */
+/** Returns sentences about whether all traffic was read, for answers without the field `analysed.note`. */
 export const noteReading = ({ traffic }: Enforcement): string[] =>
   typeof traffic === 'string' ? [] : [coverageNote(...readsOf(traffic))].filter((text) => text !== '')
 
@@ -181,7 +181,7 @@ export function listObstacles(workloads: readonly ChosenWorkload[]) {
 
 const MOST_NAMED = 10
 
-/** Returns sentences about the facts that deserve attention first. */
+/** Returns warnings about the facts that deserve attention first. */
 export function warnOfEnforcement(enforcement: Enforcement): string[] {
   const { chosen, traffic } = enforcement
   const { workloads } = chosen

@@ -24,7 +24,7 @@ import {
   type Enforcement,
 } from './describe-enforcement.js'
 
-/** Columns of the rows about traffic that changes. */
+/** The columns of the rows about traffic that changes. */
 export const TRAFFIC_COLUMNS = [
   'effect',
   'direction',

@@ -48,10 +48,10 @@ import {
 } from './show-enforcement.js'
 
 const COLUMNS = ['workload', 'href', 'before', 'now', 'outcome', 'note'] as const
-/** Maximum number of peers and ports named in the answer of a dry run. */
+/** Maximum number of traffic changes, each with its peer and port, in the answer of a dry run. */
 const MOST_TRAFFIC = 25
 
-/** Order of the outcomes in answers: failures first, then workloads that were left out, then successes. */
+/** The order of outcomes in an answer: failures first, then workloads that were left out, then successes. */
 const ORDER: readonly ModeOutcome[] = [
   'failed',
   'differs',
@@ -141,9 +141,9 @@ function planned(workload: ChosenWorkload, to: EnforcementMode): string {
 }
 
 /**
- * Builds the answer about the outcome for each workload. Throws if the PCE refused the changes of all workloads. It
- * also throws, with the completed changes in the details, if the writing ended early, because a plain error would
- * suggest that nothing happened.
+ * Builds the answer with the outcome for each workload. Throws if the PCE refused the changes of all workloads, or if
+ * the writing ended early. The error's details contain the completed changes, because a plain error would suggest that
+ * nothing happened.
  */
 export function showModesSet(
   { limits }: Pick<Context, 'limits'>,
@@ -244,7 +244,7 @@ function sortOutcomes(outcomes: readonly Row[]): unknown[][] {
     ])
 }
 
-/** Maximum size of one list in bytes. This is enough to recognise its contents, but still readable. */
+/** Maximum size of one list in bytes: enough to recognise what the list contains, and short enough to read. */
 const LIST_BYTES = 2500
 
 /**

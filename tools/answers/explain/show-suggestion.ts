@@ -5,13 +5,13 @@ import { protocolName } from '../../../domain/inventory/protocols.js'
 import { trimBlanks } from '../../../domain/text/escape-text.js'
 import { shortLabel } from '../show-label.js'
 
-/** A reference in the form that rule tools accept (T4, T5). */
+/** A reference to an object in the form that the rule tools accept (T4, T5). */
 type Written = string | object
 
 /**
- * Replaces the labels in a suggestion by the workloads in the question. Returns undefined if that changes nothing, or
- * if an end would still consist of labels or an IP list. A rule between two workloads allows nothing else, but is
- * useful only as long as these workloads exist, so it is offered only as an alternative (D207).
+ * Replaces the labels in a suggestion by the workloads in the question. Returns undefined if nothing is replaced, or if
+ * the source or destination would still be labels or an IP list. A rule between two workloads allows nothing else, but
+ * it is useful only as long as these workloads exist, so it is offered only as an alternative (D207).
  */
 export function narrowToWorkloads(
   rule: SuggestedRule,
@@ -29,7 +29,7 @@ function narrow(end: SuggestedEnd, asked: AskedEnd): SuggestedEnd {
   return { kind: 'workload', href: workload.href, name: nameOf(workload) }
 }
 
-/** Converts one end of a flow to the arguments of a rule tool. */
+/** Converts the source or destination of a suggested rule to the arguments of a rule tool. */
 function writeEnd(end: SuggestedEnd): Written[] {
   switch (end.kind) {
     case 'ams':
@@ -39,13 +39,13 @@ function writeEnd(end: SuggestedEnd): Written[] {
     case 'workload':
       return [end.href]
     case 'ip_list':
-      // IP list names are unique (P17). A list whose name has leading or trailing blanks is given by href, because
-      // blanks are trimmed.
+      // IP list names are unique (P17), so a name suffices. If it has leading or trailing blanks, the href is used
+      // instead, because blanks are trimmed.
       return [end.isNew || trimBlanks(end.name) === end.name ? `iplist:${end.name}` : end.href]
   }
 }
 
-/** Converts a label to a reference. If `key=value` would not be read correctly, the href is used. */
+/** Converts a label to a reference: `key=value`, or the href if that text would not be read correctly. */
 const writeReference = (label: ReturnType<typeof shortLabel>): Written =>
   typeof label === 'string' ? label : { href: label.href }
 
@@ -77,8 +77,8 @@ function writePrerequisites({ consumers, providers, service }: SuggestedRule) {
 }
 
 /**
- * Converts a suggested rule to the arguments of the tool that writes it: create-rule for an existing rule set,
- * otherwise create-ruleset.
+ * Converts a suggested rule to the arguments of the tool that writes it: create-rule if the rule set exists, otherwise
+ * create-ruleset.
  */
 export function writeSuggestion(rule: SuggestedRule, description: string) {
   const written = {

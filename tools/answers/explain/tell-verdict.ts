@@ -22,19 +22,21 @@ export interface ToldVerdict {
   why: string
 }
 
-/** The verdicts of both versions. If `isSame` is true, the draft's sentence only says that its verdict is the same. */
+/**
+ * The verdicts of both policy versions. If they are the same, `isSame` is true and the draft's sentence says only that.
+ */
 export interface ToldVerdicts extends Record<Version, ToldVerdict> {
   isSame: boolean
 }
 
-/** Names of the kinds of rules. */
+/** The names of the types of rules in sentences. */
 export const KIND_WORDS: Record<RuleType, string> = {
   allow: 'allow rule',
   deny: 'deny rule',
   override_deny: 'override deny rule',
 }
 
-/** Describes the verdicts of both policy versions. If the draft's verdict is the same, its sentence only says so. */
+/** Describes the verdicts of both policy versions. If they are the same, the draft's sentence says only that. */
 export function tellVerdicts(verdict: FlowVerdict, isPending: boolean, names: ReferenceNames): ToldVerdicts {
   const active = tellVersion('active', verdict, names)
   const draft = tellVersion('draft', verdict, names)
@@ -44,8 +46,8 @@ export function tellVerdicts(verdict: FlowVerdict, isPending: boolean, names: Re
 }
 
 /**
- * Makes verdicts uncertain if the observed traffic names a workload at an address where no workload was found: the
- * labels and mode of that workload determine the decision, not those of an address without a workload.
+ * Makes the verdicts uncertain if the observed traffic names a workload at an address for which no workload was found.
+ * The labels and mode of that workload would determine the decision, but they are not known.
  */
 export function doubtStrangers(
   told: Record<Version, ToldVerdict>,
@@ -57,7 +59,10 @@ export function doubtStrangers(
   return { active: { verdict: 'uncertain', why }, draft: { verdict: 'uncertain', why: 'For the same reason.' } }
 }
 
-/** Describes the verdict of one policy version. If the pairs have different verdicts, it gives the counts. */
+/**
+ * Describes the verdict of one policy version. If the pairs of source and destination have different verdicts, it gives
+ * the number of pairs for each verdict.
+ */
 function tellVersion(
   version: Version,
   { outcomes, judged, pairs, isPartial }: FlowVerdict,
@@ -79,7 +84,7 @@ function tellVersion(
   const why = tellPair(version, pair, names)
   if (pairs === 1) return { verdict: only, why }
   const all = judged === pairs ? `All ${pairs} pairs` : `All ${judged} judged pairs of ${pairs}`
-  // The verdict on the evaluated pairs possibly does not apply to the pairs that were not evaluated.
+  // Pairs that were not evaluated possibly have a different verdict.
   if (isPartial) {
     const example = `${quote(pair.source.name)} to ${quote(pair.destination.name)}, for example: ${why}`
     return { verdict: 'uncertain', why: `${all} are ${only}, the others were not judged; ${example}` }
@@ -90,7 +95,7 @@ function tellVersion(
   }
 }
 
-/** Explains in a sentence the reason for the decision about a pair of ends. */
+/** Gives in a sentence the reason for the decision about a pair of source and destination. */
 export function tellPair(version: Version, pair: JudgedPair, names: ReferenceNames): string {
   const { decision, possible, undecided, source, destination, rules } = pair[version]
   if (decision === 'uncertain')
@@ -149,7 +154,7 @@ export function describeRule({ held }: Pick<ApplyingRule, 'held'>, names: Refere
 
 const describeEnd = ({ name, mode }: Member) => `${quote(name)} (${mode === 'none' ? 'no VEN' : mode})`
 
-/** Describes in a sentence how one end treats a connection in both versions of the policy. */
+/** Describes in a sentence how the source or destination treats the connection in both versions of the policy. */
 export function tellEnd(side: 'source' | 'destination', { active, draft, [side]: member }: JudgedPair): string {
   const direction = side === 'source' ? 'outbound' : 'inbound'
   if (member.mode === 'none') return 'No VEN: it enforces nothing.'
@@ -176,7 +181,8 @@ function doesOf({ possible, step }: EndVerdict): string {
 }
 
 /**
- * Returns a sentence that names the rule sets whose iptables rules apply to an end of a flow; empty if there are none.
+ * Returns a sentence that names the rule sets with iptables rules that apply to a source or destination of the flow;
+ * empty if there are none.
  */
 export function tellIpTablesAt({ versions, sources, destinations }: JudgedFlow): string[] {
   const [first, ...others] = listIpTables(versions, [...sources.members, ...destinations.members])
@@ -187,7 +193,7 @@ export function tellIpTablesAt({ versions, sources, destinations }: JudgedFlow):
   ]
 }
 
-/** Returns the reasons why answers are undecided in words; undefined if there are none. */
+/** Returns a text with the reasons why answers are undecided; undefined if none is undecided. */
 export const reasonsOf = (...answers: readonly Answer[]): string | undefined => {
   const reasons = answers.flatMap((answer) => (isUnknown(answer) ? answer.unknown : []))
   return reasons.length === 0 ? undefined : describeReasons([...new Set(reasons)])

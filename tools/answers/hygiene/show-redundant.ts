@@ -89,7 +89,7 @@ export const RedundantOutput = Type.Object({
 
 interface Shown {
   kinds: ReadonlySet<FindingKind>
-  /** Draft href of a rule set, if only the findings of this rule set were requested. */
+  /** The draft href of the rule set whose findings alone were requested, if any. */
   ruleSet: string | undefined
   detail: 'standard' | 'full'
   version: 'draft' | 'active'
@@ -173,7 +173,7 @@ function summarise(
   ].join(' ')
 }
 
-/** Returns a warning that some findings hold only after changes are provisioned. */
+/** Returns a warning that some findings are valid only after pending changes are provisioned. */
 const tellPending = (many: number): string[] =>
   many === 0
     ? []

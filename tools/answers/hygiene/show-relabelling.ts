@@ -125,11 +125,11 @@ const mayCut = (sets: readonly RuleSetEffect[]): boolean =>
       (allow?.lost ?? 0) + (deny?.gained ?? 0) + (override?.gained ?? 0) > 0,
   )
 
-/** Maximum number of labels named in a sentence (MOST_NAMED) or in a count (MOST_COUNTED). */
+/** Maximum numbers of labels: in a sentence (MOST_NAMED), and in an object of counts by label (MOST_COUNTED). */
 const MOST_NAMED = 5
 const MOST_COUNTED = 20
 
-/** Keeps the first labels of a count and replaces the others by their sum. */
+/** Keeps the counts of the first labels and replaces the other counts by their sum. */
 export function firstOf(counts: LabelCounts): LabelCounts {
   const all = Object.entries(counts)
   const others = all.slice(MOST_COUNTED).reduce((sum, [, many]) => sum + many, 0)
@@ -164,8 +164,8 @@ interface Unchanged {
 }
 
 /**
- * Describes which workloads are not changed, and which label values remain although other values were requested; empty
- * if there are none.
+ * Returns sentences about the workloads that are not changed, and about labels that keep their value although another
+ * value was requested; empty if there are none.
  */
 export function describeUnchanged({ already, left_alone: leftAlone, kept = {} }: Unchanged): string {
   return [

@@ -95,14 +95,19 @@ const STANDARD_ROWS = 10
 interface Found {
   kinds: ReadonlyMap<UsedKind, KindUse>
   idle: IdleRules
-  /** Rules without hits, or a sentence if hits could not be assessed; undefined if they were not requested. */
+  /**
+   * The report on rules without hits, or a sentence if hits could not be assessed; undefined if it was not requested.
+   */
   hits: HitReport | string | undefined
 }
 
 /** Maximum number of excluded objects that are named. */
 const MOST_EXCLUDED = 20
 
-/** Builds the answer. `wanted` are the requested kinds; `names` resolves the objects to which disabled rules refer. */
+/**
+ * Builds the answer. `wanted` contains the requested kinds of objects; `names` returns the names of the objects to
+ * which disabled rules refer.
+ */
 export function showUnused(
   { kinds, idle, hits }: Found,
   wanted: ReadonlySet<UnusedKind>,
@@ -187,7 +192,7 @@ const namedOf = (name: string | null): string => name ?? ''
 
 function nameOf(object: UnusedObject['object']): string {
   const { key, value, name } = object as Partial<Record<'key' | 'value' | 'name', string | null>>
-  // Label groups have a key, too.
+  // Both labels and label groups have a key, but only label groups have a name.
   return name === undefined && key !== undefined ? `${key ?? ''}=${value ?? ''}` : (name ?? '')
 }
 

@@ -21,20 +21,20 @@ export const ByDecision = Type.Object(
   { description: 'Rows by what the active policy decides now' },
 )
 
-/** Returns the number of rows for each decision; the undecided rows are included only if there are any. */
+/** Returns the number of rows for each decision. The number of undecided rows is left out if it is zero. */
 export const showDecisions = ({ undecided, ...counts }: Record<DecidedWord, number>): Static<typeof ByDecision> => ({
   ...counts,
   ...(undecided > 0 && { undecided }),
 })
 
-/** The output fields about all rows of an application; both reports have these fields. */
+/** The output fields with the totals over all rows of an application, in both reports on applications. */
 export const Judged = {
   total_flows: Count('Rows judged: without unknown ones and second reports'),
   total_connections: Count('Of these rows'),
   allowed_by_default_possible: Flag('Some rows may pass by selective mode alone'),
 }
 
-/** An end that belongs to no application, so that no rule based on app and env labels covers it. */
+/** A source or destination that belongs to no application, so that no rule based on app and env labels covers it. */
 export const NoApplication = {
   endpoint: Text('FQDN, else host name, else address with its IP lists'),
   ip: Nullable(Text('null: the PCE names none')),

@@ -107,7 +107,7 @@ interface Findings {
   days: number
   found: Coverage
   reliance: Reliance
-  /** The reason why the draft or the list of its rules is missing; null if neither is missing. */
+  /** The reason why the draft or the list of its rules is missing; null if both are present. */
   draftUnavailable: string | null
   reads: BothWays
   detail: 'standard' | 'full'

@@ -11,8 +11,8 @@ const MOST_PEERS = 20
 const MOST_PORTS = 10
 
 /**
- * Describes the effect of a change of enforcement mode in a dry run (D78). `scope` contains sentences that say for
- * which workloads the traffic was read, if that is not obvious.
+ * Describes the effect of a change of enforcement mode in a dry run (D78). `scope` contains sentences that name the
+ * workloads whose traffic was read, if they are not obvious.
  */
 export function showModeChange(change: ModeChange, traffic: ModeChangeTraffic | string, scope: string[] = []) {
   const head = { ...change, takes_effect: 'at once, without provisioning' }

@@ -138,7 +138,7 @@ interface Findings {
   days: number
   /** Counts of the application's workloads. */
   counts: ReturnType<typeof countModes>
-  /** Number of Kubernetes workloads of the application, and the reason why these could not be read. */
+  /** The number of Kubernetes workloads of the application, or the reason why they could not be read. */
   pods: Pick<Workloads, 'kubernetes' | 'unread'>
   ringfence: RingfenceState
   traffic: ReadinessTraffic & { reliance: Reliance }

@@ -12,20 +12,20 @@ import type { FlowEffect } from '../../../domain/ringfence/judge-flow.js'
 import type { PlannedRemote, RingfencePlan } from '../../../domain/ringfence/plan-ringfence.js'
 import type { EstateRanking } from '../../../domain/ringfence/share-reads.js'
 
-/** Effects that block traffic or keep it blocked, worst first. */
+/** The effects by which traffic is or stays blocked, worst first. */
 const LOSSES = ['blocked_by_override_deny', 'cut', 'possibly_cut'] as const satisfies readonly FlowEffect[]
 type Loss = (typeof LOSSES)[number]
 
 /** A source that loses some or all of its traffic. */
 export interface CutSource {
   kind: SourceKind
-  /** The name `app (env)`, or the host name, FQDN or address of a source without an application. */
+  /** The source's application in the form `app (env)`; otherwise its host name, FQDN or address. */
   source: string
   /** The worst effect on any of its ports. */
   effect: Loss
-  /** Number of connections on the ports that the source loses. */
+  /** Number of connections on the ports on which the source loses traffic. */
   connections: number
-  /** Ports as in `443/tcp`, busiest first. */
+  /** The ports on which the source loses traffic, such as `443/tcp`, busiest first. */
   ports: string[]
 }
 
@@ -55,7 +55,7 @@ export interface LossGroup {
   source: string
   sources: number
   connections: number
-  /** Ports as in `443/tcp`, busiest first. */
+  /** The ports on which traffic is lost, such as `443/tcp`, busiest first. */
   ports: string[]
   depends_on?: string
 }
@@ -94,8 +94,8 @@ export function groupLosses(sources: Sources): LossGroup[] {
 }
 
 /**
- * Compares sources without labels for sorting: first certain losses, then possible losses, then none; within each,
- * busiest first.
+ * Compares sources without labels for sorting: certain losses come first, then possible losses, then sources without
+ * losses. Within each group, the busiest source comes first.
  */
 export const byLoss = (a: OtherSource, b: OtherSource): number => rankOf(a) - rankOf(b) || b.connections - a.connections
 

@@ -5,8 +5,8 @@ import { quote } from '../../../domain/text/escape-text.js'
 import { named } from './warn-of-ringfence.js'
 
 /**
- * Adds to a prepared ringfence the warnings about new rules that change nothing, because rules of the draft already
- * decide about all of their connections. The policy was already read, so no requests are sent.
+ * Adds warnings to a prepared ringfence about new rules that change nothing, because existing rules of the draft
+ * already decide about all their connections. The policy was already read, so no requests are sent.
  */
 export async function noteCovered(prepared: Prepared, signal: AbortSignal): Promise<Prepared> {
   const { draft, plan, rules, application } = prepared

@@ -42,7 +42,7 @@ export function showBatch(ctx: Pick<ToolContext<true>, 'pce' | 'limits'>, batch:
   const shortened: RingfenceDone[] = []
   const show = (done: RingfenceDone) => {
     const { prepared, written } = done
-    // Space that one application does not need is left for the applications after it.
+    // Space that one application does not need is available to the applications after it.
     const share = Math.floor(room / left)
     const limits = { ...ctx.limits, responseBudgetBytes: share }
     const whole = showRingfence(prepared, written, { detail: 'standard', limits, orgId: ctx.pce.orgId })
@@ -60,8 +60,8 @@ export function showBatch(ctx: Pick<ToolContext<true>, 'pce' | 'limits'>, batch:
 }
 
 /**
- * Returns a note on the traffic that the counts of these ringfences cover, for all of them together. Answers that are
- * not shortened contain their own note.
+ * Returns one note for several ringfences, which says how completely the traffic for their counts was read. An answer
+ * that is not shortened contains its own note.
  */
 function noteOf(done: readonly RingfenceDone[]): { note?: string } {
   const note = coverageNote(...done.flatMap(({ prepared }) => Object.values(prepared.discovery.reads)))
@@ -108,8 +108,8 @@ function describeBatch({ order, results, warnings, window, dryRun, autoOrder }: 
 }
 
 /**
- * Shortens the answer about an application that does not fit even with empty lists: it keeps the counts, and as many of
- * the most serious entries as fit.
+ * Shortens the answer about an application that does not fit even with empty lists. The answer keeps the counts, and as
+ * many of the most serious entries as fit.
  */
 function shorten(answer: ReturnType<typeof showRingfence>, losses: readonly LossGroup[], share: number) {
   const { message, merged, ruleset, section_totals: totals, warnings, assumes, recorded_otherwise: otherwise } = answer
@@ -136,7 +136,8 @@ function shorten(answer: ReturnType<typeof showRingfence>, losses: readonly Loss
     }
   }
   const clipped = warnings.map((text) => (text.length > CLIPPED ? `${text.slice(0, CLIPPED - 1)}…` : text))
-  // If the answer has to be shortened, the first warning and the worst loss of traffic are kept before all others.
+  // The first warning and the worst loss of traffic are added before all others, so that they are kept even if the
+  // others do not fit.
   add(shown.warnings, clipped.slice(0, 1))
   add(shown.would_be_cut, cut.slice(0, 1))
   add(shown.warnings, clipped.slice(1))
@@ -159,7 +160,7 @@ type Context = Pick<ToolContext<true>, 'pce' | 'limits'>
 
 /**
  * Describes, for the person who confirms the call, what a batch would write and which sources it would cut off.
- * `results` come from a run without writes.
+ * `results` are the outcomes of a dry run.
  */
 export function previewBatch(
   ctx: Context,
@@ -227,7 +228,7 @@ function describeLosses(ringfences: readonly Prepared[]): string {
   const losses = ringfences.flatMap((prepared) =>
     listCut(prepared.plan.sources).map((cut) => ({ ...cut, target: quotePlan(prepared) })),
   )
-  // Sources that are certainly cut off come before those that may be cut off, as in `listCut`.
+  // Sources that are certainly cut off come before sources that are only possibly cut off, as in `listCut`.
   const certain = losses.filter(({ effect }) => effect !== 'possibly_cut')
   const [worst] = (certain.length > 0 ? certain : losses).toSorted((a, b) => b.connections - a.connections)
   if (worst === undefined) return 'No source seen in the traffic would be cut.'
@@ -278,7 +279,9 @@ function describe(ctx: Context, outcome: BatchOutcome): Row {
   }
 }
 
-/** Returns all rows in order if they fit; otherwise rows with failures, losses or deny rules come first. */
+/**
+ * Returns the rows in their order if all of them fit; otherwise, rows with failures, losses or deny rules come first.
+ */
 function worstThatFit(rows: readonly Row[]): Row[] {
   const weight = (row: Row) =>
     row.status === 'error' ? 0 : Number(row['sources_cut'] ?? 0) > 0 ? 1 : row['denies'] === true ? 2 : 3

@@ -24,7 +24,7 @@ import { describeDeviations, deviationsOf, warnOfDeviations } from './warn-of-ri
 import { byLoss, groupLosses, listCut, listInfrastructure } from './list-losses.js'
 import { warnOfPlan } from './warn-of-ringfence.js'
 
-/** Maximum number of ports shown per peer. */
+/** Maximum number of ports shown for each peer. */
 const MOST_PORTS = { standard: 20, full: 200 }
 
 type Detail = 'standard' | 'full'
@@ -92,14 +92,14 @@ export function showRingfence(
   )
   const { rules, section_totals: totals, ...answer } = shown as typeof shown & { rules?: object[] }
   const ruleset = { ...answer.ruleset, ...(rules !== undefined && { rules }) }
-  // Totals are needed only if a list was cut.
+  // The total of each list is needed only if a list was cut.
   const isCut = shown.truncated_sections !== undefined
   return { ...answer, ...(isCut && { section_totals: totals }), ruleset } as unknown as RingfenceAnswer & Reading
 }
 
 /**
- * Lists the rules that a real run would add, in the order of their requests. The requests in the answer contain further
- * details.
+ * Lists the rules that a real run would add, in the order in which it would write them. The requests in the answer
+ * contain further details.
  */
 const listPlanned = (prepared: Prepared): object[] =>
   prepared.plan.newRules.map((rule: RingfenceRule, at) => {
@@ -211,7 +211,7 @@ export function describePlanned({ consumers, providers, services }: PlannedRule)
   }
 }
 
-/** Returns the fields that only the deny rule has; for other rules, returns no fields. */
+/** Returns the fields that only a deny rule has; returns no fields for any other rule. */
 export function describeDeny({ type }: RingfenceRule, { services }: PlannedRule, { deny }: Prepared) {
   if (deny === null || type !== 'deny (block all inbound)') return {}
   return { deny_consumer_mode: deny.mode, ingress_services_resolved: showResolved(services) }

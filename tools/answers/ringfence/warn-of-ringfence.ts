@@ -17,18 +17,18 @@ import { isMode } from '../../../schemas/pce/enforcement-modes.js'
 import type { Actor } from '../../../schemas/pce/rule-set.js'
 import type { CutSource, InfrastructureSource } from './list-losses.js'
 
-/** The ways in which a ringfence differs from the request, most serious first. */
+/** The ways in which a ringfence can differ from the request, most serious first. */
 interface Deviations {
   /** Fields of the stored rule set that differ from what was sent. */
   changed: string[]
   denyWithheld: boolean
-  /** Queries for this ringfence that reached the row limit. */
+  /** The traffic queries for this ringfence (`inbound`, `outbound`) that reached the row limit. */
   truncated: string[]
-  /** True if the deny rule names workloads, because there is no Any list. */
+  /** True if the deny rule covers only workloads, because the PCE has no Any IP list. */
   fallback: boolean
 }
 
-/** Maximum number of names in a sentence. */
+/** Maximum number of names listed in a sentence. */
 const MOST_NAMED = 10
 
 export function deviationsOf(
@@ -45,8 +45,8 @@ export function deviationsOf(
 }
 
 /**
- * Returns the warnings that come before all other warnings. The consequences of a deny rule for workloads only
- * (`fallback`) are described by the warnings about the plan.
+ * Returns the warnings that come before all other warnings. A deny rule that covers only workloads (`fallback`) is not
+ * among them; its consequences are described by the warnings about the plan.
  */
 export function warnOfDeviations({ changed, denyWithheld }: Deviations): string[] {
   return [
@@ -57,7 +57,7 @@ export function warnOfDeviations({ changed, denyWithheld }: Deviations): string[
   ].filter(Boolean)
 }
 
-/** Returns the deviations that are mentioned after the first sentence of the message. */
+/** Returns sentences about the deviations, to be appended to the first sentence of the message. */
 export const describeDeviations = ({ changed, denyWithheld, fallback }: Deviations): string =>
   [
     changed.length > 0 ? ' The PCE stored the rule set differently: see warnings.' : '',
@@ -66,8 +66,8 @@ export const describeDeviations = ({ changed, denyWithheld, fallback }: Deviatio
   ].join('')
 
 /**
- * Returns the warnings of all ringfences of a batch. Each warning occurs only once and names all affected applications,
- * because the warnings of single applications may be shortened.
+ * Returns the warnings about all ringfences of a batch. Each warning names all applications that it concerns, because
+ * the warnings of a single application may be shortened in the answer.
  */
 export function warnOfBatch(done: readonly RingfenceDone[]): string[] {
   const all = done.map(({ prepared, written }) => {
@@ -238,8 +238,8 @@ function describeOthers({ surroundings: { pending, unread } }: Prepared, cut: re
 }
 
 /**
- * Warns of infrastructure services that lose traffic, because this affects more than one application. Services that
- * stay allowed are only listed in infrastructure_sources.
+ * Warns of infrastructure services that lose traffic, because such a loss affects more than one application. Services
+ * that stay allowed are only counted here and listed in infrastructure_sources.
  */
 function describeInfrastructure(found: readonly InfrastructureSource[]): string {
   const lost = found.filter(({ loses_traffic: loses }) => loses)
@@ -252,13 +252,13 @@ function describeInfrastructure(found: readonly InfrastructureSource[]): string 
     : `${countOf(found.length, 'infrastructure service')} among the sources (infrastructure_sources) would stay allowed; check their rules first.`
 }
 
-/** Lists applications of other environments that an allow rule lets in, busiest first. */
+/** Lists the applications of other environments whose traffic an allow rule of the ringfence permits, busiest first. */
 export const listForeign = ({ plan, application: [, env] }: Pick<Prepared, 'plan' | 'application'>): PlannedRemote[] =>
   plan.remotes
     .filter((remote) => remote.env !== env.value && (remote.rule === 'new' || remote.rule === 'existing'))
     .sort((a, b) => b.connections - a.connections)
 
-/** Maximum number of ports per source in the sentence. */
+/** Maximum number of ports named for each source. */
 const MOST_PORTS = 5
 
 function describeForeign(prepared: Prepared): string {
@@ -273,10 +273,7 @@ function describeForeign(prepared: Prepared): string {
   return `Lets in sources of other environments than ${quote(prepared.application[1].value)}: ${named(names)}. exclude_sources or environments leaves them out.`
 }
 
-/**
- * Describes the sources that the caller leaves out, and says for which of these sources leaving out does not have the
- * expected effect.
- */
+/** Describes the sources that the caller excludes, and names the exclusions that do not have the expected effect. */
 function describeLeftOut({ plan, choice }: Prepared): string {
   const nameOf = ({ app, env }: { app: string; env: string }) => quote(`${app} (${env})`)
   const out = plan.remotes.filter(({ rule }) => rule === 'excluded')
@@ -294,12 +291,12 @@ function describeLeftOut({ plan, choice }: Prepared): string {
     .join(' ')
 }
 
-/** Maximum number of destinations that the warning names, and of ports that it names for each destination. */
+/** Maximum number of destinations named in the warning, and maximum number of ports named for each destination. */
 const MOST_DESTINATIONS = 5
 
 /**
- * Describes which outbound traffic the application's workloads lose, or may lose, in the mode that the ringfence is
- * intended for; empty if there is none.
+ * Describes the outbound traffic that the application's workloads lose, or may lose, in the enforcement mode for which
+ * the ringfence is intended; empty if there is none.
  */
 export function describeOutbound({ plan, ranking, deny }: Prepared): string {
   const { certain, byDefault, untold, open, undecided, destinations } = plan.lostOutbound

@@ -4,7 +4,10 @@ import { showAssumed } from '../../../schemas/assumes.js'
 import type { DecidedOut } from '../../../schemas/decided-traffic.js'
 import { explainRecorded, showRecorded } from '../../../schemas/recorded-otherwise.js'
 
-/** Returns the fields about decisions by the rules; none if the answer shows the decisions that the PCE recorded. */
+/**
+ * Returns the output fields about decisions that follow from the rules; none if the answer shows the recorded
+ * decisions.
+ */
 export function showDecided(decided: DecidedTraffic | null): Static<TObject<typeof DecidedOut>> {
   if (decided === null) return {}
   const { by, undecided, maybeBlocked, because, recorded, otherwise, assumes } = decided

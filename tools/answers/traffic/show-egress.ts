@@ -85,7 +85,7 @@ export const EgressOutput = Type.Object({
   ...Truncation,
 })
 
-/** Maximum number of users named per finding. */
+/** Maximum number of users named in a finding. */
 const MOST_USERS = 5
 
 const NOTE =
@@ -118,8 +118,9 @@ export function showFinding({ keys, measures, parts, otherNames }: EgressGroup) 
 }
 
 /**
- * Builds the answer of discover-process-egress: totals of everything, and the given findings. `named` is true if
- * processes were requested, `filtered` if the PCE was asked for part of the traffic; both change the meaning of an empty answer.
+ * Builds the answer of discover-process-egress from the totals and the given findings. Two flags change the meaning of
+ * an empty answer: `named` is true if only certain processes were requested, `filtered` if the PCE was asked for only
+ * part of the traffic.
  */
 export function showEgress(
   { steps, findings, processes, providers }: Egress,
@@ -136,13 +137,13 @@ export function showEgress(
         egress_rows: steps.egress_rows,
         distinct_processes: processes.total,
         findings: findings.total,
-        // Both fields are set after the rows are cut to size. Their final values take no more bytes than these.
+        // The next two fields get their final values after the rows are cut to size. Those values take no more bytes.
         returned: findings.groups.length,
         findings_truncated: false,
         flows_truncated: read.truncated,
       },
       examined: {
-        // If no finding is left, these counts are shown first; otherwise `analysed` already contains them.
+        // If there are no findings, these counts are shown here; otherwise only `analysed` contains them.
         ...(isEmpty && { pce_flows: read.pceFlows, rows: read.rows }),
         outbound_rows: steps.outbound_rows,
         with_external_destination: steps.with_external_destination,
@@ -165,7 +166,8 @@ export function showEgress(
       },
     },
     {
-      // The caller's `limit` applies to findings only. As many processes and providers are shown as there is space for.
+      // The caller's `limit` applies only to findings. The lists of processes and providers are limited only by the
+      // available space.
       detail: 'full',
       limits,
       hint: (shown, isFull) =>
@@ -180,7 +182,7 @@ export function showEgress(
 const lookedAt = ({ pceFlows }: FlowsRead) =>
   `Only ${countOf(pceFlows, 'row')} could be looked at, and there are more: the process may have other destinations there.`
 
-/** Like `explainStep`, but also says that there may be further rows that were not read. */
+/** Returns the explanation of `explainStep`, and also says whether there are further rows that were not read. */
 function explainEmpty(steps: Egress['steps'], read: FlowsRead, named: boolean, filtered: boolean) {
   const { message, hint } = explainStep(steps, read.rows, named, filtered)
   if (!read.truncated) return { message, hint }
@@ -191,7 +193,9 @@ function explainEmpty(steps: Egress['steps'], read: FlowsRead, named: boolean, f
   }
 }
 
-/** Explains at which step the last row was dropped, and which change to the call would keep it. */
+/**
+ * Explains which step of the analysis dropped the last remaining row, and how to change the call so that rows remain.
+ */
 function explainStep(
   steps: Egress['steps'],
   rows: number,

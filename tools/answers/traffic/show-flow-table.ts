@@ -43,15 +43,17 @@ type Keys = Record<string, string | number | null>
 
 interface FlowTable {
   read: FlowsRead
-  /** The decisions of rows by the rules of a policy version; null if the rows have the recorded decisions. */
+  /**
+   * The decisions that follow from the rules of a policy version; null if rows are shown with the recorded decisions.
+   */
   decided: DecidedTraffic | null
-  /** Names of the grouping keys that are columns, in order; they are the same on every page. */
+  /** The grouping keys that are columns, in their order. They are the same on every page. */
   names: readonly string[]
-  /** Groups, busiest first. */
+  /** The groups that this page may show, busiest first. */
   groups: readonly Group<Keys>[]
-  /** Total number of groups. */
+  /** Total number of groups on all pages. */
   total: number
-  /** The columns of each dimension whose columns do not have the name of the dimension. */
+  /** The columns of each dimension that consists of columns with other names than the dimension. */
   groupedBy: Readonly<Record<string, readonly string[]>>
   /** Number of groups on earlier pages. */
   offset: number
@@ -63,9 +65,9 @@ const MOVED =
   'The traffic has changed since the page before, and with it the order: groups may be missing or repeated across pages. An end_date in the past keeps the order.'
 
 /**
- * Builds the answer of get-traffic-flows with as many groups as fit into the budget together with a cursor of the
- * length of `cursor`. It says how many groups this page and the earlier pages contain. Missing keys are `-` (T8),
- * missing times are null.
+ * Builds the answer of get-traffic-flows. It contains as many groups as fit into the budget next to a cursor as long as
+ * `cursor`, and says how many groups this page and the earlier pages contain. Missing keys are shown as `-` (T8),
+ * missing times as null.
  */
 export function showFlowTable(
   { read, decided, names, groups, total, groupedBy, offset, hasMoved }: FlowTable,
@@ -74,7 +76,8 @@ export function showFlowTable(
 ) {
   const empty = names.filter((name) => groups.length > 0 && groups.every(({ keys }) => keys[name] === null))
   const span = dataSpan([read])
-  // Either all pages have the column `outside_window` or none has it, whatever the times of the groups on a page.
+  // Whether there is a column `outside_window` does not depend on the groups of a page, so all pages have the same
+  // columns.
   const columns = [...names, ...SUM_COLUMNS, ...(span === null ? [] : ['outside_window'])]
   const rows = rowsByColumn(
     columns,

@@ -123,7 +123,9 @@ export type TrafficSummary = Static<typeof TrafficSummaryOutput>
 interface SummaryFacts {
   summary: FlowSummary
   read: FlowsRead
-  /** The decisions of rows by the rules of a policy version; null if the rows have the recorded decisions. */
+  /**
+   * The decisions that follow from the rules of a policy version; null if rows are counted with the recorded decisions.
+   */
   decided: DecidedTraffic | null
   identityLabels: readonly string[]
   /** Names of the requested sections; absent if all were requested. */
@@ -131,9 +133,9 @@ interface SummaryFacts {
 }
 
 /**
- * Builds the answer of get-traffic-flows-summary: totals of all rows, and as many rows per section as fit. Totals are
- * the same at both levels of detail; only the number of rows differs, and `truncated_sections` says which sections were
- * cut.
+ * Builds the answer of get-traffic-flows-summary: the totals of all rows, and as many rows per section as fit. The
+ * totals are the same at both levels of detail; only the number of rows differs. `truncated_sections` names the
+ * sections that were cut.
  */
 export function showSummary(facts: SummaryFacts, detail: 'standard' | 'full', limits: Limits): TrafficSummary {
   const { summary, read, decided, identityLabels, sections: asked = SECTION_NAMES } = facts
