@@ -21,7 +21,7 @@ export interface ShownField {
 
 /** One object that the call changes, or a part of such an object, such as a rule. */
 export interface ShownObject {
-  /** The kind in words: `rule set`, `IP list`, `allow rule`, `application`, `request`. */
+  /** The type of the object in words: `rule set`, `IP list`, `allow rule`, `application`, `request`. */
   kind: string
   name?: string
   href?: string
@@ -41,9 +41,9 @@ export interface ShownObject {
   note?: string
 }
 
-/** An object that a request names by href, as it was when the call was asked about. */
+/** An object to which a request refers by href, in the state that it had when the person was asked about the call. */
 export interface ShownReference {
-  /** The kind in words: `service`, `label`. */
+  /** The type of the object in words: `service`, `label`. */
   kind: string
   name?: string
   href: string
@@ -63,7 +63,7 @@ export const CONTENT_LEFT_OUT = 'What it contains is left out here: look at it i
 export interface ShownCall {
   /** The summary of the call, the same as in `confirm_required`. */
   summary: string
-  /** Effect of the call as a whole; absent if the call changes no policy. */
+  /** The effect of the whole call on the permitted traffic; absent if the call changes no policy. */
   effect?: ShownEffect
   /** Sentences about the effect of the whole call and about what to look at first; the most serious come first. */
   warnings: string[]
@@ -72,8 +72,8 @@ export interface ShownCall {
   /** Total number of changed objects, of which `objects` may hold only some. */
   objects_total: number
   /**
-   * Number of affected workloads with a VEN, as counted by the PCE; null if it gives no number. Absent if the call
-   * enforces nothing.
+   * Number of workloads with a VEN that the call affects, as counted by the PCE; null if the PCE gives no number.
+   * Absent if the call has no immediate effect on workloads.
    */
   workloads_affected?: number | null
   /** True if `workloads_affected` is only an estimate by the PCE. */
@@ -83,9 +83,9 @@ export interface ShownCall {
    * would send. The digest of the call covers all these objects.
    */
   referred?: ShownReference[]
-  /** Number of further objects behind the hrefs that were not read. */
+  /** Number of further objects to which the hrefs refer but which were not read. */
   referred_unread?: number
-  /** Number of further objects behind the hrefs that were read but left out to save space. */
+  /** Number of further objects to which the hrefs refer and which were read, but left out to save space. */
   referred_left_out?: number
   /** Objects that the call did not name but on which the named objects depend. */
   dependencies?: { kind: string; name?: string; href: string; required_by: string[] }[]
@@ -93,9 +93,9 @@ export interface ShownCall {
   not_included?: { total: number; objects: Pick<ShownObject, 'kind' | 'name' | 'href' | 'change'>[] }
   /** Times (UTC) of the oldest and the newest edit among `objects`, and the names of the editors. */
   draft?: { first_edit: string; last_edit: string; by: string[] }
-  /** Further facts from the tool, as in `confirm_required`; for tools that have no objects to show. */
+  /** Further facts from the tool, as in `confirm_required`. Used by tools that have no objects to show. */
   facts?: Record<string, unknown>
-  /** Set if something was left out to stay within `MOST_SHOWN_BYTES`. */
+  /** True if something was left out to stay within `MOST_SHOWN_BYTES`. */
   truncated?: true
 }
 
@@ -119,8 +119,8 @@ export interface ApprovalRequest {
   /** `origin org N` of the PCE that the call would run on; absent if the tool uses no PCE. */
   pce?: string
   /**
-   * `client_id` or `azp` of the asker's access token, or else the cleaned user agent, whose text is chosen by the
-   * client.
+   * The client from which the call came: `client_id` or `azp` of the caller's access token, or else the cleaned user
+   * agent, whose text is chosen by the client.
    */
   client?: string
   /** Request id of the call that needs the decision. */
@@ -128,7 +128,7 @@ export interface ApprovalRequest {
   /** Digest of what the call would do (`Preview.boundTo`). */
   boundTo: string
   shown: ShownCall
-  /** Milliseconds since the epoch. */
+  /** Time of the question, in milliseconds since the epoch. */
   askedAt: number
   expiresAt: number
 }
@@ -136,9 +136,9 @@ export interface ApprovalRequest {
 export interface ApprovalDecision {
   verdict: 'approved' | 'denied'
   by: Identity
-  /** The note: at most `LONGEST_NOTE` characters, on one line, without hidden characters. */
+  /** The person's note on the decision: at most `LONGEST_NOTE` characters, on one line, without hidden characters. */
   note?: string
-  /** Milliseconds since the epoch. */
+  /** Time of the decision, in milliseconds since the epoch. */
   at: number
 }
 
@@ -151,7 +151,10 @@ export const LONGEST_NOTE = 500
  */
 export type ApprovalState = 'pending' | 'approved' | 'denied' | 'used' | 'void' | 'expired'
 
-/** Events about approvals in the audit log and the metrics. `lost` is a decision that came after another one. */
+/**
+ * Events about approvals in the audit log and the metrics. `lost` means that a decision came too late, because another
+ * one had already been made.
+ */
 export const APPROVAL_EVENTS = ['asked', 'shown', 'approved', 'denied', 'used', 'void', 'expired', 'lost'] as const
 export type ApprovalEvent = (typeof APPROVAL_EVENTS)[number]
 
@@ -164,9 +167,9 @@ export interface AskedApproval {
 }
 
 /**
- * A person's relation to a request. `asker` and `admin` may decide. `watching` is the asker if somebody else must
- * decide (two-person), or if the asker's role no longer allows the tool. `nobody` sees nothing, as if the request did
- * not exist.
+ * A person's relation to a request for approval. `asker` (the caller who made the call) and `admin` may decide.
+ * `watching` is the asker if somebody else must decide (two-person), or if the asker's role no longer allows the tool.
+ * `nobody` sees nothing, as if the request did not exist.
  */
 export type ApprovalPart = 'asker' | 'admin' | 'watching' | 'nobody'
 
@@ -204,7 +207,7 @@ export interface ApprovalDesk {
 /** The HTTP request that carries a decision, for the audit log. */
 export interface DecisionOrigin {
   requestId: string
-  /** The user agent. */
+  /** The user agent of the browser. */
   client?: string
   clientAddress?: string
 }
@@ -212,8 +215,8 @@ export interface DecisionOrigin {
 /** Lets calls wait until a person decides. */
 export interface DecisionWatch {
   /**
-   * Resolves when this process knows that the approval is no longer pending, or when `signal` aborts. The caller then
-   * repeats the call, which finds out the new state. Never rejects.
+   * Resolves when this process learns that the approval is no longer pending, or when `signal` aborts. The caller then
+   * repeats the call, which reads the new state. Never rejects.
    */
   awaitDecision(id: string, signal: AbortSignal): Promise<void>
 }
@@ -225,7 +228,10 @@ export interface DeclinedCall {
   approvalId?: string
 }
 
-/** The facts to which the state of a request is bound when the server asks the client a question (MCP 2026-07-28). */
+/**
+ * The facts about a request for which the server asks the client a question (MCP 2026-07-28). The sealed state of the
+ * question is valid only for a request with the same facts.
+ */
 export interface RequestFacts {
   /** Null if callers are not authenticated. */
   owner: Owner | null
@@ -254,7 +260,7 @@ export interface RequestStates {
   /** Seals a state, which can be opened for 15 minutes. */
   seal(state: RequestState): string
   /**
-   * Opens a sealed state, at most once, if it was sealed for these facts; null otherwise. Rejects with ToolError
+   * Opens a sealed state; null if it was sealed for other facts or has already been opened. Rejects with ToolError
    * `confirm_unavailable`.
    */
   open(sealed: string, facts: RequestFacts): Promise<RequestState | null>

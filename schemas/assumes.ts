@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 
-/** The output property of every tool whose judgements may depend on facts about the PCE that no source settles. */
+/** The output property of every tool whose answers may depend on facts about the PCE that no source settles. */
 export const AssumesOut = {
   assumes: Type.Optional(
     Type.Array(Type.String(), { description: 'Facts about the PCE (P…) it hangs on, settled by no source' }),
@@ -14,6 +14,6 @@ export const AssumesOut = {
 export const showAssumed = (facts: readonly string[]): { assumes?: string[] } =>
   facts.length === 0 ? {} : { assumes: [...new Set(facts)].sort() }
 
-/** Like `showAssumed`, with the facts on which any of these judgements depends, each listed only once. */
+/** Like `showAssumed`, for several results: returns the facts on which any of them depends, each listed only once. */
 export const showAssumedBy = (judged: readonly { assumes?: readonly string[] }[]): { assumes?: string[] } =>
   showAssumed(judged.flatMap(({ assumes = [] }) => assumes))

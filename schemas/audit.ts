@@ -11,11 +11,11 @@ export interface AuditFacts {
   /** Id of the request for a person's approval that the entry is about. `approval` is the event that happened to it. */
   approval_id?: string
   approval?: ApprovalEvent
-  /** The caller who asked, in entries about another person. */
+  /** The caller who made the call, in entries in which another person decides about it. */
   asked_by?: Owner
   /** The person who approved the call. */
   approved_by?: Owner
-  /** The person's note: on one line, without hidden characters. */
+  /** The note that the person added to the decision: on one line, without hidden characters. */
   note?: string
   /** The request ids in the PCE's answers to this call; only the first ones. */
   upstream_request_ids?: string[]
@@ -46,7 +46,7 @@ export interface AuditEntry extends AuditFacts {
   iss: string | null
   sub: string | null
   request_id: string
-  /** Connects an outcome with its decision; absent if the line is not about a tool call. */
+  /** The id that an outcome and its decision have in common; absent if the line is not about a tool call. */
   call_id?: string
   mode: string
   transport: 'stdio' | 'http' | 'command'

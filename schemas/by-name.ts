@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 
 /**
- * The exact name of the object that a call is about. If two objects have the same name, it identifies neither (D224).
+ * The exact name of the object that a call is about. A name that two objects share identifies neither of them (D224).
  */
 export const ByName = Type.Optional(Type.String({ minLength: 1, description: 'If unique' }))
 

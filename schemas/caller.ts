@@ -2,7 +2,7 @@
 export const ROLES = ['reader', 'operator', 'admin'] as const
 export type Role = (typeof ROLES)[number]
 
-/** The way in which the process was set up. It decides which gates exist, never what a gate does. */
+/** The mode in which the process was set up. It decides which gates exist, never what a gate does. */
 export type Mode = 'stdio' | 'insecure' | 'shared' | 'per_user'
 
 /** The caller of a tool. `iss` and `sub` are null if callers are not authenticated (stdio, dev-insecure). */
@@ -32,8 +32,8 @@ export interface Identity extends Owner {
    */
   readonly hasGroupsOverage: boolean
   /**
-   * The name according to the identity provider, if it gives one. It is only shown beside `sub` and never used for
-   * decisions.
+   * The person's name according to the identity provider, if it gives one. It is only shown beside `sub` and never used
+   * for decisions.
    */
   readonly name?: string
   /** The client to which the access token was issued. It is only shown and never used for decisions. */

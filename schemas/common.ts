@@ -12,7 +12,7 @@ export const Nullable = <T extends TSchema>(schema: T) => {
   return Type.Union([bare as unknown as T, Type.Null()], description === undefined ? {} : { description })
 }
 
-/** Creates a string enumeration as JSON Schema `enum`, which is shorter in transit than `anyOf` of constants. */
+/** Creates a string enumeration as JSON Schema `enum`, which is shorter than `anyOf` with a constant for each value. */
 export const StringEnum = <const T extends readonly string[]>(
   values: T,
   options: { description?: string; default?: T[number] } = {},
@@ -27,7 +27,7 @@ export const Text = (description: string) => Type.String({ description })
 export const Count = (description: string) => Type.Integer({ description })
 export const Flag = (description: string) => Type.Boolean({ description })
 export const Counts = (description: string) => Type.Record(Type.String(), Type.Integer(), { description })
-/** The length of a list, for answers that may show only a part of the list. */
+/** The length of a complete list, for answers that may show only a part of it. */
 export const Total = Count('All there are, shown or not')
 
 export type PolicyVersionSelector = 'draft' | 'active' | number

@@ -25,7 +25,7 @@ export interface PceBounds {
   answerMib: number
   /** Maximum size of a list that is collected from a job, and of a file, in MiB. */
   listMib: number
-  /** Time-out of one request, including its retries and waits. */
+  /** Time-out in seconds of one request, including its retries and waits. */
   timeoutSeconds: number
 }
 
@@ -62,7 +62,7 @@ export interface OfferConfig {
   readOnly?: boolean
   /** Names of toolsets, including `default` and `all`. If absent: `default`, or `all` if `tools` is given. */
   toolsets?: readonly string[]
-  /** Names of tools. If present, the only tools of the toolsets that are offered. */
+  /** Names of tools. If present, only these tools of the toolsets are offered. */
   tools?: readonly string[]
   /** Names of tools that are not offered. */
   excluded?: readonly string[]
@@ -140,7 +140,10 @@ export interface ConfirmConfig {
    * at start-up.
    */
   tools?: readonly string[]
-  /** The settings for decisions on a page; if absent, a token that the client itself fetches is enough. */
+  /**
+   * The settings for decisions on a page. If absent, a token that the client itself fetches is enough to confirm a
+   * call.
+   */
   approval?: ApprovalConfig
 }
 
@@ -155,7 +158,7 @@ export type PersonMethod = Exclude<(typeof APPROVAL_METHODS)[number], 'token'>
 /** Settings for calls that wait until a person decides on a page. */
 export interface ApprovalConfig {
   method: PersonMethod
-  /** Seconds from the question until the approval can no longer be used. */
+  /** Number of seconds after which an approval can no longer be used, counted from the question. */
   ttlSeconds: number
   /** Maximum number of seconds between a login and a decision; 0 accepts a login for as long as its session lasts. */
   maxAgeSeconds: number
@@ -178,7 +181,10 @@ export interface BrowserLoginConfig {
 
 /** The settings that decide which PCEs users may register, and how these are reached. */
 export interface UserPceConfig {
-  /** Permitted hosts, with or without a port. If empty, every host is permitted unless the address check refuses it. */
+  /**
+   * Permitted hosts, with or without a port. If the list is empty, every host that passes the address check is
+   * permitted.
+   */
   allowedHosts: readonly string[]
   /** True if users may turn off the verification of their PCE's certificate. */
   allowInsecureTls: boolean
@@ -244,8 +250,8 @@ export interface SharedConfig extends AuthenticatedConfig {
 export type PceMode = (PerUserConfig | SharedConfig)['mode']
 
 /**
- * The settings that a command needs to work on the state while servers may be running. They contain no secret except a
- * password in the database URL.
+ * The settings that a command-line tool needs to work on the state while servers may be running. They contain no secret
+ * except a password in the database URL.
  */
 export interface StateFileConfig {
   mode: PceMode

@@ -4,8 +4,8 @@ import type { Owner } from './caller.js'
 import type { ErrorDetails } from './errors.js'
 
 /**
- * The reason why a confirmation is required (D20): nobody was asked yet, or the token or the earlier question no longer
- * applies.
+ * The reason why a confirmation is required (D20): nobody has been asked yet, the token no longer applies, or the
+ * earlier question no longer applies.
  */
 export type ConfirmReason = 'missing' | 'malformed' | 'mismatch' | 'expired' | 'stale'
 
@@ -27,7 +27,7 @@ export interface ConfirmingContext {
 
 /** The confirmation of a call that may run. */
 export interface Approval {
-  /** Digest of what was shown (`Preview.boundTo`). */
+  /** Digest of what the person was shown (`Preview.boundTo`). */
   boundTo: string
   paramsHash: string
 }

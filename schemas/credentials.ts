@@ -31,7 +31,7 @@ export interface ConnectionReport {
 
 /** The last attempt to use stored credentials at the PCE, and its result. */
 export interface LastCheck {
-  /** Milliseconds since the epoch. */
+  /** Time of the attempt, in milliseconds since the epoch. */
   at: number
   ok: boolean
   /** The reason of a failure, in this server's own words, without text from the PCE. */
@@ -41,9 +41,9 @@ export interface LastCheck {
 /** The PCE credentials of one caller, for the tools that manage them. */
 export interface CredentialsPort {
   /**
-   * Returns what the caller has registered. `facts` is present only if the caller has their own credentials,
-   * `lastCheck` only if these have been tried. Rejects with ToolError `credentials_unreadable` or
-   * `keystore_unavailable`.
+   * Returns the credentials that the caller has registered, without secrets. `facts` is present only if the caller has
+   * their own credentials, `lastCheck` only if these have been tried. Rejects with ToolError `credentials_unreadable`
+   * or `keystore_unavailable`.
    */
   status(): Promise<{ registered: boolean; message: string; facts?: CredentialFacts; lastCheck?: LastCheck }>
   /**
@@ -68,18 +68,24 @@ export interface CredentialsPort {
 
 /** The stored credentials of an owner. */
 export interface StoredCredentials {
-  /** Changes with every registration. It identifies this registration and every client that was created from it. */
+  /**
+   * The version of the credentials, which changes with every registration. It identifies this registration and every
+   * client that was created from it.
+   */
   version: string
   /** Decrypts the credentials anew for every call. Throws ToolError `credentials_unreadable`. */
   readonly open: () => PceCredentials
 }
 
-/** The last check of each user's credentials, stored beside them. Every method rejects if the store cannot be used. */
+/**
+ * The results of the last check of each user's credentials, stored beside the credentials. Every method rejects if the
+ * store cannot be used.
+ */
 export interface LastChecks {
-  /** Finds the last check; null if the credentials of this version have not been tried yet. */
+  /** Finds the result of the last check; null if the credentials of this version have not been tried yet. */
   readonly find: (owner: Owner, version: string) => Promise<LastCheck | null>
   readonly put: (owner: Owner, version: string, check: LastCheck) => Promise<void>
-  /** Removes the last check. Resolves with true if there was one. */
+  /** Removes the result of the last check. Resolves with true if there was one. */
   readonly remove: (owner: Owner) => Promise<boolean>
 }
 

@@ -1,19 +1,19 @@
 import { Type } from '@sinclair/typebox'
 
-/** The `dry_run` argument, for every tool that can show its plan (D3). */
+/** The `dry_run` argument of every tool that can show its plan without carrying it out (D3). */
 export const DryRunInput = {
   dry_run: Type.Optional(Type.Boolean({ description: 'No write' })),
 }
 
 /**
- * The binding of a confirmed dry run. It is constant: since a dry run writes nothing, changes in the meantime do not
- * invalidate its confirmation (D75).
+ * The value to which the confirmation of a dry run is bound. It is constant: since a dry run writes nothing, changes in
+ * the meantime do not invalidate its confirmation (D75).
  */
 export const DRY_RUN_BINDING = 'dry run'
 
 /**
- * A request as it would be sent: the path below /api/v2, and the JSON body. Braces stand for parts that the PCE would
- * assign only when the call runs.
+ * A request to the PCE as it would be sent: the path below /api/v2, and the JSON body. Braces stand for parts that the
+ * PCE would assign only when the call runs.
  */
 export interface PlannedRequest {
   method: string

@@ -14,14 +14,14 @@ export const HealthStatus = Type.Object({
   pce: Type.Optional(Type.String()),
 })
 
-/** A check of one thing that must work before a process is given calls. */
+/** A check of one thing that must work before the process accepts calls. */
 export interface HealthCheck {
   name: string
   /** Throws or rejects if the thing does not work at the moment. */
   run: () => void | Promise<void>
   /**
-   * Returns the problem because of which calls are refused at this moment, or null, without sending a query. It takes
-   * precedence over an earlier result of `run`, so that readiness and calls agree.
+   * Returns the problem because of which calls are currently refused, or null, without sending a query. A returned
+   * problem takes precedence over an earlier result of `run`, so that readiness and calls agree.
    */
   findProblem?: () => Error | null
 }

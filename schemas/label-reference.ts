@@ -3,8 +3,8 @@ import { OPEN_FIELDS } from './synonyms.js'
 
 /**
  * Creates the schema of a reference as text, or as an object that is checked by its resolver. The resolver can explain
- * what would have been right. A full schema, repeated wherever a reference is possible, would take up a third of the
- * text that a model reads about some tools.
+ * what would have been right. A full schema would be repeated wherever a reference is possible, and would take up a
+ * third of the text that a model reads about some tools.
  */
 export const TextOrObject = <T extends object>(fields: readonly (keyof T & string)[] = []) =>
   Type.Union([Type.String(), Type.Unsafe<T>({ type: 'object', [OPEN_FIELDS]: fields })])

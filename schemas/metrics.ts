@@ -9,7 +9,7 @@ export interface MeasuredCall {
    */
   tool: string | undefined
   outcome: 'success' | 'error' | 'denied'
-  /** The gate that refused the call, or `handler`. */
+  /** The gate that refused the call, or `handler` if no gate refused it. */
   gate: string
   code: ErrorCode | null
   seconds: number
@@ -34,7 +34,7 @@ export interface MeasuredFigures {
   requestsInFlight: number
   heavyRunning: number
   heavyWaiting: number
-  /** Present if the state is in a database. */
+  /** The database connections; present only if the state is in a database. */
   pool?: StatePoolFigures
 }
 

@@ -33,7 +33,7 @@ const EffectOut = Type.Optional(
     description: `On permitted traffic: ${CHANGE_EFFECTS.map((effect) => `${effect} ${EFFECT_MEANINGS[effect]}`).join('; ')}. Absent: effect_note says why`,
   }),
 )
-/** Texts for `effect_note` if a change has no single effect. */
+/** Texts for `effect_note`, which explains why a change has no single effect. */
 export const NO_EFFECT = {
   mixed: `Mixed: it ${EFFECT_MEANINGS.mixed}.`,
   apart: 'Mixed: allow and deny rules differ (effect_by_rule_type).',
@@ -63,7 +63,7 @@ const FieldOut = Type.Object({
 })
 export type FieldChange = Static<typeof FieldOut>
 
-/** The person who changed an object, and the time. */
+/** The person who changed an object, and the time of the change. */
 const STAMPS = {
   updated_by: Type.Optional(
     Type.Object(

@@ -9,7 +9,7 @@ export interface RecordedOtherwise {
   stopped_despite_rule: number
 }
 
-/** The output property of every tool that judges recorded traffic by the policy (D78). */
+/** The output property of every tool that compares recorded traffic with the policy (D78). */
 export const RecordedOut = {
   recorded_otherwise: Type.Optional(
     Counts(
@@ -28,6 +28,6 @@ export const explainRecorded = (counts: RecordedOtherwise): string =>
     ? 'recorded_otherwise: rules or modes changed since, selective mode let pass what no rule allows, or the PCE has an essential rule.'
     : ''
 
-/** Returns true if the records differ from the rules for any connection. */
+/** Returns true if, for any connection, the recorded decision differs from the one that the rules give now. */
 export const isOtherwise = ({ allowed_without_rule: allowed, stopped_despite_rule: stopped }: RecordedOtherwise) =>
   allowed + stopped > 0

@@ -18,8 +18,8 @@ const PlannedFor = Text('Its allow rule: new, existing, excluded or none')
 
 const application = { app: Plain, env: Plain }
 /**
- * The type of a rule. For an extra-scope rule, also its source application (`app`, `env`) and that application's
- * `coverage`.
+ * The fields that classify a rule: its type and, for an extra-scope rule, its source application (`app`, `env`) and
+ * that application's `coverage`.
  */
 const standing = {
   type: Text('intra-scope, extra-scope allow (inbound) or deny (block all inbound)'),

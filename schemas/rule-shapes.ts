@@ -34,7 +34,8 @@ export const RuleTypeOut = StringEnum(RULE_TYPES)
 export const WrittenOut = Type.Union([Type.String(), Type.Object({})])
 
 /**
- * A warning about a rule that names Windows programs but permits more than these from consumers that cannot check them.
+ * A warning about a rule that names Windows programs. Consumers on other systems cannot check the program, so the rule
+ * permits them more than it appears to.
  */
 export const WideningOut = Type.Optional(
   Type.Object(

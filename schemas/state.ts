@@ -14,8 +14,8 @@ export interface SealedCredentials {
 }
 
 /**
- * A condition on notes in the same store. `isMet` receives the values of `notes` in the same order, with null for
- * missing notes.
+ * A condition on notes (small named values) in the same store. `isMet` receives the values of `notes` in the same
+ * order, with null for missing notes.
  */
 export interface PutCondition {
   notes: readonly string[]
@@ -131,7 +131,7 @@ export interface Approvals {
   removeAll(owner: ChallengeKey['owner']): Promise<number>
 }
 
-/** Small facts about the store itself. */
+/** Small named values about the store itself. */
 export interface Notes {
   get(name: string): Promise<string | null>
   set(name: string, value: string): Promise<void>
@@ -151,7 +151,7 @@ export interface AdmissionQuestion {
   perMinute: number
   /** Simultaneous requests; 0 means no limit. */
   atATime: number
-  /** False if the request has already been counted elsewhere and only needs a place. */
+  /** False if the request has already been counted elsewhere and only needs one of the simultaneous places. */
   isCounted?: boolean
 }
 
@@ -160,7 +160,8 @@ export interface Admission {
   /** The caller's keystore record at this moment. */
   record: SealedCredentials | null
   /**
-   * Gives the place back, or takes it again for work that continues. Never rejects; a failed attempt is repeated later.
+   * Gives the request's place back, or takes a place again for work that continues. Never rejects; a failed attempt is
+   * repeated later.
    */
   readonly holdPlace: (isHeld: boolean) => void
 }
@@ -194,16 +195,19 @@ export interface State {
   readonly challenges: Challenges
   readonly approvals: Approvals
   readonly notes: Notes
-  /** Absent if only this process uses the state; in this case the process counts by itself. */
+  /**
+   * Limits that apply across all replicas. Absent if only this process uses the state, because it then counts by
+   * itself.
+   */
   readonly admissions?: Admissions
-  /** Rejects if nothing can be written at the moment. */
+  /** Checks that the store can be written to at the moment. Rejects if not. */
   checkWritable(): Promise<void>
   /**
    * Returns the reason why the store cannot be used now, as far as it is known without a query. Stores in a file do not
    * have this function, since they are simply queried.
    */
   readonly findProblem?: () => Error | null
-  /** Present if the state is in a database with several connections. */
+  /** Returns the numbers of connections and waiting queries. Present only if the state is in a database. */
   readonly pool?: () => StatePoolFigures
   close(): void | Promise<void>
 }

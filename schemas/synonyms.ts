@@ -1,7 +1,7 @@
 /**
  * Other names of arguments that occur in answers, in other tools and in the PCE. A tool that has the argument on the
- * left accepts the names on the right for it, unless the argument itself is given as well. If a name could stand for
- * several arguments of the tool, it remains unknown.
+ * left of an entry accepts the names on the right for it, unless the argument itself is given as well. If a name could
+ * stand for several arguments of the tool, it is not accepted.
  */
 export const FIELD_SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   app: ['app_name'],

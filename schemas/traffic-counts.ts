@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Count, Nullable } from './common.js'
 
-/** The facts about how complete an answer about traffic is, in the same words in every tool (D4). */
+/** The output properties that say how complete an answer about traffic is, in the same words in every tool (D4). */
 export const TrafficCounts = {
   window: Type.Object(
     { start: Type.String(), end: Type.String() },

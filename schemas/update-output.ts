@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { DryRunOutput } from './dry-run.js'
 
-/** Fields that the PCE dropped or changed, which are found by reading the object back. */
+/** The output property for fields that the PCE dropped or changed. They are found by reading the object back. */
 export const DifferencesOut = Type.Optional(
   Type.Array(Type.Unsafe<{ field: string; sent: unknown; stored: unknown }>({ type: 'object' }), {
     description: 'Stored differently, each as {field, sent, stored}',

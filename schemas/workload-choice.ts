@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 
-/** Maximum number of workloads that can be named individually, since each is looked up. */
+/** Maximum number of workloads that can be named individually, since each of them is looked up in the PCE. */
 export const MOST_NAMED_WORKLOADS = 100
 
 /** Arguments that select workloads: those of an application, or a list. */

@@ -39,7 +39,7 @@ export const AuthSecurityPrincipal = Type.Object({
 })
 export type AuthSecurityPrincipal = Read<typeof AuthSecurityPrincipal>
 
-/** The limits of a permission; an empty list means that it is not limited. */
+/** The labels and label groups to which a permission is limited; an empty list means no limit. */
 export const PermissionScope = Type.Array(
   Type.Object({ label: Type.Optional(LabelRef), label_group: Type.Optional(LabelGroupRef) }),
 )
@@ -125,10 +125,10 @@ const KEY_FIELDS = {
 export const UserApiKey = Type.Object({ ...KEY_FIELDS, name: Type.String(), created_at: Type.String() })
 export type UserApiKey = Read<typeof UserApiKey>
 
-/** An API key in the organisation's list, with the account to which it belongs. */
+/** An API key in the list of all keys of the organisation, with the account to which it belongs. */
 export const OrgApiKey = Type.Object({
   ...KEY_FIELDS,
-  /** The name; keys of service accounts have none. */
+  /** The name of the key; keys of service accounts have none. */
   name: Maybe(Type.String()),
   state: Type.Optional(Type.String()),
   expires_in_seconds: MaybeNumber,

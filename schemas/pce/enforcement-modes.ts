@@ -3,7 +3,9 @@
  * from the one table of these facts, so that the compiler finds every place that has to deal with a new mode.
  */
 interface ModeFacts {
-  /** Rank of how much the mode drops. A mode drops everything that the modes with lower numbers drop. */
+  /**
+   * The rank of the mode by how much traffic it drops. A mode drops everything that the modes with lower ranks drop.
+   */
   drops: number
   /** True if the PCE reports a flow as allowed in this mode only if an allow rule permits it. */
   allowsByRule: boolean
@@ -35,7 +37,7 @@ export type EnforcementMode = keyof typeof TABLE
 
 /**
  * The enforcement mode of the source or destination of a connection: `none` if it has no VEN of this PCE, `unknown` if
- * the PCE does not give the mode.
+ * the PCE does not report its mode.
  */
 export type EndMode = EnforcementMode | 'none' | 'unknown'
 
@@ -54,7 +56,7 @@ export function meaningOf(mode: EnforcementMode): string {
   return FACTS[mode].meaning
 }
 
-/** Returns how much a mode drops, as a rank. */
+/** Returns the rank of a mode by how much traffic it drops. */
 export function dropsOf(mode: EnforcementMode): number {
   return FACTS[mode].drops
 }

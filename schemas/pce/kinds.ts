@@ -36,8 +36,8 @@ import { Vulnerability, VulnerabilityReport } from './vulnerability.js'
 import { Workload } from './workload.js'
 
 /**
- * The schemas of all kinds of objects, by the kind's attribute: `client[attribute].get()` returns a list of objects
- * with this schema.
+ * The schemas of all kinds of objects, by the kind's attribute name: `client[attribute].get()` returns a list of
+ * objects with this schema.
  */
 export const KIND_SCHEMAS = {
   accessRestrictions: AccessRestriction,

@@ -4,13 +4,16 @@
  * decision.
  */
 interface DecisionFacts {
-  /** Rank of how much the decision stops, from mildest to strictest; null if the decision is not known. */
+  /**
+   * The rank of the decision by how much traffic it stops, from mildest to strictest; null if the decision is not
+   * known.
+   */
   strictness: number | null
   /** Explains the decision to people. */
   meaning: string
   /**
-   * The form of the decision that also names its cause; only draft decisions have it. A value that ends with `_` is the
-   * beginning of several such words, any other value is the whole word.
+   * The PCE's word for the decision and its cause, which only draft decisions have. A value that ends with `_` is the
+   * beginning of several such words; any other value is the whole word.
    */
   longForm: string | null
 }
@@ -40,7 +43,7 @@ const TABLE = {
 
 export type PolicyDecision = keyof typeof TABLE
 
-/** A known decision: any decision except `unknown`. */
+/** A known decision: any decision other than `unknown`. */
 export type JudgedDecision = {
   [Word in PolicyDecision]: (typeof TABLE)[Word]['strictness'] extends null ? never : Word
 }[PolicyDecision]

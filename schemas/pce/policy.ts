@@ -16,7 +16,7 @@ import {
 import { CHANGE_SUBSET_TYPES, type ChangeSubsetType } from './words.js'
 import { Scopes, Rule, DenyRule } from './rule-set.js'
 
-/** Creates an object with one field for each type of a change subset. */
+/** Creates an object with one field for each object type that can be provisioned. */
 const byType = <T>(value: T) =>
   Object.fromEntries(CHANGE_SUBSET_TYPES.map((type) => [type, value])) as Record<ChangeSubsetType, T>
 
@@ -140,7 +140,10 @@ export interface RuleSearchQuery {
   machine_auth?: boolean
   stateless?: boolean
   update_type?: 'create' | 'update' | 'delete'
-  /** If true, rules are also found that include an actor through a label, a group or a network. */
+  /**
+   * If true, a rule is also found if it includes a given provider or consumer only indirectly: through a label, a group
+   * or a network.
+   */
   resolve_actors?: boolean
   rule_types?: readonly SearchRuleType[]
   [field: string]: unknown

@@ -65,8 +65,8 @@ export const VERSIONED_FIELDS = {
 export const EXTERNAL_FIELDS = { external_data_set: MaybeText, external_data_reference: MaybeText }
 
 /**
- * The fields that objects of nearly all kinds have; only events and authentication settings have other fields for their
- * authors.
+ * The fields that objects of nearly all kinds have. Only events and authentication settings name their authors in other
+ * fields.
  */
 export const PceObject = Type.Object(OBJECT_FIELDS)
 export type PceObject = Read<typeof PceObject>

@@ -23,8 +23,8 @@ export type ScopeEntry = Static<typeof ScopeEntry>
 export const Scopes = Type.Array(Type.Array(ScopeEntry))
 
 /**
- * A provider or consumer of a rule, with exactly one field. Which fields a rule accepts depends on its type and on the
- * side (P20, P21).
+ * A provider or consumer of a rule, with exactly one field. Which fields are possible depends on the type of the rule
+ * and differs between providers and consumers (P20, P21).
  */
 export const Actor = Type.Object({
   actors: Type.Optional(OneOf('ams', 'container_host')),

@@ -4,7 +4,7 @@ import { EXTERNAL_FIELDS, Maybe, MaybeList, MaybeText, VERSIONED_FIELDS, type Re
 const MaybeInteger = Maybe(Type.Integer())
 
 export const ServicePort = Type.Object({
-  /** The port. If absent, the entry covers every port of the protocol. */
+  /** The port number. If absent, the entry covers every port of the protocol. */
   port: MaybeInteger,
   to_port: MaybeInteger,
   /** IANA protocol number; -1 (any) occurs only in the built-in All Services. */

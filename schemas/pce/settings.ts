@@ -16,8 +16,8 @@ import {
 import { Scopes } from './rule-set.js'
 
 /**
- * Fields of kinds that are a single object. Since such an object has the path of its collection, some releases leave
- * its href out.
+ * Fields of the kinds that consist of a single object. Since such an object has the path of its collection, some
+ * releases leave its href out.
  */
 const SINGLE_FIELDS = { href: Type.Optional(Type.String()), ...AUDIT_FIELDS, caps: MaybeList(Type.String()) }
 
@@ -70,7 +70,7 @@ export type ReportSettings = Read<typeof ReportSettings>
 const SCOPED = { scope: List(Reference), ven_type: Maybe(OneOf('server', 'endpoint')) }
 const TimeoutByScope = Type.Object({ ...SCOPED, value: Type.Integer() })
 
-/** The time for which a silent VEN counts as online, by scope; -1 means for ever. */
+/** The time for which a VEN that no longer reports still counts as online, by scope; -1 means for ever. */
 export const WorkloadSettings = Type.Object({
   ...SINGLE_FIELDS,
   workload_disconnected_timeout_seconds: List(TimeoutByScope),
@@ -93,7 +93,7 @@ export const OptionalFeature = Type.Object({ name: Type.String(), enabled: Type.
 export type OptionalFeature = Read<typeof OptionalFeature>
 
 const MaybeScopes = Maybe(Scopes)
-/** The single object of policy settings (P27). In old releases its href ends in /1, and it has other switches. */
+/** The only object with policy settings (P27). In old releases its href ends in /1, and it has different settings. */
 export const FirewallSettings = Type.Object({
   ...VERSIONED_FIELDS,
   ike_authentication_type: MaybeText,

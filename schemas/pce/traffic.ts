@@ -19,7 +19,7 @@ export const TrafficSelector = Type.Object({
   label_group: Type.Optional(Reference),
   workload: Type.Optional(Reference),
   ip_list: Type.Optional(Reference),
-  /** An address as a plain string; the PCE answers 406 to an object (P25). */
+  /** An address as a plain string; if it is sent as an object, the PCE answers 406 (P25). */
   ip_address: Type.Optional(Type.String()),
   actors: Type.Optional(OneOf('ams')),
   fqdn: Type.Optional(Type.String()),
@@ -129,7 +129,7 @@ export const TrafficFlow = Type.Object({
   transmission: MaybeText,
   timestamp_range: Maybe(Type.Object({ first_detected: Type.String(), last_detected: Type.String() })),
   network: Maybe(Type.Object({ href: Type.Optional(Type.String()), name: MaybeText })),
-  /** Bytes into the destination. `dst_bo` counts the bytes out of it. */
+  /** Number of bytes sent to the destination. `dst_bo` is the number of bytes that the destination sent. */
   dst_bi: Maybe(Type.Integer()),
   dst_bo: Maybe(Type.Integer()),
   icmp_type: Maybe(Type.Integer()),

@@ -19,7 +19,7 @@ import {
 import { WorkloadInterface } from './workload.js'
 import { Nullable } from '../common.js'
 
-/** The fields of a workload that its VEN contains; a subset of the workload's own fields. */
+/** The workload of a VEN, as it is included in the VEN's object; it has only some of the fields of a workload. */
 const VenWorkload = Type.Object({
   href: Type.String(),
   name: MaybeText,

@@ -23,7 +23,7 @@ const ServiceAddress = Type.Union([
   Type.Object({ fqdn: Type.String(), description: MaybeText, port: MaybeNumber }),
 ])
 
-/** A service that workloads provide under its own name, with either `service` or `service_ports` (P23). */
+/** A service that workloads provide under its own name. It has either `service` or `service_ports` (P23). */
 export const VirtualService = Type.Object({
   ...VERSIONED_FIELDS,
   ...EXTERNAL_FIELDS,
@@ -89,7 +89,7 @@ export const DiscoveredVirtualServer = Type.Object({
   snat_pool_ips: MaybeList(Type.String()),
   service_checks: List(Type.Object({ protocol: Type.Integer(), port: MaybeNumber })),
   network_enforcement_node: Reference,
-  /** The enforcement node, under its older name. */
+  /** The enforcement node, in the field's older name. */
   nfc: Maybe(Reference),
   virtual_server: Maybe(
     Type.Object({
