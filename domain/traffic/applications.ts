@@ -14,19 +14,24 @@ export interface Application {
 export const NO_DECIDED_FLOWS =
   'No flows with a policy decision in the window; flows with decision unknown are not queried.'
 
-/** Returns the application of an end, or null if the end does not have both an app and an env label. */
+/**
+ * Returns the application of one end of a connection, or null if the end does not have both an app and an env label.
+ */
 export function applicationOf({ labels }: FlowEnd): Application | null {
   const { app, env } = labels
   return app === undefined || env === undefined ? null : { app, env }
 }
 
-/** Returns the end's application as `app (env)`, or else its host, so that two hosts without labels stay distinct. */
+/**
+ * Returns the application of an end as `app (env)`. Without an application it returns the host, so that two hosts
+ * without labels stay distinct.
+ */
 export function nameEnd(end: FlowEnd): string {
   const application = applicationOf(end)
   return application === null ? endpointLabel(end) : applicationName(application)
 }
 
-/** Names both ends by their applications, or by their hosts if they belong to the same application. */
+/** Names source and destination by their applications, or by their hosts if both belong to the same application. */
 export function nameEnds(ends: { source: FlowEnd; destination: FlowEnd }): [source: string, destination: string] {
   const names: [string, string] = [nameEnd(ends.source), nameEnd(ends.destination)]
   return names[0] === names[1] ? [endpointLabel(ends.source), endpointLabel(ends.destination)] : names
@@ -46,15 +51,15 @@ export function applicationOfLabels([app, env]: readonly Label[]): Application {
  */
 export const applicationKey = ({ app, env }: Application): string => `${app}|${env}`
 
-/** A character that cannot occur in a label value. */
+/** A separator that cannot occur in a label value. */
 const SEPARATOR = '\u0000'
 
 /** Returns a unique string for an application. */
 export const applicationId = ({ app, env }: Application): string => `${app}${SEPARATOR}${env}`
 
 /**
- * Returns columns with the application ids of both ends of a row. Code 0 (null) means no application. Both sides use
- * the same codes, so that they can be compared.
+ * Returns columns with the ids of the applications of source and destination. Code 0 (null) means no application. Both
+ * columns use the same codes, so that they can be compared.
  */
 export function applicationIds(encoder: FlowEncoder): Record<Side, Column<string | null>> {
   return endColumns(encoder, (end) => {

@@ -14,20 +14,21 @@ export interface FlowQuestion {
   keeps: TrafficFilters['keeps']
   draftDecisions: boolean | undefined
   /**
-   * If true and the query reaches its row limit, its rows are not downloaded, because the caller will divide the query.
+   * If true, the rows of a query that reaches its row limit are not downloaded, because the caller will divide the
+   * query.
    */
   skipFull?: boolean
-  /** The time limit in seconds; by default that of the configuration. */
+  /** The time limit in seconds. If absent, the time limit of the configuration applies. */
   deadlineSeconds?: number
   /** A text to put in front of the query's progress messages. */
   prefix?: string
-  /** Receives the rows that `keeps` rejects. */
+  /** Receives the rows that the filter `keeps` rejects. */
   drop?: (row: FlowRow) => void
-  /** Receives every readable flow in the form in which the PCE sent it. */
+  /** Receives every readable flow exactly as the PCE sent it. */
   see?: (flow: TrafficFlow) => void
 }
 
-/** What the PCE reported about one query, and how many rows it returned. */
+/** The PCE's report about one query, and the number of rows that it returned. */
 export interface FlowsAsked {
   /** Number of rows that the PCE returned, including unreadable ones. */
   pceFlows: number

@@ -2,7 +2,9 @@ import { protocolName } from '../inventory/protocols.js'
 import { createDictionary, type DictionaryName, type FlowEncoder, type FlowRow } from './encode-flow.js'
 import type { FlowEnd } from './flow-ends.js'
 
-/** A property by which rows can be grouped. It is read from a row as a code, and the code stands for a value. */
+/**
+ * A property by which rows can be grouped. It is read from a row as a number (code), and each code stands for a value.
+ */
 export interface Column<V = unknown> {
   readonly code: (row: FlowRow) => number
   readonly value: (code: number) => V
@@ -16,33 +18,33 @@ export function textColumn({ dictionaries }: FlowEncoder, name: DictionaryName):
   return { code: (row) => row[name], value }
 }
 
-/** Creates a column for the decision that the PCE recorded, even in rows whose `decision` is that of the rules. */
+/** Creates a column for the decision that the PCE recorded, even if `decision` of the row is what the rules decide. */
 export const recordedColumn = ({ dictionaries }: FlowEncoder): Column<string | null> => ({
   code: (row) => row.recorded ?? row.decision,
   value: dictionaries.decision.value,
 })
 
-/** The column of the destination port; null if missing. For protocols without ports, the PCE sends 0. */
+/** Creates the column of the destination port; null if missing. For protocols without ports, the PCE sends 0. */
 export const portColumn: Column<number | null> = {
   code: (row) => row.port,
   value: (code) => (code === -1 ? null : code),
 }
 
-/** The column of the IANA protocol number; null if missing. */
+/** Creates the column of the IANA protocol number; null if missing. */
 export const protocolColumn: Column<number | null> = {
   code: (row) => row.proto,
   value: (code) => (code === -1 ? null : code),
 }
 
-/** The column of the protocol's name (tcp, udp, icmp …) or its number as text; null if missing. */
+/** Creates the column of the protocol's name (tcp, udp, icmp …) or its number as text; null if missing. */
 export const protocolNameColumn: Column<string | null> = {
   code: (row) => row.proto,
   value: (code) => (code === -1 ? null : protocolName(code)),
 }
 
 /**
- * Creates columns for a text derived from each end, computed once per distinct end. Both sides use the same codes, so
- * that the ends of a row can be compared by code.
+ * Creates two columns, for source and destination, with a text that is computed once per distinct end. Both columns use
+ * the same codes, so that the two ends of a row can be compared by code.
  */
 export function endColumns(
   { ends }: FlowEncoder,
@@ -55,7 +57,7 @@ export function endColumns(
   }
 }
 
-/** Creates a column for a text derived from another column's text, computed once per distinct text. */
+/** Creates a column for a text that is computed from the text of another column, once per distinct text. */
 export function derivedColumn(
   column: Column<string | null>,
   textOf: (text: string | null) => string | null,
@@ -86,7 +88,7 @@ function translate(textOf: (number: number) => string | null): {
   }
 }
 
-/** Creates a column for a text derived from one end of the row. */
+/** Creates a column for a text that is computed from the source or the destination of the row. */
 export const endColumn = (
   encoder: FlowEncoder,
   side: Side,
@@ -105,12 +107,12 @@ export function runsOnColumn({ dictionaries }: FlowEncoder): Column<'destination
   }
 }
 
-/** Creates a column whose values are the source or the destination itself, with all its properties. */
+/** Creates a column whose values are the sources or destinations themselves, with all their properties. */
 export function wholeEndColumn({ ends }: FlowEncoder, side: Side): Column<FlowEnd> {
   return { code: (row) => row[side], value: (code) => ends.end(code) }
 }
 
-/** Creates a column for the value of a label key at one end; its value is null if the end has no such label. */
+/** Creates a column for the value of a label key at the source or destination; null if that end has no such label. */
 export const labelColumn = (encoder: FlowEncoder, side: Side, key: string): Column<string | null> =>
   endColumn(encoder, side, ({ labels }) => (Object.hasOwn(labels, key) ? (labels[key] as string) : null))
 

@@ -14,7 +14,7 @@ import {
 import type { FlowEncoder, FlowRow } from './encode-flow.js'
 import { joinedLists, type FlowEnd } from './flow-ends.js'
 
-/** Columns, by the names that they have in answers. A missing value is null. */
+/** Columns by the names under which they appear in answers. A missing value is null. */
 export type Columns = Record<string, Column<string | number | null>>
 
 /** All columns of a row except labels (T8), in the order of answers. */
@@ -45,14 +45,14 @@ const RAW_COLUMNS: Record<string, (encoder: FlowEncoder) => Column<string | numb
 }
 
 /**
- * Returns the name of an end only if it differs from its host name. For most ends they are the same, and a second
- * column would only repeat it.
+ * Returns the name of a workload only if it differs from its host name. For most workloads they are the same, and a
+ * second column would only repeat the host name.
  */
 const ownName = ({ name, hostname }: FlowEnd): string | null => (name === hostname ? null : name)
 
-/** A name by which traffic can be grouped. */
+/** A dimension: a name by which callers can group traffic. */
 export interface Dimension {
-  /** The columns that the dimension adds to the answer; empty if they depend on the PCE's label keys. */
+  /** The columns that the dimension adds to the answer. Empty if the columns depend on the label keys of the PCE. */
   columns: readonly string[]
   meaning: string
   /** Other accepted names for the same dimension. */
@@ -67,7 +67,10 @@ const several = (name: string, columns: string[], meaning: string, ...synonyms: 
   name,
   { columns, meaning, synonyms },
 ]
-/** Defines a dimension for a column of one end, such as `src_ip`, with longer forms such as `source_ip` as synonyms. */
+/**
+ * Defines a dimension for a column of the source or destination, such as `src_ip`, with longer forms such as
+ * `source_ip` as synonyms.
+ */
 const ofEnd = (column: string, meaning: string, ...synonyms: string[]): [string, Dimension] => {
   const [, end, rest] = /^(src|dst)_(.+)$/.exec(column) ?? []
   return own(
@@ -79,8 +82,8 @@ const ofEnd = (column: string, meaning: string, ...synonyms: string[]): [string,
 }
 
 /**
- * All dimensions by which traffic can be grouped (T8). A dimension for a single column has the name that the column has
- * in answers; a dimension for several columns has a separate name. Other common names are synonyms.
+ * All dimensions by which traffic can be grouped (T8). A dimension for a single column has the same name as the column
+ * in answers; a dimension for several columns has a name of its own. Other common names are synonyms.
  */
 export const DIMENSIONS: Readonly<Record<string, Dimension>> = Object.fromEntries([
   several('source', ['src_ip', 'src_name', 'src_hostname'], 'Source: address and names', 'src'),
@@ -127,7 +130,10 @@ export const DIMENSIONS: Readonly<Record<string, Dimension>> = Object.fromEntrie
   own('recorded_decision', 'What the PCE recorded, whatever decide_by is'),
 ])
 
-/** The names that the specification lists for available_dimensions. Each is a dimension or a synonym of one. */
+/**
+ * The names that the specification lists for available_dimensions. Each of them is a dimension or a synonym of a
+ * dimension.
+ */
 const NAMED =
   'client_type dest_app destination direction fqdn ip_list network policy port process proto rule service_name source source_app user'.split(
     ' ',
@@ -144,10 +150,10 @@ const SYNONYMS = new Map(
 const LABEL = /^(source|src|destination|dest|dst)_(.+)$/isu
 
 /**
- * Returns the names of the columns for some dimensions, each once, in the order of first mention. A dimension is a name
- * in `DIMENSIONS` or a label key in `labelKeys` (in any case), written src_<key>, dst_<key>, or <key> for both ends.
- * The names from the specification take precedence over labels with the same name, and labels over other synonyms.
- * `unknown` lists the names that are no dimension.
+ * Returns the names of the columns for the given dimensions, each once, in the order of first mention. A dimension is a
+ * name in `DIMENSIONS` or a label key in `labelKeys` (in any case), written src_<key>, dst_<key>, or <key> for both
+ * ends. The names from the specification take precedence over labels with the same name, and labels over other
+ * synonyms. `unknown` lists the names that are not dimensions.
  */
 function columnNames(
   dimensions: readonly string[],
@@ -179,7 +185,7 @@ function columnsNamed(wanted: string, labelKeys: readonly string[]): readonly st
 const keyNamed = (wanted: string, keys: readonly string[]): string | undefined =>
   keys.find((known) => known === wanted) ?? keys.find((known) => known.toLowerCase() === wanted.toLowerCase())
 
-/** Returns the columns for these label keys at both ends. */
+/** Returns the columns for the given label keys, for source and destination. */
 const labelColumns = (keys: readonly string[]): string[] =>
   (['src', 'dst'] as const).flatMap((side) => keys.map((key) => labelColumnName(side, key)))
 
@@ -190,8 +196,8 @@ function labelName(dimension: string, keys: readonly string[]): string | undefin
 }
 
 /**
- * Returns the name of the column for a label key at one end. If the short name is that of another column, as `src_ip`
- * for a label key `ip`, the column has the long form `source_ip`.
+ * Returns the name of the column for a label key of the source or destination. If the short name already belongs to
+ * another column (such as `src_ip` for a label key `ip`), the long form (`source_ip`) is used.
  */
 function labelColumnName(side: 'src' | 'dst', key: string): string {
   const name = `${side}_${key}`
@@ -215,7 +221,7 @@ export interface AvailableDimensions {
   usage: string
 }
 
-/** Creates a watch of the rows of an answer that reports which dimensions have data in these rows. */
+/** Creates a recorder that is shown the rows of an answer and reports which dimensions have data in them. */
 export function createDimensionWatch(encoder: FlowEncoder): {
   see(row: FlowRow): void
   available(): AvailableDimensions
@@ -224,7 +230,7 @@ export function createDimensionWatch(encoder: FlowEncoder): {
     columnsOf(encoder, [...new Set(NAMED.flatMap((name) => columnsNamed(name, []) ?? []))]),
   )
   const missing = new Map(columns)
-  /** Holds 1 for each end (by number) whose labels have been recorded. */
+  /** By the number of an end: 1 if the label keys of this end have been recorded. */
   let seen = new Uint8Array(1024)
   const labels = new Set<string>()
   const look = (end: number) => {
@@ -266,9 +272,9 @@ export const DEFAULT_GROUPING = [
 ] as const
 
 /**
- * Resolves the dimensions that a caller requested to columns. Without dimensions, the default ones apply, with every
- * label key of both ends. If a name is unknown, the labels are read again before the function fails. Returns also the
- * labels that were used. `optional` lists columns to leave out if no row has a value for them.
+ * Converts the dimensions that a caller requested to columns. Without a request, the default dimensions apply, with
+ * every label key of both ends. If a name is unknown, the labels are read again before the function fails. The result
+ * includes the labels that were used. `optional` lists the columns to leave out if no row has a value for them.
  * @throws {ToolError} unknown_group_by with `unknown` and `valid`, which lists each dimension once, without synonyms.
  */
 export async function resolveGrouping(
@@ -294,8 +300,8 @@ export async function resolveGrouping(
 
 function resolve(labels: LabelIndex, dimensions: readonly string[] | undefined) {
   const { names, unknown } = columnNames(dimensions ?? DEFAULT_GROUPING, labels.keys())
-  // The columns src_name and dst_name belong to the dimensions of whole ends. They are optional unless the caller asked
-  // for them by their own names.
+  // The dimensions for a whole source or destination include the columns src_name and dst_name. These are optional
+  // unless the caller asked for them by name.
   const single = (dimensions ?? []).filter((dimension) => columnsNamed(dimension.trim(), labels.keys())?.length === 1)
   const asked = columnNames(single, labels.keys()).names
   const along = ['src_name', 'dst_name'].filter((name) => !asked.includes(name))

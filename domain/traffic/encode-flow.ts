@@ -4,9 +4,9 @@ import { isOffNetwork } from '../inventory/off-network.js'
 import { createFlowEnds, isBare, type FlowEnds, type Place } from './flow-ends.js'
 
 /**
- * One aggregated row of a traffic query as numbers (T8): codes of the encoder's dictionaries, and counts and times. A
- * missing port or protocol is -1, a missing time NaN. The encoder reuses the same object for every row, so callers must
- * not keep it.
+ * One aggregated row of a traffic query as numbers (T8): codes of the encoder's dictionaries, counts and times. A
+ * missing port or protocol is -1, and a missing time is NaN. The encoder reuses the same object for every row, so
+ * callers must not keep it.
  */
 export interface FlowRow {
   src: number
@@ -17,7 +17,7 @@ export interface FlowRow {
   windowsService: number
   user: number
   decision: number
-  /** The decision that the PCE recorded, if `decision` is that of the rules; otherwise absent. */
+  /** The decision that the PCE recorded, if `decision` contains what the rules decide instead; otherwise absent. */
   recorded?: number
   direction: number
   state: number
@@ -26,14 +26,19 @@ export interface FlowRow {
   /** The name of the network of the end that reported the flow. */
   network: number
   clientType: number
-  /** The remaining fields by which a PCE distinguishes rows: transmission, ICMP type and code, and the network's href. */
+  /**
+   * The code of all other fields by which a PCE distinguishes rows: transmission, ICMP type and code, and network href.
+   */
   variant: number
-  /** How often this row counts: once, or not at all (0) if an earlier part of a divided query already had it (D137). */
+  /**
+   * The number of times that this row counts: 1, or 0 if an earlier part of a divided query already contained it
+   * (D137).
+   */
   count: 0 | 1
-  /** Number of PCE rows that this row stands for: more than one if both ends reported the same conversation. */
+  /** Number of PCE rows for which this row stands. It is more than one if both ends reported the same conversation. */
   reports: number
   connections: number
-  /** Number of bytes that the destination received, and number of bytes that it sent. */
+  /** Number of bytes that the destination received, and number of bytes that the destination sent. */
   bytesIn: number
   bytesOut: number
   /** Times of the first and last observation, in milliseconds since the epoch. */
@@ -146,8 +151,8 @@ export const emptyRow = (): FlowRow => ({
 })
 
 /**
- * Returns a text that is equal for flows with equal values in these fields. Their shape is not checked, because the
- * text is only compared and never read.
+ * Returns a text that is equal for flows with equal values in these fields. The shape of the values is not checked,
+ * because the text is only compared and never read.
  */
 function variantOf({ transmission, icmp_type: type, icmp_code: code, network }: TrafficFlow): string | null {
   const none = (transmission ?? type ?? code ?? network ?? null) === null
@@ -166,15 +171,16 @@ export const networkOf = ({ network }: TrafficFlow): string | null => {
 export const clientTypeOf = ({ client_type: type }: TrafficFlow): string | null => textOf(type)
 
 /**
- * Determines which end was off the corporate network, and whether the other end was only seen from there. Returns null
- * if no end was off that network, as in most rows. A row contains the network of the end that reported it.
+ * Determines which end was off the corporate network, and which end was seen only from outside that network. Returns null
+ * if neither end was off the corporate network, as in most rows. A row contains the network of the end that reported
+ * it.
  */
 function placesOf(flow: TrafficFlow): { src: Place; dst: Place } | null {
   const { src, dst, network, flow_direction: direction } = flow
   const off = isOffNetwork([network], flow.client_type === 'endpoint')
   if (off === 'no') return null
   const reporters = [src, dst].filter(({ workload }) => workload != null && workload.managed !== false)
-  // Without a direction, a row between two managed ends does not say which of them reported it.
+  // Without a direction, a row between two managed workloads does not show which of them reported it.
   const isReporter = (end: FlowNode) =>
     direction == null ? reporters.includes(end) : end === (direction === 'outbound' ? src : dst)
   const isSure = off === 'yes' && (direction != null || reporters.length === 1)
@@ -183,7 +189,9 @@ function placesOf(flow: TrafficFlow): { src: Place; dst: Place } | null {
   return { src: placeOf(src), dst: placeOf(dst) }
 }
 
-/** Returns the hrefs of a flow's rules as one text. A rule for an essential service has a name instead of an href. */
+/**
+ * Returns the hrefs of the rules in a flow as one text. A rule for an essential service has a name instead of an href.
+ */
 function rulesOf({ rules }: TrafficFlow): string | null {
   if (rules === undefined || rules === null || rules.length === 0) return null
   return rules.flatMap((rule) => rule.href ?? rule.essential_service_rule ?? []).join(', ')
@@ -217,8 +225,8 @@ export function createDictionary(): Dictionary {
 type Fields = Record<string, unknown>
 
 /**
- * Returns true if a flow has the documented shape in all fields that are read here. All other flows are counted and
- * left out completely: half a row would falsify the totals, and one bad row must not make the whole answer fail.
+ * Returns true if a flow has the documented shape in all fields that this server reads. Other flows are counted and
+ * otherwise ignored: an incomplete row would falsify the totals, and one bad row must not make the whole answer fail.
  */
 export function isReadableFlow(flow: TrafficFlow): boolean {
   const { src, dst, service, timestamp_range: seen, rules } = flow as unknown as Fields
@@ -269,7 +277,7 @@ const isMissing = (value: unknown): value is null | undefined => value === undef
 const isObject = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 const isText = (value: unknown) => typeof value === 'string' || isMissing(value)
-/** Returns true for a valid port or protocol, which is stored in 32 bits, or a missing one. */
+/** Returns true for a missing port or protocol, or a valid one, which fits into 32 bits. */
 const isNumber = (value: unknown) =>
   isMissing(value) || (Number.isInteger(value) && (value as number) === ((value as number) | 0))
 const isCount = (value: unknown) => isMissing(value) || (Number.isSafeInteger(value) && (value as number) >= 0)

@@ -18,9 +18,9 @@ import { groupRows, groupWithParts, type GroupWithParts, type Grouping } from '.
 import { firstByName, pickTop } from './group-tables.js'
 import { findProvider, type Attribution } from './providers/find-provider.js'
 
-/** The criteria for rows to count as egress. */
+/** The criteria by which rows are selected as egress traffic. */
 export interface EgressChoice {
-  /** Parts of process paths, in any case; an empty list selects every process. */
+  /** Texts to look for in process paths, in any case. An empty list selects every process. */
   processes: readonly string[]
   includeInbound: boolean
   /** If true, rows without a process name are left out. */
@@ -28,8 +28,8 @@ export interface EgressChoice {
 }
 
 /**
- * Number of rows left after each step of the selection, in the order of the steps. `without_process` is no step, but
- * the number of rows that have an external destination and no process name.
+ * Number of rows left after each step of the selection, in the order of the steps. `without_process` is not a step: it
+ * is the number of rows that have an external destination but no process name.
  */
 interface EgressSteps {
   /** Number of rows of the requested processes. */
@@ -37,7 +37,7 @@ interface EgressSteps {
   outbound_rows: number
   with_external_destination: number
   without_process: number
-  /** Number of rows that are finally analysed. */
+  /** Number of rows that remain after all steps and are analysed. */
   egress_rows: number
 }
 
@@ -59,7 +59,7 @@ export type EgressGroup = GroupWithParts<EgressKeys, { user: string | null; sour
 }
 
 /**
- * The FQDNs that other traffic in the window has for the address of a finding: their number, and the busiest of them.
+ * The FQDNs that other traffic in the window reports for the address of a finding: their number, and the busiest ones.
  */
 interface OtherNames {
   total: number
@@ -80,8 +80,8 @@ export interface Egress {
 }
 
 /**
- * Creates the finder of egress traffic. `limit` is the number of findings to return, those with the most connections
- * first. No more processes are returned than fit into an answer.
+ * Creates the finder of egress traffic. `limit` is the number of findings to return, starting with those that have the
+ * most connections. The number of processes is limited to what fits into an answer.
  */
 export function createEgressFinder(
   encoder: FlowEncoder,
@@ -125,8 +125,8 @@ export function createEgressFinder(
   const reached = groupRows({ provider, destination })
   const ip = endColumn(encoder, 'dst', (end) => end.ip)
   const fqdn = endColumn(encoder, 'dst', (end) => end.fqdn)
-  // Many hosts may share an address, such as that of a CDN, and each flow has only one of the names or none. So the
-  // names of all flows are collected.
+  // Many hosts may share one address, such as that of a CDN, and each flow contains only one of their names or none. So
+  // the names are collected from all flows.
   const known = groupRows({ ip, fqdn })
   const steps = { wanted_rows: 0, outbound_rows: 0, with_external_destination: 0, without_process: 0, egress_rows: 0 }
 
@@ -195,7 +195,7 @@ const MOST_PROCESSES = 50
 /** Maximum number of hosts shown per provider. */
 const MOST_HOSTS = 10
 
-/** A process and its destinations: their number, and the busiest of them in alphabetical order. */
+/** A process, the number of its destinations, and the busiest of them in alphabetical order. */
 export interface EgressProcess {
   process: string
   destination_count: number
@@ -203,8 +203,7 @@ export interface EgressProcess {
 }
 
 /**
- * A provider to which traffic goes, and the processes that connect to it: their number, and the first of them in
- * alphabetical order.
+ * A provider to which traffic goes, the number of processes that connect to it, and the alphabetically first of them.
  */
 export interface EgressProvider {
   provider: string
@@ -213,13 +212,13 @@ export interface EgressProvider {
   process_count: number
   processes: string[]
   destination_count: number
-  /** The busiest destinations first. */
+  /** The busiest destinations of the process. */
   destinations: string[]
 }
 
 /**
- * Ranks processes by their number of destinations. Returns the total number of processes, and as many of them as fit
- * into an answer.
+ * Ranks processes by their number of destinations. Returns the total number of processes, and the first processes,
+ * limited to what fits into an answer.
  */
 function* rankProcesses(
   names: Grouping<{ process: string }>,
@@ -283,8 +282,8 @@ function rankProviders(
 }
 
 /**
- * Creates a column for the provider whose range contains the destination, looked up once for each distinct end. Code 0
- * (null) means that the provider is unknown.
+ * Creates a column for the provider whose range contains the destination. It is looked up once per distinct
+ * destination. Code 0 (null) means that the provider is unknown.
  */
 function providerColumn(encoder: FlowEncoder): Column<Attribution | null> {
   const found = new Map<string, Attribution>()

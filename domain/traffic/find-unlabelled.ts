@@ -16,7 +16,9 @@ import { createMeasures, firstByName, type Measures } from './group-tables.js'
 /** Maximum number of process names shown per row. */
 const MOST_PROCESSES = 5
 
-/** Maximum number of decisions shown per row. There are four today; the limit only matters if a PCE adds more. */
+/**
+ * Maximum number of decisions shown per row. There are four decisions today; the limit only matters if a PCE adds more.
+ */
 const MOST_DECISIONS = 10
 
 /** The fields that the rows of all lists of unlabelled traffic have in common. */
@@ -26,7 +28,7 @@ interface UnlabelledTraffic extends Pick<Measures, 'connections' | 'first_detect
   proto: number | null
   /** Number of connections for each policy decision. */
   policy_decisions: Record<string, number>
-  /** The busiest processes, by the names that the reporting end gives; absent if there are none. */
+  /** The busiest processes, named as the reporting end names them; absent if there are none. */
   processes?: string[]
 }
 
@@ -50,23 +52,22 @@ export interface UnlabelledPair extends UnlabelledTraffic {
   dst_name?: string
 }
 
-/** The busiest rows of a list, and the total number of rows with the required number of connections. */
+/** The busiest rows of a list, and the total number of rows that have at least the required number of connections. */
 interface UnlabelledList<T> {
   total: number
   rows: T[]
 }
 
 /**
- * The list of unlabelled peers. `distinctIps` is the number of distinct addresses on the unlabelled side of all its
- * rows.
+ * The list of peers without app label. `distinctIps` is the number of distinct addresses of such peers in all its rows.
  */
 interface UnlabelledPeers extends UnlabelledList<UnlabelledPeer> {
   distinctIps: number
 }
 
 /**
- * The lists to which a row may belong, depending on which of its ends lack an app label. The index of a list is 1 if
- * the source lacks one, 2 if the destination does, 3 if both do, and otherwise 0.
+ * The lists to which a row may belong, depending on which of its ends have no app label. The index is 0 if both ends
+ * have one, 1 if the source has none, 2 if the destination has none, and 3 if neither has one.
  */
 const SECTIONS = ['both_labelled', 'sources', 'destinations', 'both_unlabelled'] as const
 type ConnectionsBySection = Record<(typeof SECTIONS)[number], number>
@@ -74,11 +75,11 @@ type ConnectionsBySection = Record<(typeof SECTIONS)[number], number>
 /** Divides traffic rows into lists by which of their ends lack an app label (T13). */
 export interface UnlabelledTrafficFinder {
   add(row: FlowRow): void
-  /** Returns the ends on this side that have no app label, in traffic whose other end has one. */
+  /** Returns the peers on this side that have no app label, in traffic whose other end has one. */
   peers(side: Side, limit: number, minConnections: number): UnlabelledPeers
   /** Returns the traffic in which neither end has an app label. */
   pairs(limit: number, minConnections: number): UnlabelledList<UnlabelledPair>
-  /** Returns the number of connections of all rows, by list. */
+  /** Returns the number of connections in each list, over all rows. */
   connections(): ConnectionsBySection
 }
 
@@ -168,7 +169,10 @@ function showTraffic(
 /** Maximum number of names shown per address. */
 const NAMES_SHOWN = 10
 
-/** What an address without an app label can be: a workload that needs labels, in a known IP list, or unknown. */
+/**
+ * The possible categories of an address without an app label: a workload that needs labels, in a known IP list, or
+ * unknown.
+ */
 export const UNLABELLED_KINDS = ['unlabelled_workload', 'ip_list', 'unknown_ip'] as const
 type UnlabelledKind = (typeof UNLABELLED_KINDS)[number]
 
@@ -184,7 +188,8 @@ interface UnlabelledAddress {
 }
 
 /**
- * An address with one name for it: that of the workload, or else the FQDN, or the IP lists; `facts` has all of them.
+ * The description of an address with the one name to show: that of the workload, or else the FQDN, or the IP lists.
+ * `facts` has all names.
  */
 interface Description {
   kind: UnlabelledKind
@@ -193,7 +198,7 @@ interface Description {
 }
 
 /**
- * Describes an address from all ends that have it: the same address may be a workload in one row and unknown in
+ * Describes an address from all ends that have it. The same address may be a workload in one row and unknown in
  * another, or have several names. Being a workload, managed or not, takes precedence over being in an IP list (T13).
  */
 function describeUnlabelled(ends: readonly FlowEnd[]): Description {
@@ -217,7 +222,7 @@ function describeUnlabelled(ends: readonly FlowEnd[]): Description {
   }
 }
 
-/** Returns the alphabetically first names as one text, with the number of further names. */
+/** Returns the alphabetically first names as one text, followed by the number of further names. */
 function joinNames(texts: readonly string[]): string {
   const names = [...new Set(texts)]
   const first = firstByName(names, NAMES_SHOWN).join(', ')

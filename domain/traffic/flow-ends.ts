@@ -4,17 +4,17 @@ import type { FlowNode } from '../../schemas/pce/traffic.js'
 import type { LabelIndex } from '../inventory/labels.js'
 import type { OffNetwork } from '../inventory/off-network.js'
 
-/** One end of a flow. Missing values are null; an empty string counts as missing. */
+/** The source or destination of a flow. Missing values are null; an empty string counts as missing. */
 export interface FlowEnd {
   ip: string | null
   fqdn: string | null
   /** The workload's host name, or its name if it has no host name; for a virtual service or server, its name. */
   hostname: string | null
-  /** The name to show: the workload's name, or else the same as `hostname`. */
+  /** The name to display: the name of the workload, or the same as `hostname` if it has none. */
   name: string | null
   /** The href of the workload, managed or not. */
   workload: string | null
-  /** True for a workload with a VEN that is paired with this PCE. */
+  /** True if the end is a workload with a VEN that is paired with this PCE. */
   managed: boolean
   /** The enforcement mode of the workload, if the row contains it. */
   mode: string | null
@@ -30,18 +30,18 @@ export interface FlowEnd {
   /** Whether the end was off the corporate network, according to the rows that it reported (P107). */
   offNetwork?: OffNetwork
   /**
-   * The name of the managed workload that has the address of this end. In the row, the end is not a workload, because
-   * the other end was off the corporate network and the address may belong to another machine there (P107). Null if no
-   * workload has the address.
+   * The name of the managed workload that has the same address as this end. The row does not report the end as that
+   * workload, because the other end was off the corporate network, where the address may belong to another machine
+   * (P107). Null if no workload has the address.
    */
   bearer?: string | null
 }
 
-/** What a row says about the network of one of its ends: whether it is off the corporate network (P107). */
+/** The information in a row on whether one of its ends is off the corporate network (P107). */
 export type Place = 'not said' | 'off' | 'perhaps off' | 'seen from outside'
 
 /**
- * Returns a phrase for an end whose address a managed workload has, but that was seen only from off the corporate
+ * Returns a phrase for an end that has the address of a managed workload but was seen only from off the corporate
  * network; null for all other ends.
  */
 export const seenFromOutside = ({ bearer }: FlowEnd): string | null =>
@@ -49,7 +49,7 @@ export const seenFromOutside = ({ bearer }: FlowEnd): string | null =>
 
 /**
  * Returns the name of an end for lists of endpoints: its FQDN, or else its name, or its address with the IP lists that
- * contain it, or `app (env)`. With the address, two hosts of one IP list remain two endpoints.
+ * contain it, or `app (env)`. The address is included so that two hosts of one IP list remain two endpoints.
  */
 export function endpointLabel(end: FlowEnd): string {
   const seen = seenFromOutside(end)
@@ -84,17 +84,18 @@ function identityFromLabels(end: FlowEnd, keys: readonly string[]): string | nul
 }
 
 /**
- * Returns the IP lists of an end except the Any list, which contains every address and so says nothing about this one.
+ * Returns the IP lists of an end without the Any list. That list contains every address and so says nothing about this
+ * one.
  */
 export const tellingLists = ({ lists }: FlowEnd): string[] => lists.filter((name) => !ANY_IP_LIST_NAMES.includes(name))
 
-/** Names an end by its IP lists. The Any list is used only if there is no other. */
+/** Names an end by its IP lists. The Any list is used only if no other list contains the end. */
 function listsThatName(end: FlowEnd): string | null {
   const telling = tellingLists(end)
   return telling.length > 0 ? telling.join(', ') : joinedLists(end)
 }
 
-/** Iterates over the ends of all groups. An end is yielded once for each group that has it. */
+/** Iterates over the ends of all groups. An end that occurs in several groups is yielded once for each of them. */
 export function* endsOf(
   ...groupings: Iterable<{ keys: { source: FlowEnd; destination: FlowEnd } }>[]
 ): Generator<FlowEnd> {
@@ -106,25 +107,31 @@ export function* endsOf(
   }
 }
 
-/** The distinct ends in a result, identified by number. */
+/** A registry that assigns a number to each distinct end in a result. */
 export interface FlowEnds {
   /**
-   * Returns the number of an end. An end with the same address but another name, object, label, IP list or place is a
-   * different end.
+   * Returns the number of an end. Ends with the same address are different if they differ in name, object, label, IP
+   * list, or network location.
    */
   code(node: FlowNode, place?: Place): number
   end(code: number): FlowEnd
-  /** Returns true for an end that was seen from outside if it is not yet known whether a workload has its address. */
+  /**
+   * Returns true for an open end: it was seen only from off the corporate network, and it is not yet known whether a
+   * workload has its address.
+   */
   isOpen(code: number): boolean
-  /** Returns the addresses of the ends for which `isOpen` is true. */
+  /** Returns the addresses of all open ends. */
   openAddresses(): ReadonlySet<string>
-  /** Sets `bearer` of the open ends. `bearerOf` returns the name of the workload with an address, or null. */
+  /** Sets `bearer` of all open ends. `bearerOf` returns the name of the workload that has an address, or null. */
   close(bearerOf: (address: string) => string | null): void
 }
 
 interface Entry extends FlowEnd {
   place: Place
-  /** The href of the workload or other object. Together with the label and list hrefs it identifies the end. */
+  /**
+   * The href of the workload or other object. Together with the hrefs of the labels and IP lists, it identifies the
+   * end.
+   */
   object: string | null
   labelHrefs: readonly string[]
   listHrefs: readonly string[]
@@ -137,11 +144,14 @@ type OtherObject = { href?: string; resource_uuid?: string; name?: string | null
 
 const OFF = { off: 'yes', 'perhaps off': 'perhaps' } as const
 
-/** Maximum number of ends with one address that are compared one by one; an address with more ends gets an index. */
+/**
+ * Maximum number of ends with the same address that are compared one by one. If an address has more ends, they get an
+ * index.
+ */
 const COMPARED = 8
 
 /**
- * Creates the registry of ends. `index` resolves labels that the PCE identifies by href alone; labels that are not in
+ * Creates the registry of ends. `index` looks up labels for which the PCE sends only the href; labels that are not in
  * the index are left out.
  */
 export function createFlowEnds(index: LabelIndex | null): FlowEnds {
@@ -246,8 +256,8 @@ export function createFlowEnds(index: LabelIndex | null): FlowEnds {
 }
 
 /**
- * Returns true if an entry with the node's address is the same end. All other values that identify an end are compared
- * without building a key.
+ * Returns true if an entry with the node's address is the same end as the node. The other identifying values are
+ * compared directly, without building a key.
  */
 function isSame(entry: Entry, node: FlowNode, place: Place): boolean {
   return (

@@ -3,7 +3,9 @@ import type { Column } from './columns.js'
 import type { FlowRow } from './encode-flow.js'
 import { createMeasures, pickTop, createTupleTable, type Measures } from './group-tables.js'
 
-/** A group of rows that have the same values in some columns: the number of rows, and their totals in `measures`. */
+/**
+ * A group of rows that have the same values in some columns, with the number of its rows and their totals (`measures`).
+ */
 export interface Group<K> {
   /** The group's position in order of first appearance. */
   number: number
@@ -13,19 +15,19 @@ export interface Group<K> {
 }
 
 interface Selection<K> {
-  /** The number of groups with the required number of connections. */
+  /** The number of groups that have at least the required number of connections. */
   total: number
   /** The busiest of these groups. */
   groups: Group<K>[]
 }
 
 /**
- * The groups that have the same value of one key. Their objects are built only on request, because there may be 200,000
- * groups and often only their number is needed.
+ * All groups with the same value of one key. Objects for the groups are built only on request, because there may be
+ * 200,000 groups and often only their number is needed.
  */
 export interface Members<K> {
   total: number
-  /** Lists the values that a key has in these groups, in the order in which the groups first appeared. */
+  /** Lists the values of a key that occur in these groups, in the order in which the groups first appeared. */
   values<P extends keyof K>(key: P): K[P][]
   /** Returns the groups with the most connections; see `Grouping.busiest`. */
   busiest(limit: number): Group<K>[]
@@ -44,9 +46,9 @@ export interface Grouping<K> {
    * by the keys, so that the answer does not depend on the order of the rows.
    */
   busiest(limit: number, minConnections?: number): Selection<K>
-  /** Returns, for each of `values` that occurs, the busiest groups among those with this value of the key. */
+  /** For each given value of the key that occurs, returns the busiest groups with this value. */
   busiestWithin<P extends keyof K>(key: P, values: ReadonlySet<K[P]>, limit: number): Map<K[P], Selection<K>>
-  /** Returns, for each of `values` that occurs, the groups with this value of the key. */
+  /** For each given value of the key that occurs, returns all groups with this value. */
   within<P extends keyof K>(key: P, values: ReadonlySet<K[P]>): Map<K[P], Members<K>>
   /** Returns the value of a key in the group with this number. */
   value<P extends keyof K>(number: number, key: P): K[P]
@@ -157,7 +159,7 @@ export function groupRows<K extends object>(columns: { readonly [P in keyof K]: 
   }
 }
 
-/** One value of a further column within a group, with its connections. */
+/** One value of a further column within a group, with the number of its connections. */
 export interface Part<V> {
   value: V
   connections: number
@@ -175,21 +177,24 @@ export interface Parts<V> {
 /** A group together with the values of further columns within it. */
 export type GroupWithParts<K, P> = Group<K> & { parts: { [N in keyof P]: Parts<P[N]> } }
 
-/** A grouping that also keeps the values of further columns within each group. */
+/** A grouping that also records, for each group, the values of further columns. */
 interface GroupingWithParts<K, P> extends Pick<Grouping<K>, 'add' | 'size' | 'distinct'> {
-  /** Returns the busiest groups like `Grouping.busiest`, each with its parts. */
+  /** Returns the busiest groups like `Grouping.busiest`, each with the values of the further columns. */
   busiest(limit: number, minConnections?: number): { total: number; groups: GroupWithParts<K, P>[] }
 }
 
-/** Groups rows by `columns` and also keeps the values of `parts` within each group. A missing value is not a part. */
+/**
+ * Groups rows by `columns` and also records the values of the columns `parts` within each group. Missing values of
+ * these columns are not recorded.
+ */
 export function groupWithParts<K extends object, P extends object>(
   columns: { readonly [N in keyof K]: Column<K[N]> },
   parts: { readonly [N in keyof P]: Column<P[N]> },
 ): GroupingWithParts<K, P> {
   const groups = groupRows<K>(columns)
   const names = Object.keys(parts) as (keyof P)[]
-  // The number of the current row's group serves as a column. So parts are grouped by two columns (group and part)
-  // instead of by all columns again.
+  // The number of the row's group serves as a column. So the values within groups are grouped by two columns (group and
+  // value) instead of by all columns again.
   let current = 0
   const group: Column<number> = { code: () => current, value: (code) => code }
   const inside = names.map((name) => ({

@@ -3,8 +3,8 @@ import type { FlowRow } from './encode-flow.js'
 import { growingBlocks, placeInBlock } from './growing-blocks.js'
 
 /**
- * A set of distinct tuples of numbers. Each tuple is identified by its slot: 0 for the first tuple that was added, and
- * so on.
+ * A set of distinct tuples of numbers. Each tuple is identified by its slot: 0 for the first tuple added, 1 for the
+ * second, and so on.
  */
 interface TupleTable {
   /**
@@ -84,8 +84,8 @@ function hash(numbers: Int32Array, start: number, width: number): number {
 }
 
 /**
- * Totals over rows. Bytes are counted into and out of the destination. Times are RFC 3339 in UTC, or null if no row has
- * a time.
+ * Totals over rows. Bytes are counted separately for what the destination received and what it sent. Times are RFC 3339
+ * in UTC, or null if no row has a time.
  */
 export interface Measures {
   connections: number
@@ -95,7 +95,7 @@ export interface Measures {
   last_detected: string | null
 }
 
-/** The totals of many groups, in typed arrays. A row with `count` 0 still adds its connections, bytes and times. */
+/** The totals of many groups, in typed arrays. A row whose `count` is 0 still adds its connections, bytes and times. */
 interface MeasureTable {
   add(group: number, row: FlowRow): void
   connections(group: number): number
@@ -147,9 +147,9 @@ export function toTime(milliseconds: number): string | null {
 }
 
 /**
- * Picks, of the items 0 to size-1 whose value is at least `least`, the `limit` items with the highest values, and
- * counts how many such items there are. Equal values are ordered by `compareTies`. The function avoids sorting all
- * items: a summary may have 200,000 groups and show a hundred, and a full sort would block all other calls.
+ * Considers the items 0 to size-1 whose value is at least `least`, counts them, and picks the `limit` items with the
+ * highest values. Equal values are ordered by `compareTies`. The function avoids sorting all items: a summary may have
+ * 200,000 groups and show a hundred, and a full sort would block all other calls.
  */
 export function pickTop(
   size: number,
@@ -178,7 +178,8 @@ export function pickTop(
     }
 
   const above: number[] = []
-  // The items whose value equals the cut compete for the remaining places. This is the sorted list of the best of them.
+  // The items whose value equals the lowest accepted value compete for the remaining places. This is the sorted list of
+  // the best of them.
   const tied: number[] = []
   let places = wanted
   for (let item = 0; item < size; item++) if (valueOf(item) > cut) places -= 1

@@ -5,9 +5,9 @@ const PLACES = 4096
 interface GrowingBlocks<T> {
   /** Returns true if there is a block for a place. */
   has(place: number): boolean
-  /** Returns the block of a place for which `upTo` has already made room. */
+  /** Returns the block that contains a place. `upTo` must have made room for the place before. */
   of(place: number): T
-  /** Makes room for all places up to this place, and returns the block of this place. */
+  /** Makes room for all places up to and including this place, and returns the block that contains it. */
   upTo(place: number): T
 }
 

@@ -7,15 +7,15 @@ const CODES = 16
 const SUMS = 5
 
 /**
- * A store for the rows of a query until they can be passed on, for example once all were returned. A row takes 104
- * bytes.
+ * A store that holds the rows of a query until they can be passed on, for example until all rows have arrived. A row
+ * takes 104 bytes.
  */
 export interface HeldRows {
-  /** Stores a row and returns its place, counted from 0. `replay` later passes on the row together with `isWanted`. */
+  /** Stores a row and returns its place, counted from 0. `replay` later passes `isWanted` on together with the row. */
   readonly add: (row: FlowRow, isWanted: boolean) => number
   /** Adds the totals and times of a row to those of the stored row in this place. */
   readonly addTo: (place: number, row: FlowRow) => void
-  /** Removes all rows but keeps the memory for the next rows. */
+  /** Removes all rows but keeps the memory allocated for the next rows. */
   clear(): void
   /** Passes every stored row to `take`. The row object is reused, so it is valid only until the next row. */
   replay(take: (row: FlowRow, isWanted: boolean) => void): Steps<void>
@@ -30,7 +30,8 @@ export function holdRows(): HeldRows {
     add(given, isWanted) {
       const codes = codesOf.upTo(size)
       const sums = sumsOf.upTo(size)
-      // The fields are written out one by one, because accessing them by name in a loop takes several times as long.
+      // The fields are written out one by one, because accessing them by name in a loop takes several times as long as
+      // this.
       let at = placeInBlock(size) * CODES
       codes[at++] = given.src
       codes[at++] = given.dst
@@ -104,11 +105,14 @@ export function holdRows(): HeldRows {
   }
 }
 
-/** A memory of the rows of earlier parts of a divided query, so that a row that occurs again is not counted twice. */
+/**
+ * A memory of the rows that earlier parts of a divided query contained, so that a row that occurs again is not counted
+ * twice.
+ */
 export interface SeenRows {
   /**
-   * Checks whether an earlier part already had this row. If so, the row's `count` and `reports` become 0, and its
-   * `state` becomes that of the latest observation, which is in the earlier part, because the latest traffic is read
+   * Checks whether an earlier part already contained this row. If so, the row's `count` and `reports` become 0. Its
+   * `state` becomes that of the latest observation, which the earlier part contains, because the latest traffic is read
    * first. A row that occurs twice in the same part counts twice.
    * @param part the number of the row's part, from 1.
    */
@@ -119,13 +123,14 @@ export interface SeenRows {
 const MOST_FULL = 0.8
 
 /**
- * Creates a memory of seen rows. It stores 12 bytes per row instead of the values. Two rows count as the same if their
- * 64-bit hashes are equal. Among 12,800,000 rows, the maximum for 64 parts, the probability of a collision is one in
- * 200,000.
+ * Creates a memory of rows already seen. It stores 12 bytes per row instead of the row's values. Two rows count as the
+ * same if their 64-bit hashes are equal. Among 12,800,000 rows, the maximum for 64 parts, the probability of a
+ * collision is one in 200,000.
  */
 export function createSeenRows(): SeenRows {
   let size = 0
-  // Each place holds the two halves of a hash, the last part that had the row (0 if the place is free), and the state.
+  // A place consists of the two halves of a hash, the last part that contained the row (0 if the place is free), and
+  // the state.
   let places = 1 << 14
   let low = new Uint32Array(places)
   let high = new Uint32Array(places)

@@ -3,17 +3,21 @@ import type { FlowRow } from './encode-flow.js'
 import type { TrafficWindow } from './traffic-window.js'
 
 /**
- * The side on which times extend beyond the requested window: a PCE sums up traffic before it cuts the window (P85).
+ * The side on which the times of a row extend beyond the requested window: before it, after it, or both. This happens
+ * because a PCE adds up traffic before it selects the window (P85).
  */
 export type OutsideWindow = 'before' | 'after' | 'both'
 
-/** The rows whose times extend beyond the window, and their connections. How many of these are in it is not known. */
+/**
+ * Numbers of rows whose times extend beyond the window, and of their connections. It is not known how many of these
+ * connections were inside the window.
+ */
 export interface ReachingOut {
   rows: number
   connections: number
 }
 
-/** Returns the side on which these times extend beyond the window; null if they are in the window or not known. */
+/** Returns the side on which these times extend beyond the window; null if they are inside the window or not known. */
 function sideOf({ start, end }: TrafficWindow, first: number, last: number): OutsideWindow | null {
   // Comparisons with NaN are false, so an unknown time never counts as beyond the window.
   const [isBefore, isAfter] = [first < Date.parse(start), last > Date.parse(end)]
@@ -21,7 +25,7 @@ function sideOf({ start, end }: TrafficWindow, first: number, last: number): Out
   return isAfter ? 'after' : null
 }
 
-/** Returns the side on which the times of a group of rows extend beyond the window; null if they are in the window. */
+/** Returns the side on which the times of a group of rows extend beyond the window; null if they are inside it. */
 export const outsideWindow = (
   window: TrafficWindow,
   { first_detected: first, last_detected: last }: Times,
@@ -55,8 +59,8 @@ export function watchReach(window: TrafficWindow): { see(row: FlowRow): void; fo
 }
 
 /**
- * Returns a note on the rows that extend beyond the window, for all readings of one answer together, or an empty text
- * if there are none. Two readings may contain the same rows, so their sum is an upper limit.
+ * Returns a note on the rows that extend beyond the window, for all queries of one answer together, or an empty text if
+ * there are none. Two queries may return the same rows, so the sum is an upper limit.
  */
 export function describeReach(readings: readonly ReachingOut[]): string {
   const [rows, connections] = (['rows', 'connections'] as const).map((field) =>

@@ -12,13 +12,13 @@ import { holdRows, IDENTITY, writeIdentity } from './hold-rows.js'
  */
 const MOST_APART = 600
 
-/** The codes that say which end of a conversation, its source or its destination, reported a row. */
+/** The codes for the end of a conversation that reported a row: its source or its destination. */
 const [SOURCE, DESTINATION] = [0, 1] as const
 
 /**
  * Creates a store for the reports of both ends about conversations or parts of them, each identified by a tuple. A
- * report is the sum of connections, and the first and last time in seconds. The store uses typed arrays, because a
- * divided query may have a million conversations: a report takes 16 bytes besides the tuple.
+ * report consists of the number of connections, and the first and last time in seconds. The store uses typed arrays,
+ * because a divided query may have a million conversations. A report takes 16 bytes in addition to the tuple.
  */
 function createReports(width: number) {
   const table = createTupleTable(width)
@@ -47,7 +47,7 @@ function createReports(width: number) {
   }
 }
 
-/** Creates a store for the reports of one end, by slot of the tuple. */
+/** Creates a store for the reports of one end, indexed by the slot of the tuple. */
 function createSums() {
   const blocks = growingBlocks((places) => ({
     // The value is NaN if the end did not report this slot.
@@ -66,7 +66,7 @@ function createSums() {
       const place = placeInBlock(slot)
       const isNew = Number.isNaN(connections[place])
       connections[place] = (isNew ? 0 : connections[place]!) + row.connections
-      // With a missing time, the report can be of the same conversation as any report of the other end.
+      // If a time is missing, the report may be about the same conversation as any report of the other end.
       const first = Number.isNaN(row.first) ? EARLIEST : Math.floor(row.first / 1000)
       const last = Number.isNaN(row.last) ? LATEST : Math.floor(row.last / 1000)
       if (isNew || first < firsts[place]!) firsts[place] = first
@@ -79,11 +79,11 @@ function createSums() {
 const [EARLIEST, LATEST] = [-(2 ** 31), 2 ** 31 - 1]
 
 /**
- * Creates a function that writes into `tuple` the values that both reports of one conversation have in common: ends,
- * port, protocol and `variant`. The directions of two such reports are opposite, and their programs, users and rules
- * may differ, because these belong to the reporting end. The function returns the end that reported the row. It returns
- * null if the row cannot have a counterpart: it does not say which end reported it, or one of its ends is only an
- * address and so reports nothing.
+ * Creates a function that writes into `tuple` the values that both reports of one conversation have in common: the two
+ * ends, port, protocol and `variant`. The directions of two such reports are opposite, and their programs, users and
+ * rules may differ, because these belong to the reporting end. The function returns the end that reported the row. It
+ * returns null if the row cannot have a counterpart, because it does not show which end reported it, or because one of
+ * its ends is only an address and so reports nothing.
  */
 function createIdentifier(encoder: FlowEncoder, tuple: Int32Array) {
   const { direction } = encoder.dictionaries
@@ -105,13 +105,13 @@ function createIdentifier(encoder: FlowEncoder, tuple: Int32Array) {
 }
 
 /**
- * A receiver of the rows of a query, possibly in several parts, that recognises conversations reported by both ends.
+ * A receiver for the rows of a query, possibly in several parts. It recognises conversations that both ends reported.
  */
 export interface ReportSink {
   add(row: FlowRow): void
-  /** Completes the counts. It must be called after the last row. */
+  /** Computes the final counts. It must be called after the last row. */
   finish(): Steps<void>
-  /** Returns the number of connections that occur twice in the rows of the PCE, once in the report of each end. */
+  /** Returns the number of connections that the PCE's rows contain twice, once in the report of each end. */
   repeated(): number
 }
 
@@ -137,11 +137,11 @@ export function countReports(encoder: FlowEncoder, take: (row: FlowRow) => void)
   }
 }
 
-/** The connections of a cell (a part of a conversation, see `mergeReports`) that are passed on. */
+/** The part of a cell that is passed on. A cell is a part of a conversation; see `mergeReports`. */
 interface Share {
   /** The end whose rows are passed on; null if no rows of the cell are passed on. */
   end: number | null
-  /** Number of connections that may still be passed on with these rows. */
+  /** Number of connections that these rows may still pass on. */
   left: number
   /** Number of further connections that only the other end reported; they are added to the first row. */
   surplus: number
@@ -168,13 +168,13 @@ export function mergeReports(encoder: FlowEncoder, take: (row: FlowRow) => void)
   const rows: number[] = []
   const identity = new Int32Array(IDENTITY)
   const identities = createTupleTable(IDENTITY)
-  /** For each distinct identity of a row, the place of the held row that has it. */
+  /** For each distinct identity of a row, the place where a row with this identity is held. */
   const placeOf: number[] = []
   let repeated = 0
 
   /**
-   * Determines how many connections of each cell count, and which end's report of them. Cells of conversations that
-   * only one end reported are left out.
+   * Determines how many connections of each cell count, and which end's report of them is used. Cells of conversations
+   * that only one end reported are left out.
    */
   function* share(): Steps<Map<number, Share>> {
     const shares = new Map<number, Share>()
@@ -222,8 +222,8 @@ export function mergeReports(encoder: FlowEncoder, take: (row: FlowRow) => void)
       cellTuple[1] = row.decision
       cellTuple[2] = row.draftDecision
       const cell = cells.add(cellTuple, end, row)
-      // A row that repeats a row of an earlier part is merged into that row, so that no more rows are held than for one
-      // query.
+      // A row that repeats a row of an earlier part is merged into that row. So at most as many rows are held as one
+      // query could return.
       writeIdentity(row, identity)
       const slot = identities.slot(identity)
       const earlier = placeOf[slot]
@@ -256,8 +256,8 @@ export function mergeReports(encoder: FlowEncoder, take: (row: FlowRow) => void)
 }
 
 /**
- * Creates a function that returns a number for the strictness of two decisions. That of the active policy counts first,
- * and that of the draft policy breaks ties.
+ * Creates a function that returns a number for the strictness of two decisions. The decision of the active policy
+ * counts first, and the decision of the draft policy breaks ties.
  */
 function createStrictness({ dictionaries: { decision, draftDecision } }: FlowEncoder) {
   const rankOf = (word: string | null) => {

@@ -8,7 +8,7 @@ import type { FlowEnd } from './flow-ends.js'
 /** The direction of a row as seen from the labelled application: into it, out of it, or within it. */
 export type FlowPath = 'inbound' | 'outbound' | 'intra'
 
-/** The results of the queries in both directions, and the number of rows that occurred in both results. */
+/** The results of the queries in both directions, and the number of rows that both results contain. */
 export interface BothWays {
   inbound: FlowsRead
   outbound: FlowsRead
@@ -16,8 +16,8 @@ export interface BothWays {
 }
 
 /**
- * Reads all traffic to and from the ends with these labels, in two queries. Every row is passed on once, although rows
- * within the application occur in both answers.
+ * Reads all traffic to and from the ends with these labels, in two queries. Every row is passed on once, even though
+ * both answers contain the rows within the application.
  * @throws the errors of the reader.
  */
 export async function readBothWays(
@@ -27,10 +27,10 @@ export async function readBothWays(
   request: Pick<FlowRequest, 'name' | 'window' | 'draftDecisions' | 'prepare'>,
   take: (row: FlowRow, path: FlowPath) => void,
 ): Promise<BothWays> {
-  // Code 0 stands for null, which here means an end that is not part of the application.
+  // Code 0 stands for null. Here it marks an end that is not part of the application.
   const own = endColumns(encoder, (end) => (hasLabels(end, labels) ? 'own' : null))
-  // An end, such as a virtual service, may belong to the application without having its labels. Only the query's answer
-  // shows this, so its destinations are remembered.
+  // An end, such as a virtual service, may belong to the application without having its labels. Only the answer to the
+  // first query shows this, so the destinations in that answer are remembered.
   const destinations = new Set<number>()
   let repeated = 0
   const inbound = await read(
@@ -44,8 +44,8 @@ export async function readBothWays(
     { ...request, filters: { sources: withLabels(labels), destinations: anything() } },
     (row) => {
       if (destinations.has(row.dst)) repeated += row.reports
-      // This flow stays within the application, but the first answer had no row with this destination, because the
-      // answer was cut off or the flow is new.
+      // This flow stays within the application. The first answer had no row with this destination, because that answer
+      // was incomplete or the flow is new.
       else take(row, own.dst.code(row) === 0 ? 'outbound' : 'intra')
     },
   )
@@ -57,9 +57,9 @@ export const hasLabels = (end: FlowEnd, labels: readonly Label[]): boolean =>
   labels.every(({ key, value }) => Object.hasOwn(end.labels, key) && end.labels[key] === value)
 
 /**
- * Describes how complete both queries together are; each row counts once. The number of raw observations is included
- * only if no row occurred in both answers, because the PCE does not say how many observations a repeated row stands
- * for.
+ * Describes how complete the answers to both queries together are; each row counts once. The number of raw observations
+ * is included only if no row occurred in both answers, because the PCE does not say for how many observations a
+ * repeated row stands.
  */
 export function describeBothWays({ inbound, outbound, repeated }: BothWays): Reading {
   const { analysed, ...reading } = describeReading(inbound, outbound)

@@ -26,7 +26,7 @@ export interface FlowRequest {
   /** The filters; if absent, all traffic is read. */
   filters?: Pick<TrafficFilters, 'sources' | 'destinations'> & Partial<TrafficFilters>
   services?: TrafficQuery['services']
-  /** The decisions; if absent or empty, every decision is read. */
+  /** The decisions to read; if absent or empty, rows with any decision are read. */
   decisions?: readonly PolicyDecision[] | undefined
   /** Whether filters by IP list leave out the addresses of workloads; the default is true. */
   excludeWorkloadsFromIpListQuery?: boolean | undefined
@@ -37,36 +37,38 @@ export interface FlowRequest {
    * about 10 s longer.
    */
   draftDecisions?: boolean
-  /** The caller's replacement of rows, which is applied to each row before it is counted. */
+  /** The caller's function that replaces rows. It is applied to each row before the row is counted. */
   replace?: RowReplacement
   /**
    * Called with the ends of all rows before the first row is passed on, or without ends if there are too many rows to
-   * hold. No row is passed on before it has finished.
+   * hold. No row is passed on before this call has finished.
    */
   prepare?: (ends?: Iterable<FlowEnd>) => Promise<void>
 }
 
-/** A replacement of the rows that the PCE sent. */
+/** A replacement of the rows that the PCE sent by other rows. */
 export interface RowReplacement {
-  /** Returns the row to count and pass on instead, or null to leave the row out. */
+  /** Returns the row to count and pass on in place of the given one, or null to leave the row out. */
   row: (row: FlowRow) => FlowRow | null
-  /** The names of the caller's filters by which `row` leaves rows out. */
+  /** The names of the caller's filters that `row` applies by leaving rows out. */
   filters: readonly string[]
 }
 
-/** The outcome of a whole query, possibly read in parts. Every statement about completeness is based on it. */
+/**
+ * The outcome of a whole query, which may have been read in parts. Every statement about completeness is based on it.
+ */
 export interface FlowsRead {
   window: TrafficWindow
   /** The row limit that was sent with each query. */
   rowLimit: number
   /**
-   * The number of queries whose rows make up the answer, if completeness was requested (D136) or the window is longer
-   * than one query may be; otherwise null.
+   * The number of queries whose rows make up the answer. It is given if completeness was requested (D136) or the window
+   * is longer than one query may cover; otherwise it is null.
    */
   parts: number | null
-  /** Whether queries that reached the row limit were divided. */
+  /** True if queries that reached the row limit were divided further. */
   divides: boolean
-  /** Number of rows that two of the queries may have counted (P85). */
+  /** Number of rows that two of the queries may both have counted (P85). */
   overlapping: number
   /**
    * Number of rows that the PCE returned, including unreadable ones. A row that occurred in several parts counts once.
@@ -85,22 +87,22 @@ export interface FlowsRead {
   /** The regions of a supercluster that did not answer, by the FQDN of their PCE. */
   silentRegions: readonly string[]
   /**
-   * The number of rows that the PCE announced, if it is more than the PCE sent; otherwise null. For a query in parts it
-   * is always null, and a part with fewer rows than announced counts as full.
+   * The number of rows that the PCE announced, if it sent fewer; otherwise null. For a query in parts it is always
+   * null, because a part with fewer rows than announced counts as having reached the row limit.
    */
   announced: number | null
   /** The number of raw observations that the PCE aggregated into rows; null if it did not say. */
   rawObservations: number | null
-  /** Whether rows are passed on as they are (`reports`), or each conversation once (`conversations`). */
+  /** `reports` if rows are passed on as they are, `conversations` if each conversation is passed on once. */
   counts: 'reports' | 'conversations'
-  /** Number of connections that are in the rows twice, because both ends of a conversation reported them. */
+  /** Number of connections that the rows contain twice, because both ends of a conversation reported them. */
   repeatedConnections: number
   /** The totals of all analysed rows. */
   totals: Measures
   /** The filters that the PCE cannot apply and that this server therefore applied to the rows. */
   appliedToRows: readonly string[]
   seenFromOutside: SeenFromOutside
-  /** The analysed rows whose times extend beyond the window. */
+  /** The numbers of analysed rows, and of their connections, whose times extend beyond the window. */
   reachingOut: ReachingOut
   /** The reason why rows have no draft decisions although they were requested; otherwise null. */
   draftUnavailable: string | null
@@ -115,7 +117,7 @@ export interface FlowReader {
 }
 
 /**
- * Creates the reader for the queries of one call, for answers that show what the PCE recorded: a conversation that both
+ * Creates the reader for the queries of one call whose answer shows what the PCE recorded. A conversation that both
  * ends reported is passed on as two rows, and the reader counts the connections that occur twice. Progress is reported
  * at the start and after every poll and batch. Its number increases by one each time, because it is not known how long
  * the PCE will take. Cancelling the call stops reading and deletes the query on the PCE. The reader throws the errors
@@ -126,8 +128,9 @@ export const createFlowReader = (ctx: AskContext, encoder: FlowEncoder, complete
   createReader(ctx, encoder, complete, 'reports')
 
 /**
- * Creates a reader like `createFlowReader`, for judgements: a conversation that both ends reported is passed on once,
- * with the greater number of connections. If the decisions of the ends differ, the stricter decision counts first.
+ * Creates a reader like `createFlowReader` for answers that evaluate traffic: a conversation that both ends reported is
+ * passed on once, with the greater number of connections. If the decisions of the two ends differ, the stricter
+ * decision counts first.
  */
 export const createConversationReader = (ctx: AskContext, encoder: FlowEncoder, complete = false): FlowReader =>
   createReader(ctx, encoder, complete, 'conversations')
@@ -153,7 +156,7 @@ function createReader(
       sums.add(0, row)
       reach.see(row)
     }
-    // The ends of a row may be known only after the row has waited, so rows are replaced only then.
+    // The ends of a row may be fully known only after the row has waited, so the row is replaced only then.
     const pass = (row: FlowRow) => {
       const counted = replace === undefined ? row : replace.row(row)
       if (counted === null) return
@@ -176,7 +179,7 @@ function createReader(
         : readWhole(await ask(asked, count))
     const { parts, full, repeated, overlapping, ...read } = await readAtMost(LONGEST_QUERY_DAYS).catch(
       async (error: unknown) => {
-        // A PCE that accepts only shorter windows refuses the query before it sends a row.
+        // A PCE that accepts only shorter windows refuses the query before it sends any rows.
         if (!(error instanceof PceApiError) || error.status !== 406 || received > 0) throw error
         const days = await readLongestDays(ctx)
         if (days === null || days >= LONGEST_QUERY_DAYS || !isLonger(asked.query, days)) throw error
@@ -248,7 +251,7 @@ function toQuery(request: FlowRequest, rowLimit: number): TrafficQuery {
 }
 
 /**
- * The output schema for how complete an answer about traffic is. The output of every tool that runs a traffic query
+ * The output schema for the completeness of an answer about traffic. The output of every tool that runs a traffic query
  * includes it (D4).
  */
 export const Reading = {
@@ -270,9 +273,7 @@ export const Reading = {
 }
 export type Reading = { [K in keyof typeof Reading]: Static<(typeof Reading)[K]> }
 
-/**
- * Describes how complete the answer of one query is, or the answers of several queries for the same window together.
- */
+/** Describes the completeness of the answer to one query, or to several queries for the same window together. */
 export function describeReading(...readings: readonly [FlowsRead, ...FlowsRead[]]): Reading {
   const [first] = readings
   const sum = (field: 'pceFlows' | 'rows' | 'unparseable') => readings.reduce((total, read) => total + read[field], 0)
@@ -297,8 +298,8 @@ export function describeReading(...readings: readonly [FlowsRead, ...FlowsRead[]
 }
 
 /**
- * Returns sentences on what the counts of one query, or of several queries for the same window together, include and
- * leave out. Returns an empty text if the counts are complete.
+ * Returns sentences that say what the counts of one or several queries for the same window include and leave out.
+ * Returns an empty text if the counts are complete.
  */
 export function coverageNote(...readings: readonly FlowsRead[]): string {
   return [...new Set(readings.map(noteOne)), describeReach(readings.map(({ reachingOut }) => reachingOut))]
@@ -337,8 +338,8 @@ function describeOutside({ rows, unread }: SeenFromOutside): string {
 }
 
 /**
- * Returns a sentence on whether sums of connections include both reports of a conversation; returns an empty text if no
- * conversation was reported by both ends.
+ * Returns a sentence that says whether sums of connections include both reports of a conversation. Returns an empty
+ * text if no conversation was reported by both ends.
  */
 function describeRepetition({ counts, repeatedConnections: repeated }: FlowsRead): string {
   if (repeated === 0) return ''

@@ -11,16 +11,16 @@ import { sampleTraffic } from './split-query.js'
 /** The units of time by which windows are cut, largest first. Days come first, because PCEs store traffic by day. */
 const UNITS = [86_400_000, 3_600_000, 60_000, 1000] as const
 /**
- * AIM is the share of the row limit that a part of a query should reach. LONGER is the maximum length of a part as a
- * multiple of the previous part's length.
+ * AIM is the share of the row limit that a part of a query should reach. LONGER is the maximum length of a part of the
+ * window, as a multiple of the length of the previous part.
  */
 const AIM = 0.85
 const LONGER = 8
-/** Number of rows in the sample that shows how a query is best divided. */
+/** Number of rows in the sample that is used to find the best way to divide a query. */
 const SAMPLE_ROWS = 10_000
 /** Maximum number of days for which a PCE with default settings answers in one query (P25). */
 export const LONGEST_QUERY_DAYS = 97
-/** Maximum number of periods of that length that one call reads. Together, they are more than 16 years. */
+/** Maximum number of periods of LONGEST_QUERY_DAYS that one call reads. Together, they are more than 16 years. */
 const MOST_PIECES = 64
 
 /** A part of the query that has not been read yet: a window in milliseconds, both ends included. */
@@ -28,10 +28,11 @@ interface Slice {
   query: TrafficQuery
   start: number
   end: number
-  /** The index in UNITS of the unit by which the window is cut. */
+  /** The unit by which the window is cut, as an index in UNITS. */
   unit: number
   /**
-   * The length in milliseconds of the piece at the end of the window that is queried next; null for the whole window.
+   * The length in milliseconds of the piece that is queried next. The piece is at the end of the window; null means the
+   * whole window.
    */
   length: number | null
   /**
@@ -44,12 +45,13 @@ interface Slice {
 export interface PartsRead extends Omit<FlowsAsked, 'isFull'> {
   /** Number of queries whose rows make up the answer. */
   parts: number
-  /** Number of these queries that have more rows than the PCE returned. */
+  /** Number of these queries for which the PCE has more rows than it returned. */
   full: number
   /** Number of rows that occurred in more than one of these queries. */
   repeated: number
   /**
-   * Number of rows whose times extend across a time at which the window was cut, so that both queries may count them.
+   * Number of rows that may be counted by two queries, because their times extend across a time at which the window was
+   * cut.
    */
   overlapping: number
 }
@@ -59,8 +61,8 @@ export const isLonger = ({ start_date: start, end_date: end }: TrafficQuery, day
   Date.parse(end) - Date.parse(start) > days * UNITS[0]
 
 /**
- * Cuts a window at midnights (UTC) into pieces of about equal length, each at most `longest` days long; the earliest
- * piece comes first.
+ * Cuts a window at midnights (UTC) into pieces of about equal length, each at most `longest` days long, in ascending
+ * order of time.
  * @throws {ToolError} invalid_window if there would be more pieces than one call reads.
  */
 function cutToQueries(start: number, end: number, longest: number): { start: number; end: number }[] {
@@ -83,12 +85,12 @@ function cutToQueries(start: number, end: number, longest: number): { start: num
 }
 
 /**
- * Runs a query that may cover a longer time, or have more rows, than the PCE returns for one query. A window of more
- * than `longestDays` is always cut. If `divides` is true, the query is divided further until every part is complete
- * (D136): first by time, then by filters that the PCE supports. The latest traffic is read first, and the rows of a
- * part are passed on when the part is known to be complete. A row that occurs in several parts is passed on with each
- * of them, with the totals of that part, but is counted once (D137). All parts share the time limit of one query, in
- * which the time of `beforePart` does not count.
+ * Runs a query that may cover more time, or have more rows, than the PCE returns for one query. A window of more than
+ * `longestDays` is always cut. If `divides` is true, the query is divided further until every part is complete (D136):
+ * first by time, then by filters that the PCE supports. The latest traffic is read first, and the rows of a part are
+ * passed on as soon as the part is known to be complete. A row that occurs in several parts is passed on with each of
+ * them, with its totals in that part, but is counted once (D137). All parts share the time limit of one query. The time
+ * that `beforePart` takes does not count towards this limit.
  * @throws the errors of `ask`.
  */
 export async function readInParts(
@@ -111,7 +113,8 @@ export async function readInParts(
   let rawObservations: number | null = 0
   let draftUnavailable: string | null = null
   /**
-   * Maximum number of rows that one query can return: the row limit, or less if an incomplete answer had fewer rows.
+   * Maximum number of rows that one query can return. It is the row limit, or the row count of an incomplete answer if
+   * that was less.
    */
   let capacity = whole.max_results
   /** True as long as this PCE has returned only rows within the requested window. */
@@ -127,7 +130,7 @@ export async function readInParts(
   }))
 
   const askFor = async (query: TrafficQuery, from: number, to: number, more: Partial<FlowQuestion>) => {
-    // What the caller reads between two parts is no time of the queries.
+    // The time that the caller takes to read other things between two parts does not count as time of the queries.
     const since = ctx.now()
     await beforePart?.()
     startedAt += ctx.now() - since
@@ -146,8 +149,8 @@ export async function readInParts(
       if (row.first < earliest) earliest = row.first
       if (row.first < from && isWanted) earlier += 1
     }
-    // Rows that this server's filters reject are held as well: they are part of the PCE's row count, so repeated ones
-    // must be recognised too.
+    // Rows that the filters of this server reject are stored as well. They are part of the PCE's row count, so rows
+    // that occur again must be recognised among them too.
     const drop = (row: FlowRow) => hold(row, false)
     const prefix = `Part ${result.parts + 1}, ${window.start_date} to ${window.end_date}: `
     const asked = await ask(
@@ -158,8 +161,8 @@ export async function readInParts(
   }
 
   /**
-   * Divides a piece of a slice (from `from` to the slice's end) that has too many rows. Returns the slices to read
-   * instead, the next one to read last, or null if the piece cannot be divided further.
+   * Divides the piece of a slice from `from` to the slice's end, because the piece has too many rows. Returns the
+   * slices to read instead, in reverse order of reading, or null if the piece cannot be divided further.
    */
   const divide = async (slice: Slice, from: number, room: number): Promise<Slice[] | null> => {
     const { query, start, end, unit, length, byFilters } = slice
@@ -209,7 +212,7 @@ export async function readInParts(
     draftUnavailable ??= asked.draftUnavailable
     rawObservations =
       rawObservations === null || asked.rawObservations === null ? null : rawObservations + asked.rawObservations
-    // The rows of the only part cannot repeat rows of another part, so they are not remembered.
+    // If there is only one part, its rows cannot repeat rows of another part, so they are not remembered.
     const isAlone = result.parts === 1 && left.length === 0 && from === start
     const handOver = (row: FlowRow, isWanted: boolean) => {
       if (!isAlone) seen.mark(row, result.parts)

@@ -21,7 +21,7 @@ export interface TrafficTerm {
   ref: string
   group: string
   selector?: TrafficSelector
-  /** A network, instead of a selector: the PCE cannot filter by networks, so each row is tested here. */
+  /** A network in place of a selector. The PCE cannot filter by networks, so each row is tested here. */
   network?: Extract<AddressFilter, { network: string }>
 }
 
@@ -38,7 +38,7 @@ const SELECTOR = { ip_lists: 'ip_list', label_groups: 'label_group', workloads: 
 type SelectableKind = keyof typeof SELECTOR
 
 /**
- * Resolves a filter reference to a condition, or returns why it cannot be resolved. A reference is a label in any form;
+ * Converts a filter reference to a condition, or returns why this is not possible. A reference is a label in any form;
  * `iplist:`, `labelgroup:` or `workload:` with an exact name; the href of one of these; an address; a network in CIDR
  * form; `ams` (include only); or an FQDN (destinations only, because the PCE does not record FQDNs of sources).
  */

@@ -17,8 +17,8 @@ import { fileName } from './file-name.js'
 import { resolveTrafficTerm, type TermPlace, type TrafficTerm } from './resolve-filter-term.js'
 
 /**
- * Filter references of a caller. A flat list is one set of conditions. A list of lists contains alternative blocks that
- * are sent to the PCE unchanged (T7).
+ * The filter references that a caller gave. A flat list is one set of conditions. A list of lists contains alternative
+ * blocks, which are sent to the PCE unchanged (T7).
  */
 type IncludeReferences = readonly (LabelReference | readonly LabelReference[])[]
 
@@ -38,18 +38,19 @@ export interface TrafficFilters {
   destinations: TrafficQuery['destinations']
   /**
    * Returns whether a row passes the filters that the PCE cannot apply: networks in CIDR form, whole names of processes
-   * and users, and the network and type of the agent that reported the row. Undefined if there are no such filters.
+   * and users, and the network and type of the agent that reported the row. The function is undefined if the caller
+   * gave no such filters.
    */
   keeps?: (flow: TrafficFlow) => boolean
   /** The filters that `keeps` applies, for messages, such as `include_sources 10.0.0.0/8`. */
   appliedToRows: string[]
 }
 
-/** Maximum number of alternatives on one side of a query. More would be an excessive query for any PCE. */
+/** Maximum number of alternatives on one side of a query. More would overload any PCE. */
 const MAX_BLOCKS = 1_000
 /** Maximum number of conditions in one block. */
 const MAX_CONDITIONS = 50
-/** Maximum number of values suggested for each reference that was not found. */
+/** Maximum number of suggestions for each reference that was not found. */
 const MAX_VALID_VALUES = 25
 
 /**
@@ -113,10 +114,13 @@ async function build(
   }
 }
 
-/** The filters by the agent that reported a row: its network and type, and the program and user at its end. */
+/**
+ * The filters that concern the agent that reported a row: its network, its type, and the program and user at its end of
+ * the connection.
+ */
 const REPORTED = ['network', 'client_type', 'process_name', 'user_name'] as const
 
-/** Throws invalid_argument for an empty name. No row has such a name, so every row would be left out. */
+/** Throws invalid_argument for an empty name. No row has an empty name, so such a filter would leave out every row. */
 function requireNames(args: TrafficFilterArguments): void {
   for (const argument of REPORTED) {
     const index = (args[argument] ?? []).findIndex((name) => name.trim() === '')
@@ -129,8 +133,8 @@ function requireNames(args: TrafficFilterArguments): void {
 }
 
 /**
- * Returns tests for rows by the reporting agent: by its network (name or href), its type, the program (path or file
- * name) and the user. Whole names are compared, and case is ignored.
+ * Returns tests that select rows by the reporting agent: by its network (name or href), its type, the program (path or
+ * file name) and the user. Whole names are compared, and case is ignored.
  */
 function reporterTests(args: TrafficFilterArguments): ((flow: TrafficFlow) => boolean)[] {
   const fold = (text: unknown) => (typeof text === 'string' ? text.trim().toLowerCase() : '')
@@ -185,11 +189,11 @@ function multiplyOut(terms: readonly TrafficTerm[], argument: string): TrafficTe
   )
 }
 
-/** The filter for one side of a traffic query, and the test that must be applied to its rows. */
+/** The filter for one side of a traffic query, and the test that this server must apply to the rows. */
 interface SidePlan {
   query: TrafficQuery['sources']
   /**
-   * Returns whether an address passes the filters that the PCE cannot apply; undefined if there are no such filters.
+   * Returns whether an address passes the filters that the PCE cannot apply. Undefined if there are no such filters.
    */
   keeps?: (ip: string) => boolean
   appliedToRows: string[]
@@ -197,8 +201,8 @@ interface SidePlan {
 
 /**
  * Separates the filters that the PCE can apply from those that must be tested on each row. If a list includes a
- * network, the single addresses in the list are tested here too: sent to the PCE, they would exclude the flows of the
- * network.
+ * network, the single addresses in the list are tested on each row too, because the PCE would otherwise leave out the
+ * flows of the network.
  * @throws {ToolError} invalid_argument if a network is in one of several blocks (`nested`), because a row does not show
  * which block it matched.
  */
@@ -261,8 +265,8 @@ interface ServiceArguments {
 
 /**
  * Converts the service filters of a caller to the form that the PCE accepts. Filters by whole process names are not
- * sent: it is not known whether the PCE's own filter is case-sensitive (P25), so it might leave out rows that `keeps`
- * accepts.
+ * sent. It is not known whether the PCE's own filter is case-sensitive (P25), so the PCE might leave out rows that
+ * `keeps` accepts.
  * @throws {ToolError} invalid_argument with the index of the wrong entry.
  */
 export function resolveTrafficServices(args: ServiceArguments): TrafficQuery['services'] {

@@ -13,11 +13,11 @@ import type { AskContext } from './ask-flows.js'
 import type { FlowEncoder, FlowRow } from './encode-flow.js'
 import { holdRows } from './hold-rows.js'
 
-/** What is known about rows with an address that was only seen from off the corporate network (P107). */
+/** Information on the rows with an address that was seen only from off the corporate network (P107). */
 export interface SeenFromOutside {
   /**
-   * Number of these rows whose address a managed workload also has. If the workloads could not be read, the number of
-   * all these rows.
+   * Number of such rows whose address also belongs to a managed workload. If the workloads could not be read, the
+   * number of all such rows.
    */
   rows: number
   /** The reason why the workloads could not be read; null if they were read or did not need to be. */

@@ -8,29 +8,32 @@ import type {
 import { POLICY_DECISIONS, type PolicyDecision } from '../../schemas/pce/policy-decisions.js'
 import { TCP, UDP } from '../inventory/protocols.js'
 
-/** A sample of a query's rows, counted by each property by which the query can be divided. */
+/** A sample of the rows of a query, counted by each property that can be used to divide the query. */
 export interface TrafficSample {
   readonly add: (flow: TrafficFlow) => void
   /**
-   * Divides a query into at most `most` queries, so that each row belongs to exactly one of them and all have about the
-   * same number of rows. Returns null if every division would leave more than nine in ten rows in one query.
+   * Divides a query into at most `most` queries with about the same number of rows each. Each row belongs to exactly
+   * one of them. Returns null if every possible division would leave more than nine in ten rows in one query.
    */
   divide(query: TrafficQuery, most: number): TrafficQuery[] | null
 }
 
 /** Maximum number of alternatives on one side of a query, and maximum number of its service filters. */
 const MOST_ALTERNATIVES = 1000
-/** Maximum share of the rows that one query may keep; a division that leaves more is useless. */
+/**
+ * Maximum share of the rows that one query may have after a division. A division that leaves more rows in one query is
+ * useless.
+ */
 const LARGEST_SHARE = 0.9
 /**
- * Maximum number of queries that one division creates. With more, the allowed parts would be used up; with fewer, the
- * queries would have to be divided again.
+ * Maximum number of queries that one division creates. A higher number would use up the allowed parts; a lower one
+ * would make it necessary to divide the queries again.
  */
 const AT_ONCE = 4
 
 type Side = 'sources' | 'destinations'
 
-/** A way to divide a query: the resulting queries, and the share of the sample in the largest of them. */
+/** One way to divide a query: the resulting queries, and the share of the sample that the largest of them has. */
 interface Division {
   queries: TrafficQuery[]
   largest: number
@@ -76,7 +79,8 @@ export function sampleTraffic(): TrafficSample {
           [...labels[side].values()].map((weights) => byLabel(query, side, weights, size, pieces)),
         ),
       ].filter((one) => one !== null && one.queries.length > 1 && one.largest <= LARGEST_SHARE) as Division[]
-      // Of equally good divisions, the first one is used. They are listed in the order of their cost for the PCE.
+      // If several divisions are equally good, the first one is used. They are listed in the order of their cost for
+      // the PCE.
       return divisions.toSorted((a, b) => a.largest - b.largest)[0]?.queries ?? null
     },
   }
@@ -109,7 +113,7 @@ function byDecision(query: TrafficQuery, seen: ReadonlyMap<string, number>, size
 
 /**
  * Divides a query by services: ranges of TCP and UDP ports, and other protocols as a whole, in ascending order. The
- * last query covers all services outside these ranges.
+ * last query covers all remaining services.
  */
 function byService(
   query: TrafficQuery,
@@ -148,8 +152,8 @@ function byService(
 }
 
 /**
- * Builds service filters for the protocols in the sample that lie between two places, where a place combines protocol
- * and port.
+ * Builds service filters for the protocols and ports in the sample that lie between two places. A place is a protocol
+ * and a port combined into one number.
  */
 function rangesBetween(from: number, to: number, seen: readonly (readonly [number, number])[]): TrafficServiceFilter[] {
   const [first, last] = [Math.floor(from / PORTS), Math.floor(to / PORTS)]
@@ -164,7 +168,7 @@ function rangesBetween(from: number, to: number, seen: readonly (readonly [numbe
     })
 }
 
-/** Intersects service filters with ranges. An empty list of filters matches everything. */
+/** Intersects service filters with ranges. An empty list of filters stands for everything. */
 function within(
   filters: readonly TrafficServiceFilter[],
   ranges: readonly TrafficServiceFilter[],
@@ -184,8 +188,8 @@ function within(
 
 /**
  * Divides a query by the labels with one key on one side. A workload has at most one label per key (P16). The last
- * query covers the ends without any of the labels of the other queries. Returns null if the query already filters by
- * this key, because it is not known what a PCE does with two values of one key.
+ * query covers the ends that have none of the labels used in the other queries. Returns null if the query already
+ * filters by this key, because it is not known what a PCE does with two values of one key.
  */
 function byLabel(
   query: TrafficQuery,
@@ -226,8 +230,8 @@ function byLabel(
 }
 
 /**
- * Distributes items to at most `pieces` groups of about equal weight: the heaviest item first, each to the lightest
- * group. Empty groups are dropped.
+ * Distributes items over at most `pieces` groups of about equal weight. Each item, the heaviest first, goes into the
+ * group that is lightest so far. Empty groups are dropped.
  */
 function share<T>(items: readonly { item: T; weight: number }[], pieces: number): { items: T[]; weight: number }[] {
   const groups = Array.from({ length: pieces }, () => ({ items: [] as T[], weight: 0 }))

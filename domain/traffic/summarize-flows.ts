@@ -15,7 +15,7 @@ import { endpointIdentity, endpointLabel, seenFromOutside } from './flow-ends.js
 import { groupRows, type Grouping, type Group } from './group-rows.js'
 import type { Measures } from './group-tables.js'
 
-/** The service that traffic used, and the policy decision on it. */
+/** The service of some traffic, and the policy decision on this traffic. */
 interface FlowService {
   port: number | null
   proto: string
@@ -41,16 +41,16 @@ export const SECTION_NAMES = [
 
 export interface FlowSummary {
   distinctProcesses: number
-  /** The rows with the most connections in each section, up to the limit of the call. */
+  /** For each section, the rows with the most connections, up to the limit of the call. */
   sections: Sections
-  /** The total number of rows in each section. */
+  /** For each section, the total number of rows. */
   sectionTotals: Record<SectionName, number>
   dimensions: AvailableDimensions
 }
 
 /**
- * Creates a collector of rows for the four sections of a summary (T12), in one pass. `finish` builds at most `limit`
- * rows for each section, because building them blocks the event loop.
+ * Creates a collector that sorts rows into the four sections of a summary (T12) in one pass. `finish` builds at most
+ * `limit` rows for each section, because building them blocks the event loop.
  */
 export function createFlowSummary(
   encoder: FlowEncoder,
@@ -116,21 +116,21 @@ interface ProcessDestination extends FlowService {
 interface ProcessSummary extends Measures {
   process: string
   destination_count: number
-  /** Number of all destinations, including those beyond the limit on `destinations`. */
+  /** Number of all destinations, including those that are left out of `destinations` because of its limit. */
   destinations_total: number
   destinations: ProcessDestination[]
   user_count: number
   users: string[]
 }
 
-/** A summary of the rows that have a process name, by process (T12). */
+/** A summary, by process, of the rows that have a process name (T12). */
 interface ProcessSummaries {
   add(row: FlowRow): void
   /** The number of distinct process names. */
   readonly size: number
   /**
-   * Returns the processes with the most connections. Counts are complete; destinations and users are limited to the
-   * first few.
+   * Returns the processes with the most connections. Their counts are complete, but only the first few destinations and
+   * users of each are listed.
    */
   busiest(limit: number): ProcessSummary[]
 }

@@ -12,7 +12,7 @@ export interface TrafficWindow {
 const DATE = /^(\d{4})-(\d{2})-(\d{2})$/
 /** Matches a date with a time. The time zone is optional; a time without a zone is UTC (D4). */
 const TIMESTAMP = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?\s?(Z|z|[+-]\d{2}:?\d{2})?$/
-/** An epoch number with at least this many digits is in milliseconds instead of seconds (T6). */
+/** Number of digits from which on an epoch number is in milliseconds instead of seconds (T6). */
 const MILLISECOND_DIGITS = 12
 
 /**
@@ -81,7 +81,7 @@ function parseTimestamp(text: string): number {
   const [, date, hours, minutes, seconds = '00', fraction, zone = 'Z'] = parts
   const milliseconds = fraction === undefined ? '' : `.${fraction.slice(0, 3).padEnd(3, '0')}`
   const offset = zone.toUpperCase().replace(/^([+-]\d{2})(\d{2})$/, '$1:$2')
-  // Date.parse rejects hours above 24 and minutes above 59, but reads 24:00 as the next day, so the hour is checked
+  // Date.parse rejects hours above 24 and minutes above 59, but reads 24:00 as the next day. So the hour is checked
   // here.
   return Number(hours) > 23 ? NaN : Date.parse(`${date}T${hours}:${minutes}:${seconds}${milliseconds}${offset}`)
 }
@@ -105,12 +105,13 @@ export function lookbackWindow(now: number, days: number): TrafficWindow {
   return { start: `${day(now - days * DAY_MS)}T00:00:00Z`, end: `${day(now)}T23:59:59Z` }
 }
 
-/** Returns the schema of the argument `lookback_days` with this default. */
+/** Returns the schema of the argument `lookback_days` with this default value. */
 export const lookbackDays = (days: number) =>
   Type.Optional(Type.Integer({ minimum: 1, maximum: 365, default: days, description: 'Days' }))
 
 /**
- * Returns the schema of the window arguments of a tool that reads traffic: a number of days back from now, or dates.
+ * Returns the schema of the window arguments of a tool that reads traffic: a number of days back from now, or two
+ * dates.
  */
 export const windowInput = (days: number) => ({
   lookback_days: lookbackDays(days),
@@ -135,8 +136,8 @@ export interface ChosenWindow {
 
 /**
  * Returns the window for a tool that accepts dates or a number of days. The window starts at `start_date`, or else
- * `lookback_days` before now (`days` by default). It ends at `end_date`, or else at the end of today. Days always count
- * back from now, whatever the end is (D4).
+ * `lookback_days` before now (`days` by default). It ends at `end_date`, or else at the end of today. The number of
+ * days is always counted back from now, even if the window ends earlier (D4).
  * @throws {ToolError} invalid_window as parseTrafficWindow does, and for an `end_date` before the start that results
  * from the number of days.
  */

@@ -3,9 +3,9 @@ import type { FlowEncoder, FlowRow } from './encode-flow.js'
 import type { FlowEnd } from './flow-ends.js'
 import { holdRows } from './hold-rows.js'
 
-/** The options for rows that wait until their ends were looked up. */
+/** The options for holding rows until their ends have been looked up. */
 interface Waiting {
-  /** Maximum number of rows that may wait when the next part of a query begins. */
+  /** Maximum number of rows that may be held when the next part of a query begins. */
   most: number
   prepare: (ends?: Iterable<FlowEnd>) => Promise<void>
   pass: (row: FlowRow) => void
@@ -13,7 +13,7 @@ interface Waiting {
 }
 
 /**
- * Holds the rows of a query until the caller has looked up their ends, so that it looks up only ends that occur. If
+ * Holds the rows of a query until the caller has looked up their ends, so that only ends that occur are looked up. If
  * there are too many rows to hold, the caller looks up all possible ends, and later rows are passed on at once.
  */
 export function waitForEnds(

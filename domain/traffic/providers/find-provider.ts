@@ -12,17 +12,20 @@ export interface Attribution {
 let shipped: ((ip: string) => Attribution | null) | undefined
 
 /**
- * Finds the provider whose published range contains an address; of several ranges, the longest prefix counts (T14). An
- * IPv4-mapped IPv6 address (`::ffff:…`) is looked up as IPv4. Returns null if no provider lists the address, as for
- * private addresses, or if the text is not an address. No network access is needed: the table of ranges is shipped with
- * this server and is indexed at the first call.
+ * Finds the provider whose published range contains an address. If several ranges contain it, the longest prefix counts
+ * (T14). An IPv4-mapped IPv6 address (`::ffff:…`) is looked up as IPv4. Returns null if no provider lists the address,
+ * as with private addresses, or if the text is not an address. No network access is needed: the table of ranges is
+ * shipped with this server and is indexed at the first call.
  */
 export function findProvider(ip: string): Attribution | null {
   shipped ??= indexProviders(readProviderRanges())
   return shipped(ip)
 }
 
-/** Returns a lookup like `findProvider` in this table. A range that is listed twice belongs to the first provider. */
+/**
+ * Returns a lookup function like `findProvider` for this table. A range that is listed twice belongs to the provider
+ * listed first.
+ */
 export function indexProviders(table: readonly ProviderRanges[]): (ip: string) => Attribution | null {
   const index = new LongestPrefixMatch<Attribution>()
   for (const { provider, confidence, ranges } of table) {
@@ -44,7 +47,7 @@ function hostRoute(ip: string): string | null {
   if (version === 0 || ip.includes('%')) return null
   if (version === 4) return `${ip}/32`
   // Parsing takes several times as long as the lookup. Only an address with leading zeros or a dotted tail can have
-  // another canonical spelling, so all others skip it.
+  // another canonical spelling, so all others are not parsed.
   if (!/^[0:]/.test(ip) && !ip.includes('.')) return `${ip}/128`
   const address = ipaddr.process(ip)
   return `${address.toString()}/${address.kind() === 'ipv4' ? 32 : 128}`

@@ -1,5 +1,5 @@
 /**
- * The domains in which CDNs and clouds name their own machines. A name in such a domain tells who owns the network, but
+ * The domains in which CDNs and clouds name their own machines. A name in such a domain shows who owns the network, but
  * not which service runs there.
  */
 const OWN_DOMAINS = [

@@ -8,11 +8,11 @@ import { fileURLToPath } from 'node:url'
  */
 export type ProviderConfidence = 'likely' | 'ambiguous'
 
-/** The source of ranges: the page or feed, and the day (YYYY-MM-DD) on which they were valid. */
+/** The source of address ranges: a page or feed, and the day (YYYY-MM-DD) on which its ranges were valid. */
 export interface ProviderSource {
   url: string
   asOf: string
-  /** The part of the source that was used, if it is not obvious. */
+  /** The part of the source from which the ranges were taken, if it is not obvious. */
   note?: string
 }
 
@@ -34,13 +34,13 @@ export interface ProviderRanges {
 }
 
 /**
- * The path of the table of ranges, below the source folder or dist. The command `node --import tsx
+ * The path of the table of ranges, relative to the source folder or dist. The command `node --import tsx
  * scripts/provider-ranges.ts` writes this file.
  */
 export const PROVIDER_RANGES_FILE = 'domain/traffic/providers/provider-ranges.json'
 
 /**
- * Reads the shipped table of ranges. The file is searched for in the folder of this module and in all folders above,
+ * Reads the shipped table of ranges. The file is searched for in the folder of this module and in all parent folders,
  * because the code may run from the sources, from dist or from a bundle.
  * @throws {Error} if the file does not exist.
  */
