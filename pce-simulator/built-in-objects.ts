@@ -2,7 +2,10 @@ import { ANY_IP_LIST_NAME, ALL_SERVICES_NAME } from '../schemas/pce/words.js'
 import type { PceObject, VersionedObject } from '../schemas/pce/reference.js'
 import { draftPath, type World } from './world.js'
 
-/** The creation time of the objects that every organisation has (P46), which is long before any traffic or event. */
+/**
+ * The creation time of the built-in objects, which every organisation has (P46). It is long before any traffic or
+ * event.
+ */
 export const BIRTH = '2025-01-01T00:00:00.000Z'
 
 /** Creates the built-in IP list that covers every address (P17). */

@@ -145,13 +145,13 @@ function loadPolicy(world: World, estate: Estate): void {
   load('firewall_settings', defaultFirewallSettings(world, birthOf(world)))
 }
 
-/** Reserves an integer id that the estate uses, so that new objects get higher ids. */
+/** Reserves an integer id that an object of the estate uses, so that new objects get higher ids. */
 function reserve(world: World, kind: string, href: string): void {
   const id = Number(href.slice(href.lastIndexOf('/') + 1))
   if (Number.isInteger(id)) world.ids.reserve(kind, id)
 }
 
-/** Returns the built-in object if the estate lacks it, since a hand-made estate need not contain it. */
+/** Returns the built-in object, or nothing if the estate already contains it. A hand-made estate may lack it. */
 function missing(objects: readonly { name: string }[], builtIn: VersionedObject): VersionedObject[] {
   return objects.some(({ name }) => name === builtIn.name) ? [] : [builtIn]
 }

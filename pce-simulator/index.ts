@@ -91,7 +91,7 @@ export async function createPceSimulator(options: PceSimulatorOptions = {}): Pro
     close: () => app.close(),
   }
 
-  /** Calls the route that serves the href directly, without recording a request. */
+  /** Calls the handler of the route that serves the href directly, without recording a request. */
   function findObject(href: string): Record<string, unknown> | undefined {
     const found = findRoute(href)
     if (!found?.route.verbs.GET) return undefined

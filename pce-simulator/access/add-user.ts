@@ -5,7 +5,10 @@ import { seedPrincipal } from './principals.js'
 import { roleHref, ROLES } from './role.js'
 import { seedUsers } from './user.js'
 
-/** The lifetime of the API keys of the simulator's own users, which never expire. */
+/**
+ * The value of `expires_in_seconds` with which a key never expires. The keys of users from the simulator's options have
+ * it.
+ */
 const NEVER = -1
 
 /** Creates a user with one role and an API key. Throws if the role or a label does not exist. */

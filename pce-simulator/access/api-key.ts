@@ -18,7 +18,7 @@ export interface KeyFields {
   expires_in_seconds?: number | 'default'
 }
 
-/** The user name and secret of a key that is given rather than generated. */
+/** The user name and secret of an API key whose values are given rather than generated. */
 export interface GivenKey {
   username: string
   secret: string
@@ -30,7 +30,7 @@ export function keysOf(world: World, owner?: string): PceObject[] {
   return keys.filter(({ href }) => owner === undefined || href.startsWith(`${owner}/api_keys/`))
 }
 
-/** Creates a key below its owner's href. This is the only answer with its secret (P40). */
+/** Creates a key below its owner's href and returns it with its secret. The secret appears in no other answer (P40). */
 export function issueKey(
   world: World,
   owner: string,
@@ -60,7 +60,7 @@ export function issueKey(
   return { key, secret, change: { resource, type: 'create', changes: describeChanges({}, fields) } }
 }
 
-/** Renders the answer to the POST that created the key, the only one with the secret. */
+/** Renders the answer to the POST that created the key. No other answer contains the secret. */
 export function renderIssued(key: PceObject, secret: string): Json {
   const { href, key_id, auth_username, name, description, expires_in_seconds, created_at } = key
   return { href, key_id, auth_username, name, description, expires_in_seconds, created_at, secret }

@@ -13,14 +13,17 @@ type Right = (write: Write) => boolean
 
 interface Write {
   call: Call
-  /** The two parts of the write's event, which are `rule_set` and `update` for the event `rule_set.update`. */
+  /**
+   * The two parts of the type of the event that the write causes, such as `rule_set` and `update` for
+   * `rule_set.update`.
+   */
   noun: string
   verb: string
-  /** Returns true if all these labels and label groups are within the permission's scope. */
+  /** Returns true if all the given labels and label groups are within the scope of the permission. */
   isWithin: (labels: ReadonlySet<string>) => boolean
 }
 
-/** The nouns of user management, which only an owner may write. */
+/** The objects of user management, named as in event types. Only an owner may write them. */
 const USER_MANAGEMENT = new Set([
   'access_restriction',
   'api_key',
@@ -35,7 +38,7 @@ const USER_MANAGEMENT = new Set([
 ])
 const RULE_SETS = new Set(['rule_set', 'sec_rule', 'deny_rule'])
 const WORKLOADS = new Set(['workload', 'workloads', 'workload_interface', 'pairing_profile', 'ven', 'vens'])
-/** The types of objects that a ruleset provisioner may provision. All other pending objects are global. */
+/** The types of objects that a ruleset provisioner may provision. Pending objects of all other types are global. */
 const SCOPED_TYPES = new Set(['rule_sets', 'virtual_services', 'virtual_servers'])
 
 const RIGHTS: Readonly<Record<string, Right>> = {
@@ -52,8 +55,8 @@ const RIGHTS: Readonly<Record<string, Right>> = {
 }
 
 /**
- * Refuses a write with 403 if no permission of the caller allows it (P30, P72). `event` is the event of the write; a
- * request without an event only reads, whatever its verb.
+ * Refuses a write with 403 if no permission of the caller allows it (P30, P72). `event` is the event that the write
+ * causes; a request without an event only reads, whatever its HTTP method.
  */
 export function requireRight(call: Call, event: string): void {
   const { world, path } = call
@@ -75,8 +78,8 @@ function principalOf(world: World): string | undefined {
 }
 
 /**
- * Returns true if the labels satisfy each part of the scope. A label of the scope must be among them; for a label
- * group, it is enough that the group itself or one of its labels is among them.
+ * Returns true if the labels satisfy every entry of the scope. If the entry is a label, the labels must contain it; if
+ * it is a label group, they must contain the group itself or one of its labels.
  */
 function covers(world: World, scope: unknown, labels: ReadonlySet<string>): boolean {
   const lookup = (href: string) => world.policy.get('label_groups', href)?.draft
@@ -94,8 +97,8 @@ function pendingOf({ call: { world, body } }: Write) {
 }
 
 /**
- * Returns true if every scope of a rule set is within the permission's scope. A rule set without scopes needs a
- * permission for everything.
+ * Returns true if every scope of a rule set is within the scope of the permission. A rule set without scopes needs a
+ * permission that is not limited.
  */
 function coversScopes({ isWithin }: Write, scopes: unknown): boolean {
   const all = Array.isArray(scopes) && scopes.length > 0 ? (scopes as unknown[]) : [[]]
@@ -121,8 +124,8 @@ function looksOutside(body: unknown): boolean {
 }
 
 /**
- * Returns true if both the current and the new labels of the workloads are within the permission's scope. The handler
- * deals with objects that do not exist.
+ * Returns true if both the current and the new labels of the workloads are within the scope of the permission.
+ * Workloads that do not exist are ignored here, because the handler reports them.
  */
 function changesOwnWorkloads({ call: { world, path, body }, noun, isWithin }: Write): boolean {
   if (!WORKLOADS.has(noun)) return false

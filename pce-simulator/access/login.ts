@@ -35,8 +35,8 @@ export const loginRoutes: Route[] = [
 ]
 
 /**
- * Logs a user in with the documented header. One client sends a body instead and expects a session at once, which also
- * works (P2).
+ * Logs a user in with the documented header. One client sends a body instead of the header and expects a session at
+ * once, which also works (P2).
  */
 function logIn(call: Call): Answer {
   const { world, headers, body } = call
@@ -72,7 +72,7 @@ function openSession(call: Call, found: PceObject): Json {
     href,
     ...startSession(world, found),
     inactivity_expiration_minutes: inactivityMinutes(world),
-    // These fields describe the user's previous login.
+    // These fields of the answer describe the user's previous login.
     last_login_on,
     last_login_ip_address,
     full_name,

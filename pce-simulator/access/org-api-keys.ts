@@ -28,8 +28,8 @@ const FILTERS: Filters = {
 }
 
 /**
- * The routes of all API keys of the organisation, those of users as well as those of service accounts, under the
- * organisation's own hrefs (P56).
+ * The routes under which all API keys of the organisation, both of users and of service accounts, have hrefs that begin
+ * with the organisation's path (P56).
  */
 export const orgApiKeyRoutes: Route[] = [
   {

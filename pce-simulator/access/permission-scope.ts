@@ -7,7 +7,7 @@ import { draftPath, orgPath, type World } from '../world.js'
 
 const Text = Type.Optional(Type.String())
 
-/** The labels and groups that a permission is limited to. An empty list means everything (P28). */
+/** The labels and label groups to which a permission is limited. An empty list means that it is not limited (P28). */
 export const PermissionScope = Type.Array(
   Type.Object(
     {
@@ -18,7 +18,10 @@ export const PermissionScope = Type.Array(
   ),
 )
 
-/** Reduces a scope to hrefs. Label values are looked up when the scope is shown. Throws 406 invalid_uri. */
+/**
+ * Reduces a scope to the hrefs of its labels and label groups. Label values are looked up again whenever the scope is
+ * shown. Throws 406 invalid_uri.
+ */
 export function readScope(world: World, scope: Static<typeof PermissionScope>): Record<string, Reference>[] {
   return scope.map(({ label, label_group }) => {
     if (label) requireLabel(world, label.href)

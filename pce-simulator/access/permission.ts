@@ -24,7 +24,8 @@ const UPDATE = new Shape(
 )
 
 /**
- * The kind of permissions, each of which gives one principal a role within a scope (P28). Its filters take JSON (P12).
+ * The object kind for permissions (P28). A permission gives one principal a role within a scope. The filters of the
+ * list take JSON values (P12).
  */
 export const permission: PlainKind = {
   segment: 'permissions',

@@ -4,7 +4,8 @@ import { orgPath, type World } from '../world.js'
 import { permissionsOf } from './permission.js'
 
 /**
- * The segment of principals, which hold permissions. The principal of a user is identified by the user name (P12, P28).
+ * The path segment of principals, the objects that hold permissions. The principal of a user is identified by the user
+ * name (P12, P28).
  */
 const SEGMENT = 'auth_security_principals'
 
@@ -13,7 +14,7 @@ export function removePermissions(world: World, principal: string): void {
   for (const { href } of permissionsOf(world, principal)) world.store('permissions').remove(href)
 }
 
-/** Finds the principal of a user. A user has none if nobody has ever given that user name a permission. */
+/** Finds the principal of a user. It does not exist if that user name has never been given a permission. */
 export function principalOfUser(world: World, { username }: PceObject): PceObject | undefined {
   return world
     .store(SEGMENT)
@@ -21,7 +22,10 @@ export function principalOfUser(world: World, { username }: PceObject): PceObjec
     .find(({ type, name }) => type === 'user' && name === username)
 }
 
-/** Returns the href of the principal that holds the permissions of a service account. Both have the same id. */
+/**
+ * Returns the href of the principal that holds the permissions of a service account. The principal has the same id as
+ * the account.
+ */
 export function principalOfAccount(world: World, account: string): string {
   return account.replace(/^.*\/service_accounts\//, orgPath(world, `/${SEGMENT}/`))
 }

@@ -15,7 +15,9 @@ export const ROLES = [
   'workload_manager',
 ]
 
-/** The kind of roles. They are read-only, and consist only of an href that ends in the name (P12, P28). */
+/**
+ * The object kind for roles. Roles are read-only and consist only of an href, which ends in the role's name (P12, P28).
+ */
 export const role: PlainKind = {
   segment: 'roles',
   noun: 'role',
@@ -38,7 +40,7 @@ export function requireRole(world: World, { href }: Reference): Reference {
   return { href }
 }
 
-/** Returns true if a permission has the wanted role, which a filter names by its href or by its name alone. */
+/** Returns true if one of the permissions has the wanted role. `wanted` is the href or only the name of the role. */
 export function hasRole(permissions: readonly PceObject[], wanted: string): boolean {
   return permissions.some(({ role }) => {
     const { href } = role as Reference

@@ -37,7 +37,8 @@ const UPDATE = new Shape(
 const SEGMENT = 'service_accounts'
 
 /**
- * The kind of service accounts. Their permissions are ordinary ones, held by a principal with the account's id (P28).
+ * The object kind for service accounts. The permissions of an account are ordinary ones, held by a principal with the
+ * account's id (P28).
  */
 export const serviceAccount: PlainKind = {
   segment: SEGMENT,
@@ -77,7 +78,7 @@ export const serviceAccountRoutes: Route[] = [
   item!,
 ]
 
-/** Creates the account with its first key. This is the only answer with the key's secret (P40). */
+/** Creates the account with its first key. Only this answer contains the key's secret (P40). */
 function create(call: Call) {
   const { world, path } = call
   const { permissions, api_key, uuid, ...fields } = CREATE.read(call.body)

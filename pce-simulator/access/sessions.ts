@@ -5,11 +5,11 @@ import { UNCERTAIN } from '../uncertain.js'
 import type { World } from '../world.js'
 import { digest } from './digest.js'
 
-/** How long the token of a login can be exchanged for a session (P2), in milliseconds. */
+/** Number of milliseconds for which the token of a login can be exchanged for a session (P2). */
 const AUTH_TOKEN_MS = 30_000
 const MINUTE = 60_000
 
-// The stores of tokens and sessions. They are stored under the digest of their secret, never with the secret itself.
+// Tokens and sessions are stored under the digest of their secret. The secret itself is never stored.
 const authTokens = (world: World) => world.store('auth_tokens')
 const sessions = (world: World) => world.store('sessions')
 
@@ -49,7 +49,7 @@ export function useSession(world: World, credentials: string): PceObject | undef
   return world.store('users').get(session.user as string)
 }
 
-/** Ends the session with these credentials. If they belong to an API key, all sessions of the user end. */
+/** Ends the session with these credentials. If the credentials belong to an API key, all sessions of the user end. */
 export function endSessions(world: World, user: PceObject, credentials: string): void {
   const own = sessions(world).get(digest(credentials))
   const ended = own ? [own] : sessions(world).all()

@@ -34,8 +34,8 @@ const DEFAULTS = {
 }
 
 /**
- * The kind of users. They belong to the whole PCE, so their path contains no organisation, and they cannot be deleted
- * (P12, P28).
+ * The object kind for users. Users belong to the whole PCE, so their path contains no organisation, and they cannot be
+ * deleted (P12, P28).
  */
 export const user: PlainKind = {
   segment: 'users',

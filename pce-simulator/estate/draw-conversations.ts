@@ -6,7 +6,7 @@ import type { Participant, Relation } from './relation.js'
 /** 1 January 2026, in days since the epoch. No traffic was observed earlier. */
 export const HISTORY_STARTS = 20454
 
-/** The number of draws in a row without a new conversation after which a relation counts as exhausted. */
+/** A relation counts as exhausted after this number of consecutive draws without a new conversation. */
 const PATIENCE = 30
 
 const STATES: readonly Conversation['state'][] = [
@@ -23,11 +23,12 @@ const STATES: readonly Conversation['state'][] = [
 ]
 
 /**
- * Draws conversations until an unrestricted query would return exactly `rows` rows: first one conversation from every
+ * Draws conversations until a query without filters would return exactly `rows` rows: first one conversation from every
  * relation, in order, then more by weight. A connection between two managed hosts is often reported by both, and then
  * makes two rows. A conversation that ended and started again makes no additional row.
  *
- * At least one relation must be inexhaustible. Throws RangeError if all are exhausted first.
+ * At least one relation must have an unlimited number of conversations. Throws RangeError if all relations are
+ * exhausted first.
  */
 export function drawConversations(random: Random, relations: readonly Relation[], rows: number): Conversation[] {
   const conversations: Conversation[] = []
@@ -62,8 +63,9 @@ export function drawConversations(random: Random, relations: readonly Relation[]
 }
 
 /**
- * Draws one conversation as its ends report it, in one or two rows. An end without a VEN reports nothing; if neither
- * end has one, a network device reports the conversation. Returns nothing if a host was drawn as both ends.
+ * Draws one conversation as its source and destination report it, in one or two rows. A host without a VEN reports
+ * nothing; if neither has one, a network device reports the conversation. Returns nothing if the same host was drawn as
+ * source and destination.
  */
 function observe(random: Random, relation: Relation): Conversation[] {
   const [from, to] = [relation.from(random), relation.to(random)]
@@ -115,8 +117,8 @@ function describeProcess(random: Random, process: Process | readonly string[], r
 }
 
 /**
- * Draws when a conversation takes place. Most have gone on daily since January, some are weekly, some started later,
- * and one in twenty has since ended.
+ * Draws the times of a conversation. Most have gone on daily since January, some are weekly, some started later, and
+ * one in twenty has since ended.
  */
 function drawSchedule(random: Random, weekly: boolean) {
   const firstDay =
@@ -139,8 +141,9 @@ const resume = (random: Random, conversation: Conversation, endedOn: number): Co
 })
 
 /**
- * Replaces equal ends and equal services by a single shared object, which saves most of an estate's memory. Also gives
- * each conversation a key, which is equal for conversations that make one row of an answer.
+ * Creates a function that replaces equal endpoints and equal services by a single shared object, which saves most of an
+ * estate's memory. The function also gives each conversation a key, which is equal for conversations that a query
+ * combines into one row.
  */
 function createSharing(): (conversation: Conversation) => { key: string; shared: Conversation } {
   const ends = createPool<Endpoint>()

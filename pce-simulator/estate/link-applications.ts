@@ -7,7 +7,10 @@ import { anyAddress, anyOf, join, type Relation } from './relation.js'
 
 const TCP = 6
 
-/** Finds the hosts of an application's tier in one environment, or none for an unknown combination. */
+/**
+ * Finds the hosts of one tier of an application in one environment. Returns an empty list if the application or tier
+ * does not exist there.
+ */
 export type HostsOf = (app: string, env: string, role: string) => readonly Host[]
 
 export function indexHosts(slots: readonly Slot[]): HostsOf {
@@ -56,8 +59,8 @@ export const linkTiers = (hosts: HostsOf): Relation[] =>
   )
 
 /**
- * Creates the traffic between applications. If the called one does not exist in the caller's environment, it is called
- * in prod, as in real estates.
+ * Creates the traffic between applications. If the called application does not exist in the caller's environment, the
+ * one in prod is called, as in real estates.
  */
 export const linkCallers = (hosts: HostsOf): Relation[] =>
   everyPlace((application, env) =>

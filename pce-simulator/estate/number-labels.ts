@@ -7,7 +7,7 @@ import { STACKS } from './data/stacks.js'
 export const LOCATIONS = ['eu-central', 'eu-west', 'us-east', 'dc1'] as const
 export type Location = (typeof LOCATIONS)[number]
 
-/** The creation time of everything in an estate except its traffic, which goes on. */
+/** The creation time of all objects in an estate. Only the traffic is later. */
 export const CREATED_AT = '2026-01-10T09:00:00.000Z'
 
 export const ENDPOINT_ROLE = 'endpoint'

@@ -5,7 +5,10 @@ import { CREATED_AT, type LabelBook } from './number-labels.js'
 import { createRandom } from './random.js'
 import { HEARTBEAT_AT } from './shape-workload.js'
 
-/** The size of an organisation below which the clusters exist but are empty. */
+/**
+ * Minimum number of workloads in an organisation with Kubernetes workloads. In a smaller one, the clusters exist but
+ * are empty.
+ */
 const FEWEST_WORKLOADS_WITH_PODS = 50
 
 /**

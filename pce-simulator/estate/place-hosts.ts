@@ -12,7 +12,7 @@ import { shapeManaged } from './shape-workload.js'
 /** A workload together with the facts that the traffic generator needs. */
 export interface Host {
   workload: Workload
-  /** The host as an end of a conversation. All its conversations share this object. */
+  /** The host as the source or destination of conversations. All conversations of the host share this object. */
   endpoint: Endpoint
   os: Os
   managed: boolean
@@ -34,7 +34,7 @@ export interface Slot {
 }
 
 /**
- * Lists every slot for servers in the order in which a growing estate fills them: production first, beginning with
+ * Lists every slot for servers in the order in which a growing estate fills the slots: production first, beginning with
  * payments.
  */
 export function listSlots(): Slot[] {
@@ -75,8 +75,8 @@ export function listSlots(): Slot[] {
 }
 
 /**
- * The numbers of slots that the smallest estates fill first: payments and its callers, then DNS, Active Directory, NTP
- * and monitoring.
+ * The numbers of application slots and of service slots that even the smallest estates fill: payments and its callers,
+ * then DNS, Active Directory, NTP and monitoring.
  */
 const STARTERS = 9
 const STARTING_SERVICES = 4
@@ -138,8 +138,8 @@ const labelsOf = (labels: LabelBook, { app, env, role }: Slot, location: Locatio
 ]
 
 /**
- * Chooses an enforcement mode. One host in thirty deviates from its application, as during a roll-out; all hosts of
- * payments have the same mode.
+ * Chooses an enforcement mode for a host. One host in thirty deviates from its application, as during a roll-out; all
+ * hosts of payments have the same mode.
  */
 function modeOf(random: Random, { app, env }: Slot): EnforcementMode {
   const mode = ENFORCEMENT[`${app}|${env}`] ?? 'visibility_only'
@@ -147,7 +147,7 @@ function modeOf(random: Random, { app, env }: Slot): EnforcementMode {
   return deviates ? random.pick(['idle', 'visibility_only', 'selective', 'selective'] as const) : mode
 }
 
-/** Returns the address of a server: 10.<10 per location>.x.y, one network per location with room for 65,000 hosts. */
+/** Returns the address of a server. Each location has a /16 network (10.10, 10.20, …) with room for 65,000 hosts. */
 const serverAddress = (location: Location, number: number) =>
   hostAddress(`10.${(LOCATIONS.indexOf(location) + 1) * 10}`, number)
 

@@ -44,7 +44,10 @@ export function createRandom(seed: number): Random {
   }
 }
 
-/** Draws indexes with probabilities in proportion to their weights. A weight can be removed. */
+/**
+ * Draws indexes with probabilities in proportion to their weights. A weight can be removed, so that its index is never
+ * drawn again.
+ */
 export function createWeightedDraw(weights: readonly number[]): {
   draw(random: Random): number | null
   remove(index: number): void

@@ -3,22 +3,25 @@ import type { Process } from './data/processes.js'
 import type { Host } from './place-hosts.js'
 import type { Random } from './random.js'
 
-/** One end of a conversation that was drawn from a relation. */
+/** The source or destination of a conversation that was drawn from a relation. */
 export interface Participant {
   endpoint: Endpoint
-  /** True if the end runs a VEN and therefore reports its connections. */
+  /** True if the host runs a VEN and therefore reports its connections. */
   managed: boolean
-  /** The person who runs the end's processes; null if the processes run as their usual user. */
+  /** The person who runs the processes on the host; null if the processes run as their usual user. */
   user: string | null
 }
 
 export type Party = (random: Random) => Participant
 
-/** A kind of traffic: the ends that communicate, and how they do so. Conversations are drawn from relations. */
+/**
+ * One type of traffic: the hosts or addresses that communicate, and the service that they use. Conversations are drawn
+ * from relations.
+ */
 export interface Relation {
   /** The applications concerned, as `app|env`. */
   about: readonly string[]
-  /** How often the relation is drawn, relative to other relations. */
+  /** The frequency with which the relation is drawn, relative to other relations. */
   weight: number
   from: Party
   to: Party
@@ -34,11 +37,14 @@ export interface Relation {
   client: Process | readonly string[] | null
   weekly?: boolean
   transmission?: Conversation['transmission']
-  /** The exponent of the largest power of ten that the number of connections per day can reach. */
+  /** The number of connections per day is at most about ten to the power of this number. */
   busy: number
 }
 
-/** Draws one of the hosts. Throws RangeError if there are none; `join` omits relations without hosts. */
+/**
+ * Creates a function that draws one of the hosts. It throws RangeError if there are none; `join` omits relations
+ * without hosts.
+ */
 export const anyOf =
   (hosts: readonly Host[]): Party =>
   (random) => {
@@ -46,7 +52,7 @@ export const anyOf =
     return { endpoint, managed, user }
   }
 
-/** Draws an address that belongs to no workload. */
+/** Creates a function that draws an address which belongs to no workload. */
 export const anyAddress =
   (make: (random: Random) => { ip: string; fqdn?: string }): Party =>
   (random) => ({ endpoint: make(random), managed: false, user: null })
@@ -56,7 +62,7 @@ export function join(from: readonly Host[], to: readonly Host[], relation: Omit<
   return from.length === 0 || to.length === 0 ? [] : [{ ...relation, from: anyOf(from), to: anyOf(to) }]
 }
 
-/** Scales the weights of the relations to the sum `share`. */
+/** Scales the weights of the relations so that their sum is `share`. */
 export function scale(relations: readonly Relation[], share: number): Relation[] {
   const sum = relations.reduce((total, { weight }) => total + weight, 0)
   return relations.map((relation) => ({ ...relation, weight: (relation.weight / sum) * share }))

@@ -22,7 +22,7 @@ export interface ManagedFacts {
   agentId: number
 }
 
-/** The time of the last heartbeat of all VENs that report. */
+/** The time at which all VENs that still report sent their last heartbeat. */
 export const HEARTBEAT_AT = '2026-01-17T06:00:00.000Z'
 /** The names of the enforcement modes in `agent.config.mode`, which older clients read. */
 const OLD_MODES: Record<EnforcementMode, string> = {
@@ -154,7 +154,7 @@ export function shapeManaged(random: Random, facts: ManagedFacts): Workload {
   }
 }
 
-/** Renders a workload that an administrator has entered: it has no VEN and enforces nothing. */
+/** Renders a workload that an administrator has entered by hand: it has no VEN and enforces nothing. */
 export function shapeUnmanaged(
   random: Random,
   facts: { orgId: number; name: string; ip: string; osId: string | null; labels: readonly Label[] },

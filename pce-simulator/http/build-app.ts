@@ -15,7 +15,7 @@ const BASE = '/api/v2'
 
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS'] as const
 
-/** The maximum size of a body in bytes: enough for a bulk call with 1,000 workloads, and room to spare. */
+/** Maximum size of a request body in bytes: more than enough for a bulk call with 1,000 workloads. */
 const BODY_LIMIT = 32 * 1024 * 1024
 
 /**
@@ -54,8 +54,8 @@ export function buildApp(
   limitRate(app, world)
 
   addControlRoutes(app, faults, requests)
-  // Fastify gets a single route, because the table that `findRoute` searches is built once rather than for each
-  // simulator.
+  // Fastify gets only one route. The routes of the PCE are in the table that `findRoute` searches, which is built only
+  // once for all simulators.
   app.route({ method: [...METHODS], url: `${BASE}/*`, handler: (request, reply) => answer(request, reply) })
   app.setNotFoundHandler((_request, reply) => sendErrors(reply, 404, notFound().errors))
   app.setErrorHandler((error, _request, reply) => sendError(error, reply))
@@ -64,7 +64,8 @@ export function buildApp(
   function answer(request: FastifyRequest, reply: FastifyReply): FastifyReply {
     const found = findRoute(pathOf(request))
     if (found === null) throw notFound()
-    // A known path accepts every method. A method that its route does not offer is answered with 405, not 404.
+    // The route is found by its path alone, so that a method which it does not offer is answered with 405 and not with
+    // 404.
     const action = (found.route.verbs as Partial<Record<string, Action>>)[request.method]
     if (!action) throw methodNotAllowed()
     return run(world, action, found.params, request, reply)
@@ -109,8 +110,8 @@ function run(
 }
 
 /**
- * Normalises a path to the spelling of `encodeURIComponent`, which hrefs use, because differently encoded paths mean
- * the same object (P45).
+ * Encodes a path in the same way as `encodeURIComponent`, like the paths in hrefs, because differently encoded paths
+ * mean the same object (P45).
  */
 function spellPath(path: string): string {
   return path
@@ -120,7 +121,7 @@ function spellPath(path: string): string {
 }
 
 /**
- * Accepts JSON bodies, and CSV for the one route that takes it, and refuses all other types. The handler decides
+ * Accepts JSON bodies, CSV bodies for the one route that takes CSV, and no other content type. The handler decides
  * whether the body may be missing (P5).
  */
 function readBodies(app: FastifyInstance): void {
@@ -145,7 +146,7 @@ function sendError(error: unknown, reply: FastifyReply): FastifyReply {
   if (statusCode !== undefined && statusCode < 500) {
     return sendErrors(reply, 400, [{ token: 'bad_request', message }])
   }
-  // An unexpected error is a bug in the simulator, so it is printed for the output of tests.
+  // An unexpected error is a bug in the simulator, so it is printed and appears in the output of the tests.
   console.error(error)
   return sendErrors(reply, 500, [{ token: 'internal_server_error', message }])
 }

@@ -40,11 +40,11 @@ export interface Fault {
    * `/api/v2` may be omitted.
    */
   path: string | RegExp
-  /** The affected method; every method if it is not given. */
+  /** The affected HTTP method; if absent, requests of every method are affected. */
   method?: string
-  /** The number of matching requests that are affected. */
+  /** The number of matching requests that are affected; later ones pass. */
   times: number
-  /** The number of matching requests that pass before the first is affected. */
+  /** The number of matching requests that pass before the first one is affected. */
   skip?: number
   /** The status that is sent by `status` (default 503), `retry-after` (429), `html` (502) and `answer` (200). */
   status?: number
@@ -57,7 +57,7 @@ export interface Fault {
   body?: unknown
   /** The delay of `slow` in milliseconds. */
   delayMs?: number
-  /** The headers that `headers` replaces; null removes a header. */
+  /** The header values that the fault `headers` puts in place of the real ones; null removes a header. */
   headers?: Record<string, string | null>
 }
 

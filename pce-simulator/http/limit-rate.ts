@@ -4,7 +4,7 @@ import { UNCERTAIN } from '../uncertain.js'
 import type { World } from '../world.js'
 import type { RateLimits } from '../options.js'
 
-/** The limits that the documentation states (P48). */
+/** The rate limits that the PCE's documentation states (P48). */
 export const DOCUMENTED_LIMITS: Required<RateLimits> = {
   requestsPerMinute: 500,
   unpairsPerMinute: 10,
@@ -16,12 +16,12 @@ export const DOCUMENTED_LIMITS: Required<RateLimits> = {
 const MINUTE = 60_000
 
 /**
- * The time that a client is told to wait for a place among concurrent requests. It is short and fixed, because the end
- * of the next request cannot be predicted.
+ * Milliseconds that a client is told to wait if too many requests are being processed at the same time. The value is
+ * short and fixed, because nobody can predict when one of these requests will end.
  */
 const SHORTLY_MS = 1000
 
-/** Counts the request and returns 0 or, if the limit is reached, returns the number of milliseconds to wait. */
+/** Counts the request if the limit allows it, and returns 0. Otherwise, returns the number of milliseconds to wait. */
 type Limit = (request: FastifyRequest, reply: FastifyReply) => number
 
 interface Rule {

@@ -46,7 +46,7 @@ export interface Action {
 }
 
 export interface Route {
-  /** The path below `/api/v2`, in Fastify's notation. A verb without an entry answers 405. */
+  /** The path below `/api/v2`, in Fastify's notation. Methods that are missing in `verbs` answer 405. */
   path: string
   verbs: Partial<Record<Verb, Action>>
 }

@@ -17,7 +17,7 @@ const FIELDS = Type.Object(
 const CREATE = new Shape('container_clusters_post', FIELDS)
 const UPDATE = new Shape('container_clusters_put', FIELDS)
 
-/** The fields that Kubelink sets when it joins with the token. */
+/** The fields that Kubelink fills in when it joins with the cluster's token. */
 const UNJOINED = {
   pce_fqdn: null,
   manager_type: null,
@@ -30,7 +30,7 @@ const UNJOINED = {
   errors: [],
 }
 
-/** The kind of container clusters (P24). */
+/** The object kind for container clusters (P24). */
 export const containerCluster: PlainKind = {
   segment: 'container_clusters',
   noun: 'container_cluster',

@@ -52,8 +52,8 @@ const BORN = {
 }
 
 /**
- * The kind of container workload profiles, which define how the workloads of a namespace are labelled and enforced
- * (P24).
+ * The object kind for container workload profiles, which define how the workloads of a namespace are labelled and
+ * enforced (P24).
  */
 export const containerWorkloadProfile: PlainKind = {
   segment: 'container_workload_profiles',
@@ -106,7 +106,7 @@ export function addDefaultProfile(world: World, cluster: string): void {
   profilesOf(world).set({ href, ...BORN, name: DEFAULT_NAME, is_default: true, ...birthStamp(world) })
 }
 
-/** Returns the labels that every workload under a profile gets. */
+/** Returns the labels that a profile assigns to each of its workloads. */
 export function assignedLabels(profile: PceObject): { href: string }[] {
   return (profile.labels as ProfileLabel[]).flatMap((label) => ('assignment' in label ? [label.assignment] : []))
 }
@@ -121,7 +121,7 @@ export function renderProfile(world: World, { is_default: _own, ...profile }: Pc
   return { ...profile, labels, assign_labels: assignedLabels(profile), caps: ['write'] }
 }
 
-/** Updates several profiles: all of them, or none if one update is refused. */
+/** Updates several profiles. If one update is refused, no profile is changed. */
 function updateSeveral({ world, path, body }: Call) {
   const { container_workload_profiles: chosen = [], ...settings } = UPDATE_SEVERAL.read(body)
   const cluster = clusterOf(path)
@@ -136,8 +136,8 @@ function updateSeveral({ world, path, body }: Call) {
 }
 
 /**
- * Checks the fields and brings labels into their current form. `assign_labels` is the older form, with one assignment
- * for each label; `labels` takes precedence.
+ * Checks the fields of a write and converts its labels to the current form. `assign_labels` is the older form, with one
+ * assignment for each label; `labels` takes precedence.
  */
 function settle(
   world: World,
@@ -154,7 +154,7 @@ function settle(
   return { ...fields, ...(labels && { labels }) }
 }
 
-/** Allows one entry for each label key, with labels of that key only. */
+/** Checks that each label key has at most one entry, and that the labels in the entry have that key. */
 function checkLabels(world: World, labels: readonly ProfileLabel[]): ProfileLabel[] {
   const keys = new Set(labels.map(({ key }) => key))
   if (keys.size < labels.length) throw notAcceptable(UNCERTAIN.refusedLabelToken, 'Only one entry per label key')

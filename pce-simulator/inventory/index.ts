@@ -11,7 +11,7 @@ import { venReleaseRoutes } from './ven-release-routes.js'
 import { seedVenReleases } from './ven-release.js'
 import { venRoutes } from './ven-routes.js'
 
-/** The routes of agents and containers (P24), and of actions on workloads that have their own paths. */
+/** The routes of VENs and containers (P24), and of those actions on workloads for which a separate path exists. */
 export const inventoryRoutes: Route[] = [
   workloadUnpairRoute,
   workloadImportRoute,

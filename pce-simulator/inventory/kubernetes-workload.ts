@@ -20,9 +20,9 @@ import { containerCluster } from './container-cluster.js'
 import { assignedLabels, renderProfile } from './container-workload-profile.js'
 
 /**
- * The kind of Kubernetes workloads: deployments and the like, as Kubelink reports them. They are read-only (P24). Their
- * labels and enforcement are derived from the profile of the namespace, so that a change of the profile takes effect at
- * once.
+ * The object kind for Kubernetes workloads: deployments and similar resources, as Kubelink reports them. They are
+ * read-only (P24). Their labels and enforcement are derived from the profile of the namespace, so that a change of the
+ * profile takes effect at once.
  */
 export const kubernetesWorkload: PlainKind = {
   segment: 'kubernetes_workloads',
@@ -102,7 +102,7 @@ function profileOf(world: World, object: PceObject): PceObject | undefined {
   return world.store('container_workload_profiles').get((object.container_workload_profile as PceObject).href)
 }
 
-/** Returns the labels of the workload itself and those that its profile assigns. */
+/** Returns the labels of the workload itself together with the labels that its profile assigns. */
 function labelsOf(world: World, object: PceObject): { href: string }[] {
   const profile = profileOf(world, object)
   return [...(object.labels as { href: string }[]), ...(profile ? assignedLabels(profile) : [])]

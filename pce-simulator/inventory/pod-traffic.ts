@@ -5,7 +5,7 @@ import type { Conversation, Endpoint } from '../model.js'
 import type { World } from '../world.js'
 import { kubernetesWorkload } from './kubernetes-workload.js'
 
-/** The names of Kubernetes workloads that communicate: source, destination and port. */
+/** The pairs of Kubernetes workloads that communicate, by name, with the port: source, destination and port. */
 const CALLS = [
   ['storefront', 'cart', 8080],
   ['cart', 'session-cache', 6379],
@@ -15,8 +15,8 @@ const CALLS = [
 ] as const
 
 /**
- * The daily number of connections, as the source and as the destination count them. The two are nearly equal in
- * recorded rows too.
+ * The daily number of connections, as counted by the source and by the destination. The two counts differ slightly, as
+ * they do in recorded rows.
  */
 const COUNTS = { outbound: 101, inbound: 100 } as const
 
@@ -53,8 +53,8 @@ export function talkOfPods(world: World): Conversation[] {
 }
 
 /**
- * Lists the Kubernetes workloads in the form that sources and destinations of rows have: managed, with labels and a
- * mode, without a host name (P106).
+ * Lists the Kubernetes workloads in the form in which they appear as sources and destinations of rows: managed, with
+ * labels and a mode, without a host name (P106).
  */
 export function podsAsEnds(world: World): Workload[] {
   return podsOf(world).map((object) => {

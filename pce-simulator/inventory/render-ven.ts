@@ -9,8 +9,8 @@ import { agentOf, heartbeatOf, inRecovery, ownVen, pendingUpgrade, venState, ver
 type Interface = Record<string, unknown>
 
 /**
- * Renders a VEN for a read (P24). In the short form, it refers to its labels and its workload by href alone, and leaves
- * out the fields of the workload.
+ * Renders a VEN for a read (P24). In the short form, labels and workload are given only by their hrefs, and the fields
+ * of the workload are left out.
  */
 export function renderVen(world: World, workload: PceObject): Json {
   const ven = ownVen(workload)!
@@ -85,7 +85,10 @@ function describeWorkload(workload: PceObject, labels: unknown, interfaces: unkn
   }
 }
 
-/** Renders an interface; if `owner` is given, with an href below it and the fields that recorded interfaces have. */
+/**
+ * Renders a network interface. If `owner` is given, the interface gets an href below the owner and the fields that
+ * recorded interfaces have.
+ */
 function renderInterface(given: Interface, owner: string | null): Interface {
   return {
     ...(owner !== null && { href: `${owner}/interfaces/${String(given.name)}`, loopback: given.loopback ?? false }),

@@ -6,7 +6,7 @@ import { UNCERTAIN } from '../uncertain.js'
 import { updateStamp, type World } from '../world.js'
 import { ownVen } from './ven.js'
 
-/** The VENs for which an action was refused, by reason. The action as a whole still succeeds (P32). */
+/** The VENs for which an action was refused, grouped by reason. The action as a whole succeeds nevertheless (P32). */
 export class Refused {
   readonly #hrefs = new Map<PceErrorItem, string[]>()
 
@@ -20,8 +20,8 @@ export class Refused {
 }
 
 /**
- * Unpairs VENs, and deletes their workloads. `find` returns the paired workload of an href; if an href occurs twice,
- * the second occurrence finds nothing and is refused.
+ * Unpairs VENs and deletes their workloads. `find` returns the paired workload for an href. If an href occurs twice,
+ * the second occurrence is refused, because the workload is no longer paired.
  */
 export function unpair(
   world: World,

@@ -16,7 +16,7 @@ interface AgentStatus {
   agent_health?: { type: string; severity: string; audit_event?: string }[] | null
 }
 
-/** Returns the health conditions of a VEN: those its agent reported, and a missing heartbeat (P24). */
+/** Returns the health conditions of a VEN: those that its agent reported, and one for a missing heartbeat (P24). */
 export function conditionsOf(workload: PceObject): Condition[] {
   const status = (workload.agent as { status?: AgentStatus } | null | undefined)?.status
   const reported = status?.agent_health ?? []

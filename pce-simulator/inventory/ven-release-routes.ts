@@ -82,7 +82,7 @@ export const venReleaseRoutes: Route[] = [
   },
 ]
 
-/** Sets the default release of VEN types. Each type has exactly one. */
+/** Sets the default release of the given VEN types. Each type has exactly one default release. */
 function setDefault(world: World, wanted: string, types: readonly string[]): Change[] {
   if (!findRelease(world, wanted)) throw invalidInput(`There is no VEN release ${wanted}`)
   return releasesOf(world)

@@ -7,7 +7,8 @@ import { compareReleases } from './compare-releases.js'
 export const VEN_TYPES = ['server', 'endpoint'] as const
 
 /**
- * The release of this PCE itself. It is the default release, and the assumed one for VENs that do not report theirs.
+ * The release of this PCE itself. It is also the default release for VENs, and the release that is assumed for VENs
+ * that do not report theirs.
  */
 export const BORN_RELEASE = VEN_RELEASES[0]
 
@@ -52,7 +53,7 @@ export function defaultTypes(release: PceObject): string[] {
   return release.default_release_ven_types as string[]
 }
 
-/** Lists one package for every kind of operating system in the estate. */
+/** Lists one package for every type of operating system in the estate. */
 function imagesOf(release: string, href: string): Json[] {
   const systems = Object.values(OS_RELEASES).flatMap((known) => known.map(([id]) => id.split('-')))
   const packages = new Map(

@@ -62,7 +62,7 @@ export const venRoutes: Route[] = [
   },
 ]
 
-/** Copies the fields of a VEN that its workload shows too to the workload, so that both agree. */
+/** Copies changed fields of a VEN to its workload, which shows them too, so that both agree. */
 function tellWorkload(
   world: World,
   workload: PceObject,

@@ -7,7 +7,8 @@ import { conditionsOf, healthOf } from './ven-health.js'
 import { ownVen, pairedWorkloads, versionOf } from './ven.js'
 
 /**
- * The properties that can be counted. Each function returns the values of one VEN; only conditions can have several.
+ * The properties by which VENs can be counted. Each function returns the values that one VEN has; only for conditions
+ * can it be several.
  */
 const PROPERTIES = {
   status: (_world: World, workload: PceObject) => [ownVen(workload)!.status ?? 'active'],

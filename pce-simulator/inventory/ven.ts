@@ -7,7 +7,8 @@ import { orgPath, updateStamp, type World } from '../world.js'
 import { BORN_RELEASE } from './ven-release.js'
 
 /**
- * The fields that are stored about a VEN itself. All others, including name and status, are derived from its workload.
+ * The fields that are stored for a VEN itself. All other fields, including name and status, are derived from its
+ * workload.
  */
 export interface VenState extends PceObject {
   description?: string | null
@@ -73,7 +74,7 @@ export function heartbeatOf(workload: PceObject): string | null {
   return (agentOf(workload).status?.last_heartbeat_on as string | undefined) ?? null
 }
 
-/** Returns the requested upgrade of a VEN, unless it has expired. */
+/** Returns the upgrade that was requested for a VEN, unless the request has expired. */
 export function pendingUpgrade(world: World, workload: PceObject): VenState['upgrade'] {
   const upgrade = venState(world, workload)?.upgrade
   return upgrade && upgrade.expiresAt > world.clock() ? upgrade : undefined

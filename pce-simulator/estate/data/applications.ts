@@ -7,7 +7,7 @@ export type Environment = (typeof ENVIRONMENTS)[number]
 export interface Application {
   name: string
   stack: StackName
-  /** The number of hosts of the application, relative to the other applications. */
+  /** The number of hosts of the application, as a weight relative to the other applications. */
   size: number
   envs: readonly Environment[]
 }
@@ -78,8 +78,8 @@ export const APPLICATIONS: readonly Application[] = [
 ]
 
 /**
- * The enforcement mode of each application and environment. All others are in visibility_only, in which workloads
- * report but enforce nothing. Individual hosts may deviate.
+ * The enforcement mode of each listed application and environment. Applications that are not listed are in
+ * visibility_only, in which workloads report but enforce nothing. Individual hosts may deviate.
  */
 export const ENFORCEMENT: Readonly<Record<string, EnforcementMode>> = {
   'web-shop|prod': 'selective',

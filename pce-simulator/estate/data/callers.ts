@@ -1,8 +1,8 @@
 const list = (text: string) => text.split(' ')
 
 /**
- * Which applications each application calls within its environment. If the called application does not exist there, it
- * is called in prod.
+ * The applications that each application calls within its environment. If a called application does not exist in that
+ * environment, the one in prod is called.
  */
 export const CALLS: Readonly<Record<string, readonly string[]>> = {
   payments: list('identity ledger fraud-detection notifications'),

@@ -1,8 +1,8 @@
 import type { Environment } from './applications.js'
 
 /**
- * The two clusters. Kubelink reports the workloads of one cluster in full (CLAS), and those of the other in the legacy
- * mode.
+ * The two clusters. Kubelink reports the workloads of one cluster in full (CLAS), and those of the other cluster in the
+ * legacy mode.
  */
 export const CLUSTERS = [
   { name: 'k8s-prod', env: 'prod', mode: 'clas', manager: 'Kubernetes v1.29', subnet: '10.244', online: true },
@@ -12,7 +12,9 @@ export const CLUSTERS = [
 export interface NamespaceSeed {
   namespace: string
   app: string
-  /** The deployments of the namespace. A deployment with `published` is also a virtual service on that port. */
+  /**
+   * The deployments of the namespace. A deployment with a port in `published` is also a virtual service on that port.
+   */
   deployments: readonly { name: string; kind: 'Deployment' | 'StatefulSet' | 'DaemonSet'; published?: number }[]
 }
 

@@ -1,6 +1,6 @@
 /**
- * Internet host names with the addresses they were seen at. The addresses of `*.example` names are in the documentation
- * ranges.
+ * Internet host names with the addresses that they resolve to. The addresses of `*.example` names are in the
+ * documentation ranges.
  */
 export const DESTINATIONS: Readonly<Record<string, readonly string[]>> = {
   'api.cardnetwork.example': ['203.0.113.10', '203.0.113.11'],
@@ -40,10 +40,10 @@ export const LAPTOP_DESTINATIONS: readonly (readonly [fqdn: string, network: str
   ['files.sharebin.example', '198.51.100'],
 ]
 
-/** The first octets of the addresses that visitors come from. */
+/** The first octets of the addresses from which visitors come. */
 export const VISITOR_NETWORKS: readonly number[] = [31, 46, 62, 77, 81, 84, 87, 188, 212, 217]
 
-/** The broadcast and multicast destinations of hosts, with protocol and port. */
+/** The broadcast and multicast addresses to which hosts send, with protocol and port. */
 export const GROUP_DESTINATIONS = [
   { ip: '224.0.0.251', transmission: 'multicast', proto: 17, port: 5353 },
   { ip: '239.255.255.250', transmission: 'multicast', proto: 17, port: 1900 },

@@ -45,20 +45,23 @@ export const SHARED_SERVICES: readonly SharedService[] = [
 ]
 
 /**
- * A kind of traffic between hosts and a shared service: `uses` goes from every host to the service, `serves` from the
- * service to every host.
+ * One type of traffic between hosts and a shared service. With direction `uses`, every host connects to the service;
+ * with `serves`, the service connects to every host.
  */
 export interface Dependency {
   app: string
   direction: 'uses' | 'serves'
-  /** The operating system of the hosts that take part. */
+  /** The operating system of the hosts that have this traffic. */
   os: Os | 'any'
   proto: number
   port?: number
   /** The last port of a dynamic port range that starts at `port`. */
   toPort?: number
   icmp?: { type: number; code: number }
-  /** The process on the host: the client of the service or, for `serves`, the listener that the service connects to. */
+  /**
+   * The process on the host: the client of the service or, with direction `serves`, the process to which the service
+   * connects.
+   */
   host: Process
   /** True if the traffic occurs weekly rather than daily. */
   weekly?: boolean

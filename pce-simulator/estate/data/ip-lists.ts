@@ -3,7 +3,10 @@ import { ANY_IP_LIST_NAME } from '../../../schemas/pce/words.js'
 export interface IpListSpec {
   name: string
   description: string
-  /** Each entry is `from`, `from-to` or a network. A leading `!` excludes it. */
+  /**
+   * The address ranges of the list: each is `from`, `from-to` or a network. A range with a leading `!` is excluded from
+   * the list.
+   */
   ranges: readonly string[]
   fqdns?: readonly string[]
 }

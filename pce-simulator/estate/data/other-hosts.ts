@@ -10,7 +10,7 @@ export const FAMILY_NAMES = list(
   'Albrecht Bakker Costa Dubois Eriksen Fischer Garcia Hansen Ivanov Jansen Kovacs Lindqvist Moreau Novak Okafor Petrov Rossi Schmidt Tanaka',
 )
 
-/** The name stems of managed servers that nobody has labelled completely. Some have one label, most have none. */
+/** The name stems of managed servers that nobody has labelled completely: some have one label, most have none. */
 export const STRAY_HOSTS = list('srv vm-test old-app WIN-7F3K tmp-migration legacy-ftp')
 
 export interface Appliance {

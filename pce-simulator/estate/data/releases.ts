@@ -1,6 +1,6 @@
 import type { Os } from './stacks.js'
 
-/** The VEN releases, weighted by repetition: a release that occurs twice is twice as frequent. */
+/** The VEN releases, weighted by repetition: a release that is listed twice occurs twice as often. */
 export const VEN_RELEASES = ['25.2.10-101', '25.2.10-101', '25.2.20-118', '24.5.0-72'] as const
 
 /** The values of `os_id` and `os_detail` as VENs report them. `client` stands for employees' machines. */

@@ -2,8 +2,8 @@ import { ALL_SERVICES_NAME, ANY_IP_LIST_NAME } from '../../../schemas/pce/words.
 import { BRANCH_LIST, INTERNET_LIST } from './ip-lists.js'
 
 /**
- * One side of a rule as a short text: `ams` for all workloads, `list:<name>` for an IP list, or labels as `key=value`
- * separated by spaces. A leading `!` excludes a label. Scopes use the same notation for labels.
+ * The consumers or the providers of a rule as a short text: `ams` for all workloads, `list:<name>` for an IP list, or
+ * labels as `key=value` separated by spaces. A leading `!` excludes a label. Scopes use the same notation for labels.
  */
 export type ActorWords = string
 
@@ -14,7 +14,7 @@ export interface RuleSpec {
   consumers: readonly ActorWords[]
   services: readonly string[]
   egress?: readonly string[]
-  /** True if the consumers may be outside the scope. */
+  /** True if the consumers may be outside the scope of the rule set. */
   extraScope: boolean
 }
 
@@ -64,7 +64,7 @@ const INTERNET = `list:${INTERNET_LIST}`
 const BRANCHES = `list:${BRANCH_LIST}`
 
 /**
- * The rule sets in the order of their ids; a new organisation starts with the first. Core services are open to
+ * The rule sets in the order of their ids; the first one is in every new organisation. Core services are open to
  * everyone, and some applications have rules of their own. `payments` in prod deliberately has none, so that rules for
  * it visibly change a later traffic query. The name `crm` is contained in `crm | prod`, so that inexact lookups are
  * noticed.
