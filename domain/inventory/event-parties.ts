@@ -7,21 +7,26 @@ export interface EventParty {
   /** The field that contains the party, such as `user`, `agent` or `rule_set`. */
   kind: string
   href?: string
-  /** All names of the party, such as its user name, host name or label value. */
+  /** All names of the party, such as a user name, host name or label value. */
   names: readonly string[]
-  /** The key and value, if the party is a label. */
+  /** The key and value of the label, if the party is a label. */
   key?: string
   value?: string
 }
 
 type Fields = Record<string, unknown>
 
-/** The fields that contain names. A failed login has only `supplied_username`, possibly not the name of a PCE user. */
+/**
+ * The fields that contain names. A failed login has only `supplied_username`, which may not be the name of a PCE user.
+ */
 const NAMES = ['username', 'supplied_username', 'name', 'hostname', 'full_name', 'value'] as const
 
-/** The fields of a notification that contain a person or an account. */
+/** The fields of a notification that name a person or an account. */
 const PEOPLE: ReadonlySet<string> = new Set(['user', 'associated_user', 'service_account'])
-/** The creators of events that act on other objects. All others, such as VENs, mostly report about themselves. */
+/**
+ * The types of creators whose events are about other objects. The events of all other creators, such as VENs, are
+ * mostly about the creators themselves.
+ */
 const ACTORS: ReadonlySet<string> = new Set([...PEOPLE, 'system'])
 
 const isFields = (value: unknown): value is Fields =>
@@ -39,7 +44,7 @@ function partyOf(kind: string, fields: Fields): EventParty {
   }
 }
 
-/** Returns the parties in the fields of an object. A field may contain one party or a list of them. */
+/** Returns the parties that the fields of an object name. A field may contain one party or a list of parties. */
 const partiesIn = (fields: unknown): EventParty[] =>
   !isFields(fields)
     ? []
@@ -67,8 +72,8 @@ const notified = (event: PceEvent): EventParty[] =>
   })
 
 /**
- * Returns the parties that caused an event. An agent and its VEN may both be named. If the PCE names only itself as the
- * creator, as it does for logins, the people in the notifications count as well (P26).
+ * Returns the parties that caused an event. The event may name both an agent and its VEN. If the PCE names only itself
+ * as the creator, as it does for logins, the people in the notifications count as well (P26).
  */
 export function actorsOf(event: PceEvent): EventParty[] {
   const creators = partiesIn(event.created_by)
@@ -79,7 +84,7 @@ export function actorsOf(event: PceEvent): EventParty[] {
   return [...people, ...creators]
 }
 
-/** Returns a text for the party that caused an event: its name, otherwise its href, otherwise its kind. */
+/** Returns a text for the party that caused an event: its name, or else its href, or else the type of the party. */
 export function creatorOf(event: PceEvent): string {
   const actors = actorsOf(event)
   const named = actors.find(({ names }) => names.length > 0)
@@ -91,8 +96,8 @@ export const changedParties = (event: PceEvent) =>
   listOf(event.resource_changes).flatMap((change) => partiesIn(change.resource).map((party) => ({ party, change })))
 
 /**
- * Returns the parties that an event names but did not change: those in its notifications, and machines that report
- * about themselves.
+ * Returns the parties that an event names but did not change. They are the parties in its notifications, and machines
+ * whose event is about themselves.
  */
 export const mentionedParties = (event: PceEvent): EventParty[] => [
   ...notified(event),
@@ -103,8 +108,8 @@ export const mentionedParties = (event: PceEvent): EventParty[] => [
 export const endpointOf = ({ action }: PceEvent): string => (action?.api_endpoint ?? '').replace(/^\/api\/v\d+/, '')
 
 /**
- * Returns, for the href of a workload, that of its VEN, and for the href of a VEN, that of its workload; both have the
- * same id (P24). Returns null for any other href.
+ * Returns the href of the VEN for the href of a workload, and the href of the workload for the href of a VEN. Both have
+ * the same id (P24). Returns null for any other href.
  */
 function twinOf(href: string): string | null {
   const twin = href.replace(/^(\/orgs\/\d+)\/(workloads|vens)(?=\/[^/]+$)/, (_, org: string, kind: string) =>
@@ -114,9 +119,9 @@ function twinOf(href: string): string | null {
 }
 
 /**
- * Returns a test for the party that a caller wants, given by exact name, label value, `key=value` or href. An href
- * matches in any policy version. It also matches everything inside the object, and the VEN of a workload or the
- * workload of a VEN.
+ * Returns a function that tests whether a party is the one that a caller gave by exact name, label value, `key=value`
+ * or href. An href matches in any policy version. It also matches everything inside the object, the VEN of a workload,
+ * and the workload of a VEN.
  */
 export function isParty(wanted: string): (party: Pick<EventParty, 'href'> & Partial<EventParty>) => boolean {
   if (wanted.startsWith('/')) {

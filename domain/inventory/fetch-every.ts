@@ -14,17 +14,17 @@ import { MAX_PAGE } from '../../schemas/paging.js'
 /** The default page size of a PCE. Some releases cannot return larger pages (P8). */
 const PCE_PAGE = 500
 
-/** The query for a list whose objects are passed on one by one while they are read. */
+/** The query for a list whose objects are passed on one by one as they are read. */
 export interface ScanQuery<T extends object> {
   api: Pick<ObjectApi<T>, 'scan'>
   policyVersion?: PolicyVersionSelector
   parent?: ReferenceLike | null
-  /** Query parameters with the filters for the PCE. */
+  /** The query parameters that the PCE uses as filters. */
   params: NonNullable<RequestOptions['params']>
   signal: AbortSignal
 }
 
-/** Reads a list of any length and passes on its objects as they arrive; see `ScanOptions` for the callbacks. */
+/** Reads a list of any length and passes on its objects as they arrive. See `ScanOptions` for the callbacks. */
 export function scanEvery<T extends object>(
   { api, policyVersion = 'draft', parent = null, params, signal }: ScanQuery<T>,
   take: Pick<ScanOptions<T>, 'onBegin' | 'onItems' | 'most' | 'isHeld'>,
@@ -33,7 +33,7 @@ export function scanEvery<T extends object>(
 }
 
 /**
- * Thrown when the PCE sent only part of a list that is needed in full. Any conclusion drawn from the part would be
+ * Thrown when the PCE sent only part of a list that is needed in full. Any conclusion from an incomplete list would be
  * wrong.
  */
 export class IncompleteListError extends ToolError {
@@ -52,7 +52,9 @@ export class IncompleteListError extends ToolError {
 export const isUnread = (error: unknown): error is PceError | IncompleteListError =>
   error instanceof PceError || error instanceof IncompleteListError
 
-/** Thrown if the PCE listed objects of another type than requested. Nothing can be concluded from such a list. */
+/**
+ * Thrown if the PCE listed objects of a type other than the requested one. Nothing can be concluded from such a list.
+ */
 export class OddListError extends ToolError {
   constructor(wanted: string) {
     super('invalid_response', `The PCE listed something other than ${wanted}.`, {})
@@ -60,7 +62,7 @@ export class OddListError extends ToolError {
 }
 
 /**
- * Reads a list like `scanEvery`, for questions that can only be answered from the complete list.
+ * Reads a list like `scanEvery`, but for questions that only the complete list can answer.
  * @throws {IncompleteListError} if the PCE sent only part of the list.
  */
 export async function scanWhole<T extends object>(
@@ -104,7 +106,9 @@ export interface ListQuery<T extends object> extends Omit<ScanQuery<T>, 'api'> {
   most?: number
 }
 
-/** Reads every object that matches the filters: in one request if they fit into one page, otherwise in two. */
+/**
+ * Reads every object that matches the filters. This takes one request if the objects fit into one page, otherwise two.
+ */
 export async function fetchEvery<T extends object>(query: ListQuery<T>): Promise<Page<T>> {
   const page = await fetchUpTo(query, MAX_PAGE)
   const total = Math.min(page.totalCount ?? page.items.length, query.most ?? Infinity)
@@ -112,7 +116,7 @@ export async function fetchEvery<T extends object>(query: ListQuery<T>): Promise
 }
 
 /**
- * Reads at most `wanted` objects. If the PCE cuts every answer at its page size, the list is read with the client's
+ * Reads at most `wanted` objects. If the PCE limits every answer to its page size, the list is read with the client's
  * getAll.
  */
 export async function fetchUpTo<T extends object>(query: ListQuery<T>, wanted: number): Promise<Page<T>> {
@@ -123,7 +127,7 @@ export async function fetchUpTo<T extends object>(query: ListQuery<T>, wanted: n
   const mayBeCut = found < count && found < (page.totalCount ?? 0) && found > 0 && found % PCE_PAGE === 0
   if (!mayBeCut) return page
   const all = await api.getAll(policyVersion, parent, { params, signal })
-  // getAll reads the list in a job. If the PCE cannot do so for this type, it returns fewer objects than the first
-  // request.
+  // getAll reads the list in a job. If the PCE cannot read this type in a job, getAll returns fewer objects than the
+  // first request.
   return { items: (all.length < found ? page.items : all).slice(0, count), totalCount: page.totalCount }
 }

@@ -14,14 +14,14 @@ import {
 } from './labels.js'
 
 /**
- * A reference to one application, written `app|env`, `app (env)` or `{app, env}` as in answers, or to all applications
- * with one app or env label, written in any form of a label reference.
+ * A reference to one application, or to all applications with a certain app or env label. One application is written
+ * `app|env`, `app (env)` or `{app, env}` as in answers; a label is written in any form of a label reference.
  */
 export type ApplicationReference = LabelReference | { app: string; env: string }
 
 /**
- * Finds the labels that a reference names, by exact and case-sensitive comparison: an app and an env label, or only one
- * of them. If `bareApp` is true, a plain text may also be the value of an app label.
+ * Finds the labels that a reference names: an app and an env label, or only one of them. The comparison is exact and
+ * case-sensitive. If `bareApp` is true, a plain text may also be the value of an app label.
  * @throws {ToolError} not_found with similar values; invalid_argument if the label has another key or the text is
  * ambiguous. The details of both contain `argument`.
  */

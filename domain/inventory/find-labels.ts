@@ -46,7 +46,7 @@ export function findLabel(index: LabelIndex, { href, key, value }: LabelIdentity
   )
 }
 
-/** Returns a hint for an error if no similar value can be suggested. */
+/** Returns a hint for the error if there is no similar value to suggest. */
 const hintWithout = (near: readonly string[], key: string) =>
   near.length > 0 ? {} : { hint: `No ${key} label has a similar value; get-labels lists them.` }
 
@@ -60,7 +60,7 @@ function findByHref(index: LabelIndex, href: string, orgId: string): Label {
   return label
 }
 
-/** The arguments that name an application, with the label key for each argument (T3, T11). */
+/** The arguments that name an application, and the label key that belongs to each argument (T3, T11). */
 const KEYS = { app_name: 'app', env_name: 'env' } as const
 type ApplicationArguments = Partial<Record<keyof typeof KEYS, string | undefined>>
 
@@ -109,7 +109,10 @@ export async function resolveApplication(
   )
 }
 
-/** Reads only the labels that the arguments name, not the list of all labels. Labels given by href are not found. */
+/**
+ * Reads only the labels that the arguments name instead of the list of all labels. It does not find labels given by
+ * href.
+ */
 async function readByName(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
   asked: readonly { key: string; text: string }[],

@@ -7,7 +7,7 @@ import { readKubernetesWorkloads, tellUnread } from './kubernetes-workloads.js'
 import { ambiguousName, type Namesake } from './tell-apart.js'
 
 /**
- * Finds the only workload with this exact name. Names and host names of workloads and names of Kubernetes workloads are
+ * Finds the workload with this exact name. Names and host names of workloads and names of Kubernetes workloads are
  * searched together.
  * @throws {ToolError} ambiguous_name if several workloads have the name; not_found.
  */
@@ -30,7 +30,7 @@ export async function findNamedWorkload(pce: PceClient, name: string, signal: Ab
 
 const withoutPlace = ({ place: _place, ...workload }: Workload & { place: unknown }): Workload => workload
 
-/** Adds to a not_found error a note that Kubernetes workloads could not be searched, if so. */
+/** Adds a note to a not_found error if Kubernetes workloads could not be searched. */
 function withUnread(error: unknown, unread: string | null): unknown {
   if (!(error instanceof ToolError) || error.code !== 'not_found' || unread === null) return error
   const { code, message, details, hint } = error

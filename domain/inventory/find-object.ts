@@ -10,7 +10,9 @@ import { canBeName, nearNames } from '../text/compare-texts.js'
 import { quote } from '../text/escape-text.js'
 import { ambiguousName } from './tell-apart.js'
 
-/** The types of objects that tools find by href or exact name, by the path segments of their hrefs. */
+/**
+ * The types of objects that tools find by href or exact name. Each type has the name of the path segment in its hrefs.
+ */
 const KINDS = {
   ip_lists: { api: 'ipLists', noun: 'IP list' },
   services: { api: 'services', noun: 'service' },
@@ -24,7 +26,7 @@ const KINDS = {
 } as const satisfies Record<string, { api: keyof PceClient; noun: string }>
 export type NamedKind = keyof typeof KINDS
 
-/** The tool that lists the objects of each type, for hints. */
+/** For each type of object, the tool that lists its objects. Hints mention this tool. */
 const LISTERS: Partial<Record<NamedKind, string>> = {
   ip_lists: 'get-iplists',
   services: 'get-services',
@@ -34,10 +36,10 @@ const LISTERS: Partial<Record<NamedKind, string>> = {
   kubernetes_workloads: 'get-kubernetes-workloads',
 }
 
-/** The TypeScript type of the objects that the PCE client returns for a kind. */
+/** The TypeScript type of the objects that the PCE client returns for one of the types above. */
 export type ObjectOf<K extends NamedKind> = PceClient[(typeof KINDS)[K]['api']] extends ObjectApi<infer T> ? T : never
 
-/** The fields that identify an object of these types. Only workloads have a host name. */
+/** The fields that identify an object of one of these types. Only workloads have a host name. */
 export interface NamedObject extends PceObject {
   name?: string | null
   hostname?: string | null
@@ -73,8 +75,8 @@ export function apiOf<K extends NamedKind>(pce: PceClient, kind: K): ObjectApi<O
 }
 
 /**
- * Finds the draft object that a caller names: by href (an active href stands for the draft of the object) or by exact
- * name, never by a part of a name.
+ * Finds the draft object that a caller names by href or by exact name, never by a part of a name. An active href stands
+ * for the draft of the same object.
  * @throws {ToolError} missing_identifier, conflicting_identifiers, invalid_href for an href of another object type or
  * organisation, not_found with similar names, or ambiguous_name with candidates.
  */
@@ -96,8 +98,8 @@ export async function findObject<K extends NamedKind>(
 }
 
 /**
- * Finds an object by its exact name. A workload has two names, its own name and its host name: both are searched, and
- * together they must match exactly one workload (D224).
+ * Finds an object by its exact name. A workload has two names, its own name and its host name. Both are searched, and
+ * exactly one workload must match in total (D224).
  * @throws {ToolError} not_found with similar names, or ambiguous_name with candidates.
  */
 async function findByName<K extends NamedKind>(
@@ -112,7 +114,7 @@ async function findByName<K extends NamedKind>(
   const [only, ...others] = exact
   if (others.length > 0) throw ambiguous(kind, name, exact)
   if (only !== undefined) return only as unknown as ObjectOf<K>
-  // There may be too many workloads to read them all for a hint. The lists of all other types are small enough.
+  // There may be too many workloads to read all of them for a hint. The lists of all other types are short enough.
   const every = { api: apiOf(pce, kind) as unknown as ObjectApi<NamedObject>, policyVersion, params: {}, signal }
   const candidates = kind === 'workloads' ? seen : await pickEvery(every, shownName)
   throw noneNamed(kind, name, nearNames(name, candidates), kind === 'workloads' && (await isPodName(pce, name, signal)))
@@ -121,8 +123,8 @@ async function findByName<K extends NamedKind>(
 const shownName = (item: NamedObject) => item.name ?? item.hostname ?? undefined
 
 /**
- * Finds all objects with exactly this name; for workloads, also with this host name. `seen` has the names of further
- * objects whose names contain it.
+ * Finds all objects with exactly this name; for workloads, also those with this host name. `seen` has the names of
+ * other objects whose names contain it.
  */
 export async function findNamesakes(
   pce: PceClient,
@@ -139,7 +141,7 @@ export async function findNamesakes(
   const exact = new Map<string, NamedObject>()
   const isExact = (item: NamedObject) => fields.some((field) => item[field] === name)
   for (const field of fields) {
-    // The PCE matches substrings, so the exact comparison happens here.
+    // The PCE matches parts of names, so the exact comparison happens here.
     const query = { api, policyVersion, params: { [field]: name }, signal }
     const found = await pickEvery(query, (item) => (isExact(item) ? item : shownName(item)))
     for (const one of found)
@@ -150,7 +152,8 @@ export async function findNamesakes(
 }
 
 /**
- * The types of objects that may be an end of a rule or flow, each with the prefix that callers write before its name.
+ * The types of objects that may be on a side of a rule or flow. For each type, the prefix that callers write before the
+ * name of an object.
  */
 const ENDS = [
   ['workload', 'workloads'],
@@ -159,9 +162,9 @@ const ENDS = [
 ] as const satisfies readonly (readonly [string, NamedKind])[]
 
 /**
- * Looks for objects with exactly this name whose references need a prefix, and returns these references, such as
- * `workload:web-1`. They are used for hints in errors, so types that have no such object or cannot be read are left
- * out.
+ * Finds objects that have exactly this name and that callers must reference with a prefix. Returns these references,
+ * such as `workload:web-1`. They are used for hints in errors, so types that have no such object or that cannot be read
+ * are left out.
  */
 export async function writeByPrefix(
   { byName }: Pick<PolicyLookups, 'byName'>,
@@ -193,7 +196,7 @@ function noneNamed(kind: NamedKind, name: string, near: string[], isPod = false)
   }
   const lister = LISTERS[kind]
   const isFar = near.length === 0 && lister !== undefined
-  // For workloads, only names that contain the text were searched.
+  // The search for workloads returned only names that contain the text.
   const none = kind === 'workloads' ? 'No name of a workload contains it' : 'Nothing has a similar name'
   return new ToolError(
     'not_found',
@@ -215,8 +218,8 @@ export async function findByHref<K extends NamedKind>(
   signal: AbortSignal,
 ): Promise<ObjectOf<K>> {
   const parsed = parseHref(href)
-  // An href with a version number is of a past version that cannot be changed, and the current object may differ. It is
-  // accepted only if this version was requested.
+  // An href with a version number belongs to a past version. That version cannot be changed, and the current object may
+  // differ from it, so the href is accepted only if this version was requested.
   const isHistory = parsed?.version !== undefined && /^\d/.test(parsed.version) && parsed.version !== String(version)
   if (parsed === null || parsed.kind !== kind || parsed.id === undefined || isHistory) {
     if (kind === 'workloads' && isKubernetes({ href })) {
@@ -249,7 +252,10 @@ function ambiguous(kind: NamedKind, name: string, found: readonly NamedObject[])
   return ambiguousName(text, found, { kind, name })
 }
 
-/** Exact lookups of objects for one call. Each object is requested from the PCE only once, and nothing is written. */
+/**
+ * Exact lookups of objects for one call. Each object is requested from the PCE only once, and nothing is changed on the
+ * PCE.
+ */
 export interface PolicyLookups {
   readonly labels: LabelIndex
   /**
@@ -258,7 +264,7 @@ export interface PolicyLookups {
    */
   byName(kind: NamedKind, name: string): Promise<NamedObject>
   /**
-   * Finds the object with this href in the policy version of these lookups.
+   * Finds the object with this href in the policy version for which the lookups were created.
    * @throws {ToolError} not_found, or invalid_href for an href of another organisation.
    */
   byHref(kind: NamedKind, href: string): Promise<NamedObject>

@@ -4,23 +4,23 @@ import { quote } from '../text/escape-text.js'
 import type { Author, Authored } from './pending-authors.js'
 import { loadAuthorNames } from './reference-names.js'
 
-/** The reason why it is not certain that an author is somebody other than the user of this API key. */
+/** A reason why it is not certain that the author of a change is somebody other than the user of this API key. */
 type Doubt = Exclude<Author, `/${string}`> | 'keys_unread' | 'not_asked'
 
 /** An author other than the user of this API key, with the objects that this author changed. */
 export interface Other<T> {
-  /** The author; null if not known, and `doubt` then says why. */
+  /** The author; null if the author is not known. In that case, `doubt` says why. */
   author: { href: string; name?: string } | null
   changes: T[]
-  /** The reason why this may be the user of this key after all; undefined if it is certainly somebody else. */
+  /** The reason why the author may be the user of this key after all; undefined if it is certainly somebody else. */
   doubt?: Doubt
 }
 
-/** The authors of some changes other than the user of this API key. */
+/** The authors of some changes, without the user of this API key. */
 export interface Others<T> {
-  /** The other authors. Those whose keys were not looked up come last. */
+  /** The other authors. Authors whose API keys were not looked up come last. */
   list: Other<T>[]
-  /** Number of changes that are certainly or possibly by another author, at least in part. */
+  /** Number of changes that another author certainly or possibly made, at least in part. */
   total: number
   /** True if the user of this key is also an author of one of these changes. */
   hasOwn: boolean
@@ -33,8 +33,8 @@ export const MOST_LISTED = 10
 const IN_FLIGHT = 4
 
 /**
- * Finds the authors of changes other than the user or service account that owns this client's API key (P108). An
- * unknown author counts as another author.
+ * Finds the authors of changes, except the user or service account that owns this client's API key (P108). An unknown
+ * author counts as another author.
  */
 export async function findOthers<T>(
   pce: PceClient,
@@ -80,8 +80,8 @@ const USER = /^\/users\/(\d+)$/u
 const ACCOUNT = /^\/orgs\/\d+\/service_accounts\/[\w-]+$/u
 
 /**
- * Finds the author who owns this client's API key, and stops searching then. `known` has, for each author whose keys
- * were requested, whether one of them is this key; null if they cannot be read.
+ * Searches for the author who owns this client's API key, and stops when the author is found. `known` says for each
+ * author whose keys were requested whether one of them is this key; null if the keys cannot be read.
  */
 async function findOwn(pce: PceClient, authors: readonly `/${string}`[], signal: AbortSignal) {
   const known = new Map<Author, boolean | null>()
@@ -118,7 +118,10 @@ async function isOwn(pce: PceClient, author: string, signal: AbortSignal): Promi
 /** Maximum number of authors named in a sentence. */
 const MOST_NAMED = 5
 
-/** Returns the names of the other authors for a sentence, each after the words that `show` returns for it. */
+/**
+ * Returns the names of the other authors for a sentence. Before each name is the text that `show` returns for the
+ * author.
+ */
 export function nameOthers<T>(list: readonly Other<T>[], show: (other: Other<T>) => string = () => ''): string {
   const named = list.slice(0, MOST_NAMED).map((other) => `${show(other)}${nameOther(other)}`)
   const rest = list.slice(MOST_NAMED)
@@ -141,7 +144,9 @@ function nameOther({ author, doubt }: Other<unknown>): string {
   return [name, ...why].join(' ')
 }
 
-/** Returns a sentence that says how many changes are not by the user of this API key, and who their authors are. */
+/**
+ * Returns a sentence that says how many changes were not made by the user of this API key, and who their authors are.
+ */
 export function describeOthers<T>(counted: string, { list, total, hasOwn }: Others<T>): string {
   const isCertain = list.every(({ doubt }) => doubt === undefined)
   const yours = `${isCertain ? '' : 'known to be '}yours${hasOwn ? ' alone' : ''}`

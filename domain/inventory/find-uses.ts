@@ -22,7 +22,7 @@ export interface PolicyUsers {
 const OTHERS = ['virtualServices', 'virtualServers', 'firewallSettings'] as const
 const IN_FLIGHT = 4
 
-/** Reads all objects that can refer to policy objects, in draft and active version; see `readPolicyUsers`. */
+/** Reads all objects that can refer to policy objects, in their draft and active versions; see `readPolicyUsers`. */
 export async function loadPolicyUsers(
   pce: PceClient,
   signal: AbortSignal,
@@ -31,7 +31,7 @@ export async function loadPolicyUsers(
 }
 
 /**
- * Reads the same objects as `loadPolicyUsers`, and checks the shape of rules so that they can be judged.
+ * Reads the same objects as `loadPolicyUsers`, and checks the shape of rules so that they can be evaluated.
  * @throws as loadPolicyUsers does, and invalid_response for a rule set or enforcement boundary of unexpected shape.
  */
 export async function loadJudgedUsers(
@@ -83,13 +83,13 @@ export async function readPolicyUsers(
 }
 
 /**
- * All rules and other objects of one policy version that use an object, directly or through a label group. Disabled
- * ones are included.
+ * All rules and other objects of one policy version that use a certain object, directly or through a label group.
+ * Disabled rules and objects are included.
  */
 export interface ObjectUses {
   /**
-   * The rule sets that use the object, each with only those of its rules that use it. If a scope uses the object, the
-   * rule set has all its rules.
+   * The rule sets that use the object. Each contains only those of its rules that use the object, or all of its rules
+   * if a scope uses the object.
    */
   ruleSets: RuleSet[]
   boundaries: EnforcementBoundary[]
@@ -99,7 +99,8 @@ export interface ObjectUses {
 
 export function findUses({ ruleSets, boundaries, labelGroups, others }: PolicyUsers, href: string): ObjectUses {
   const wanted = new Set([toDraftHref(href)])
-  // A group includes the labels of the groups inside it. So if a group contains a wanted group, its uses count too.
+  // A label group includes the labels of the groups inside it. So uses of a group that contains one of the searched
+  // groups count too.
   for (let before = 0; before < wanted.size;) {
     before = wanted.size
     for (const { href: own, ...group } of labelGroups) if (pointsAtAny(group, wanted)) wanted.add(toDraftHref(own))
@@ -117,7 +118,7 @@ export function findUses({ ruleSets, boundaries, labelGroups, others }: PolicyUs
   return {
     ruleSets: using,
     boundaries: boundaries.filter(isUser),
-    // The firewall settings may come without an href (P12).
+    // The PCE may send the firewall settings without an href (P12).
     others: others.filter((object) => {
       const { href: own, ...other }: Partial<PceObject> = object
       return (own === undefined || !wanted.has(toDraftHref(own))) && isUser(other)
@@ -140,15 +141,15 @@ function pointsAt(value: unknown, href: string): boolean {
   )
 }
 
-/** Maximum number of using objects that are listed in an error or warning. */
+/** Maximum number of listed objects in an error or warning that says which objects use an object. */
 const MAX_LISTED = 20
 
 /** The types of objects that can refer to IP lists and services. */
 const USERS = ['ruleSets', 'enforcementBoundaries', 'virtualServices'] as const
 
 /**
- * The rule sets, enforcement boundaries and virtual services that refer to an object, each with the policy versions in
- * which it refers to the object.
+ * The rule sets, enforcement boundaries and virtual services that refer to an object. For each of them, the policy
+ * versions in which it does so.
  */
 interface FoundUsers {
   users: { href: string; name: string; versions: string[] }[]
@@ -157,8 +158,8 @@ interface FoundUsers {
 }
 
 /**
- * Reads the objects that refer to an object, in both versions, since a use in either version prevents its deletion
- * (P31).
+ * Reads the objects that refer to a given object, in both versions, because a use in either version prevents its
+ * deletion (P31).
  * @throws every error except an error response of the PCE.
  */
 async function readUsers(pce: PceClient, object: { href: string }, signal: AbortSignal): Promise<FoundUsers> {
@@ -188,7 +189,7 @@ async function readUsers(pce: PceClient, object: { href: string }, signal: Abort
 }
 
 /**
- * Finds the objects that use a policy object that the PCE refused to delete, for `used_by` in the error.
+ * Finds the objects that use a policy object, after the PCE refused to delete it, for `used_by` in the error.
  * `used_by_unread` lists the types that could not be read. For a built-in object, a hint is returned instead: such an
  * object cannot be deleted at all, so removing it from every rule would not help.
  */
@@ -220,9 +221,9 @@ const KIND_WORDS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Returns warnings for the dry run of a deletion: that the object is built in, that the PCE will refuse the deletion
- * because of objects that use it, or that some types could not be checked. Failures of the PCE are not thrown, because
- * the dry run is still useful without the warnings.
+ * Returns warnings for the dry run of a deletion: the object is built in, the PCE will refuse the deletion because of
+ * objects that use it, or some types could not be checked. Failures of the PCE are not thrown, because the dry run is
+ * still useful without the warnings.
  */
 export async function warnOfRefusal(
   pce: PceClient,
@@ -255,8 +256,8 @@ function nameOf({ name }: PceObject): string {
 }
 
 /**
- * Returns a warning if an object is built in. The PCE refuses to change such an object (P17, P18), and a dry run
- * without the warning would not show this.
+ * Returns a warning if an object is built in. The PCE refuses to change a built-in object (P17, P18), and a dry run
+ * alone would not show this.
  */
 export function warnOfBuiltIn({ name }: { name: string }): string[] {
   return name === ANY_IP_LIST_NAME || name === ALL_SERVICES_NAME

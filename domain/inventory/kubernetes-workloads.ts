@@ -5,15 +5,17 @@ import { fetchEvery, IncompleteListError, OddListError, pickEvery } from './fetc
 import { parseHref } from './parse-href.js'
 
 /**
- * The result of reading Kubernetes workloads. `unread` is the reason why they could not be read; null if they were
- * read, or if this PCE has neither a list of them nor container clusters.
+ * The result of reading Kubernetes workloads. `unread` is the reason why they could not be read. It is null if they
+ * were read, or if this PCE has neither a list of Kubernetes workloads nor container clusters.
  */
 export interface KubernetesRead<R> {
   items: R[]
   unread: string | null
 }
 
-/** Filters for Kubernetes workloads: a part of the name, and the hrefs of labels that a workload must all have. */
+/**
+ * Filters for Kubernetes workloads: a part of the name, and the hrefs of labels, all of which the workload must have.
+ */
 interface Filters {
   name?: string
   labels?: readonly string[]
@@ -23,14 +25,16 @@ interface Source {
   signal: AbortSignal
 }
 
-/** The namespace and cluster of a Kubernetes workload. They distinguish Kubernetes workloads with the same name. */
+/**
+ * The namespace and cluster of a Kubernetes workload. They distinguish it from Kubernetes workloads with the same name.
+ */
 export interface KubernetesPlace {
   namespace: string | null
   cluster: string | null
 }
 
 /**
- * Reads Kubernetes workloads for answers that treat them like other workloads: each is passed to `pick` in the form of
+ * Reads Kubernetes workloads for answers that treat them like other workloads. Each is passed to `pick` in the form of
  * a workload with a VEN (P106), and only the results of `pick` are kept. This takes one request if the organisation has
  * no Kubernetes workloads, and two if the release does not know them. If the account is not permitted to read them, or
  * if the list is incomplete or contains other objects, the result has the reason and no error is thrown, because most
@@ -43,7 +47,7 @@ export async function readKubernetesWorkloads<R>(
   pick: (workload: Workload, place: KubernetesPlace) => R | undefined,
 ): Promise<KubernetesRead<R>> {
   try {
-    // Only one label is sent to the PCE, because it is not documented how the PCE combines several.
+    // Only one label is sent to the PCE, because it is not documented how the PCE combines several labels.
     const params = { name, labels: labels.length === 0 ? undefined : labels.slice(0, 1) }
     const items = await pickEvery({ api: pce.kubernetesWorkloads, params, signal }, (one: KubernetesWorkload) => {
       if (!isKubernetes(one)) throw new OddListError('Kubernetes workloads')
@@ -78,15 +82,18 @@ export async function countKubernetesWorkloads(
   }
 }
 
-/** Returns why the PCE refuses the list, or null if it has nothing to list; throws any other error again. */
+/**
+ * Returns the reason why the PCE refused the list of Kubernetes workloads, or null if it has no such workloads. Throws
+ * any other error again.
+ */
 async function explainRefusal(error: unknown, pce: Source['pce'], signal: AbortSignal): Promise<string | null> {
   const refusal = refusalOf(error)
   return refusal.status === 404 ? clustersWithoutList(pce, signal) : refusal.message
 }
 
 /**
- * Returns the error if it means that the PCE refuses the list to this account or does not know the list; throws any
- * other error again.
+ * Returns the error if it means that the PCE denies this account the list or does not know the list. Throws any other
+ * error again.
  */
 function refusalOf(error: unknown): PceApiError {
   if (!(error instanceof PceApiError) || error.status === 429 || error.status >= 500) throw error
@@ -94,8 +101,8 @@ function refusalOf(error: unknown): PceApiError {
 }
 
 /**
- * Returns the reason why Kubernetes workloads are not known to a PCE that does not list them but has clusters; returns
- * null if it has no clusters.
+ * Returns a reason if the PCE has container clusters but no list of their workloads, so that Kubernetes workloads are
+ * not known. Returns null if it has no clusters.
  */
 async function clustersWithoutList(pce: Source['pce'], signal: AbortSignal): Promise<string | null> {
   try {
@@ -107,7 +114,7 @@ async function clustersWithoutList(pce: Source['pce'], signal: AbortSignal): Pro
   }
 }
 
-/** A list of workloads that includes Kubernetes workloads in the same form. */
+/** A list of workloads in which Kubernetes workloads have the same form as all others. */
 export interface Workloads {
   items: Workload[]
   /** Number of items that are Kubernetes workloads. */
@@ -136,13 +143,16 @@ export async function fetchWorkloads(
 /** Returns true if the href is that of a Kubernetes workload. */
 export const isKubernetes = ({ href }: { href: string }): boolean => parseHref(href)?.kind === 'kubernetes_workloads'
 
-/** A phrase for messages on how Kubernetes workloads are limited compared with other workloads (P106). */
+/**
+ * A phrase for messages that says what cannot be changed or named in a Kubernetes workload, unlike in other workloads
+ * (P106).
+ */
 export const KUBERNETES_LIMITS =
   'its mode and labels come from the container workload profile of its namespace, and rules name it by its labels alone'
 
 /**
- * Returns notes on how many Kubernetes workloads a change leaves out, or that this is not known; no notes if it leaves
- * out none.
+ * Returns notes that say how many Kubernetes workloads a change leaves out, or that their number is not known. Returns
+ * no notes if it leaves out none.
  */
 export function tellLeftOut({ left, unread }: LeftOut): string[] {
   if (left === 0) return tellUnread(unread)
@@ -157,15 +167,15 @@ export interface LeftOut {
   unread: string | null
 }
 
-/** The value for changes of workloads that are named one by one, so that no Kubernetes workload is left out. */
+/** The value for a change that names workloads one by one. Such a change leaves out no Kubernetes workloads. */
 export const NONE_LEFT_OUT: LeftOut = { left: 0, unread: null }
 
-/** Returns a sentence that Kubernetes workloads could not be read; an empty list if they were read. */
+/** Returns a sentence saying that Kubernetes workloads could not be read; an empty list if they were read. */
 export const tellUnread = (unread: string | null): string[] =>
   unread === null ? [] : [`Kubernetes workloads could not be read (${unread}), so what concerns them is not known.`]
 
 /**
- * Returns a Kubernetes workload in the form of other workloads. It has an enforcement mode, so it counts as managed.
+ * Converts a Kubernetes workload to the form of other workloads. It has an enforcement mode, so it counts as managed.
  * Its addresses are null if the PCE does not report them, and an empty list if it has none.
  */
 export function toWorkload(one: KubernetesWorkload): Workload {

@@ -15,21 +15,21 @@ const MOST_ALTERNATIVES = 100
 /** The conditions on the labels of a workload. */
 interface LabelConditions {
   /**
-   * The `labels` parameter for the PCE: a workload must have all labels of one of the inner lists (P8). Undefined if
-   * there is nothing to filter by.
+   * The `labels` parameter for the PCE: a workload must have all labels of at least one inner list (P8). It is
+   * undefined if there is nothing to filter by.
    */
   param: string[][] | undefined
   /**
-   * The conditions that would not fit into the request and that are therefore checked here; undefined if there are
-   * none.
+   * The test for the conditions that did not fit into the request and are therefore checked here; undefined if all
+   * fitted.
    */
   ownFilter: ((workload: Workload) => boolean) | undefined
 }
 
 /**
- * Resolves label references that a workload must all match: labels in any form, and label groups (`labelgroup:NAME` or
- * an href). To match a group, a workload must have one of its labels. Groups are read in their draft version, including
- * nested groups.
+ * Looks up references, all of which a workload must match: labels in any form, and label groups (`labelgroup:NAME` or
+ * an href). To match a group, a workload must have one of the labels in it. Groups are read in their draft version,
+ * including nested groups.
  * @throws {ToolError} as `resolveLabels` and `findObject` do, and invalid_argument if no workload can match all
  * references, because an empty answer would be misread as "there are no such workloads".
  */

@@ -22,8 +22,8 @@ export interface GroupMembers {
 export interface GroupTree {
   membersOf(group: LabelGroup): GroupMembers
   /**
-   * Lists the groups that contain this group, each with whether it contains the group directly. Groups that contain
-   * each other in a circle are listed too.
+   * Lists the groups that contain a given group. For each of them, says whether it contains the group directly. Groups
+   * that contain each other in a circle are listed too.
    */
   holdersOf(group: LabelGroup): { group: LabelGroup; isDirect: boolean }[]
 }
@@ -68,7 +68,7 @@ export function createGroupTree(groups: readonly LabelGroup[]): GroupTree {
       const own = toDraftHref(group.href)
       const direct = new Set(holders.get(own))
       const found = new Set(direct)
-      // Iterating over a Set includes the elements that are added meanwhile.
+      // Iterating over a Set includes elements that are added during the iteration.
       for (const one of found) {
         for (const outer of holders.get(toDraftHref(one.href)) ?? [])
           if (toDraftHref(outer.href) !== own) found.add(outer)
@@ -81,23 +81,25 @@ export function createGroupTree(groups: readonly LabelGroup[]): GroupTree {
 type Place = 'scopes' | 'providers' | 'consumers' | 'ip_tables_rules'
 const NO_RULES: ReadonlySet<string> = new Set()
 
-/** A use of a label group: an object that affects traffic and refers to the group. */
+/** An object that affects traffic and refers to a label group. */
 export interface GroupUse {
-  /** The path segment of the object's type, such as `rule_sets` or `virtual_services`. */
+  /** The path segment that stands for the object's type in hrefs, such as `rule_sets` or `virtual_services`. */
   type: string
   href: string
   name: string
-  /** True for a rule set or boundary that is disabled. */
+  /** True for a rule set or enforcement boundary that is disabled. */
   isOff: boolean
-  /** The parts of a rule set or boundary that refer to the group: scopes, sides of rules, or iptables rules. */
+  /**
+   * The parts of a rule set or enforcement boundary that refer to the group: scopes, sides of rules, or iptables rules.
+   */
   places: ReadonlySet<Place>
   /** Hrefs of the rules of a rule set that refer to the group. */
   rules: ReadonlySet<string>
 }
 
 /**
- * Finds all uses of each label group in one policy version, by draft href of the group. The uses are ordered by type of
- * object, rule sets first.
+ * Finds all uses of each label group in one policy version, and returns them by the draft href of the group. The uses
+ * are ordered by type of object, rule sets first.
  */
 export function locateGroups({ ruleSets, boundaries, others }: PolicyUsers): ReadonlyMap<string, readonly GroupUse[]> {
   const uses = new Map<string, GroupUse[]>()

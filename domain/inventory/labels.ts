@@ -11,7 +11,7 @@ export interface LabelIndex {
   get(href: string): Label | undefined
   /** Finds a label by key and value; both are compared exactly, including case. */
   find(key: string, value: string): Label | undefined
-  /** Lists the labels whose key and value differ from these only in case or spaces. */
+  /** Lists the labels whose key and value are equal to the given ones except for case and spaces. */
   lookAlikes(key: string, value: string): Label[]
   /** Lists the values of a key in the PCE's order; an empty list for an unknown key. */
   values(key: string): string[]
@@ -30,13 +30,14 @@ const cache = new WeakMap<PceClient, { index: LabelIndex; loadedAt: number }>()
 export type ReadContext = Pick<ToolContext, 'now' | 'signal'>
 
 /**
- * How current a label list must be. `fresh` reads from the PCE even if a recent list is cached. Use it before a write:
- * a label of the cached list may have been renamed in the meantime, and would then be the wrong one.
+ * The required freshness of a label list. `fresh` reads from the PCE even if a recent list is cached. It is needed
+ * before a write: a label in the cached list may have been renamed in the meantime, so that the wrong label would be
+ * used.
  */
 type Freshness = 'recent' | 'fresh'
 
 /**
- * Returns the index of the labels of this client's PCE, at most 60 s old.
+ * Returns the index of the labels on this client's PCE. The index is at most 60 s old.
  * @throws the errors of the PCE client.
  */
 export async function loadLabels(
@@ -97,16 +98,18 @@ function looksTheSame(label: Label, key: string, value: string): boolean {
   return fold(label.key) === fold(key) && fold(label.value) === fold(value)
 }
 
-/** Returns the text in lower case and without any spaces, because people overlook these differences. */
+/** Returns the text in lower case and without spaces, because people overlook differences in case and spaces. */
 const fold = (text: string): string => text.replace(/\s+/gu, '').toLowerCase()
 
-/** A reference to a label (T3): `"key=value"`, an href, `{key, value}`, `{href}`, or all three fields as in answers. */
+/**
+ * A reference to a label (T3): `"key=value"`, an href, `{key, value}`, `{href}`, or key, value and href as in answers.
+ */
 export type LabelReference = string | { key?: string; value?: string; href?: string }
 
 /**
  * A reference that matches no label. `valid` has the values that exist for its key, most similar first (at most 50, or
- * 10 if one of them is similar), or a sentence about the mistake. It may be computed only on access, since most callers
- * only need to know that there is no label.
+ * 10 if one of them is similar), or a sentence about the mistake. `valid` may be computed only on access, because most
+ * callers only need to know that there is no such label.
  */
 export interface UnresolvedLabel {
   readonly ref: string
@@ -114,18 +117,21 @@ export interface UnresolvedLabel {
 }
 
 const MAX_VALID_VALUES = 50
-/** Maximum number of values that an error lists if one of them is similar to the wrong value. */
+/** Maximum number of values listed in an error if one of them is similar to the wrong value. */
 const MOST_BESIDE_NEAR = 10
-/** Maximum number of wrong references that an error explains. If there are more, they usually have the same reason. */
+/**
+ * Maximum number of wrong references for which an error gives the reason. If there are more, they usually have the same
+ * reason.
+ */
 const MOST_EXPLAINED = 20
-/** Maximum number of explained references for which the message itself also gives advice. */
+/** Maximum number of wrong references for which the error message itself also gives advice. */
 const MOST_ADVISED = 5
 /** Maximum number of characters of a reference quoted in an error. */
 const MAX_SHOWN = 300
 const FIELDS = new Set(['key', 'value', 'href'])
 const LABEL_HREF = /^\/orgs\/\d+\/labels\/[^/?#\s]+$/
 
-/** Returns true for a text that can only be meant as a reference to a label. */
+/** Returns true for a text that can only be a reference to a label. */
 export function looksLikeLabel(text: string): boolean {
   return LABEL_HREF.test(text) || text.includes('=')
 }
@@ -145,7 +151,7 @@ export function isLabelReference(reference: unknown): reference is LabelReferenc
   return Object.entries(reference).every(([name, inner]) => FIELDS.has(name) && typeof inner === 'string')
 }
 
-/** Formats a reference for messages, in a form that a caller could use. */
+/** Formats a label reference for messages, in a form that callers can use themselves. */
 export function describeReference(reference: LabelReference): string {
   if (!isLabelReference(reference)) return JSON.stringify(reference).slice(0, MAX_SHOWN)
   const { href, key = '', value = '' } = typeof reference === 'string' ? { href: reference } : reference
@@ -153,7 +159,7 @@ export function describeReference(reference: LabelReference): string {
 }
 
 /**
- * Looks up one reference in an index and returns its label, or the reason why no label matches. The comparison is exact
+ * Looks up one reference in an index. Returns its label, or the reason why no label matches. The comparison is exact
  * and case-sensitive, never partial.
  */
 export function resolveLabel(index: LabelIndex, reference: LabelReference): Label | UnresolvedLabel {
@@ -166,8 +172,8 @@ export function resolveLabel(index: LabelIndex, reference: LabelReference): Labe
   }
   const { key, value, href } = isLabelReference(reference) ? reference : {}
   if (href !== undefined) {
-    // Labels in answers have all three fields, so clients send all three back. If the fields contradict each other,
-    // this server must not guess which of them is meant.
+    // Labels in answers have key, value and href, so clients send all three back. If they contradict each other, this
+    // server must not guess which of them is meant.
     const label = index.get(href)
     if (label === undefined) return { ref, valid: 'No label has this href.' }
     const agrees = (key ?? label.key) === label.key && (value ?? label.value) === label.value
@@ -192,8 +198,8 @@ function findPair(index: LabelIndex, ref: string, key: string, value: string): L
       ref,
       get valid() {
         const likest = likestNames(value, values, MAX_VALID_VALUES)
-        // If a similar value exists, the intended label is among the first ones, and a complete list would only hide
-        // it.
+        // If a similar value exists, the intended label is probably among the first ones, and a complete list would
+        // only hide it.
         return nearNames(value, likest, 1).length > 0 ? likest.slice(0, MOST_BESIDE_NEAR) : likest
       },
     }
@@ -212,14 +218,15 @@ function explainBareText(index: LabelIndex, text: string): string {
 
 const orList = (texts: readonly string[]) => texts.map(quote).join(' or ')
 
-/** Maximum number of names suggested in the question "did you mean". */
+/** Maximum number of names suggested in a "did you mean" question. */
 const MOST_MEANT = 3
 
 /** Returns a sentence that suggests what the caller may have meant, or an empty text if nothing is similar. */
 export function adviseOn({ ref, valid }: UnresolvedLabel): string {
   if (typeof valid === 'string') return valid
   const pair = splitLabel(ref)
-  // For a reference `key=value`, `valid` has values only, so the key is added again. Otherwise `valid` has references.
+  // If the reference is `key=value`, `valid` contains only values, so the key is added again. Otherwise `valid`
+  // contains references.
   const near =
     pair === null
       ? nearNames(ref, valid, MOST_MEANT)
@@ -228,9 +235,9 @@ export function adviseOn({ ref, valid }: UnresolvedLabel): string {
 }
 
 /**
- * Resolves all references in the caller's order, or fails. If a label is not in the cached list, the list is read again
- * before the function fails.
- * @param fail builds the caller's error from all references that cannot be resolved.
+ * Looks up all references, in the caller's order, or fails. If a label is not in the cached list, the list is read
+ * again before the function fails.
+ * @param fail builds the caller's error from all references that match no label.
  */
 export async function resolveLabels(
   pce: PceClient,
@@ -247,7 +254,7 @@ export async function resolveLabels(
   return results.filter((result): result is Label => !isUnresolved(result))
 }
 
-/** Fills in the valid values of the first unresolved references only; all others get an empty list. */
+/** Adds the valid values for the first few unresolved references only; for all further ones the list is empty. */
 function explainFirst(unresolved: readonly UnresolvedLabel[]): UnresolvedLabel[] {
   return unresolved.map(({ ref }, at) => ({ ref, valid: at < MOST_EXPLAINED ? unresolved[at]!.valid : [] }))
 }
@@ -309,7 +316,7 @@ type Expand = (reference: LabelRef) => LabelRef
 
 /**
  * Returns a function that adds key and value to label references, because some PCE answers identify labels by href
- * alone (P14). The label list is read only if one of `references` needs it; a label that is not in the list has only
+ * alone (P14). The label list is read only if one of `references` needs it. A label that is not in the list keeps only
  * its href.
  */
 export function labelExpander(pce: PceClient, references: readonly LabelRef[], context: ReadContext): Promise<Expand> {
@@ -317,8 +324,8 @@ export function labelExpander(pce: PceClient, references: readonly LabelRef[], c
 }
 
 /**
- * Returns a function like `labelExpander` for references that arrive in several batches. The label list is read at most
- * twice in total.
+ * Returns a function like that of `labelExpander`, for references that arrive in several batches. The label list is
+ * read at most twice in total.
  */
 export function createLabelExpander(
   pce: PceClient,

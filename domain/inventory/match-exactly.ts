@@ -4,7 +4,7 @@ type Texts = readonly (string | null | undefined)[]
 
 /**
  * Builds the test for `exact: true` (D96): for each filter, one value of the object must equal the filter, including
- * case. The PCE matches substrings (P8), so its filter only narrows the list, and this test decides. Addresses are
+ * case. The PCE matches parts of texts (P8), so its filter only narrows the list, and this test decides. Addresses are
  * equal in any spelling. Returns undefined if there is nothing to test.
  * @param valuesOf for each filter, by its name, a function that returns the values of an object to compare with it.
  */
@@ -26,8 +26,8 @@ export function allOf<T>(...tests: (((item: T) => boolean) | undefined)[]): ((it
 }
 
 /**
- * Returns the address filter to send to the PCE. If `exact` is true, an IPv6 address is not sent, because the PCE
- * compares text and an IPv6 address has several spellings.
+ * Returns the address filter to send to the PCE. If `exact` is true, an IPv6 address is not sent: the PCE compares
+ * addresses as text, and an IPv6 address has several spellings.
  */
 export function addressFilter(exact: boolean | undefined, address: string | undefined): string | undefined {
   return exact === true && address !== undefined && address.includes(':') && isAddress(address) ? undefined : address

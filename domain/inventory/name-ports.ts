@@ -5,7 +5,8 @@ import { portName } from './protocols.js'
 type Ports = Exclude<IngressService, { href: string }>
 
 /**
- * Formats ports as `443/tcp`, `8000-8010/udp` or `icmp type 8`, or as the protocol alone if it stands for all ports.
+ * Formats ports as `443/tcp`, `8000-8010/udp` or `icmp type 8`. If all ports of a protocol are meant, only the protocol
+ * is written.
  */
 export function namePorts({ port, to_port: toPort, proto, icmp_type: type, icmp_code: code }: Partial<Ports>): string {
   if (proto === -1) return 'every port and protocol'
@@ -18,12 +19,12 @@ export function namePorts({ port, to_port: toPort, proto, icmp_type: type, icmp_
     : portName({ port: port ?? null, proto: protocol })
 }
 
-/** Number of characters after which a text lists no further ports of a service. */
+/** Number of characters of a service's description after which no further ports are added. */
 const MOST_CHARACTERS = 300
 
 /**
  * Describes what a service covers: its ports, with the programs that it requires. If the text would become too long, it
- * ends with the number of further entries. Returns an empty text if the PCE does not say what the service covers.
+ * ends with the number of entries left out. Returns an empty text if the PCE does not say what the service covers.
  */
 export function nameCoverage({
   process_name: process,

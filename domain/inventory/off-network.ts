@@ -1,13 +1,13 @@
 import { EXTERNAL_NETWORK } from '../../schemas/pce/words.js'
 
-/** A network in an interface or a traffic row. */
+/** A network as it occurs in an interface of a workload or in a traffic row. */
 type Network = { name?: string | null } | null | undefined
 
-/** Whether an end is off the corporate network (P107). */
+/** The answer to whether one end of a connection is off the corporate network (P107). */
 export type OffNetwork = 'yes' | 'no' | 'perhaps'
 
 /**
- * Determines from the networks of an end whether the end is off the corporate network (P107). An endpoint moves between
+ * Determines from the networks of an end whether it is off the corporate network (P107). An endpoint moves between
  * networks, so it may be off the corporate network if none of its networks has a name.
  */
 export function isOffNetwork(networks: readonly Network[], isEndpoint: boolean): OffNetwork {

@@ -2,7 +2,7 @@ import ipaddr from 'ipaddr.js'
 import { ToolError } from '../../schemas/errors.js'
 import { quote } from '../text/escape-text.js'
 
-/** A single address, or a network with a test of whether it contains an address. */
+/** A single address, or a network with a function that tests whether the network contains an address. */
 export type AddressFilter = { address: string } | { network: string; matches: (ip: string) => boolean }
 
 /** Returns true for a plain IPv4 address (four decimal parts) or an IPv6 address without a zone. */
@@ -39,9 +39,9 @@ export function usualSpelling(address: string): string {
 }
 
 /**
- * Builds a test that accepts the same text and any other spelling of the same address. Build it once and apply it to
- * many values. For IPv6, the test first compares the last groups of the addresses, so most values are rejected without
- * parsing.
+ * Builds a test that accepts the given text and any other spelling of the same address. The test should be built once
+ * and applied to many values. For IPv6, it first compares the last groups of the addresses, so that most values are
+ * rejected without parsing.
  */
 export function createAddressTest(wanted: string): (value: string) => boolean {
   if (!isAddress(wanted)) return (value) => value === wanted
@@ -71,7 +71,7 @@ function contains(network: [ipaddr.IPv4 | ipaddr.IPv6, number], ip: string): boo
 }
 
 /**
- * Checks that a list contains only valid addresses, each once.
+ * Checks that a list contains only valid addresses and none of them twice.
  * @throws {ToolError} invalid_argument with `invalid` for text that is not a plain address, and for an address that
  * occurs twice in any spelling.
  */

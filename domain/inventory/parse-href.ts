@@ -6,15 +6,18 @@ interface ParsedHref {
   /** The policy version; absent for types that have no versions. */
   version?: string
   kind: string
-  /** The id of the object; absent for firewall_settings, which has none, and in the href of a collection. */
+  /** The id of the object. It is absent for firewall_settings, which has no id, and in the href of a collection. */
   id?: string
-  /** The object that contains this one, such as the rule set of a rule; its href is of the same version. */
+  /**
+   * The object that contains this one, such as the rule set that contains a rule. Its href is of the same policy
+   * version.
+   */
   parent?: { kind: string; href: string }
 }
 
 /**
- * Matches an id: a number, UUID or name. Dot segments and queries are excluded, because they could lead to another path
- * than the one that the caller sees.
+ * Matches an id: a number, UUID or name. Dot segments and queries are excluded, because with them the request could go
+ * to another path than the one shown to the caller.
  */
 const ID = String.raw`(?!\.{1,2}(?:/|$))[A-Za-z0-9_.:@~-]+`
 // eslint-disable-next-line no-restricted-syntax -- built from the constant above
@@ -41,8 +44,8 @@ export function parseHref(text: string): ParsedHref | null {
 }
 
 /**
- * Converts an href of a policy version to its draft form; other hrefs stay as they are. An object has the same id in
- * every version (P4).
+ * Converts an href of a policy version to its draft form and returns other hrefs unchanged. An object has the same id
+ * in every version (P4).
  */
 export function toDraftHref(href: string): string {
   return toVersionHref(href, 'draft')
@@ -53,7 +56,7 @@ export function toActiveHref(href: string): string {
   return toVersionHref(href, 'active')
 }
 
-/** Converts an href of any policy version to this version; other hrefs stay as they are. */
+/** Converts an href of any policy version to the given version and returns other hrefs unchanged. */
 export function toVersionHref(href: string, version: PolicyVersionSelector): string {
   return href.replace(/^(\/orgs\/\d+\/sec_policy)\/(?:draft|active|\d+)\//, `$1/${version}/`)
 }

@@ -3,8 +3,8 @@ import { ToolError, type ErrorCode, type ErrorDetails } from '../../schemas/erro
 
 /**
  * Returns an error with extra details, such as what the call wrote before it failed. The PCE's status, token and
- * message are kept. Errors without extra details need not be passed to this function, because the central error
- * converter handles them.
+ * message are kept. Errors without extra details need no such treatment, because the central error converter handles
+ * them.
  */
 export function withDetails(error: unknown, extra: ErrorDetails, hint?: string): ToolError {
   if (error instanceof ToolError) {
@@ -37,8 +37,9 @@ export function factsOf(error: PceError): ErrorDetails {
 }
 
 /**
- * Returns a text for an error that occurred in addition to the one being reported: the message of the PCE client or
- * tool, or a fixed text for any other error, because its message may contain something that must not be shown.
+ * Returns a text for an error that occurred in addition to the one being reported. It is the message of an error of the
+ * PCE client or of a tool, and a fixed text for any other error, because its message may contain something that must
+ * not be shown.
  */
 export function reasonOf(error: unknown): string {
   return error instanceof PceError || error instanceof ToolError ? error.message : 'It failed in the server.'

@@ -5,7 +5,10 @@ import { isUnread, scanEvery } from './fetch-every.js'
 import { toDraftHref } from './parse-href.js'
 import { loadDenyRules } from './read-rules.js'
 
-/** The href of an author, or why it is not known: the PCE names no author, or the object could not be read. */
+/**
+ * The href of an author, or the reason why the author is not known: the PCE names no author (`unnamed`), or the object
+ * could not be read (`unread`).
+ */
 export type Author = `/${string}` | 'unnamed' | 'unread'
 
 /** An object with pending changes, and the authors of these changes, as far as they are known. */
@@ -14,16 +17,17 @@ export interface Authored<T> {
   authors: Author[]
 }
 
-/** Maximum number of objects of one type that are read one by one; if there are more, all of the type are listed. */
+/** Maximum number of objects of one type that are read one by one. If there are more, the list of the type is read. */
 const MOST_SINGLE = 4
 /**
- * Maximum number of rule sets whose deny rules are read separately. For all further ones, their authors are unknown.
+ * Maximum number of rule sets whose deny rules are read separately. In further rule sets, the authors of deny rules are
+ * unknown.
  */
 const MOST_APART = 100
 const IN_FLIGHT = 4
 const RULE_LISTS = ['rules', 'deny_rules', 'ip_tables_rules'] as const
 
-/** The fields of an object that contain its authors. They may have an unexpected shape. */
+/** The fields of an object that contain its authors. The PCE may send them in an unexpected shape. */
 interface Stamped {
   update_type?: unknown
   created_by?: unknown
@@ -31,7 +35,7 @@ interface Stamped {
   deleted_by?: unknown
 }
 
-/** Returns who last changed or deleted an object, and also who created it if it was never provisioned. */
+/** Returns the author of the last change or deletion of an object, and also its creator if it was never provisioned. */
 function authorsOf(object: object): Author[] {
   const { update_type: type, created_by: first, updated_by: last, deleted_by: end } = object as Stamped
   if (type === 'delete') return [toAuthor(end ?? last)]
@@ -43,7 +47,9 @@ function toAuthor(reference: unknown): Author {
   return typeof href === 'string' && href.startsWith('/') ? (href as Author) : 'unnamed'
 }
 
-/** Returns the authors of the pending rules of a rule set. Only rules that the rule set embeds are included. */
+/**
+ * Returns the authors of the pending rules of a rule set. Only rules that the PCE sends as part of the rule set count.
+ */
 function authorsInside(ruleSet: object): Author[] {
   return RULE_LISTS.flatMap((name) => {
     const rules = (ruleSet as Partial<Record<string, unknown>>)[name] ?? []
@@ -94,7 +100,9 @@ export async function readAuthors(
   })
 }
 
-/** Reads who created new objects other than rule sets, because the list of pending changes does not contain this. */
+/**
+ * Reads the creators of new objects other than rule sets, because the list of pending changes does not contain them.
+ */
 async function readMakers(
   pce: PceClient,
   pending: readonly TypedPendingChange[],
@@ -122,7 +130,7 @@ async function readMakers(
 
 interface Inside {
   authors: Author[]
-  /** True if the PCE stores the deny rules separately from the rule set. */
+  /** True if the PCE stores the deny rules separately from their rule set. */
   isApart: boolean
 }
 
@@ -130,7 +138,7 @@ interface Inside {
 async function readInside(pce: PceClient, hrefs: readonly string[], signal: AbortSignal): Promise<Map<string, Inside>> {
   const found = new Map<string, Inside>()
   await readEach<RuleSet>(pce.ruleSets, hrefs, signal, (href, ruleSet) => {
-    // The list of pending changes does not contain who created a new rule set.
+    // The list of pending changes does not contain the creator of a new rule set.
     const makers = ruleSet.update_type === 'create' ? authorsOf(ruleSet) : []
     found.set(href, { authors: [...makers, ...authorsInside(ruleSet)], isApart: isWithoutDenyRules(ruleSet) })
   })
@@ -138,8 +146,8 @@ async function readInside(pce: PceClient, hrefs: readonly string[], signal: Abor
 }
 
 /**
- * Reads drafts: a few are read one by one, more from the list of all objects of the type. `keep` receives each draft
- * that could be read, and may receive it twice if the list has to be read again.
+ * Reads drafts of one type. A few are read one by one; if there are more, the list of the type is read. `keep` receives
+ * each draft that could be read, and may receive it twice if the list has to be read again.
  */
 async function readEach<T extends { href: string }>(
   api: Pick<ObjectApi<T>, 'scan' | 'getByReference'>,
@@ -165,7 +173,7 @@ async function readEach<T extends { href: string }>(
   await orNothing(scanEvery({ api, params: {}, signal }, { onItems }))
 }
 
-/** Reads the authors of the pending deny rules of rule sets that do not embed their deny rules. */
+/** Reads the authors of pending deny rules in rule sets whose deny rules the PCE stores separately. */
 async function readDenyAuthors(
   pce: PceClient,
   hrefs: readonly string[],

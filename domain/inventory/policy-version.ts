@@ -22,13 +22,13 @@ export function readPolicyVersion(asked: string | number | undefined): PolicyVer
   )
 }
 
-/** Returns the part of a cursor that binds it to a policy version; an empty object for draft, the default. */
+/** Returns the part of a cursor that ties it to a policy version; an empty object for draft, the default version. */
 export const versionInCursor = (version: PolicyVersionSelector): { policy_version?: PolicyVersionSelector } =>
   version === 'draft' ? {} : { policy_version: version }
 
 /**
- * Checks that a numbered policy version exists. Call this function before reading lists in that version, because it is
- * not documented how a PCE answers for an unknown number (P90).
+ * Checks that a numbered policy version exists. This is needed before lists of that version are read, because it is not
+ * documented how a PCE answers for an unknown number (P90).
  * @throws {ToolError} not_found with the newest version number if the version does not exist.
  */
 export async function requirePolicyVersion(

@@ -5,7 +5,9 @@ const NAMES: Record<number, string> = { 1: 'icmp', 2: 'igmp', 6: 'tcp', 17: 'udp
 export const TCP = 6
 export const UDP = 17
 
-/** Returns the IANA number of a protocol given by name (any case) or number, or null if it is neither. */
+/**
+ * Converts a protocol name (in any case) or number to the IANA number of the protocol. Returns null for any other text.
+ */
 export function parseProtocol(proto: string | number): number | null {
   if (typeof proto === 'string' && /^\d{1,3}$/.test(proto)) return parseProtocol(Number(proto))
   if (typeof proto === 'number') return Number.isInteger(proto) && proto >= 0 && proto <= 255 ? proto : null

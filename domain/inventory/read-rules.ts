@@ -8,23 +8,20 @@ import { readPolicyVersion } from './policy-version.js'
 import { readEnds } from './require-rule-shape.js'
 import { mapBounded } from '../text/pace-work.js'
 
-/** Maximum number of requests for deny rules in flight at the same time. */
+/** Maximum number of concurrent requests for deny rules. */
 const IN_FLIGHT = 4
 
 interface WithDenyRules {
   ruleSet: RuleSet
-  /**
-   * The reason why the deny rules could not be read. Without its deny rules, a rule set looks more permissive than it
-   * is.
-   */
+  /** The reason why the deny rules could not be read. Without them, a rule set looks more permissive than it is. */
   error?: string
   /** True if the PCE has no list of deny rules for the rule set: its release has none, or the rule set is deleted. */
   hasNone?: boolean
 }
 
 /**
- * Adds the deny rules to rule sets. Embedded deny rules are kept; missing ones are read, for a few rule sets at a time.
- * Rejects if the call is cancelled.
+ * Adds deny rules to rule sets. Deny rules that are part of the rule set are kept; missing ones are read for a few rule
+ * sets at a time. Rejects if the call is cancelled.
  */
 export function loadDenyRules(
   pce: PceClient,
@@ -66,7 +63,7 @@ export async function readRulesOfKind(
   return complete?.error ?? complete?.ruleSet.deny_rules ?? []
 }
 
-/** The nouns for allow rules and deny rules, each with a hint at the tools for the other type. */
+/** The nouns for allow rules and deny rules. Each comes with a hint at the tools for the other type of rule. */
 const KINDS = {
   sec_rules: { noun: 'allow rule', other: 'Deny rules have their own tools (update-deny-rule, delete-deny-rule).' },
   deny_rules: { noun: 'deny rule', other: 'Allow rules have their own tools (update-sec-rule, delete-sec-rule).' },

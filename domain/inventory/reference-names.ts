@@ -10,23 +10,26 @@ import { loadLabels, type ReadContext } from './labels.js'
 import { parseHref, toDraftHref } from './parse-href.js'
 import { mapBounded } from '../text/pace-work.js'
 
-/** The name of an object, or the key and value of a label, as answers show them beside an href. */
+/** The name of an object, or the key and value of a label, in the form in which answers show them beside an href. */
 interface ReferenceName {
   key?: string
   value?: string
   name?: string
 }
 
-/** A lookup of the names of objects that PCE answers identify by href alone. */
+/** A lookup for the names of objects of which PCE answers contain only the href. */
 export interface ReferenceNames {
   (href: string): ReferenceName
   /** Returns true if another object of the same type has the same name, so that the name alone would be ambiguous. */
   isShared?: (href: string) => boolean
-  /** Returns the ports that a service covers, such as `53/udp`, if they were requested and could be read. */
+  /**
+   * Returns the ports that a service covers, such as `53/udp`. Undefined if they were not requested or could not be
+   * read.
+   */
   portsOf?: (href: string) => string | undefined
 }
 
-/** The types of which all objects are listed to find the names of some of them. */
+/** The types whose objects are all listed in order to find the names of some of them. */
 const LISTED: Record<string, 'ipLists' | 'services' | 'labelGroups' | 'virtualServices' | 'virtualServers'> = {
   ip_lists: 'ipLists',
   services: 'services',
@@ -35,7 +38,7 @@ const LISTED: Record<string, 'ipLists' | 'services' | 'labelGroups' | 'virtualSe
   virtual_servers: 'virtualServers',
 }
 
-/** Maximum number of objects of any other type that are read one by one. An answer shows further objects by href. */
+/** Maximum number of objects of each other type that are read one by one. Answers show further objects by href. */
 const MAX_SINGLE = 50
 const IN_FLIGHT = 4
 
@@ -126,8 +129,8 @@ function leaveOutNamed(missing: Map<string, Set<string>>, names: ReadonlyMap<str
 }
 
 /**
- * Divides the references `{href, …}` inside `value`: those that include a name are added to `names`, those that need
- * one to `missing`, by object type.
+ * Sorts the references `{href, …}` inside `value`. References that include a name are added to `names`, the others to
+ * `missing`, by object type.
  */
 function collect(
   value: unknown,
@@ -150,7 +153,7 @@ function collect(
   for (const inner of Object.values(value)) collect(inner, names, missing, withPorts)
 }
 
-/** Returns undefined if the PCE refuses a request or sends only part of the list. */
+/** Runs a request and returns undefined if the PCE refuses it or sends only part of the list. */
 async function orNothing<T>(asked: Promise<T>): Promise<T | undefined> {
   try {
     return await asked
@@ -163,7 +166,7 @@ async function orNothing<T>(asked: Promise<T>): Promise<T | undefined> {
 }
 
 /**
- * Reads names like `loadReferenceNames`, for an object that was just written, but never fails: an error about a missing
+ * Reads names like `loadReferenceNames` for an object that was just written, but never fails. An error about a missing
  * name would suggest that the write had failed too.
  */
 export async function namesOrHrefs(pce: PceClient, objects: unknown, context: ReadContext): Promise<ReferenceNames> {

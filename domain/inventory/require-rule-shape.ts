@@ -6,10 +6,11 @@ import type { Service } from '../../schemas/pce/service.js'
 type Fields = Record<string, unknown>
 
 /**
- * Returns rule sets in the form in which rules are judged: selectors that are null are left out, because a PCE may list
+ * Returns rule sets in the form that rule matching needs: selectors that are null are left out, because a PCE may list
  * all selectors and set only one. A rule set without such nulls is returned as it is.
  * @throws {PceError} invalid_response with the object and the field if scopes, ends or services are missing or have an
- * unexpected shape. For example, a rule whose consumers are missing is not a rule that is about nobody.
+ * unexpected shape. Such a field must not count as empty: a rule without a readable list of consumers may still concern
+ * somebody.
  */
 export const readRuleSets = (ruleSets: readonly RuleSet[]): RuleSet[] =>
   ruleSets.map((ruleSet) => {
@@ -26,7 +27,7 @@ export const readRuleSets = (ruleSets: readonly RuleSet[]): RuleSet[] =>
   })
 
 /**
- * Returns deny rules that were read separately from their rule sets, or enforcement boundaries, in the form of
+ * Returns deny rules that were read separately from their rule sets, or enforcement boundaries, in the same form as
  * `readRuleSets`. `where` is the text by which errors name a rule without an href.
  * @throws {PceError} as readRuleSets does
  */
@@ -34,9 +35,9 @@ export const readEnds = <R extends DenyRule | EnforcementBoundary>(rules: readon
   rules.map((rule) => readRule(rule as unknown as Fields, ENDS, where) as unknown as R)
 
 /**
- * Returns the ends and services of a rule for tools that list rules, and show a rule whatever its shape is. A field
- * that is null or missing (P43) becomes an empty list, because it names nobody and no service. An entry of unexpected
- * shape becomes an empty object, so that it stays undecided what the entry matches.
+ * Returns the ends and services of a rule for tools that list rules and must show every rule, whatever its shape. A
+ * field that is null or missing (P43) becomes an empty list, because it names nobody and no service. An entry of
+ * unexpected shape becomes an empty object, so that it remains undecided what the entry matches.
  */
 export function readableEnds(rule: object): Pick<DenyRule, (typeof ENDS)[number]> {
   return Object.fromEntries(ENDS.map((name) => [name, entriesOf((rule as Fields)[name])])) as never
@@ -74,7 +75,7 @@ function readRule(rule: Fields, lists: readonly string[], where: string): Fields
   return withFields(rule, read)
 }
 
-/** Returns true for a valid actor: it has at least one selector, and each selector of an object has its href. */
+/** Returns true for a valid actor. It has at least one selector, and every selector that is an object has an href. */
 const isActor = (actor: unknown): boolean => {
   const selectors = Object.entries(actor as object).filter(([name]) => name !== 'exclusion')
   return selectors.length > 0 && selectors.every(([name, target]) => !REFERRING.has(name) || hasHref(target))
@@ -87,7 +88,7 @@ function withoutNulls<T extends object>(entry: T): T {
   return Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== null)) as T
 }
 
-/** Maps a list, but returns the list itself if no entry changed, so that large policies are not copied. */
+/** Maps a list, but returns the original list if no entry changed, so that large policies are not copied. */
 function unchanged<T>(list: readonly T[], read: (entry: T) => T): T[] {
   const all = list.map(read)
   return all.every((entry, at) => entry === list[at]) ? (list as T[]) : all

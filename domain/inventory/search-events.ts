@@ -4,7 +4,7 @@ import { countOf } from '../text/describe-numbers.js'
 import { quote } from '../text/escape-text.js'
 import { actorsOf, changedParties, creatorOf, endpointOf, isParty, mentionedParties } from './event-parties.js'
 
-/** The kinds of creators that a caller can search for, by their names in `created_by` of events. */
+/** The types of creators for which a caller can search, named as in `created_by` of events. */
 const CREATORS: ReadonlySet<string> = new Set([
   'user',
   'agent',
@@ -20,7 +20,10 @@ const MOST_NAMED = 10
 
 type EventTest = (event: PceEvent) => boolean
 
-/** Builds a test for the creator of an event (see `actorsOf`), given by kind (such as `user`), href or exact name. */
+/**
+ * Builds a test for the creator of an event (see `actorsOf`). The creator is given by its type (such as `user`), href
+ * or exact name.
+ */
 function byCreator(wanted: string): EventTest {
   if (CREATORS.has(wanted)) return (event) => actorsOf(event).some(({ kind }) => kind === wanted)
   if (wanted.startsWith('/')) return (event) => actorsOf(event).some(({ href }) => href === wanted)
@@ -28,9 +31,9 @@ function byCreator(wanted: string): EventTest {
 }
 
 /**
- * Returns a test of whether an event is about the wanted object: one that was changed or is named in a notification, or
- * a machine that reports about itself. The event of a failed request lists no changes, so it can only be found by the
- * href of the request.
+ * Returns a function that tests whether an event is about the requested object. The object was changed or is named in a
+ * notification, or it is a machine that reports about itself. The event of a failed request lists no changes, so it is
+ * found only by the href in the request.
  */
 function byObject(wanted: string): EventTest {
   const isMeant = isParty(wanted)
@@ -41,19 +44,19 @@ function byObject(wanted: string): EventTest {
     mentionedParties(event).some(isMeant)
 }
 
-/** The criteria of a search for events that the PCE cannot apply. */
+/** The criteria of an event search that the PCE cannot apply itself. */
 interface EventTerms {
   created_by?: string | undefined
   object?: string | undefined
 }
 
-/** A filter for events by their creator and by the object that they are about. */
+/** A filter that selects events by their creator and by the object that they are about. */
 export interface EventFilter {
-  /** Returns true if an event matches; undefined if the caller gave neither a creator nor an object. */
+  /** Returns true if an event matches. Undefined if the caller gave neither a creator nor an object. */
   test: EventTest | undefined
   /**
-   * Explains an empty result: how many events were tested and which ones, who caused them, and whether they contain the
-   * given name in the other role (as the object instead of the creator, or the other way round).
+   * Explains an empty result: how many and which events were tested, who caused them, and whether they contain the
+   * given name in the other role (as the object instead of the creator, or the reverse).
    * @param tested number of events that the PCE sent.
    * @param asked a phrase that says which events were requested from the PCE; '' for all events.
    * @param isCut true if the PCE has events that it did not send.
@@ -62,8 +65,8 @@ export interface EventFilter {
 }
 
 /**
- * Creates the filter for events. Creators and objects are compared here, because the syntax of the PCE's own filter is
- * not documented and that filter does not search notifications (P26).
+ * Creates the filter for events. Creators and objects are compared here and not by the PCE, because the syntax of its
+ * own filter is not documented and that filter does not search notifications (P26).
  */
 export function filterEvents({ created_by: by, object }: EventTerms): EventFilter {
   const isBy = by === undefined ? undefined : byCreator(by)
@@ -135,9 +138,9 @@ function createTally() {
 }
 
 /**
- * Describes who caused the events, if none of them is by the wanted creator. A similar name is only mentioned and not
- * used, because it may belong to another person. If these are not all events of the PCE, the wanted person may have
- * caused further events, so no similar name is mentioned.
+ * Describes who caused the events if none of them is by the requested creator. A similar name is only mentioned and not
+ * searched for, because it may belong to another person. If the PCE has further events, the requested person may have
+ * caused some of those, so no similar name is mentioned.
  */
 function describeOthers(wanted: string, names: ReadonlySet<string>, areAll: boolean): string {
   const [near] = !areAll || CREATORS.has(wanted) || wanted.startsWith('/') ? [] : nearPeople(wanted, names, 1)
@@ -151,7 +154,10 @@ function shortList(all: ReadonlySet<string>, write = (text: string) => text): st
   return `${[...all].sort().slice(0, MOST_NAMED).map(write).join(', ')}${more}`
 }
 
-/** Maximum number of values of a field whose events are counted separately; all others are counted together. */
+/**
+ * Maximum number of distinct values of a field that are counted separately; events with other values are counted
+ * together.
+ */
 const MOST_COUNTED = 100
 
 type Counts = Record<string, number>
@@ -166,8 +172,8 @@ const COUNTED = {
 type Counted = keyof typeof COUNTED
 
 /**
- * Creates a counter for events as they arrive. It counts them by type, creator, status and severity, the most frequent
- * values first.
+ * Creates a counter for events as they arrive. It counts them by type, creator, status and severity, and lists the most
+ * frequent values first.
  */
 export function createEventCount() {
   const counts = new Map(Object.keys(COUNTED).map((by) => [by as Counted, new Map<string, number>()]))

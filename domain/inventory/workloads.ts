@@ -9,9 +9,9 @@ export function isManaged(workload: Workload): boolean {
 }
 
 /**
- * Returns the mode by which a workload's effect on traffic is judged: `none` if it has no VEN, and `unknown` if the PCE
- * reports no mode or one that is not known here. Selective mode with selectively enforced services is also `unknown`,
- * because it is not documented which part of the policy is then enforced.
+ * Returns the enforcement mode that determines a workload's effect on traffic: `none` if it has no VEN, and `unknown`
+ * if the PCE reports no mode or one that this server does not know. Selective mode with selectively enforced services
+ * is also `unknown`, because it is not documented which part of the policy is then enforced.
  */
 export function modeOf(workload: Workload): EndMode {
   if (!isManaged(workload)) return 'none'
@@ -38,22 +38,22 @@ export interface ModeGroup {
   workload_count: number
   unmanaged_count: number
   enforcement_modes: Modes
-  /** The modes of the workloads that have a VEN; absent if all workloads have one. */
+  /** The numbers of workloads with a VEN, by mode; absent if all workloads have a VEN. */
   managed_modes?: Modes
   /**
-   * True if the workloads with a VEN are known to have more than one mode. Workloads without a VEN do not count, because
-   * a mode has no effect on them.
+   * True if at least two modes are known to occur among the workloads with a VEN. Workloads without a VEN do not count,
+   * because a mode has no effect on them.
    */
   is_mixed: boolean
 }
 
-/** Placeholders for a mode that the PCE does not report, and for a missing label in the sort key. */
+/** Placeholders: for a mode that the PCE does not report, and for a missing label in the sort key. */
 const UNKNOWN = 'unknown'
 const UNLABELED = 'unlabeled'
 
 /**
- * Creates a counter for the enforcement modes of workloads as they arrive. It counts in total, for managed workloads,
- * and for each application, sorted by `app|env`.
+ * Creates a counter for the enforcement modes of workloads as they arrive. It counts them in total, for managed
+ * workloads only, and for each application. The applications are sorted by `app|env`.
  */
 export function createModeCount() {
   const all: Modes = {}

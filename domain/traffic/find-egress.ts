@@ -212,7 +212,7 @@ export interface EgressProvider {
   process_count: number
   processes: string[]
   destination_count: number
-  /** The busiest destinations of the process. */
+  /** The destinations that belong to the provider, the busiest first. */
   destinations: string[]
 }
 
