@@ -10,17 +10,18 @@ export interface AdmissionOptions {
   perMinute: number
   /** Maximum number of simultaneous requests from one caller; 0 means no limit. */
   atATime: number
-  /** Returns the caller of a request, or null for unknown senders, who are not counted. */
+  /** Returns the caller of a request, or null if the sender is unknown. Requests of unknown senders are not counted. */
   ownerOf: (request: FastifyRequest) => Owner | null
-  /** If false, the requests per minute are counted elsewhere, and only simultaneous requests are limited here. */
+  /** If false, this plugin limits only simultaneous requests, because the requests per minute are counted elsewhere. */
   isCounted?: boolean
   /**
-   * The hook in which the limit is checked: `preParsing` for routes that identify the sender of a request themselves.
-   * The default is `onRequest`.
+   * The Fastify hook in which the limits are checked, by default `onRequest`. Routes that identify the sender of a
+   * request themselves use `preParsing`.
    */
   hook?: 'onRequest' | 'preParsing'
   /**
-   * Counts the request in this process while the store does not respond, so that an outage does not lift the limits.
+   * Counts a request in this process. It is called while the store does not respond, so that an outage does not lift
+   * the limits.
    */
   chargeHere: (request: FastifyRequest) => Promise<void>
 }
@@ -32,10 +33,10 @@ declare module 'fastify' {
 }
 
 /**
- * Applies a caller's limits across all replicas: one round trip to the store counts the request, reserves a place among
- * the caller's simultaneous requests, and reads the caller's keystore record (D139). While the store does not respond,
- * requests continue and are counted by this process alone. If a request needs anything else from the store, that step
- * fails separately, and calls that change something are refused by a gate of their own (D140).
+ * Applies the limits of each caller across all replicas. One round trip to the store counts the request, reserves a
+ * place among the caller's simultaneous requests, and reads the caller's keystore record (D139). While the store does
+ * not respond, requests continue and are counted by this process alone. A step that needs anything else from the store
+ * then fails by itself, and a separate gate refuses calls that change something (D140).
  */
 export default fp<AdmissionOptions>(
   (app, { admissions, perMinute, atATime, ownerOf, isCounted = true, hook = 'onRequest', chargeHere }, done) => {
@@ -46,7 +47,7 @@ export default fp<AdmissionOptions>(
       try {
         const { record, holdPlace } = await admissions.admit({ owner, perMinute, atATime, isCounted })
         request.admittedWith = { record }
-        // If the client has disconnected in the meantime, this frees the place of its request at once.
+        // If the client has already disconnected, the request's place is released at once.
         request.heldPlaces?.add((by) => holdPlace(by === 1))
         if (request.heldPlaces === null) holdPlace(false)
       } catch (error) {

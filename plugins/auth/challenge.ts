@@ -9,8 +9,8 @@ interface ChallengeOptions {
 }
 
 /**
- * Builds the value of WWW-Authenticate: first the URL of the metadata (S7), then the error, unless there was no token
- * (RFC 6750, 3), then the scope to ask for. It contains nothing that a client sent.
+ * Builds the value of the header WWW-Authenticate: the URL of the metadata (S7), then the error, unless there was no
+ * token (RFC 6750, 3), then the scope that the client should request. The value contains nothing that a client sent.
  */
 export function renderChallenge(
   { metadataUrl, scope }: ChallengeOptions,
@@ -31,13 +31,13 @@ const MESSAGES = {
   insufficient_scope: 'The access token lacks the scope that this server requires.',
 }
 
-/** Turns the refusal of a token into ToolError `unauthorized {reason}`, which every route can render. */
+/** Converts the refusal of a token to ToolError `unauthorized {reason}`, which every route can render. */
 export function explainRefusal(refusal: InvalidTokenError): ToolError {
   const { error, reason } = refusal
   return new ToolError('unauthorized', MESSAGES[error ?? 'missing'], { reason }, { cause: refusal })
 }
 
-/** The path of the metadata, relative to the public URL (S11). */
+/** The path of the protected resource metadata, relative to the public URL (S11). */
 export const METADATA_PATH = '/.well-known/oauth-protected-resource'
 
 /**
@@ -59,7 +59,7 @@ export function describeResource(
 
 export const metadataUrl = (publicUrl: string): string => `${withoutSlash(publicUrl)}${METADATA_PATH}`
 
-/** Returns the URL at which every common provider describes itself (OpenID Connect Discovery, 4). */
+/** Returns the URL at which every common identity provider describes itself (OpenID Connect Discovery, 4). */
 export const discoveryUrl = ({ issuer }: OAuthConfig): string =>
   `${withoutSlash(issuer)}/.well-known/openid-configuration`
 

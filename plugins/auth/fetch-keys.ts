@@ -81,7 +81,7 @@ function keysIn(text: string): unknown {
   }
 }
 
-/** A public key for one algorithm, reduced to the parts of its JWK that make up the key. */
+/** A public key for one algorithm. Its JWK contains only the members that make up the key. */
 export type SigningKey = JsonWebKey & {
   alg: Algorithm
   /** The id of the key; null if the provider gives it none. */
@@ -96,7 +96,7 @@ const MOST_RSA_BITS = 8192
 /** Maximum number of keys in a set; providers publish only a handful. */
 const MOST_KEYS = 100
 
-/** For each key type: the JWK members that make up the key, and the algorithms that the key may be used with. */
+/** The JWK members that make up a key, and the algorithms for which the key may be used, by key type. */
 const KINDS: Record<string, { members: readonly string[]; algorithms: readonly Algorithm[]; curve?: string }> = {
   RSA: { members: ['n', 'e'], algorithms: ['RS256', 'PS256'] },
   EC: { members: ['crv', 'x', 'y'], algorithms: ['ES256'], curve: 'P-256' },
@@ -104,9 +104,9 @@ const KINDS: Record<string, { members: readonly string[]; algorithms: readonly A
 }
 
 /**
- * Selects the keys of a set that this server may use to verify signatures, in the order of the set, with one entry for
- * each suitable algorithm of a key. Keys for encryption or for other operations or algorithms are left out, and so are
- * weak and invalid keys (RFC 7517, 5: unknown keys are ignored).
+ * Selects the keys of a set with which this server may verify signatures. They are in the order of the set, with one
+ * entry for each suitable algorithm of a key. Keys for encryption, keys for other operations or algorithms, and weak or
+ * invalid keys are left out (RFC 7517, 5: unknown keys are ignored).
  */
 export function selectKeys(set: readonly unknown[]): SigningKey[] {
   return set.flatMap(usesOf).slice(0, MOST_KEYS)

@@ -22,8 +22,8 @@ export interface AccessTokensOptions {
   oauth: OAuthConfig
   publicUrl: string
   /**
-   * Maximum number of refused tokens per minute from one address; after that, the answer is 429 instead of 401. 0 means
-   * no limit.
+   * Maximum number of refused tokens per minute from one address; 0 means no limit. Beyond it, the answer is 429
+   * instead of 401.
    */
   refusedTokensPerAddress: number
   /** Returns milliseconds since the epoch. */
@@ -35,15 +35,15 @@ export interface AccessTokensOptions {
 export interface AuthMetadataOptions {
   oauth: OAuthConfig
   publicUrl: string
-  /** The name of this server for people who are asked for consent (`resource_name` in the metadata). */
+  /** The name of this server (`resource_name` in the metadata), which people see when they are asked for consent. */
   name: string
 }
 
 declare module 'fastify' {
   interface FastifyInstance {
     /**
-     * Verifies an access token, wherever it came from, and resolves with its identity. Rejects with ToolError
-     * `unauthorized {reason}` or `keys_unavailable`. Every refusal is logged with the id of the request.
+     * Verifies an access token from any source and resolves with its identity. Rejects with ToolError `unauthorized
+     * {reason}` or `keys_unavailable`. Every refusal is logged with the id of the request.
      */
     verifyToken(token: string, request: FastifyRequest): Promise<Identity>
     /**
@@ -52,14 +52,15 @@ declare module 'fastify' {
      */
     readBearer(request: FastifyRequest): string | null
     /**
-     * Identifies the sender of a request by its Authorization header. The result is synchronous if the token was
-     * verified a moment ago. Rejects like `verifyToken`, after setting WWW-Authenticate on the reply, or with
-     * `rate_limited` if too many tokens from this address have been refused. Never throws.
+     * Identifies the sender of a request by its Authorization header. The result is not a promise if the token was
+     * verified a moment ago. The promise rejects like that of `verifyToken`, after WWW-Authenticate was set on the
+     * reply, or with `rate_limited` if too many tokens from this address have been refused. The function itself never
+     * throws.
      */
     authenticate(request: FastifyRequest, reply: FastifyReply): Identity | Promise<Identity>
     /** Returns the value of WWW-Authenticate for a request without a token. */
     challenge(): string
-    /** Whether tokens can be verified now, for the readiness check. */
+    /** Returns true if tokens can be verified now. The readiness check uses it. */
     areKeysLoaded(): boolean
   }
   interface FastifyRequest {
@@ -73,15 +74,15 @@ declare module 'fastify' {
 const REMEDY_OF_KEYS =
   'Check MCP_OAUTH_JWKS_URL, and whether this machine can reach it; for a private CA set NODE_EXTRA_CA_CERTS. Without keys no token can be checked.'
 
-/** Returns the reason for a failed fetch, which `fetch` puts into the `cause` of its error. */
+/** Returns why a fetch failed. `fetch` puts the reason into the `cause` of its error. */
 function whyNot(error: unknown): string {
   const { message, cause } = error as Error
   return (cause as { code?: unknown } | undefined)?.code === undefined ? message : inWords(cause)
 }
 
 /**
- * Adds decorators with which any part of the app can verify access tokens. The identity provider's keys are loaded once
- * the app is ready, and the app starts even if loading fails. This plugin does not refuse any request by itself.
+ * Decorates the app with functions that verify access tokens. The identity provider's keys are loaded once the app is
+ * ready; if that fails, the app starts nevertheless. This plugin itself refuses no request.
  */
 export const accessTokens = fp<AccessTokensOptions>(
   (app, { oauth, publicUrl, refusedTokensPerAddress, now = Date.now, schedule = unreferencedTimer, meter }, done) => {
@@ -139,8 +140,8 @@ export const accessTokens = fp<AccessTokensOptions>(
       const refusal = refusalOf(error, request)
       if (error instanceof InvalidTokenError) {
         reply.header('www-authenticate', renderChallenge(terms, error))
-        // Tokens that have merely expired are not counted: behind a proxy, all clients may share one address, and must
-        // still be able to renew their tokens.
+        // Tokens that have merely expired are not counted: all clients behind a proxy may share one address, and they
+        // must still be able to renew their tokens.
         if (error.error !== null && !error.isGenuine) await countRefusal(request)
       }
       throw refusal
@@ -170,16 +171,16 @@ export const accessTokens = fp<AccessTokensOptions>(
 )
 
 /**
- * Protects the routes registered beside this plugin: a request without a valid access token is refused before its body
- * is read. `request.identity` is the token's identity.
+ * Protects the routes that are registered beside this plugin: a request without a valid access token is refused before
+ * its body is read. For other requests, `request.identity` is the identity in the token.
  */
 export default fp<{ tracing?: Tracing }>(
   (app, { tracing }, done) => {
     app.addHook('onRequest', (request, reply, next) => {
       const identity = inStage(tracing, 'auth', () => app.authenticate(request, reply))
       if (identity instanceof Promise) return identity.then((known) => void (request.identity = known))
-      // The hook avoids a promise here, because it is expensive to hold an arriving body in the stream while hooks wait
-      // (D211).
+      // The hook returns no promise here, because holding an arriving body in the stream while a hook waits is
+      // expensive (D211).
       request.identity = identity
       next()
       return undefined
@@ -189,7 +190,7 @@ export default fp<{ tracing?: Tracing }>(
   { name: 'auth', dependencies: ['access-tokens'] },
 )
 
-/** Serves the public documents that tell a client where to get a token. They require no token themselves. */
+/** Serves the public documents that tell a client where it gets a token. They can be read without a token. */
 export function authMetadata(app: FastifyInstance, options: AuthMetadataOptions, done: () => void): void {
   const resource = describeResource(options.publicUrl, options.oauth, options.name)
   const elsewhere = discoveryUrl(options.oauth)
@@ -199,7 +200,7 @@ export function authMetadata(app: FastifyInstance, options: AuthMetadataOptions,
     )
     refuseOtherMethods(app, url)
   }
-  // Clients of the MCP revision of March 2025 ask this server for the metadata of the authorization server, and are
+  // Clients of the MCP revision of March 2025 request the authorization server's metadata from this server, so they are
   // redirected.
   app.get(AUTHORIZATION_SERVER_PATH, (_request, reply) =>
     reply.header('cache-control', CACHEABLE).redirect(elsewhere, 302),

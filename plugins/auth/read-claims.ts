@@ -5,8 +5,8 @@ import { InvalidTokenError } from './read-token.js'
 type Claims = Record<string, unknown>
 
 /**
- * The contents of a token. Whether the token is valid now is decided separately, by `checkTimes`. Times are in seconds
- * since the epoch.
+ * The contents of a token, with times in seconds since the epoch. They do not say whether the token is valid now; this
+ * is decided by `checkTimes`.
  */
 export interface ReadClaims {
   identity: Identity
@@ -17,7 +17,10 @@ export interface ReadClaims {
 }
 
 const LONGEST_SUB = 255
-/** Matches control characters, line and paragraph separators, and lone surrogates, which UTF-8 cannot tell apart. */
+/**
+ * Matches characters that are unsafe in a `sub`: control characters, line and paragraph separators, and lone
+ * surrogates, which UTF-8 cannot distinguish.
+ */
 const UNSAFE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u
 /** Claims that occur only in ID and logout tokens (OpenID Connect Core, 2 and 3.1.3.6; Back-Channel Logout, 2.4). */
 const FOREIGN_CLAIMS = ['nonce', 'at_hash', 'c_hash', 's_hash'] as const
@@ -33,8 +36,8 @@ export function checkIssuer({ iss }: Claims, { issuer, tokenIssuer = issuer }: O
 }
 
 /**
- * Reads the claims of a payload whose signature has been verified. Times are read but not compared with the current
- * time. Throws InvalidTokenError if a claim is not exactly as the specification and D14 require.
+ * Reads the claims of a payload whose signature has been verified. Times are only read; they are not compared with the
+ * current time. Throws InvalidTokenError if a claim is not exactly as the specification and D14 require.
  */
 export function readClaims(payload: Claims, oauth: OAuthConfig): ReadClaims {
   checkIssuer(payload, oauth)
@@ -49,7 +52,7 @@ export function readClaims(payload: Claims, oauth: OAuthConfig): ReadClaims {
     throw new InvalidTokenError('sub missing or malformed')
   }
   return {
-    // The identity is frozen because all requests with the same token share it while the token is remembered.
+    // The identity is frozen because all requests with the same token share it.
     identity: Object.freeze({
       iss: oauth.issuer,
       sub,
@@ -72,8 +75,8 @@ const CLIENT_CLAIMS = ['client_id', 'azp', 'appid', 'cid'] as const
 const LONGEST_SHOWN = 128
 
 /**
- * Returns an object with one member, `field`: the first of the named claims that is fit to be shown to people. Returns
- * an empty object if no claim is.
+ * Returns an object with the single field `field`, whose value is the first of the named claims that is fit to be shown
+ * to people. Returns an empty object if none of them is.
  */
 function shownAs<F extends 'name' | 'clientId'>(
   field: F,
@@ -87,7 +90,7 @@ function shownAs<F extends 'name' | 'clientId'>(
   return found === undefined ? {} : { [field]: found }
 }
 
-/** Reads a claim that is a time. A value that is present but not a finite number makes the token invalid. */
+/** Reads a claim that contains a time. If its value is not a finite number, the token is invalid. */
 function readTime(payload: Claims, name: 'exp' | 'nbf' | 'iat'): number | undefined {
   if (!Object.hasOwn(payload, name)) return undefined
   const value = payload[name]
@@ -98,8 +101,8 @@ function readTime(payload: Claims, name: 'exp' | 'nbf' | 'iat'): number | undefi
 }
 
 /**
- * Whether the token is an access token. Tokens of the type `Bearer` may contain a `nonce`, because older Keycloak
- * releases put the nonce of the login into access tokens too.
+ * Returns true if the token is an access token. A `nonce` usually shows an ID token, but older Keycloak releases also
+ * put the nonce of the login into access tokens, whose type is `Bearer`.
  */
 function isAccessToken(payload: Claims): boolean {
   const { typ, events } = payload
@@ -109,29 +112,30 @@ function isAccessToken(payload: Claims): boolean {
 }
 
 /**
- * Returns the values of all named claims together: strings only, without duplicates. A single string is one group,
- * because AD FS and Ping write a list of one element in this way (D204). A name that is not a claim itself is read as a
- * dotted path (Keycloak's `realm_access.roles`).
+ * Returns the groups in all named claims together: only strings, without duplicates. A claim may also be a single
+ * string, because AD FS and Ping write a list of one group in this way (D204). A name for which there is no claim is
+ * read as a dotted path (Keycloak's `realm_access.roles`).
  */
 function readGroups(payload: Claims, names: readonly string[]): readonly string[] {
   const groups = new Set<string>()
   for (const name of names) {
     const values = Object.hasOwn(payload, name) ? payload[name] : follow(payload, name.split('.'))
-    // Instead of the groups, Entra ID may send the name of the source (`src1`) from which they can be requested.
+    // Instead of groups, Entra ID may send the name of a source (`src1`) from which the groups can be requested.
     if (typeof values === 'string' && isElsewhere(payload, name)) continue
     for (const value of [values].flat()) if (typeof value === 'string' && value !== '') groups.add(value)
   }
   return [...groups]
 }
 
-/** Whether a claim must be requested from another source (OpenID Connect Core, 5.6.2). */
+/** Returns true if a claim must be requested from another source (OpenID Connect Core, 5.6.2). */
 function isElsewhere({ _claim_names: elsewhere }: Claims, name: string): boolean {
   return isObject(elsewhere) && Object.hasOwn(elsewhere, name)
 }
 
 /**
- * Whether the provider has left the groups out because there are too many for a token (Entra ID). `_claim_sources`,
- * which says where to ask for the groups, is never read: a token must not make this server call anyone.
+ * Returns true if the provider has left the groups out because there are too many for a token (Entra ID). The token
+ * says in `_claim_sources` where the groups can be requested, but this is never read: no token may make this server
+ * send a request.
  */
 function hasGroupsOverage(payload: Claims, names: readonly string[]): boolean {
   const { groups, hasgroups } = payload
@@ -148,8 +152,8 @@ function follow(value: unknown, path: readonly string[]): unknown {
 const isObject = (value: unknown): value is Claims => typeof value === 'object' && value !== null
 
 /**
- * Returns the scopes of a token, from `scope` (RFC 8693, 4.2: one string, separated by blanks) and `scp` (a string in
- * Entra ID, an array in Okta) together. An element of an array is always one scope, even if it contains blanks.
+ * Returns the scopes of a token from its claims `scope` (RFC 8693, 4.2: one string, separated by blanks) and `scp` (a
+ * string in Entra ID, an array in Okta). An element of an array is always one scope, even if it contains blanks.
  */
 function readOAuthScopes({ scope, scp }: Record<string, unknown>): Set<string> {
   return new Set([...oauthScopesIn(scope), ...oauthScopesIn(scp)])

@@ -1,18 +1,18 @@
-/** The accepted algorithms (D14). `none` and symmetric algorithms are not among them. */
+/** The accepted signature algorithms (D14). `none` and symmetric algorithms are not among them. */
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
 export type Algorithm = (typeof ALGORITHMS)[number]
 
 /** The parts of a token's header that say how it was signed. */
 export interface Head {
   alg: Algorithm
-  /** The id of the key; null if the token names none. */
+  /** The id of the key with which the token was signed; null if the token does not name it. */
   kid: string | null
 }
 
 /** Maximum size of an accepted token, in bytes. An Entra ID token with 200 groups has about 9 KiB. */
 const LARGEST_TOKEN = 12 * 1024
 const LONGEST_KID = 512
-/** Maximum number of headers to remember; a provider has one for each of its keys. */
+/** Maximum number of token headers that are remembered. A provider has one header for each of its keys. */
 const MOST_HEADERS = 200
 /**
  * The accepted token types: those of RFC 9068, 4, and `JWT`, which older providers use. Since ID tokens and logout
@@ -20,15 +20,14 @@ const MOST_HEADERS = 200
  */
 const TYPES = new Set(['at+jwt', 'application/at+jwt', 'jwt'])
 /**
- * Header members for extensions that must be understood, and for unencoded payloads (RFC 7515, 4.1.11; RFC 7797). This
- * server supports none of them.
+ * Header members that announce extensions which the reader must understand, or unencoded payloads (RFC 7515, 4.1.11;
+ * RFC 7797). This server supports none of them.
  */
 const REFUSED_MEMBERS = ['crit', 'b64'] as const
 
 /**
- * Creates the function that reads how a token was signed, and its encoded payload, before anything is verified. Keys
- * that a token contains or points to (`jwk`, `jku`, `x5c`, `x5u`) are not even read. The function throws
- * InvalidTokenError.
+ * Creates the function that reads from an unverified token how it was signed, and its encoded payload. Keys that a
+ * token contains or refers to (`jwk`, `jku`, `x5c`, `x5u`) are never read. The function throws InvalidTokenError.
  */
 export function createHeadReader(): (token: string) => { head: Head; payload: string } {
   const heads = new Map<string, Head>()
@@ -84,8 +83,9 @@ export function decodePart(part: string): Record<string, unknown> {
 }
 
 /**
- * Whether the outermost object of a JSON text has duplicate members (RFC 7519, 4: claim names are unique). JSON.parse
- * takes the last one, but another reader may take the first. The text must be JSON that JSON.parse accepts.
+ * Returns true if the outermost object of a JSON text has duplicate members, which is not permitted in a token (RFC
+ * 7519, 4: claim names are unique). JSON.parse uses the last duplicate, but another reader may use the first. The text
+ * must be JSON that JSON.parse accepts.
  */
 function repeatsAMember(json: string): boolean {
   const names = new Set<string>()
@@ -125,10 +125,10 @@ const BEARER = /^bearer ([A-Za-z0-9\-._~+/]+=*)$/i
 
 /**
  * Returns the token of a Bearer header, or null if there is no Authorization header or its scheme is not Bearer.
- * `authorization` holds the values of all Authorization headers of the request, because Node.js by itself would
- * silently use only the first.
+ * `authorization` contains the values of all Authorization headers of the request, because Node.js itself would
+ * silently use only the first one.
  *
- * Throws InvalidTokenError for more than one header, and for a Bearer header that is not exactly one token after one
+ * Throws InvalidTokenError if there is more than one header, or if a Bearer header is not exactly one token after one
  * blank.
  */
 export function readBearer(authorization: readonly string[]): string | null {
@@ -154,8 +154,8 @@ export function authorizationsOf(rawHeaders: readonly string[]): string[] {
 }
 
 /**
- * The reason for which a request is refused, in the short wording of the log and the challenge. These texts are fixed,
- * so that nothing a client sent can appear in either.
+ * The reason why a request is refused, as the log and the challenge contain it. The texts are fixed, so that neither
+ * can contain anything that a client sent.
  */
 type Reason =
   | 'no token'
@@ -186,11 +186,11 @@ export type BearerError = 'invalid_token' | 'insufficient_scope'
 export class InvalidTokenError extends Error {
   override readonly name = 'InvalidTokenError'
   /**
-   * True if the token was refused although the provider did sign it: it has expired, for example, or is meant for
+   * True if the token was refused although the provider signed it, for example because it has expired or is meant for
    * another service.
    */
   isGenuine = false
-  /** `error` is null for a request without a token, because the challenge for it names no error. */
+  /** `error` is null for a request without a token, because the challenge then contains no error code. */
   constructor(
     readonly reason: Reason,
     readonly error: BearerError | null = 'invalid_token',

@@ -12,9 +12,9 @@ interface SigningKeysOptions {
   /** Returns milliseconds since the epoch. */
   now: () => number
   schedule: Schedule
-  /** Called with the number of keys when different keys come into use. */
+  /** Called with the number of keys when keys that differ from the previous ones come into use. */
   changed: (count: number) => void
-  /** Called when a download has ended. `isLoaded` is true if the download gave usable keys. */
+  /** Called when a download has ended. `isLoaded` is true if the download contained usable keys. */
   fetched?: (isLoaded: boolean) => void
   /**
    * Called when a download has failed, with the error and the age in seconds of the keys in use (null if there are
@@ -26,40 +26,39 @@ interface SigningKeysOptions {
 /** The keys of the identity provider. */
 export interface SigningKeys {
   /**
-   * Returns the key that a token names, or null. The result is a promise only if no usable keys are loaded or they are
-   * due for a refresh. Rejects with ToolError `keys_unavailable {retry_after}` if no keys were ever loaded, or if the
-   * last loaded keys are at least an hour old.
+   * Returns the key that a token names, or null if there is no such key. The result is a promise only if no usable keys
+   * are loaded or the keys are due for a refresh. Rejects with ToolError `keys_unavailable {retry_after}` if no keys
+   * were ever loaded, or if the last loaded keys are at least an hour old.
    */
   find(alg: Algorithm, kid: string | null): SigningKey | null | Promise<SigningKey | null>
-  /** Returns an object that is different for every set of keys, or null while `find` may have to wait. */
+  /** Returns an object that identifies the current set of keys, or null if `find` may have to wait for keys. */
   edition(): object | null
-  /** Downloads the keys again because of an unknown key, unless that was tried less than 30 s ago. Never rejects. */
+  /** Downloads the keys again because a key is unknown, unless this was tried less than 30 s ago. Never rejects. */
   refetch(): Promise<void>
   /**
-   * Downloads the keys, and keeps them fresh from then on. Never rejects; if the provider is down, the download is
-   * tried again.
+   * Downloads the keys for the first time and then refreshes them regularly. Never rejects; if the provider is down,
+   * the download is repeated.
    */
   load(): Promise<void>
-  /** Whether tokens can be verified now. */
+  /** Returns true if tokens can be verified now. */
   isLoaded(): boolean
   close(): void
 }
 
 const SECOND = 1000
-/** Shortest interval between unplanned downloads, in milliseconds (D13). */
+/** Minimum interval between unplanned downloads, in milliseconds (D13). */
 const RETRY_AFTER = 30 * SECOND
 const REFRESH_EVERY = 9 * 60 * SECOND
 /**
- * The age, in milliseconds, up to which keys are used without a refresh. Older keys are refreshed before use, so that
- * keys that the provider has withdrawn are no longer accepted.
+ * The age, in milliseconds, up to which keys are used without a refresh. Older keys are refreshed before they are used,
+ * so that keys that the provider has withdrawn are no longer accepted.
  */
 const FRESH_FOR = 10 * 60 * SECOND
-/** How long the last good keys are used while the provider is down, in milliseconds. */
+/** The age, in milliseconds, up to which keys are used while the provider is down. */
 const STALE_FOR = 3600 * SECOND
 
 /**
- * Manages the provider's keys with one download at a time. Failures are reported to `failed` and never passed to the
- * caller.
+ * Manages the provider's keys, with one download at a time. A failed download is reported to `failed` and never throws.
  */
 export function createSigningKeys(options: SigningKeysOptions): SigningKeys {
   const elapsed = steadyClock(options.now)
@@ -94,8 +93,8 @@ export function createSigningKeys(options: SigningKeysOptions): SigningKeys {
   }
 
   /**
-   * Puts downloaded keys into use. Unchanged keys remain the same objects, so that everything cached for them remains
-   * valid.
+   * Puts downloaded keys into use. Keys that have not changed remain the same objects, so that everything cached for
+   * them stays valid.
    */
   function take(keys: SigningKey[]): void {
     if (keys.length === 0) throw new Error('the answer has no usable key')
@@ -146,23 +145,23 @@ const unavailable = (waitMs: number) =>
     },
   )
 
-/** The keys of one download. */
+/** The usable keys of one download. */
 interface KeyRing {
   /**
-   * Returns the key with this id for this algorithm. For a token without a key id, returns the key for this algorithm
-   * if there is exactly one. Returns null if no key fits.
+   * Returns the key for this algorithm with this id. For a token without a key id, returns the only key for this
+   * algorithm. Returns null if there is no such key.
    */
   find(alg: Algorithm, kid: string | null): SigningKey | null
 }
 
-/** A made-up address at which no server exists, so that a cache miss cannot reach the network. */
+/** An invented address without a server, so that a cache miss cannot reach the network. */
 const NOWHERE = 'urn:no-network/'
 
 /**
- * Looks keys up in the cache of get-jwks, which is filled here with the whole set. get-jwks must not download keys
- * itself: its fetch has no effective time-out and no size limit, follows redirects, makes a request for every unknown
- * id, and knows only the keys that were asked for, so that it cannot tell whether a key is the only one for its
- * algorithm.
+ * Creates a ring that looks up keys in the cache of get-jwks, which is filled here with the whole set. get-jwks itself
+ * must not download keys: its fetch has no effective time-out and no size limit, follows redirects, and sends a request
+ * for every unknown id. It would also know only the requested keys and could not tell whether a key is the only one for
+ * its algorithm.
  *
  * If two keys have the same id and algorithm, the first one is used.
  */
@@ -185,7 +184,7 @@ function createKeyRing(keys: readonly SigningKey[]): KeyRing {
     find(alg, kid) {
       const name = nameOf(alg, kid === null ? (only.get(alg)?.kid ?? null) : kid)
       if (!known.has(name) || (kid === null && !only.get(alg))) return null
-      // Cached values are returned as they were stored, not as promises.
+      // The library returns a cached value as it was stored, not as a promise.
       return ring.getJwk({ domain: NOWHERE, alg, kid: name }) as unknown as SigningKey
     },
   }
@@ -198,8 +197,8 @@ function createKeyRing(keys: readonly SigningKey[]): KeyRing {
 const nameOf = (alg: Algorithm, kid: string | null) => (kid === null ? alg : `${alg} ${kid}`)
 
 /**
- * Creates a clock that counts milliseconds since its creation and ignores steps back of the system clock, so that a
- * correction of the system time neither makes old keys look younger nor stops the periodic downloads.
+ * Creates a clock that counts milliseconds since its creation and ignores backward steps of the system clock. A
+ * correction of the system time therefore neither makes old keys look younger nor stops the periodic downloads.
  */
 function steadyClock(now: () => number): () => number {
   let last = now()

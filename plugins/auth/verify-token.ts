@@ -16,9 +16,9 @@ interface TokenVerifierOptions {
 
 interface TokenVerifier {
   /**
-   * Verifies an access token and returns its identity. The result is synchronous if the token was verified a moment
-   * ago. Throws or rejects with InvalidTokenError for an invalid token, and with ToolError `keys_unavailable` if there
-   * are no keys to verify it with.
+   * Verifies an access token and returns its identity. The result is not a promise if the token was verified a moment
+   * ago. Throws or rejects with InvalidTokenError if the token is invalid, and with ToolError `keys_unavailable` if
+   * there are no keys with which it could be verified.
    */
   verify(token: string): Identity | Promise<Identity>
 }
@@ -30,7 +30,8 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
   const remembered = new Map<string, Remembered>()
 
   async function fetchKey({ alg, kid }: Head, payload: string): Promise<SigningKey> {
-    // A token of another provider must not make this server ask its own provider for keys.
+    // The issuer is checked first, so that a token of another provider does not cause a download of this provider's
+    // keys.
     checkIssuer(decodePart(payload), oauth)
     await keys.refetch()
     const fetched = await keys.find(alg, kid)
@@ -41,8 +42,8 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
   /** Verifies the signature of a token and reads everything that does not depend on the time. */
   async function read(token: string, digest: string): Promise<ReadClaims> {
     const { head, payload } = readHead(token)
-    // The edition is noted before the key is looked up: if new keys arrive during the lookup, they may not include this
-    // key.
+    // The edition of the keys is read before the key is looked up. If new keys arrive during the lookup, this key may
+    // not be among them.
     const edition = keys.edition()
     const key = (await keys.find(head.alg, head.kid)) ?? (await fetchKey(head, payload))
     checkSignature(token, key)
@@ -54,8 +55,8 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
   }
 
   /**
-   * Returns the remembered claims of a token, or null if it must be verified again because the keys have changed or are
-   * due for a refresh.
+   * Returns the remembered claims of a token. Returns null if the token must be verified again because the keys have
+   * changed or are due for a refresh.
    */
   function recall(digest: string): ReadClaims | null {
     const known = remembered.get(digest)
@@ -83,7 +84,7 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
 }
 
 interface Remembered {
-  /** The edition of the keys that the token was verified with. */
+  /** The edition of the keys with which the token was verified. */
   edition: object | null
   claims: ReadClaims
   /** The time until which the claims are remembered, in milliseconds since the epoch. */
@@ -91,8 +92,8 @@ interface Remembered {
 }
 
 /**
- * Runs a check on a token whose signature has been verified. If the check refuses the token, the error is marked as
- * `isGenuine`.
+ * Runs a check on a token whose signature has been verified. If the check fails, `isGenuine` of the error is set to
+ * true.
  */
 function genuine<T>(judge: () => T): T {
   try {
@@ -103,9 +104,9 @@ function genuine<T>(judge: () => T): T {
   }
 }
 
-/** How long a verified token is remembered, in milliseconds. */
+/** The time, in milliseconds, for which a verified token is remembered. */
 const REMEMBER_MS = 30_000
-/** Maximum number of tokens to remember. */
+/** Maximum number of verified tokens that are remembered. */
 const MOST_TOKENS = 2000
 
 type Payload = Record<string, unknown>
@@ -129,7 +130,7 @@ function createSignatureCheck(): (token: string, key: SigningKey) => void {
   }
 }
 
-/** Whether the token could not even be read, so that its signature was not checked. */
+/** Returns true for an error that occurs if the token cannot be read and its signature was therefore not checked. */
 const isUnreadable = ({ code }: TokenError) =>
   code === TokenError.codes.malformed || code === TokenError.codes.invalidPayload
 
@@ -142,9 +143,11 @@ function makeVerifier(key: SigningKey): (token: string) => Payload {
   })
 }
 
-/** The number of seconds by which the provider's clock may differ from the clock of this server (D14). */
+/** Maximum difference between the provider's clock and this server's clock, in seconds (D14). */
 const SKEW = 30
-/** Maximum lifetime of an accepted token, in seconds. A token that lives longer is no better than a password. */
+/**
+ * Maximum lifetime of an accepted token, in seconds. A token with a longer lifetime would be no better than a password.
+ */
 const LONGEST_LIFE = 24 * 3600
 
 /** Throws InvalidTokenError unless the token is valid at the time `now`, in milliseconds since the epoch. */

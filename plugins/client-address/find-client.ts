@@ -5,21 +5,21 @@ import type { TrustedProxies } from '../../schemas/config.js'
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 
 /**
- * Finds the address that a request comes from. `peer` is the address of the socket (undefined on a Unix socket),
- * `forwardedFor` the X-Forwarded-For header. Returns null if there is no address, as on a Unix socket whose peer is not
- * trusted.
+ * Finds the address from which a request comes. `peer` is the address of the socket (undefined on a Unix socket), and
+ * `forwardedFor` is the header X-Forwarded-For. Returns null if there is no address, as on a Unix socket whose peer is
+ * not trusted.
  */
 export type FindClient = (peer: string | undefined, forwardedFor: string | undefined) => string | null
 
 /**
  * Creates the function that finds a client's address. Without trusted proxies, the client is the peer of the socket.
- * With trusted proxies, X-Forwarded-For is read from the right, where trusted proxies append their entries, up to the
- * first address that is not trusted (D80). The search stops at an entry that is not an address, because nothing to its
- * left can be trusted; the client is then the last address that was read. Returned addresses have one spelling:
- * IPv4-mapped addresses become IPv4 addresses, and IPv6 addresses are compressed, all without zone and port.
+ * With trusted proxies, which append their entries to X-Forwarded-For on the right, this header is read from right to
+ * left, up to the first address that is not a trusted proxy (D80). If an entry is not an address, nothing to its left
+ * can be trusted, and the client is the last address that was read. Returned addresses are normalised: IPv4-mapped
+ * addresses become IPv4 addresses, IPv6 addresses are compressed, and zones and ports are removed.
  *
  * @param onUnixSocket whether the server listens on a Unix socket. A missing peer address does not show this, because a
- *   TCP socket whose client has left has no address either.
+ * TCP socket whose client has left has no address either.
  */
 export function createClientFinder(trusted: TrustedProxies | undefined, onUnixSocket: boolean): FindClient {
   const networks = (trusted?.networks ?? []).map(({ address, prefix }) => readNetwork(address, prefix))
@@ -56,7 +56,7 @@ function withoutPort(entry: string): string {
   return v6 ?? v4 ?? entry
 }
 
-/** Parses an address. Returns null if the text is not one. Short forms such as `127.1` are not accepted. */
+/** Parses an address. Returns null if the text is not an address. Short forms such as `127.1` are not accepted. */
 function readAddress(text: string): Address | null {
   return isIP(text) === 0 ? null : ipaddr.process(text.replace(/%.*/, ''))
 }
@@ -72,9 +72,9 @@ function readNetwork(address: string, prefix: number): [Address, number] {
 }
 
 /**
- * Returns the key under which a limit per address counts requests: an IPv4 address, or the first 64 bits of an IPv6
- * address, because a single household has more IPv6 addresses than could be counted. Requests without an address share
- * one key.
+ * Returns the key by which a limit per address counts requests. It is an IPv4 address, or the first 64 bits of an IPv6
+ * address, because a single household has more IPv6 addresses than could be counted. All requests without an address
+ * share one key.
  */
 export function networkOf(address: string | null): string {
   if (address === null) return 'local'

@@ -7,7 +7,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The address of the client, for the log and the audit entries; null on a Unix socket without a trusted proxy. */
     clientAddress: string | null
-    /** The network of the client's address; it is the key of all limits per address. */
+    /** The network of the client's address. All limits per address use it as their key. */
     clientNetwork: string
   }
 }
@@ -18,7 +18,7 @@ interface Origin {
 }
 
 /**
- * Determines the client's address of each request before anything else uses it. For requests without X-Forwarded-For,
+ * Determines the client's address of each request before any other code uses it. For requests without X-Forwarded-For,
  * this is done only once per connection. No other code reads a forwarding header.
  */
 export default fp<Pick<HttpListen, 'trustedProxies' | 'socket'>>(
@@ -32,7 +32,7 @@ export default fp<Pick<HttpListen, 'trustedProxies' | 'socket'>>(
       const forwardedFor = request.headers['x-forwarded-for']
       let origin = forwardedFor === undefined ? peers.get(socket) : undefined
       if (origin === undefined) {
-        // Node joins repeated headers of this name in order.
+        // Node joins repeated X-Forwarded-For headers in their order.
         const address = find(socket.remoteAddress, forwardedFor?.toString())
         origin = { address, network: networkOf(address) }
         if (forwardedFor === undefined) peers.set(socket, origin)

@@ -29,7 +29,7 @@ import { createSeal, parseSealed } from './seals.js'
 export interface ApprovalsOptions {
   config: ConfirmConfig & { approval: ApprovalConfig }
   /**
-   * Names the server and its stored state, as in confirm tokens. An approval for any other server or state is not
+   * Identifies the server and its stored state, as in confirm tokens. Approvals for any other server or state are not
    * accepted.
    */
   audience: string
@@ -47,7 +47,7 @@ export interface ApprovalsOptions {
   meter?: Meter
 }
 
-/** The facts that the gate adds to a call when it asks a person about the call. */
+/** The facts that the gate adds to a call when it asks a person to approve the call. */
 export type ApprovalQuestion = Pick<ApprovalRequest, 'boundTo' | 'shown' | 'ownerName' | 'client' | 'requestId'>
 
 export type ApprovalService = ReturnType<typeof createApprovals>
@@ -60,37 +60,36 @@ export type Approvals = ApprovalService['approvals']
 const ROUTE = '/approve'
 const ID = /^[\w-]{43}$/
 /**
- * Maximum number of open requests in the list that a person is shown, and of requests by the same asker in the list of
- * an admin.
+ * Maximum number of open requests in the list that a person sees, and maximum number of requests by one asker in the
+ * list that an admin sees.
  */
 const MOST_LISTED = 100
 const MOST_LISTED_OF_EACH = 10
-/** Maximum number of rows that this server did not write that are passed over to find the requests of a list. */
+/** Maximum number of rows not written by this server that are skipped while a list of requests is compiled. */
 const MOST_PASSED_OVER = 1000
 const UNAUDITED = 'The audit log cannot be written, so nothing was decided.'
-/** How often the store is polled for a decision, which another replica may have recorded, in milliseconds. */
+/** Interval, in milliseconds, at which the store is polled for a decision that another replica may have recorded. */
 const LOOK_MS = 2000
 const SWEEP_MS = 30_000
 /**
- * How many pairs of person and request are remembered, so that reloading a page does not write a second audit entry.
+ * Maximum number of remembered pairs of person and request. They are remembered so that reloading a page does not write
+ * a second audit entry.
  */
 const MOST_SHOWN_REMEMBERED = 10_000
-/** How many approvals that ended here are remembered. */
+/** Maximum number of remembered approvals that were used or became void in this process. */
 const MOST_ENDED_REMEMBERED = 10_000
 
 /**
- * Manages approvals by people, for the gate, for the pages where they decide, and for calls that wait for them. It
- * determines who may decide what, and ensures that each approval permits one run of exactly what was shown (D143,
- * D145).
+ * Manages the approvals of people, for the gate, for the pages on which people decide, and for calls that wait for a
+ * decision. It determines who may decide about what, and ensures that each approval permits one run of exactly what was
+ * shown (D143, D145).
  */
 export function createApprovals(options: ApprovalsOptions) {
   const { config, audience, rows, roleOf, now, mode, meter, log } = options
   const { method, ttlSeconds } = config.approval
   const requests = createSeal('request', config)
   const decisions = createSeal('decision', config)
-  /**
-   * Returns the facts that a decision is signed with: the audience, and a digest of the whole request that it is about.
-   */
+  /** Returns the facts with which a decision is signed: the audience, and a digest of the complete request. */
   const aboutOf = ({ request }: Pick<ApprovalRow, 'request'>) => [
     audience,
     createHash('sha256').update(request).digest('hex'),
@@ -99,8 +98,8 @@ export function createApprovals(options: ApprovalsOptions) {
   const waiting = new Map<string, Set<() => void>>()
   const shownTo = new LRUCache<string, true>({ max: MOST_SHOWN_REMEMBERED })
   /**
-   * How approvals ended in this process. The end of a row is not sealed, so whoever writes to the store can take it
-   * back, and a failover can lose it.
+   * Approvals that were used or became void in this process. In the store, this state (`ending`) is not sealed: anyone
+   * who can write to the store can reset it, and a failover can lose it.
    */
   const endedHere = new LRUCache<string, ApprovalEnding>({ max: MOST_ENDED_REMEMBERED })
 
@@ -112,11 +111,12 @@ export function createApprovals(options: ApprovalsOptions) {
 
   function open(row: ApprovalRow): AskedApproval | null {
     const request = requestOf(row)
-    // Neither the owner nor the call of a row is sealed, and both decide in whose list it stands.
+    // The row's `key` (owner and call) is not sealed, but determines in whose list the row appears, so it is checked
+    // too.
     if (request === null || !isAt(row, request)) return null
     const decision = decisionOf(row)
-    // An invalid signature means that something else has written the decision, so the stored request cannot be trusted
-    // either.
+    // If the signature of the decision is invalid, something else has written it, so the stored request cannot be
+    // trusted either.
     if (row.decision !== null && decision === null) return null
     return { request, decision, state: stateOf(row, request, decision) }
   }
@@ -128,8 +128,8 @@ export function createApprovals(options: ApprovalsOptions) {
   ): ApprovalState {
     const ending = endedHere.get(id) ?? stored
     if (ending !== null) return ending
-    // Later questions can make the row expire earlier, but the request is never valid longer than the time signed in
-    // it.
+    // Later questions can make the row expire earlier, but the request never stays valid beyond the time that is signed
+    // in it.
     if (Math.min(expiresAt, ends) <= now()) return 'expired'
     return decision === null ? 'pending' : decision.verdict
   }
@@ -174,7 +174,9 @@ export function createApprovals(options: ApprovalsOptions) {
     meter?.approval(event)
   }
 
-  /** Writes the audit entry of an event that can no longer be prevented. Resolves with whether it was written. */
+  /**
+   * Writes the audit entry of an event that can no longer be prevented. Resolves with true if the entry was written.
+   */
   async function tryToNote(event: ApprovalEvent, entry: AuditEntry): Promise<boolean> {
     try {
       await note(event, entry)
@@ -189,7 +191,7 @@ export function createApprovals(options: ApprovalsOptions) {
     for (const wake of waiting.get(id) ?? []) wake()
   }
 
-  /** Finds a row by an id from a URL, which may be any text. */
+  /** Finds a row by an id from a URL. The id can be any text. */
   const rowOf = (id: string) => (ID.test(id) ? attempt(() => rows.get(id)) : Promise.resolve(null))
 
   async function look(id: string): Promise<AskedApproval | null> {
@@ -202,7 +204,9 @@ export function createApprovals(options: ApprovalsOptions) {
     /** Returns the address of the page on which people decide. */
     urlOf: (id: string) => `${options.publicUrl}${ROUTE}/${id}`,
 
-    /** Finds the last question about the call. Returns null if there is none, or if this server did not write it. */
+    /**
+     * Finds the last question about the call. Returns null if there is no question, or if this server did not write it.
+     */
     async find(call: ConfirmedCall): Promise<AskedApproval | null> {
       const row = await attempt(() => rows.find(keyOf(call)))
       const found = row === null ? null : open(row)
@@ -210,8 +214,8 @@ export function createApprovals(options: ApprovalsOptions) {
     },
 
     /**
-     * Opens a question, unless there is already one about the same call. `instead` is the id of an outdated question
-     * that the new question replaces. `isNew` is true if a new question was opened.
+     * Opens a question about a call, unless one is already open. `instead` is the id of an outdated question that the
+     * new question replaces. `isNew` is true if a new question was opened.
      */
     async ask(call: ConfirmedCall, question: ApprovalQuestion, instead?: string) {
       const askedAt = now()
@@ -229,8 +233,8 @@ export function createApprovals(options: ApprovalsOptions) {
       const isOurs = (asked: AskedApproval | null) =>
         asked !== null && isFor(asked.request, call) && LIVE.includes(asked.state)
       const first = open(opened)
-      // A row that cannot be opened was written by another program, or signed with a key that is no longer known. One
-      // that has ended was changed since. The row of this server replaces it.
+      // A row that `open` rejects was written by another program, or signed with a key that is no longer known. A row
+      // that has ended was changed in the meantime. In both cases, a row of this server replaces it.
       const asked = isOurs(first) ? first : open(await attempt(() => rows.open(row, opened.id)))
       if (asked === null || !isOurs(asked)) throw new ToolError('confirm_unavailable', 'The question cannot be kept.')
       const isNew = asked.request.id === request.id
@@ -239,7 +243,7 @@ export function createApprovals(options: ApprovalsOptions) {
     },
 
     /**
-     * Redeems an approved request (`redeem` in life.ts). The result is also `stale` if the person who approved the
+     * Redeems an approved request (see `redeem` in life.ts). The result is `stale` also if the person who approved the
      * request may no longer do so.
      */
     redeem(
@@ -251,7 +255,7 @@ export function createApprovals(options: ApprovalsOptions) {
       const isUsed = async () => endedHere.get(id) === 'used' || (await attempt(() => rows.get(id)))?.ending === 'used'
       const end = async (ending: 'used' | 'void') => {
         if (endedHere.has(id)) return false
-        // Another call may have ended the approval meanwhile, and the row may have been put back since.
+        // Another call may have ended the approval in the meantime, and the row may have been reset since.
         const isFirst = (await attempt(() => rows.end(id, ending))) && !endedHere.has(id)
         if (isFirst) endedHere.set(id, ending)
         return isFirst
@@ -299,7 +303,7 @@ export function createApprovals(options: ApprovalsOptions) {
         const approvals: AskedApproval[] = []
         const foreign: string[] = []
         for (const row of found) {
-          // Somebody else may have written large rows, and others are answered meanwhile.
+          // Other requests are served between rows, because foreign rows can be large and take long to open.
           await setImmediate()
           const asked = open(row)
           if (asked === null) foreign.push(row.id)
@@ -307,7 +311,7 @@ export function createApprovals(options: ApprovalsOptions) {
         }
         if (foreign.length === 0 || except.length >= MOST_PASSED_OVER)
           return { total: total - foreign.length, approvals }
-        // Rows of others do not take the place of requests.
+        // Foreign rows are excluded from the next query, so that they do not take the places of real requests.
         except.push(...foreign)
       }
     },
@@ -330,7 +334,7 @@ export function createApprovals(options: ApprovalsOptions) {
       }
       const told = { ...originOf(from), role: roleOf(by), note: text }
       const isDenied = verdict === 'denied' ? ({ decision: 'denied', reason: 'approval_denied' } as const) : {}
-      // The audit entry is written before the decision, so that every decision has one. If another decision was faster,
+      // The audit entry is written before the decision, so that every decision has one. If somebody else decided first,
       // a second entry says so.
       try {
         await note(verdict, entryOf(verdict, asked.request, by, { ...told, ...isDenied }))
@@ -357,7 +361,7 @@ export function createApprovals(options: ApprovalsOptions) {
       try {
         while (!over.aborted) {
           const found = await look(id).catch(() => undefined)
-          // A store that does not answer now may answer later.
+          // If the store does not respond now, it may respond at the next attempt.
           if (found === null || (found !== undefined && found.state !== 'pending')) return
           await wait(LOOK_MS, undefined, { signal: over, ref: false }).catch(() => undefined)
         }
@@ -386,18 +390,18 @@ export function createApprovals(options: ApprovalsOptions) {
   return { approvals, desk, watch, sweep, close: () => clearInterval(timer) }
 }
 
-/** The states of a question that still counts. */
+/** The states of a question that is still valid, with or without a decision. */
 const LIVE: readonly ApprovalState[] = ['pending', 'approved', 'denied']
 
 const isSame = (one: Owner, other: Owner) => one.iss === other.iss && one.sub === other.sub
 
 /**
- * Whether a request is really about this call. Anyone who can write to the store could have stored it under the call's
- * key.
+ * Returns true if a request is really about this call. Anyone who can write to the store could have stored another
+ * request under the call's key.
  */
 const isFor = (request: ApprovalRequest, call: ConfirmedCall) => keyOf(request).call === keyOf(call).call
 
-/** Whether a row stands where its request belongs. */
+/** Returns true if the key of a row is the one that belongs to its request. */
 function isAt({ key }: ApprovalRow, request: ApprovalRequest): boolean {
   const { owner, call } = keyOf(request)
   return key.owner === owner && key.call === call

@@ -1,7 +1,7 @@
 import { ToolError } from '../../schemas/errors.js'
 
 /**
- * Runs an operation on the store, and converts its errors. If the store fails, the call is refused, because a call that
+ * Runs an operation on the store and converts its errors. If the store fails, the call is refused, because a call that
  * cannot be recorded must not run (D24).
  */
 export async function attempt<T>(work: () => Promise<T>): Promise<T> {

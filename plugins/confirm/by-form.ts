@@ -7,15 +7,16 @@ const MESSAGES = {
 } as const
 
 /**
- * Asks with a form in the client, in programs without a login (MCP_CONFIRM_STDIO, D147). The transport shows its user
- * the question that comes with the refusal, and repeats the call with the digest that the user agreed to. A refusal by
- * the user does not reach this code; the dispatcher handles it (D172).
+ * Asks with a form in the client, for programs without a login (MCP_CONFIRM_STDIO, D147). The transport shows the
+ * question, which is part of the refusal, to the user of the client. If the user agrees, the transport repeats the call
+ * with the digest of what was shown. If the user refuses, this code is not reached, because the dispatcher handles the
+ * refusal (D172).
  *
  * Since the client shows the form, this stops a careless model, but not a client that answers on behalf of its user.
  */
 export const byForm: Way = {
   async find({ tool, call: { consent, canAsk }, findBinding }) {
-    // The transport passes the user's consent only to this run, so the consent need not be marked as used.
+    // The transport passes the user's consent to this run only, so the consent need not be marked as used.
     if (consent !== undefined)
       return (await findBinding()) === consent.boundTo
         ? { state: 'redeemed', boundTo: consent.boundTo }

@@ -5,7 +5,10 @@ import { describeCall } from './confirmed-call.js'
 import { fitShown } from './fit-shown.js'
 import { NOTHING_SHOWN, type Standing, type Way } from './life.js'
 
-/** With a page, a call carries no token, so there are no messages for a malformed token or a token for another call. */
+/**
+ * The messages for calls that are confirmed on a page. There are none about malformed or mismatching tokens, because
+ * such a call carries no token.
+ */
 const MESSAGES = {
   missing: 'A person has to approve this call before it runs. Nothing was changed.',
   expired: 'The time to approve this call is over, so it is asked again. Nothing was changed.',
@@ -13,12 +16,12 @@ const MESSAGES = {
     'What the call would do, or who approved it, is no longer what it was, so it is asked again. Nothing was changed.',
 }
 
-/** Names the person who must decide, in words for the model. */
+/** The person who must decide, in words for the model. */
 const WHO = { page: 'the person you work for', 'two-person': 'an admin other than the person you work for' } as const
 
 /**
  * Asks on a page (D143): a person logs in with a browser and decides there, and the repeated call finds the decision in
- * the store. Clients that can open a URL for their user receive the address of the page as a question (URL elicitation,
+ * the store. If the client can open a URL for its user, the question contains the address of the page (URL elicitation,
  * D157).
  */
 export const byPage = (approvals: Approvals): Way => ({
@@ -46,7 +49,7 @@ export const byPage = (approvals: Approvals): Way => ({
       client: cleanName(tokenSays?.clientId ?? client),
     }
     const { asked, isNew } = await approvals.ask(call, question, instead)
-    // Another process or a simultaneous call has asked the same question, and it may already be decided.
+    // Another process or a simultaneous call has already asked this question, which may even be decided by now.
     if (!isNew) return pending(approvals, asked)
     note({ approval_id: asked.request.id, approval: 'asked' })
     return {
@@ -116,7 +119,7 @@ function denied({ request, decision }: AskedApproval): ToolError {
 
 const LONGEST_NAME = 128
 
-/** Puts the name that a client gives itself on one line. */
+/** Puts the name that a client has chosen for itself on one line. */
 const cleanName = (text?: string): string | undefined =>
   text
     ?.slice(0, LONGEST_NAME)

@@ -16,8 +16,8 @@ const HINT =
   'Show the summary to the person who decides. If they agree, POST `confirm.body` to `confirm.url` with the access token of this call, then repeat the same call with the confirm_token of the answer as params._meta.confirm_token.'
 
 /**
- * Asks with a token (S15, D19 to D21, D75): the client fetches the token with POST /confirm after the summary was
- * shown, and repeats the call with the token. Fetching the token means approval; there is no way to refuse.
+ * Asks with a token (S15, D19 to D21, D75): after the summary was shown, the client fetches a token with POST /confirm
+ * and repeats the call with it. Fetching the token means approval; the user cannot refuse explicitly.
  *
  * @param url the URL of POST /confirm for clients.
  */
@@ -30,7 +30,7 @@ export const byToken = (tokens: Tokens, url: string): Way => ({
     note({ confirm_jti: token.jti })
     return {
       state: 'approved',
-      // A token without a digest is never redeemed.
+      // The empty text never matches, because a token without a digest is never redeemed.
       boundTo: token.boundTo ?? '',
       redeem: ({ findBinding, context }) => tokens.spend(token, findBinding, context.signal),
       replayed: { message: 'This confirm token was used before; the call did not run again.' },

@@ -5,7 +5,7 @@ import { ToolError } from '../../schemas/errors.js'
 import type { ChallengeKey } from '../../schemas/state.js'
 
 /**
- * Describes the call that is to be confirmed, with its caller. Throws ToolError `server_misconfigured` if nobody has
+ * Describes the call that is to be confirmed, and its caller. Throws ToolError `server_misconfigured` if nobody has
  * logged in.
  */
 export function describeCall(

@@ -11,45 +11,46 @@ import { paramsHash } from './params-hash.js'
 import { createRequestStates } from './request-states.js'
 import type { Tokens, TokensOptions } from './tokens.js'
 
-/** Options for servers with a login. People confirm with a token, or on a page if `config.approval` says so. */
+/** Options for servers with a login. People confirm calls with a token, or on a page if `config.approval` says so. */
 interface ServerOptions extends Omit<ApprovalsOptions, 'config' | 'rows'> {
   config: ConfirmConfig
   state: Pick<State, 'usedTokens' | 'challenges' | 'approvals'>
   /**
-   * Creates the tokens. It is passed in rather than imported, so that the stdio program does not load the JWT library.
+   * Creates the confirm tokens. This function is an option instead of an import, so that the stdio program does not
+   * load the JWT library.
    */
   createTokens: (options: TokensOptions) => Tokens
 }
 
-/** Options for programs without a login, in which the client asks its user with a form. */
+/** Options for programs without a login, where the client shows a form to its user. */
 interface ClientOptions {
   config?: undefined
   /** Returns milliseconds since the epoch. */
   now: () => number
 }
 
-/** The confirmation of calls at one server, with everything that other parts of the server need for it. */
+/** Everything that a server needs to have calls confirmed, including what other parts of the server use. */
 export interface Confirmation extends ConfirmPort {
-  /** Computes `params_hash` of arguments (D19). */
+  /** Computes the hash of a call's arguments, `params_hash` (D19). */
   hash(args: Record<string, unknown>): string
-  /** The sealed states that are sent to the client with a question and come back with the answer. */
+  /** The sealed states that the client receives with a question and sends back with the answer. */
   states: RequestStates
   /** Confirm tokens for POST /confirm; undefined if calls are not confirmed with tokens. */
   tokens?: Tokens
   /**
-   * Approvals for the pages on which people decide, and for calls that wait for them; undefined if there are no such
-   * pages.
+   * Approvals for the pages on which people decide, and for calls that wait for a decision; undefined if there are no
+   * such pages.
    */
   approvals?: {
     desk: ApprovalDesk
     watch: DecisionWatch
-    /** Records expired requests in the audit log. Never rejects. */
+    /** Writes audit entries about requests that have expired. Never rejects. */
     sweep(): Promise<void>
   }
   close(): void
 }
 
-/** Creates the confirmation of a server, with the way of asking that its configuration chooses. */
+/** Creates the confirmation of a server. Its configuration determines how people are asked. */
 export function createConfirmation(options: ServerOptions | ClientOptions): Confirmation {
   if (options.config === undefined) {
     const states = createRequestStates({ audience: 'stdio', now: options.now })

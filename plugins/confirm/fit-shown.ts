@@ -8,7 +8,7 @@ import {
 } from '../../schemas/approvals.js'
 import type { Outlook } from '../../schemas/confirmations.js'
 
-/** Prepares what the page of a call shows: safe to display, and of limited size. */
+/** Prepares what the page of a call shows: it is made safe to display and limited in size. */
 export function fitShown({ summary, details, page }: Extract<Outlook, { boundTo: string }>): ShownCall {
   const whole = page ?? { warnings: [], objects: [], objects_total: 0, facts: details }
   return fitPage(makeSafe({ summary, ...whole }))
@@ -18,8 +18,8 @@ const LEFT_OUT =
   'What changes in it is left out here, because the whole would be too large: look at it in the PCE before you decide.'
 
 /**
- * Keeps the first objects complete, then only the names of objects that do not fit, and finally only their number. The
- * objects that hrefs refer to are then fitted, in the same way, into the room that is left.
+ * Limits the size of a page. The first objects are kept complete, the following ones only with their names, and the
+ * remaining ones are only counted. The objects to which hrefs refer are treated in the same way in the remaining space.
  */
 function fitPage(shown: ShownCall): ShownCall {
   if (jsonBytes(shown) <= MOST_SHOWN_BYTES) return shown
@@ -28,7 +28,7 @@ function fitPage(shown: ShownCall): ShownCall {
   const around = { ...rest, ...keptFacts, warnings: shown.warnings.slice(0, MOST_WARNINGS), truncated: true as const }
   const kept = { ...around, ...clipLists(around), objects: [] as ShownObject[] }
   let room = MOST_SHOWN_BYTES - jsonBytes(kept)
-  // Space is reserved for the names of the objects that follow.
+  // Space is reserved so that at least the names of the following objects fit.
   const bare = shown.objects.map(({ fields: _fields, parts: _parts, warnings: _warnings, ...object }) => ({
     ...object,
     fields: [],
@@ -48,7 +48,7 @@ function fitPage(shown: ShownCall): ShownCall {
   return { ...kept, ...fitReferred(referred, room - FRAME_BYTES) }
 }
 
-/** The number of bytes reserved for the names of the two fields `referred` and `referred_left_out`. */
+/** Number of bytes reserved for the field names `referred` and `referred_left_out`. */
 const FRAME_BYTES = 64
 
 function fitReferred(

@@ -11,20 +11,20 @@ import { codeOf, describeMint, type MintFacts, readRequest, requireConfirmed, RO
 import type { Tokens } from './tokens.js'
 
 export interface ConfirmOptions {
-  /** The confirm tokens; undefined if people approve calls on a page, because then there are none. */
+  /** The confirm tokens; undefined if people approve calls on a page, which needs no tokens. */
   tokens?: Tokens
   tools: readonly AnyTool[]
-  /** Returns the context of a request, or null until it is known. */
+  /** Returns the caller context of a request, or null if it is not known yet. */
   contextOf: (request: FastifyRequest) => (ConfirmingContext & { caller: Caller; client?: string; offer: Offer }) | null
   /**
-   * Applies the gates that come before the confirmation gate, and throws their refusal, so that no token is issued for
-   * a call that could not run. It is called only when there is a context.
+   * Applies the gates that come before the confirmation gate and throws their refusal, so that no token is issued for a
+   * call that could not run. It is called only if the caller context is known.
    */
   checkCall: (tool: AnyTool, request: FastifyRequest) => void
-  /** Returns the sender of a request, or null until the access token has been checked. */
+  /** Returns the sender of a request, or null if the access token has not been checked yet. */
   ownerOf: (request: FastifyRequest) => Owner | null
   /**
-   * Writes an audit entry. Resolves when it is written. Rejects if that is impossible, in which case no token is
+   * Writes an audit entry. Resolves when the entry is written. Rejects if it cannot be written; then no token is
    * issued.
    */
   audit: (entry: AuditEntry) => Promise<void>
@@ -38,21 +38,22 @@ const UNAUDITED = 'The audit log cannot be written, so no confirm token is issue
 const OTHER_METHODS: HTTPMethods[] = ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 /**
- * Serves `POST /confirm`, which issues a token for one call of one tool (S7). Every request of a known caller has one
- * audit entry, whether it is granted or not, except for the refusals that `AuditRoute` leaves out. If the entry of a
- * grant could not be synced, a second entry revokes it. Errors have the plain format of the `errors` plugin.
+ * Serves `POST /confirm`, which issues a token for one call of one tool (S7). For every request of a known caller there
+ * is one audit entry, whether the token is granted or refused, except for the refusals that `AuditRoute` leaves out. If
+ * the entry of a grant could not be synced to the disk, a second entry revokes the grant. Errors have the plain format
+ * of the `errors` plugin.
  */
 export default function confirm(app: FastifyInstance, options: ConfirmOptions, done: () => void): void {
   const { tokens, now } = options
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
   const asked = new WeakMap<FastifyRequest, Pick<MintFacts, 'tool' | 'paramsHash'>>()
-  // The requests whose audit entry has been passed to the log, even if it could not be written.
+  // The requests whose audit entry has been passed to the log, even if the log could not write it.
   const entered = new WeakSet<FastifyRequest>()
 
   app.setErrorHandler(async (thrown: FastifyError, request) => {
     const isKnown = options.contextOf(request) !== null || options.ownerOf(request) !== null
     if (isKnown && request.method === 'POST' && !entered.has(request)) await noteRefusal(thrown, request)
-    // The error handler of the surrounding plugin answers.
+    // The error handler of the surrounding plugin sends the answer.
     throw thrown
   })
   app.removeAllContentTypeParsers()
@@ -125,12 +126,12 @@ export default function confirm(app: FastifyInstance, options: ConfirmOptions, d
   }
 
   /**
-   * Revokes a grant whose audit entry may be in the log without being safely on the disk. If a second entry can be
-   * written, it states that the token was not issued.
+   * Revokes a grant whose audit entry is possibly in the log but not safely on the disk. The second entry says, if it
+   * can be written, that the token was not issued.
    */
   function takeBack(facts: MintFacts, request: FastifyRequest): void {
-    // There is no need to wait: this entry follows the first one in the log, and reaches the disk together with it or
-    // not at all.
+    // The second entry need not be awaited: it follows the first one in the log, and reaches the disk together with it
+    // or not at all.
     options.audit(describeMint(facts, 'audit_unavailable', now())).catch((err: unknown) => {
       request.log.error({ err }, 'the audit log cannot be written')
     })

@@ -19,22 +19,22 @@ export type Standing =
   /** A person has been asked but has not decided. */
   | { state: 'asked'; refusal: ToolError }
   /**
-   * A person has refused. The refusal stands as long as the call would do what was shown; `question` identifies what
-   * was asked.
+   * A person has refused. The refusal is valid as long as the call would still do what was shown. `question` is the id
+   * of the question.
    */
   | { state: 'denied'; boundTo: string; question: string; refusal: ToolError }
   | Approved
-  /** The call itself brought an approval for this run only. */
+  /** The call carries an approval that is valid for this run only. */
   | { state: 'redeemed'; boundTo: string }
 
 interface Approved {
   state: 'approved'
-  /** The digest of what was shown. */
+  /** The digest of what was shown to the person. */
   boundTo: string
   redeem(call: HashedCall): Promise<Redemption>
-  /** Facts for the audit entry of the run. */
+  /** Facts to add to the audit entry of the run. */
   redeemed?: AuditFacts
-  /** The refusal of every further run. */
+  /** The message that refuses every further run, and facts to add to its audit entry. */
   replayed: { message: string; facts?: AuditFacts }
 }
 
@@ -42,41 +42,41 @@ interface Approved {
 export type HashedCall = CallToConfirm & { paramsHash: string }
 
 /**
- * A way of asking, with the place where the answer comes from: a token that the client fetches, a page, or a form in
- * the client.
+ * A way of asking a person. The answer comes from a token that the client fetches, from a page, or from a form in the
+ * client.
  */
 export interface Way {
   /**
-   * Determines the state of the confirmation from the arguments of the call and what is stored. Throws ToolError if
+   * Determines the state of the confirmation from the arguments of the call and from the store. Throws ToolError if
    * this client has no way to ask a person.
    */
   find(call: HashedCall): Standing | Promise<Standing>
-  /** Asks the question. Returns how it can be answered, or the refusal if another call has asked it in the meantime. */
+  /** Asks the question. Returns how it can be answered, or a refusal if another call has asked it in the meantime. */
   ask(call: HashedCall, question: Question): Asked | ToolError | Promise<Asked | ToolError>
 }
 
 interface Question {
   reason: ConfirmReason
   outlook: Outlook
-  /** The question that this one replaces. */
+  /** The id of the outdated question that this question replaces. */
   instead?: string
 }
 
-/** What the error `confirm_required` says in addition to the summary. */
+/** The parts of the error `confirm_required` that depend on the way of asking. */
 export interface Asked {
   message: string
   hint: string
   details?: ErrorDetails
-  /** The question for a transport that can ask it itself. */
+  /** The question, for a transport that can ask the user itself. */
   ask?: FormQuestion
 }
 
-/** The hint if the preview failed, so that nobody could be asked. */
+/** The hint for a call whose preview failed, so that nobody could be asked. */
 export const NOTHING_SHOWN = 'preview_error says why. Fix that, and call again.'
 
 /**
- * Takes a call through the states of its confirmation. Returns the approval for the one run that was confirmed, or
- * throws the refusal that says what must happen first.
+ * Advances a call through the states of its confirmation. Returns the approval for the one confirmed run, or throws the
+ * refusal that says what must happen first.
  */
 export async function confirmCall(sent: CallToConfirm, way: Way): Promise<Approval> {
   const call = { ...sent, paramsHash: paramsHash(sent.call.arguments) }
@@ -118,12 +118,15 @@ async function ask(call: HashedCall, way: Way, reason: ConfirmReason, instead?: 
   const asked = await way.ask(call, { reason, outlook, instead })
   if (asked instanceof ToolError) return asked
   const own = { params_hash: call.paramsHash, reason, summary: outlook.summary, ...asked.details }
-  // The gate's own facts come last, so that a tool cannot overwrite them.
+  // The gate's own details come last, so that details of a tool cannot overwrite them.
   const details = { ...own, ...outlook.details, ...own }
   return new ToolError('confirm_required', asked.message, details, { hint: asked.hint, ask: asked.ask })
 }
 
-/** Whether the call would still do what a person refused. If that cannot be determined, the refusal stands. */
+/**
+ * Returns true if the call would still do what a person refused, or if this cannot be determined. The refusal is then
+ * still valid.
+ */
 async function isStillMeant({ findBinding, context }: HashedCall, boundTo: string): Promise<boolean> {
   try {
     return (await findBinding()) === boundTo
@@ -134,37 +137,37 @@ async function isStillMeant({ findBinding, context }: HashedCall, boundTo: strin
 }
 
 /**
- * The result of redeeming an approval: `spent` means that this run alone may begin, and `replayed` that another run has
- * begun. With every other result, the approval permits no run.
+ * The result of redeeming an approval: `spent` if this run, and no other, may begin, and `replayed` if another run has
+ * already begun. With any other result, the approval permits no run.
  */
 export type Redemption = 'spent' | 'replayed' | Lapse
 export type Lapse = 'expired' | 'stale'
 
-/** An approval, and the operations on its stored record. */
+/** An approval, with the operations on its stored record. */
 export interface Yes {
-  /** The digest of what was shown. */
+  /** The digest of what was shown to the person. */
   boundTo: string | undefined
   /**
-   * Why the approval permits no run, whatever the call would do now: it has expired, nothing was shown, or the person
-   * who gave it may no longer do so. Null if it does permit one.
+   * The reason why the approval permits no run, regardless of what the call would do now: it has expired, nothing was
+   * shown, or the person who gave it may no longer do so. Null if there is no such reason.
    */
   lapsed: Lapse | null
   isUsed(): Promise<boolean>
-  /** Ends the approval without a run. Resolves with `replayed` if a run had already used it. */
+  /** Makes the approval void without a run. Resolves with `replayed` if a run has already used it. */
   lapse(why: Lapse): Promise<Redemption>
   /**
-   * Claims the approval for a run. Of all attempts in all processes, exactly one ever resolves with true. By then, the
-   * claim is already on the disk.
+   * Claims the approval for a run. Only one attempt, in all processes together, ever resolves with true, and only after
+   * the claim is on the disk.
    */
   claim(): Promise<boolean>
 }
 
 /**
- * Redeems an approval, so that the call that was shown runs once. A used approval stays used, even if it has since
- * expired or the policy has changed, perhaps because of that run. Expiry is checked once, before `findBinding`, because
+ * Redeems an approval, so that the approved call runs once. A used approval stays used, even if it has expired since or
+ * the policy has changed, perhaps because of that run. Expiry is checked only once, before `findBinding`, because
  * `findBinding` may take longer than the approval is valid (D76). If `findBinding` rejects, this function rejects too,
- * unless another request has already started the run. It rejects with the reason of `signal` if that is aborted before
- * the claim.
+ * unless another request has already started the run. If `signal` is aborted before the claim, it rejects with the
+ * reason of the signal.
  */
 export async function redeem(yes: Yes, findBinding: () => Promise<string>, signal?: AbortSignal): Promise<Redemption> {
   if (yes.lapsed !== null) return yes.lapse(yes.lapsed)
@@ -172,12 +175,12 @@ export async function redeem(yes: Yes, findBinding: () => Promise<string>, signa
   try {
     isSame = (await findBinding()) === yes.boundTo
   } catch (error) {
-    // The error may be an effect of another run, such as an object that this run has deleted.
+    // The error may be a consequence of another run, for example because that run has deleted an object.
     if (await yes.isUsed()) return 'replayed'
     throw error
   }
   if (!isSame) return yes.lapse('stale')
-  // A client that has disconnected will not learn the outcome, so it must be able to call again.
+  // A client that has disconnected will not see the outcome, so its approval must stay usable for another call.
   signal?.throwIfAborted()
   return (await yes.claim()) ? 'spent' : 'replayed'
 }

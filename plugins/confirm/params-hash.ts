@@ -2,21 +2,22 @@ import { createHash } from 'node:crypto'
 import canonicalize from 'canonicalize'
 import { ToolError } from '../../schemas/errors.js'
 
-// This CommonJS module is the function itself, although its types declare a default export.
+// The types of this CommonJS module declare a default export, but the module is the function itself.
 const serialize = canonicalize as unknown as (value: unknown) => string | undefined
 
 /**
- * Serialises parsed JSON in the form of RFC 8785: names sorted by UTF-16 units, numbers and strings as in ECMAScript,
- * no whitespace.
+ * Serialises parsed JSON in the canonical form of RFC 8785: names sorted by UTF-16 units, numbers and strings written
+ * as in ECMAScript, no whitespace.
  */
 export function canonicalForm(value: unknown): string {
   return serialize(value) ?? 'null'
 }
 
 /**
- * Computes `params_hash` of a call: the lowercase hex SHA-256 of the canonical form of its arguments in UTF-8 (S5,
- * D19). `args` are as the client sent them, without a top-level `_meta`; missing arguments are `{}`. Throws ToolError
- * `invalid_argument {problems}` if two parsers of the same text could see different arguments.
+ * Computes `params_hash` of a call: the SHA-256 digest, in lowercase hex, of the canonical form of its arguments in
+ * UTF-8 (S5, D19). `args` are the arguments as the client sent them, without a top-level `_meta`; missing arguments
+ * count as `{}`. Throws ToolError `invalid_argument {problems}` if two parsers could read different arguments from the
+ * same text.
  */
 export function paramsHash(args: Record<string, unknown>): string {
   const problems = findUncanonical(args)
@@ -29,7 +30,7 @@ export function paramsHash(args: Record<string, unknown>): string {
   return createHash('sha256').update(canonicalForm(args), 'utf8').digest('hex')
 }
 
-/** A value that has no canonical form, identified by its JSON pointer (RFC 6901). */
+/** An error about a value that has no canonical form. The value is identified by its JSON pointer (RFC 6901). */
 interface Uncanonical {
   path: string
   message: string
@@ -38,13 +39,15 @@ interface Uncanonical {
 /** Maximum depth of nesting in the arguments. */
 const DEEPEST = 64
 const MOST_PROBLEMS = 50
-/** Matches half of a surrogate pair. With the flag `u`, complete pairs count as one character and do not match. */
+/**
+ * Matches half of a surrogate pair. Complete pairs do not match, because they count as one character with the flag `u`.
+ */
 const LONE_SURROGATE = /\p{Surrogate}/u
 
 /**
- * Finds the parts of parsed JSON that two parties could read differently, so that a hash would not determine what was
- * approved: numbers that are not I-JSON (RFC 7493, 2.2), text that is not Unicode, and excessive nesting. It proceeds
- * level by level, so that no depth can overflow the stack.
+ * Finds the parts of parsed JSON that two parties could read differently, in which case a hash would not identify what
+ * was approved: numbers that are not I-JSON (RFC 7493, 2.2), text that is not Unicode, and excessive nesting. It works
+ * level by level, so that deep nesting cannot overflow the stack.
  */
 function findUncanonical(value: unknown): Uncanonical[] {
   const problems: Uncanonical[] = []

@@ -13,8 +13,8 @@ const SHAPES: Record<string, string> = {
 }
 
 /**
- * Reads the body of POST /confirm. Throws ToolError `bad_request` for anything that is not JSON, and `invalid_argument
- * {problems}` for any other fields than `tool`, `params_hash` and the optional `challenge`.
+ * Reads the body of POST /confirm. Throws ToolError `bad_request` if the body is not JSON, and `invalid_argument
+ * {problems}` if it has any other fields than `tool`, `params_hash` and the optional `challenge`.
  */
 export function readRequest(body: Buffer): ConfirmRequest {
   const value = parse(body)
@@ -38,8 +38,8 @@ function parse(body: Buffer): unknown {
 }
 
 /**
- * Returns the tool that the token is for. Throws ToolError `unknown_tool`, and `invalid_argument` for a tool that needs
- * no confirmation.
+ * Returns the tool for which the token is requested. Throws ToolError `unknown_tool`, and `invalid_argument` for a tool
+ * that needs no confirmation.
  */
 export function requireConfirmed(tool: AnyTool | undefined): AnyTool {
   if (tool === undefined) throw new ToolError('unknown_tool', 'There is no tool with this name.')
@@ -49,12 +49,12 @@ export function requireConfirmed(tool: AnyTool | undefined): AnyTool {
 
 export const ROUTE = '/confirm'
 
-/** The known facts about a request for a token when it is granted or refused. */
+/** The facts that are known about a request for a token when it is granted or refused. */
 export interface MintFacts {
   requestId: string
   /**
-   * The sender. It is empty if the body cannot be read, because such a request is refused before the sender's role is
-   * known.
+   * The sender of the request. It is empty if the body cannot be read, because such a request is refused before the
+   * sender's role is determined.
    */
   caller: Partial<Caller>
   client?: string
@@ -64,7 +64,7 @@ export interface MintFacts {
   jti?: string
 }
 
-/** Builds the single audit entry of a request for a token. `reason` is null if it was granted (D25). */
+/** Builds the only audit entry of a request for a token. `reason` is null if the request was granted (D25). */
 export function describeMint(facts: MintFacts, reason: ErrorCode | null, now: number): AuditEntry {
   const { requestId, caller, client, clientAddress, tool, paramsHash, jti } = facts
   return {
@@ -88,8 +88,8 @@ export function describeMint(facts: MintFacts, reason: ErrorCode | null, now: nu
 }
 
 /**
- * The error codes for faults of the request itself or of the server; every other code means that the sender was denied,
- * as in the dispatcher.
+ * The error codes that mean a fault in the request itself or in the server. As in the dispatcher, every other code
+ * means that the sender was denied.
  */
 const ERRORS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'unknown_tool',
@@ -102,5 +102,5 @@ const ERRORS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'internal',
 ])
 
-/** Returns the error code that the client receives for anything that was thrown. */
+/** Returns the error code that the client receives for any thrown value. */
 export const codeOf = (thrown: unknown): ErrorCode => convertHttp(thrown).code

@@ -6,11 +6,13 @@ import { attempt } from './attempt.js'
 import { createSeal, type MasterKeys, parseSealed } from './seals.js'
 
 export interface RequestStatesOptions {
-  /** The operator's keys. Without them, the key is random, and states are lost when the process ends. */
+  /**
+   * The operator's keys. If they are absent, a random key is used, and all states become invalid when the process ends.
+   */
   keys?: MasterKeys
-  /** Names the server and its stored state, as in confirm tokens. */
+  /** Identifies the server and its stored state, as in confirm tokens. */
   audience: string
-  /** The record of used states. If absent, used states are remembered in this process only. */
+  /** The record of used states in the store. If it is absent, used states are remembered in this process only. */
   usedTokens?: Pick<UsedTokens, 'claim'>
   /** Returns milliseconds since the epoch. */
   now: () => number
@@ -20,12 +22,13 @@ const LIFETIME_MS = 15 * 60 * 1000
 const LONGEST = 8192
 
 /**
- * Seals the states that clients send back with the answer to a question. A state can be opened once, unchanged, for the
- * same call of the same caller (D148).
+ * Creates the seal for states, which clients receive with a question and send back with the answer. A state can be
+ * opened only once, unchanged, and for the same call of the same caller (D148).
  */
 export function createRequestStates({ keys, audience, usedTokens, now }: RequestStatesOptions): RequestStates {
   const states = createSeal('requestState', keys ?? { hmacKey: randomBytes(32) })
-  // The record is not sealed, so what was used here is remembered here as well.
+  // The stored record could be reset, because it is not sealed. States used in this process are therefore also
+  // remembered here.
   const usedHere = rememberHere(now)
   return {
     seal(state) {
@@ -35,7 +38,7 @@ export function createRequestStates({ keys, audience, usedTokens, now }: Request
     async open(sealed, facts) {
       if (sealed.length > LONGEST) return null
       const bytes = Buffer.from(sealed, 'base64url')
-      // Only the canonical spelling is accepted, so that a second spelling cannot pass as another state.
+      // Only the canonical encoding is accepted, so that a second encoding of a state cannot pass as another state.
       if (bytes.toString('base64url') !== sealed) return null
       const opened = parseSealed<RequestState & Sealed>(states.open(bytes.toString('utf8'), [audience]))
       if (opened === null || opened.until <= now() || bindingOf(opened) !== bindingOf(facts)) return null
@@ -65,7 +68,7 @@ function rememberHere(now: () => number) {
   const used = new LRUCache<string, true>({ max: 10_000, ttl: LIFETIME_MS, ttlResolution: 0, perf: { now } })
   return {
     has: (nonce: string) => used.has(nonce),
-    /** Whether the state is claimed for the first time. */
+    /** Returns true if the state is claimed for the first time. */
     claim(nonce: string): boolean {
       if (used.has(nonce)) return false
       used.set(nonce, true)

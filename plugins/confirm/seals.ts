@@ -2,14 +2,15 @@ import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 import type { ConfirmConfig } from '../../schemas/config.js'
 
 /**
- * The operator's key, and the previous one while keys are being changed. Only the current key signs, but both are
- * accepted.
+ * The operator's current key and, while keys are being changed, the previous one. Both keys are accepted, but only the
+ * current key signs.
  */
 export type MasterKeys = Pick<ConfirmConfig, 'hmacKey' | 'previousHmacKey'>
 
 /**
- * Labels for deriving keys from the operator's key (HKDF, RFC 5869). Each kind of signed data has its own, so that one
- * kind cannot pass as another. Changing a label invalidates all outstanding data of its kind.
+ * The labels with which keys are derived from the operator's key (HKDF, RFC 5869). There is one label for each type of
+ * signed data, so that data of one type cannot pass as another. Changing a label invalidates all existing data of its
+ * type.
  */
 const LABELS = {
   challenge: 'svc-mcp challenge',
@@ -33,9 +34,9 @@ const isCode = (given: Buffer, key: Buffer, text: string) =>
 const SEALED = /^([0-9a-f]{64})\.(.+)$/s
 
 /**
- * Creates a seal, which signs texts with HMAC-SHA-256 together with the facts that they are about, such as the caller
- * and the server's state. A sealed text can only be opened with the same facts. It consists of the code in hex, a dot,
- * and the text. `signed` returns the parts of the text that are signed individually.
+ * Creates a seal. It signs a text with HMAC-SHA-256 together with facts about the text, such as the caller and the
+ * server's state, and the sealed text can be opened only with the same facts. A sealed text consists of the signature
+ * in hex, a dot, and the text. `signed` returns the parts of the text that are signed individually.
  */
 export function createSeal(
   kind: Exclude<keyof typeof LABELS, 'token'>,
@@ -47,7 +48,7 @@ export function createSeal(
   return {
     seal: (text: string, about: readonly unknown[]) =>
       `${codeOf(keys[0]!, factsOf(about, text)).toString('hex')}.${text}`,
-    /** Returns the text if it was sealed with these facts, and null for anything else. */
+    /** Returns the text if it was sealed with these facts; returns null for any other input. */
     open(sealed: string, about: readonly unknown[]): string | null {
       const [, code, text] = SEALED.exec(sealed) ?? []
       if (code === undefined || text === undefined) return null
@@ -57,17 +58,21 @@ export function createSeal(
   }
 }
 
-/** Parses a sealed JSON text; null stays null. */
+/** Parses the JSON text from an opened seal; returns null for null. */
 export const parseSealed = <Value>(text: string | null): Value | null =>
   text === null ? null : (JSON.parse(text) as Value)
 
-/** A key that signs confirm tokens, with its name in tokens: a fingerprint that reveals nothing about the key. */
+/**
+ * A key that signs confirm tokens, with its name in the tokens. The name is a fingerprint that does not reveal the key.
+ */
 export interface TokenKey {
   kid: string
   secret: Buffer
 }
 
-/** Derives the keys of confirm tokens. The first key signs, but tokens of all keys are accepted. */
+/**
+ * Derives the keys of confirm tokens. Tokens signed with any of the keys are accepted, but only the first key signs.
+ */
 export const deriveTokenKeys = (masters: MasterKeys): TokenKey[] =>
   mastersOf(masters).map((master) => ({
     kid: derive(master, `${LABELS.token} kid`, 8).toString('hex'),

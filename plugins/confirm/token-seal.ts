@@ -1,12 +1,12 @@
 import { createDecoder, createSigner, createVerifier } from 'fast-jwt'
 import { deriveTokenKeys, type MasterKeys } from './seals.js'
 
-/** Marks a JWT as a confirm token and nothing else (RFC 8725, 3.11). */
+/** The `typ` that distinguishes a confirm token from every other JWT (RFC 8725, 3.11). */
 const TYPE = 'confirm+jwt'
 
 /**
- * Creates the seal of confirm tokens, which pass through clients as compact JWTs (HS256). The seal does not check
- * times, so an expired token can still be opened.
+ * Creates the seal of confirm tokens, which clients carry as compact JWTs (HS256). The seal ignores times, so that an
+ * expired token can still be opened.
  */
 export function createTokenSeal(masters: MasterKeys) {
   const keys = deriveTokenKeys(masters)
@@ -17,8 +17,8 @@ export function createTokenSeal(masters: MasterKeys) {
   return {
     sign,
     /**
-     * Returns the claims of a token that one of the server's keys signed, if its spelling is exactly the signed one, or
-     * null for anything else.
+     * Returns the claims of a token that was signed with one of the server's keys and is written exactly as it was
+     * signed; returns null for any other text.
      */
     verify(token: string): unknown {
       if (!isCanonical(token)) return null
@@ -37,8 +37,8 @@ const createTokenVerifier = (key: Buffer) =>
   createVerifier({ key, algorithms: ['HS256'], checkTyp: TYPE, ignoreExpiration: true, ignoreNotBefore: true })
 
 /**
- * Whether the three parts are base64url in canonical spelling (RFC 4648, 3.5). The last character of a part can contain
- * meaningless bits, and a second spelling of a token must not pass as another token.
+ * Returns true if all three parts of a token are base64url in canonical form (RFC 4648, 3.5). The last character of a
+ * part can contain meaningless bits, and a second spelling of a token must not pass as another token.
  */
 function isCanonical(token: string): boolean {
   const parts = token.split('.')

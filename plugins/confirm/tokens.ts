@@ -12,27 +12,27 @@ import { redeem, type Redemption, type Yes } from './life.js'
 import { createSeal } from './seals.js'
 import { createTokenSeal } from './token-seal.js'
 
-/** A token that this server signed for this call and this caller. It may have expired or been used. */
+/** A token that this server signed for this call and this caller. It may be expired or already used. */
 export interface SignedToken {
   /** Identifies the token without revealing it. */
   jti: string
-  /** The time from which on the token is invalid, in milliseconds since the epoch. */
+  /** The time from which the token is invalid, in milliseconds since the epoch. */
   expiresAt: number
   /** The digest of what was shown to the person who confirmed, if anything was. */
   boundTo?: string
 }
 
-/** The result of reading a token, before anything is looked up in the store. */
+/** The result of reading a token, before the store is consulted. */
 type TokenReading =
   { state: 'missing' | 'malformed' } | { state: 'mismatch'; jti: string } | { state: 'signed'; token: SignedToken }
 
-/** Confirm tokens, for the gate that requires them and the route that issues them. */
+/** The confirm tokens of a server, for the gate that requires them and the route that issues them. */
 export type Tokens = ReturnType<typeof createTokens>
 
 export interface TokensOptions {
   config: ConfirmConfig
   /**
-   * The server that the tokens are for (MCP_PUBLIC_URL). Two servers that share a key do not accept each other's
+   * The server for which the tokens are valid (MCP_PUBLIC_URL). Two servers that share a key do not accept each other's
    * tokens.
    */
   audience: string
@@ -43,8 +43,8 @@ export interface TokensOptions {
 }
 
 /**
- * Creates the confirm tokens of a server (S6, S15, D19, D20, D21). A token needs no storage until it is used. Then its
- * id is stored, which does not reveal what it was used for.
+ * Creates the confirm tokens of a server (S6, S15, D19, D20, D21). Nothing is stored for a token until it is used. Then
+ * its id is stored, which does not reveal what the token was used for.
  */
 export function createTokens({ config, audience, usedTokens, challenges, now }: TokensOptions) {
   const seal = createTokenSeal(config)
@@ -52,7 +52,7 @@ export function createTokens({ config, audience, usedTokens, challenges, now }: 
     const { boundTo, expiresAt } = readShown(text)
     return [boundTo, expiresAt]
   })
-  /** Signs what was shown together with the call, its caller and the server's state (D141). */
+  /** Signs the digest of what was shown, together with the call, its caller and the server's state (D141). */
   const aboutOf = ({ owner, tool, paramsHash: hash, pce }: ConfirmedCall) => [
     audience,
     owner.iss,
@@ -62,15 +62,15 @@ export function createTokens({ config, audience, usedTokens, challenges, now }: 
     pce ?? null,
   ]
 
-  /** The used tokens that this process knows of. If one of them is repeated, no request to the PCE is needed. */
+  /** The tokens known to be used. If such a token is sent again, it can be refused without a request to the PCE. */
   const spentHere = new LRUCache<string, true>({ max: MOST_REMEMBERED })
 
   return {
     /**
-     * Stores the digest of what the caller has been shown. A token that is issued for the call before this question
-     * expires will contain the digest. If `boundTo` is null, nothing could be shown, so nothing is stored. A caller has
-     * a limited number of open questions; beyond it, a new question replaces the one that expires first. The challenge
-     * identifies what was shown without revealing it. Rejects with ToolError `confirm_unavailable`.
+     * Stores the digest of what was shown to the caller, and returns a challenge that identifies it without revealing
+     * it. A token issued for the call before this question expires will contain the digest. If `boundTo` is null,
+     * nothing could be shown, so nothing is stored. The number of open questions per caller is limited; beyond the
+     * limit, a new question replaces the one that expires first. Rejects with ToolError `confirm_unavailable`.
      */
     async ask(call: ConfirmedCall, boundTo: string | null): Promise<{ expiresAt: number; challenge?: string }> {
       const expiresAt = now() + config.ttlSeconds * 1000
@@ -81,9 +81,9 @@ export function createTokens({ config, audience, usedTokens, challenges, now }: 
     },
 
     /**
-     * Issues a token. Rejects with ToolError `confirm_required {reason: stale, params_hash}` if `challenge` is not
-     * about what was shown last, and with `confirm_unavailable` if the store does not answer. Without a challenge, the
-     * token is for what was shown last (D21).
+     * Issues a token for what was shown last (D21). Rejects with ToolError `confirm_required {reason: stale,
+     * params_hash}` if `challenge` is given and does not belong to what was shown last, and with `confirm_unavailable`
+     * if the store does not respond.
      */
     async mint(call: ConfirmedCall, challenge?: string) {
       const kept = await attempt(() => challenges.get(keyOf(call)))
@@ -109,7 +109,7 @@ export function createTokens({ config, audience, usedTokens, challenges, now }: 
       return { token, jti, expiresIn: config.ttlSeconds }
     },
 
-    /** Reads what the client sent as a token, which can be anything. Never throws. */
+    /** Reads the text that the client sent as a token. The text can be anything. Never throws. */
     read(token: unknown, { owner, tool, paramsHash: hash, pce }: ConfirmedCall): TokenReading {
       if (token === undefined || token === null) return { state: 'missing' }
       const claims = typeof token === 'string' && token.length <= LONGEST ? seal.verify(token) : null
@@ -121,15 +121,15 @@ export function createTokens({ config, audience, usedTokens, challenges, now }: 
         claims.sub === owner.sub &&
         claims.tool === tool &&
         claims.params_hash === hash &&
-        // If the caller has since registered another PCE, what they were shown concerns the previous one.
+        // If the caller has registered another PCE since, what was shown concerns the previous PCE.
         claims.pce === pce
       if (!isForThis) return { state: 'mismatch', jti }
       return { state: 'signed', token: { jti, expiresAt: exp * 1000, ...(set !== undefined && { boundTo: set }) } }
     },
 
     /**
-     * Redeems the token (`redeem` in life.ts). A token without a digest is `stale`, because nobody was shown what the
-     * call does (D75). Rejects with ToolError `confirm_unavailable` if the store does not answer.
+     * Redeems the token (see `redeem` in life.ts). A token without a digest is `stale`, because nobody was shown what
+     * the call does (D75). Rejects with ToolError `confirm_unavailable` if the store does not respond.
      */
     async spend(
       { jti, expiresAt, boundTo }: SignedToken,
@@ -145,7 +145,7 @@ export function createTokens({ config, audience, usedTokens, challenges, now }: 
         lapse: async (why) => ((await isUsed()) ? 'replayed' : why),
         async claim() {
           const isFirst = await attempt(() => usedTokens.claim(jti, expiresAt))
-          // Another call may have spent the token meanwhile, and its record may have been deleted since.
+          // Another call may have used the token in the meantime, and the record of this may have been deleted since.
           const isFirstHere = !spentHere.has(jti)
           spentHere.set(jti, true)
           return isFirst && isFirstHere
@@ -157,7 +157,10 @@ export function createTokens({ config, audience, usedTokens, challenges, now }: 
 }
 
 const VERSION = 1
-/** The maximum length of a token. Issuers and subjects are bounded, so a longer text is not a token of this server. */
+/**
+ * Maximum length of a token. Issuers and subjects have a limited length, so a longer text is not a token of this
+ * server.
+ */
 const LONGEST = 8192
 const MOST_REMEMBERED = 10_000
 
@@ -171,15 +174,15 @@ const Claims = Type.Object(
     aud: Type.String({ minLength: 1 }),
     tool: Type.String({ minLength: 1 }),
     params_hash: Type.String({ pattern: '^[0-9a-f]{64}$' }),
-    /** The PCE for which the call was shown. */
+    /** The PCE that the preview of the call was about. */
     pce: Type.Optional(Type.String({ minLength: 1 })),
     /**
-     * The times at which the token was issued and (`exp`) expires, in whole seconds since the epoch. Expiry is checked
-     * when the token is redeemed, so that an expired token can be distinguished from a forged one.
+     * The times at which the token was issued (`iat`) and expires (`exp`), in whole seconds since the epoch. The seal
+     * does not check expiry, so that an expired token can be distinguished from a forged one.
      */
     iat: Type.Integer(),
     exp: Type.Integer(),
-    /** The digest of what was shown, if anything was. */
+    /** The digest of what was shown to the person, if anything was shown. */
     set: Type.Optional(Type.String({ minLength: 1 })),
   },
   { additionalProperties: false },
@@ -195,7 +198,9 @@ function readShown(text: string): { boundTo: string; expiresAt: number } {
   return { expiresAt: Number(text.slice(0, dot)), boundTo: text.slice(dot + 1) }
 }
 
-/** Computes a challenge, which reveals nothing about the digest `set` to anyone who does not know it. */
+/**
+ * Computes a challenge for the digest `set`. The challenge does not reveal the digest to anyone who does not know it.
+ */
 const challengeOf = (call: ConfirmedCall, set: string) => digest([keyOf(call).call, set])
 
 const isSame = (given: string, expected: string) => {

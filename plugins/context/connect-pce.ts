@@ -1,11 +1,11 @@
 import { createPceClient, PceError, type PceClient, type PceClientOptions } from '../../pce-client/index.js'
 import { inWords, StartupError, type Fault, type PceFromEnvironment } from '../../schemas/config.js'
 
-/** Access to the tool call on whose behalf the current code runs. */
+/** Access to the tool call for which the current code runs. */
 export interface CurrentCall {
   /** Returns the id of the request; undefined outside a call. */
   readonly requestId: () => string | undefined
-  /** Records an answer of the PCE: its status and the id that the PCE gave it. */
+  /** Records that the PCE answered: with which status, and with which request id of the PCE. */
   readonly noteAnswer: (answer: { status: number; requestId?: string }) => void
   /** Observes the requests to the PCE; absent if nothing needs to observe them. */
   readonly onRequest?: PceClientOptions['onRequest']
@@ -16,10 +16,10 @@ export interface RetryLog {
 }
 
 /**
- * Creates a PCE client for one key, without connecting, so that an unreachable PCE does not prevent the server from
- * starting (D8). Each request carries the id of the call it belongs to, retries are logged, and the ids of the PCE's
- * answers are recorded for the call. Throws StartupError for settings that the client refuses, including unreadable
- * files.
+ * Creates a PCE client for one key. It does not connect yet, so that an unreachable PCE does not prevent the server
+ * from starting (D8). Each request carries the id of the call for which it is sent, retries are logged, and the request
+ * ids in the PCE's answers are recorded for the call. Throws StartupError for settings that the client refuses,
+ * including unreadable files.
  *
  * @param more further options of the client.
  */
@@ -53,8 +53,8 @@ export function connectPce(
 }
 
 /**
- * Finds problems with the certificates and the proxy for PCEs, so that they can be reported together with other faults.
- * It reads the files but connects to nothing.
+ * Returns the problems with the certificates and the proxy for connections to PCEs, so that they can be reported
+ * together with other faults. It reads the files but does not connect.
  */
 export const findPceFaults = (means: Means): Fault[] => equip(createPceClient({ url: 'pce.invalid' }), means)
 
@@ -102,7 +102,7 @@ const REMEDIES = {
     'Write the URL of the proxy, such as http://proxy.example.com:3128; in a user name or password % is written %25.',
 }
 
-/** Turns an error into a fault of a setting; rethrows it if no setting is to blame. */
+/** Converts an error to a fault of a setting; throws it again if no setting caused it. */
 function toFault(error: unknown, variable: string, remedy: string): Fault {
   if (!(error instanceof PceError)) throw error
   const { message, reason } = error

@@ -6,7 +6,7 @@ import { ToolError } from '../../schemas/errors.js'
 import type { SealedCredentials } from '../../schemas/state.js'
 
 export interface ConnectOptions {
-  /** If true, each request is attempted only once and never repeated. */
+  /** If true, requests are never repeated after a failure. */
   once?: boolean
   /** If true, errors do not say why a connection failed. */
   isTerse?: boolean
@@ -24,20 +24,21 @@ export interface ContextLog {
 }
 
 /**
- * The caller's PCE client. If it is null, `pceProblem` gives the reason, unless the caller simply has no credentials.
+ * The caller's PCE client. If it is null, `pceProblem` gives the reason; without `pceProblem`, the caller has no
+ * credentials.
  */
 export interface FoundPce {
   pce: PceClient | null
   pceProblem?: ToolError
-  /** The version of the registration that `pce` was created from. */
+  /** The version of the registration for which `pce` was created. */
   version?: string
 }
 
 /**
- * Creates the function that looks up the caller's keystore record for every request, so that a removal or new
- * registration in any process takes effect at once. A record is decrypted and a client created only if the pool has no
- * client for it. The function never rejects: a damaged record or an unavailable keystore must not prevent a client from
- * listing the tools.
+ * Creates the function that returns a caller's PCE client. It looks up the keystore record for every request, so that a
+ * removal or a new registration in any process takes effect at once. Only if the pool has no client for the record, the
+ * record is decrypted and a client is created. The function never rejects: even with a damaged record or an unavailable
+ * keystore, a client must be able to list the tools.
  */
 export function createPceFinder(ports: {
   keystore: Pick<Keystore, 'find'>
@@ -53,8 +54,8 @@ export function createPceFinder(ports: {
         pool.drop(owner)
         return { pce: null }
       }
-      // Errors do not tell a reader why a connection failed: like everyone else, a reader may register any address, but
-      // does not operate the PCE there (D48).
+      // For a reader, errors do not say why a connection failed: a reader may register any address, as everyone may,
+      // but does not operate the PCE there (D48).
       const isTerse = role === 'reader'
       const variant = `${isTerse ? 'terse' : 'full'} ${record.version}`
       const pce = pool.clientOf(owner, variant, () => connect(record.open(), { isTerse }))
@@ -74,9 +75,9 @@ export function createPceFinder(ports: {
  */
 export interface PcePool {
   /**
-   * Returns the owner's client for these credentials. A client for another version of the credentials is dropped, since
-   * its key has been replaced; calls that already use it can finish. If `create` throws, the error is passed on, and
-   * the owner has no client.
+   * Returns the owner's client for these credentials. If the owner has a client for another version of the credentials,
+   * that client is dropped, because its key has been replaced; calls that already use it can finish. If `create`
+   * throws, the error is passed on, and the owner has no client.
    */
   clientOf(owner: Owner, version: string, create: () => PceClient): PceClient
   /** Drops the owner's client. */
@@ -87,11 +88,11 @@ export interface PcePool {
 }
 
 const MOST_CLIENTS = 1000
-/** The time in milliseconds after which an unused client is dropped, together with the key it holds. */
+/** The time, in milliseconds, after which an unused client is dropped together with its key. */
 const UNUSED_MS = 15 * 60_000
 
 /**
- * Creates the pool. Dropped clients close their idle connections at once, and their other connections when these become
+ * Creates the pool. A dropped client closes its idle connections at once, and each other connection when it becomes
  * idle.
  *
  * @param now returns milliseconds.
@@ -101,7 +102,7 @@ export function createPcePool(now: () => number, max = MOST_CLIENTS): PcePool {
     max,
     ttl: UNUSED_MS,
     updateAgeOnGet: true,
-    // With a resolution of 0, the cache reads the given clock every time; by default, it would reuse a reading for a
+    // With a resolution of 0, the cache always reads the given clock; by default, it would reuse a reading for a
     // millisecond of real time.
     ttlResolution: 0,
     perf: { now },
@@ -127,8 +128,8 @@ export function createPcePool(now: () => number, max = MOST_CLIENTS): PcePool {
 }
 
 /**
- * Returns a key that is unique for each owner. Simply joining issuer and subject could give the same text for different
- * pairs.
+ * Returns a key that is unique for each owner. It is not simply issuer and subject joined, because different pairs
+ * could then give the same text.
  */
 const keyOf = ({ iss, sub }: Owner) => JSON.stringify([iss, sub])
 
@@ -139,15 +140,15 @@ export interface PceEndpoint {
 }
 
 const MOST_PLACES = 1000
-/** The time in milliseconds during which a location need not be inspected again. */
+/** The time, in milliseconds, for which the result of inspecting a location is reused. */
 const FRESH_MS = 60_000
-/** Maximum time in milliseconds that a call waits for an inspection. */
+/** Maximum time, in milliseconds, for which a call waits for an inspection. */
 const INSPECTION_MS = 1000
 
 /**
- * Limits how often `inspect` runs, so that every call can use it when a proxy looks names up and this server cannot
- * guard the connections. Each location is inspected at most once a minute, and a call waits at most a second. When that
- * second is over, the function rejects in the same way as `inspect`, and the next call inspects again.
+ * Returns a version of `inspect` that can be used by every call, for servers that cannot guard their connections
+ * because a proxy looks names up. Each location is inspected at most once a minute, and a call waits at most a second
+ * for it. After that second, the function rejects as `inspect` does, and the next call inspects the location again.
  *
  * @param now returns milliseconds.
  */
