@@ -14,21 +14,21 @@ import { saysTheSame } from './warn-of-repetition.js'
 type AnyRule = Rule | DenyRule
 
 /**
- * Time limit for checking whether a failed write took effect. It is short, because the caller already waited for the
- * write.
+ * Time limit for checking whether a failed write took effect. It is short, because the caller has already waited for
+ * the write.
  */
 const LOOK_MS = 10_000
 
 /**
- * Adds a rule to the draft of a rule set and reads it back. `siblings` are the rule set's rules of the same collection
- * when the caller checked them. They are read again before and after the write, while no other call of this process
- * adds a rule to the rule set (D225).
+ * Adds a rule to the draft of a rule set and reads it back. `siblings` are the rule set's rules of the same type (allow
+ * or deny) at the time when the caller checked them. They are read again before and after the write. Meanwhile, no
+ * other call of this process adds a rule to the rule set (D225).
  *
  * @throws {ToolError} `already_exists {reason: changed_meanwhile}` if an equal rule was added after the caller's check,
- *   so that two equal concurrent calls add only one rule.
+ * so that two equal concurrent calls add only one rule.
  * @throws {ToolError} `outcome_unknown` if the PCE left open whether the rule was added, with `read_back {state,
- *   hrefs?}`. A new rule with the same content is most likely the one that was sent (D71); repeating the call would
- *   then add a duplicate (P76).
+ * hrefs?}`. A new rule with the same content is most likely the one that was sent (D71); repeating the call would then
+ * add a duplicate (P76).
  */
 export function addRule(
   { pce, signal, inOrder }: Pick<ToolContext<true>, 'pce' | 'signal' | 'inOrder'>,
@@ -60,7 +60,7 @@ async function add(
   const created = await api.create(planned.body, parent).catch(async (error: unknown) => {
     if (!mayHaveHappened(error)) throw error
     const found = await findNew(pce, parent, planned, siblings)
-    // A 2xx status means that the rule was added (D72); only the body of the answer was lost.
+    // A 2xx status means that the rule was added (D72) and only the body of the answer was lost.
     if (error instanceof PceError && error.isAccepted && found?.length === 1) return found[0]!
     if (found === null) throw withDetails(error, { read_back: { state: 'unreadable' } }, UNREADABLE)
     if (found.length === 0) throw withDetails(error, { read_back: { state: 'absent' } }, ABSENT)
@@ -70,7 +70,10 @@ async function add(
   return { stored, warnings: warnings.warnings ?? [] }
 }
 
-/** Returns the rule set's current rules of the planned rule's collection, or the reason why they cannot be read. */
+/**
+ * Returns the rules of the rule set that are of the same type as the planned rule, or the reason why they cannot be
+ * read.
+ */
 async function readSiblings(
   pce: PceClient,
   { href }: RuleSet,
@@ -128,7 +131,8 @@ const ABSENT = 'Read back, the rule set has no such rule: nothing was added so f
 const AS_SENT = 'Read back, the rule set has a new rule that says the same, `hrefs`: the rule was added.'
 
 /**
- * Finds the rules with the sent content that did not exist before the write; returns null if this cannot be determined.
+ * Finds the rules that have the sent content and did not exist before the write. Returns null if this cannot be
+ * determined.
  */
 async function findNew(
   pce: PceClient,

@@ -14,7 +14,7 @@ import { capital } from '../text/capital.js'
 interface UpdatePlan<T extends PceObject> {
   /** The object as messages name it, such as `IP list "Branch offices"`. */
   what: string
-  /** The current object; for versioned kinds, its draft. */
+  /** The current object. For an object that has policy versions, this is its draft. */
   current: T
   /** The PCE fields to send; undefined fields are left out. */
   body: Record<string, unknown>
@@ -23,14 +23,14 @@ interface UpdatePlan<T extends PceObject> {
   warnings?: readonly string[]
   /** The object to provision if it is not the changed object itself: for a rule, this is its rule set. */
   holder?: PceObject
-  /** True if the parent is marked for deletion, so that the change will never take effect. */
+  /** True if the object that contains this one is marked for deletion, so that the change will never take effect. */
   ends?: boolean
   /**
-   * The name under which `inOrder` queues writes to the object, if other tools queue them under a name instead of the
-   * href.
+   * The name of the `inOrder` queue for writes to the object, if other tools queue such writes under a name instead of
+   * the href.
    */
   order?: string
-  /** True if the caller already runs inside `inOrder` for this object and has read the object again there. */
+  /** True if the caller already runs inside `inOrder` for this object and has read the object again in there. */
   isFresh?: boolean
 }
 
@@ -43,14 +43,11 @@ interface UpdateAnswer<T> {
   warnings?: string[]
   dry_run?: boolean
   requests?: PlannedRequest[]
-  /** The object that was read back after a write, or that a dry run predicts. Each tool shows it in its own form. */
+  /** The object as it was read back after a write, or as a dry run predicts it. Each tool shows it in its own form. */
   stored: T
 }
 
-/**
- * Returns the answer without the object and its href, because each tool shows the object, href included, in its own
- * form.
- */
+/** Returns the answer without the object and its href, because each tool shows these in its own form. */
 export function withoutStored<T>({
   stored: _stored,
   href: _href,
@@ -59,7 +56,7 @@ export function withoutStored<T>({
   return answer
 }
 
-/** Throws no_update_fields if a caller names an object but gives nothing to change. */
+/** Throws no_update_fields if a caller names an object but specifies no change. */
 export function requireFields(body: Record<string, unknown>, offered: readonly string[]): void {
   if (Object.values(body).some((value) => value !== undefined)) return
   throw new ToolError('no_update_fields', `No change was given. Give one of ${offered.join(', ')}.`, {
@@ -69,9 +66,8 @@ export function requireFields(body: Record<string, unknown>, offered: readonly s
 
 /**
  * Sends the fields that differ from the stored ones and reads the object back. The answer contains the sent fields,
- * their previous values and the values that the PCE stored. If all values are already stored, nothing is sent, which
- * also leaves the draft state as it is. With `dryRun`, the function returns the request and the predicted object
- * instead.
+ * their previous values and the values that the PCE stored. If all values are already stored, nothing is sent, so that
+ * no pending change arises. With `dryRun`, the function returns the request and the predicted object instead.
  */
 export async function updateObject<T extends PceObject>(
   { pce, signal, inOrder }: Pick<ToolContext<true>, 'pce' | 'signal' | 'inOrder'>,
@@ -140,7 +136,7 @@ export async function updateObject<T extends PceObject>(
 }
 
 /**
- * Throws `already_exists {reason: changed_meanwhile}` if a list that is to be replaced has changed since the call read
+ * Throws `already_exists {reason: changed_meanwhile}` if a list that the call replaces has changed since the call read
  * the object, because the replacement would undo somebody else's change.
  */
 export function refuseOverwriting(
@@ -161,8 +157,8 @@ export function refuseOverwriting(
 }
 
 /**
- * Returns a note that says when an update takes effect. Versioned objects change only in the draft; if they are marked
- * for deletion, the change never takes effect.
+ * Returns a note that says when an update takes effect. For an object with policy versions, only the draft changes. If
+ * the object is marked for deletion, the change never takes effect.
  */
 function draftNote({ href, update_type: updateType }: PceObject): string {
   return href.includes('/sec_policy/') && updateType !== 'delete' ? ' It takes effect when provisioned.' : ''
@@ -178,8 +174,8 @@ interface DeletePlan {
   what: string
   current: PceObject
   /**
-   * Finds out what uses the object, for the details of the error. It is called if the PCE refuses the deletion (406);
-   * if it fails itself, its failure is ignored.
+   * Finds out which objects use the object, for the details of the error. It is called if the PCE refuses the deletion
+   * (406). Its own failure is ignored.
    */
   explainRefusal?: () => Promise<{ details: ErrorDetails; hint?: string }>
   warnings?: readonly string[]
@@ -197,7 +193,7 @@ interface DeleteAnswer {
 
 /**
  * Deletes the object or, in a dry run, returns the request that would delete it. The message says whether the object is
- * gone or its deletion must still be provisioned.
+ * gone or whether its deletion must still be provisioned.
  */
 export async function deleteObject(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
@@ -241,8 +237,8 @@ function deletionNote({ href, update_type: updateType }: PceObject): string {
 }
 
 /**
- * Reads back an object that was just created. If reading fails, this is a warning, not an error, because the object
- * exists. The returned `warnings` can be spread into an answer.
+ * Reads back an object that was just created. A failure to read it is reported as a warning, not as an error, because
+ * the object exists. The returned `warnings` can be spread into an answer.
  */
 export async function readBack<T extends { href: string }>(
   created: T,
@@ -257,8 +253,8 @@ export async function readBack<T extends { href: string }>(
 }
 
 /**
- * Throws if the value that was read is not a PCE object. A proxy in front of the PCE may answer with any JSON, which
- * cannot be used in an answer.
+ * Throws if the given value is not a PCE object. A proxy in front of the PCE may answer with any JSON, which cannot be
+ * used in an answer.
  */
 export function requireObject<T extends { href: string }>(read: T): T {
   if (typeof (read as Partial<T> | null)?.href === 'string') return read

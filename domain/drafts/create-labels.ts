@@ -29,7 +29,7 @@ export function labelExists(label: Label): ToolError {
   })
 }
 
-/** Warns of labels, other than `own`, that differ only in case or spaces from the wanted one. */
+/** Warns of existing labels, other than `own`, that differ from the new one only in case or spaces. */
 export function warnOfLookAlikes(index: LabelIndex, key: string, value: string, own?: string): string[] {
   const variants = index.lookAlikes(key, value).filter(({ href }) => href !== own)
   if (variants.length === 0) return []
@@ -39,7 +39,9 @@ export function warnOfLookAlikes(index: LabelIndex, key: string, value: string, 
   ]
 }
 
-/** Creates one label. If somebody else created it after our lookup, throws already_exists with its href. */
+/**
+ * Creates one label. If somebody else created the label after it was looked up, throws already_exists with its href.
+ */
 export async function createLabel(pce: PceClient, key: string, value: string, context: ReadContext): Promise<Label> {
   const { label, created } = await ensureLabel(pce, key, value, context)
   if (!created) throw labelExists(label)
@@ -47,8 +49,8 @@ export async function createLabel(pce: PceClient, key: string, value: string, co
 }
 
 /**
- * Creates the label, or returns the existing one if another call was faster, because concurrent calls often want the
- * same new label; `created` tells which of the two happened. The label cache is always dropped. If it cannot be
+ * Creates the label, or returns the existing one if another call was faster, because concurrent calls often need the
+ * same new label. `created` tells which of the two happened. The label cache is always dropped. If it cannot be
  * determined whether the label exists, the PCE's refusal is thrown unchanged.
  */
 async function ensureLabel(
@@ -61,7 +63,7 @@ async function ensureLabel(
   try {
     return { label: await pce.labels.create({ key, value }), created: true }
   } catch (error) {
-    // If the PCE accepted the request but its answer cannot be read, the label exists and is found by key and value
+    // If the PCE accepted the request but its answer cannot be read, the label exists and can be found by key and value
     // (D72).
     const isAccepted = error instanceof PceError && error.isAccepted
     if (isAccepted || (error instanceof PceApiError && error.status === 406)) {
@@ -75,16 +77,16 @@ async function ensureLabel(
   }
 }
 
-/** The labels that a workload will have, one per key. Each of them exists or is to be created. */
+/** The labels that a workload will have, one per key. Each label either exists or is planned for creation. */
 interface LabelPlan {
   entries: ({ existing: Label } | { missing: { key: string; value: string } })[]
   warnings: string[]
 }
 
 /**
- * Resolves all labels of a workload before anything is written. A key and value without an existing label are planned
- * as a new label. Throws label_not_found if an href belongs to no label, and invalid_argument for anything that is not
- * a label and for two values with the same key.
+ * Looks up all labels of a workload before anything is written. If no label has a given key and value, a new label is
+ * planned. Throws label_not_found if an href belongs to no label, and invalid_argument for anything that is not a label
+ * and for two values with the same key.
  */
 export function planWorkloadLabels(index: LabelIndex, references: readonly LabelReference[]): LabelPlan {
   const byKey = new Map<string, { value: string; entry: LabelPlan['entries'][number] }>()
@@ -136,8 +138,7 @@ function isName(text: string): boolean {
 }
 
 /**
- * Returns the labels in the order of the plan, with a placeholder instead of the href of each label that must be
- * created.
+ * Returns the labels in the order of the plan. A label that does not exist yet has a placeholder instead of an href.
  */
 export function plannedLabels(plan: LabelPlan): LabelOutput[] {
   return plan.entries.map((entry) => {
@@ -154,8 +155,8 @@ export function labelRequests(orgId: string, plan: LabelPlan): PlannedRequest[] 
 }
 
 /**
- * Creates the missing labels of a plan and returns all its labels in order. Labels created here, rather than by a
- * concurrent call, are recorded in `written` and `created` immediately, so that a later error can report them.
+ * Creates the missing labels of a plan and returns all its labels in order. Labels created by this call, not by a
+ * concurrent one, are recorded in `written` and `created` immediately, so that a later error can report them.
  */
 export async function writePlannedLabels(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,

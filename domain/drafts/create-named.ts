@@ -7,8 +7,8 @@ import { apiOf, nounOf, type NamedKind, type NamedObject, type ObjectOf } from '
 import { hidesCharacters, quote } from '../text/escape-text.js'
 
 /**
- * Kinds whose names users expect to be unique. `detail` is the name of the error detail that holds the existing object;
- * `token` is the PCE's own error token.
+ * The types of objects whose names users expect to be unique. `detail` is the name of the error detail that holds the
+ * existing object; `token` is the PCE's own error token.
  */
 const UNIQUE = {
   ip_lists: { detail: 'existing_iplist', token: 'ip_list_name_not_unique' },
@@ -19,8 +19,8 @@ const UNIQUE = {
 type UniqueKind = keyof typeof UNIQUE
 
 /**
- * Throws already_exists if a draft object has exactly this name. `own` is the object to be renamed; if its name stays
- * the same, nothing is looked up.
+ * Throws already_exists if a draft object has exactly this name. `own` is the object to be renamed, if any. If its name
+ * stays the same, nothing is looked up.
  */
 export async function refuseTakenName(
   pce: PceClient,
@@ -33,7 +33,7 @@ export async function refuseTakenName(
   const { items } = await fetchEvery<NamedObject>({ api: apiOf(pce, kind), params: { name }, signal })
   const existing = items.find((object) => object.name === name && object.href !== own?.href)
   if (existing === undefined) return
-  // A name stays taken until the deletion of its object is provisioned (P4).
+  // A name stays in use until the deletion of its object is provisioned (P4).
   const state = existing.update_type === 'delete' ? ' Its deletion is pending; provision it to free the name.' : ''
   const what = { href: existing.href, name }
   const text = `The name ${quote(name)} already belongs to another ${nounOf(kind)}.${state}`
@@ -41,10 +41,9 @@ export async function refuseTakenName(
 }
 
 /**
- * Finds, by its exact name, the object that a POST created although the PCE's answer could not be read. Failing the
- * call would be wrong, because the object exists (D72), but no other object must be mistaken for it. Throws `error` if
- * no object or more than one has that name, if the objects cannot be read, or if `error` does not say that the PCE
- * accepted the request.
+ * Finds, by its exact name, an object that was created by a POST whose answer cannot be read. The call must not fail,
+ * because the object exists (D72), but no other object must be mistaken for it. Throws `error` if no object or more
+ * than one has that name, if the objects cannot be read, or if `error` does not say that the PCE accepted the request.
  */
 export async function findCreated<K extends NamedKind>(
   error: unknown,
@@ -62,7 +61,7 @@ export async function findCreated<K extends NamedKind>(
 }
 
 /**
- * Creates a draft object. If somebody else took the name after our lookup, it throws already_exists with the href of
+ * Creates a draft object. If somebody else used the name after it was looked up, throws already_exists with the href of
  * that object, or the PCE's refusal if that object cannot be found. If the object was created but the PCE's answer does
  * not show it, it is found by name.
  */
@@ -72,8 +71,8 @@ export function createNamed<K extends UniqueKind>(
   body: { name: string },
 ): Promise<ObjectOf<K>> {
   return inOrder(orderOf(kind, body.name), async (turn) => {
-    // The PCE accepts a second service with the same name, so a service that another call of this process has just
-    // created is looked for here.
+    // The PCE accepts a second service with the same name. So this is the place to notice a service that another call
+    // of this process has just created.
     if (turn.others.size > 0) await refuseTakenName(pce, kind, body.name, signal)
     const created = await create(pce, kind, body, signal)
     turn.note((created as NamedObject).href)

@@ -10,7 +10,7 @@ import { nearNames } from '../text/compare-texts.js'
 import { quote } from '../text/escape-text.js'
 import { planFqdns, planRanges } from './plan-ip-list.js'
 
-/** A range as the caller gives it: text (`10.0.0.0/8`, `10.0.0.1-10.0.0.9`) or an object. */
+/** A range as the caller writes it: a text (`10.0.0.0/8`, `10.0.0.1-10.0.0.9`) or an object. */
 export type RangeReference = string | object
 
 /** Entries to add to a list and to remove from it, as the caller gave them. */
@@ -23,7 +23,7 @@ export interface EditArguments {
 
 type Fqdn = NonNullable<IpList['fqdns']>[number]
 
-/** The requested edit after each entry has been checked. */
+/** The requested edit, with entries that have been checked. */
 export interface ListEdit {
   add: { ranges: IpRangeInput[]; fqdns: Fqdn[] }
   remove: { ranges: IpRangeInput[]; fqdns: Fqdn[] }
@@ -31,17 +31,17 @@ export interface ListEdit {
 
 /** The effect of an edit on a list. */
 export interface PlannedEdit {
-  /** The fields to send; a field that does not change is left out. */
+  /** The fields of the list to send; unchanged fields are left out. */
   body: { ip_ranges?: IpRange[]; fqdns?: Fqdn[] }
   /** The added and removed entries as text; exclusions start with `!`. */
   added: string[]
   removed: string[]
-  /** Entries to add that the list already contains. */
+  /** The entries to add that are already in the list. */
   alreadyThere: string[]
-  /** The addresses that the list gains and loses, computed from the ranges that can be parsed. */
+  /** The addresses that the list gains and loses. They are computed from those ranges that can be parsed. */
   gained: Moved
   lost: Moved
-  /** Number of entries after the edit. */
+  /** Numbers of entries in the list after the edit. */
   ranges: number
   fqdns: number
   warnings: string[]
@@ -113,8 +113,8 @@ function readEntry(entry: RangeReference, argument: string): IpRangeInput {
 }
 
 /**
- * Identifies a range by its addresses, however they are written. An exclusion of the same addresses is a different
- * entry.
+ * Returns an identifier of a range that depends only on its addresses, not on how they are written. An exclusion of the
+ * same addresses is a different entry.
  */
 function idOfRange(range: IpRange): string {
   const read = readRange(range)
@@ -164,7 +164,7 @@ export function planEdit(current: IpList, { add, remove }: ListEdit): PlannedEdi
   }
 }
 
-/** Prepares an entry for sending. The PCE returns null for absent fields, which must be left out when sending. */
+/** Prepares an entry for sending. The PCE returns null for absent fields, but null fields must not be sent. */
 const toWire = <T extends object>(entry: T): T =>
   Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== null && value !== undefined)) as T
 
@@ -207,7 +207,7 @@ function refuseUnknown(current: IpList, ranges: readonly IpRange[], names: reado
   )
 }
 
-/** Returns entries that overlap a range or look similar to it. */
+/** Returns the entries of the list that overlap a range or look similar to it. */
 function nearRanges({ ip_ranges: ranges }: IpList, wanted: IpRange): string[] {
   const read = readRange(wanted)
   const sharing = (ranges ?? []).filter((range) => {
@@ -221,7 +221,8 @@ function nearRanges({ ip_ranges: ranges }: IpList, wanted: IpRange): string[] {
 const shares = (a: Range, b: Range) => a.family === b.family && a.from <= b.to && b.from <= a.to
 
 /**
- * Suggests what was probably meant if the range is part of a wider range or exists with the opposite exclusion flag.
+ * Suggests what the caller probably meant by a range that is not in the list, if the range is part of a wider one or is
+ * in the list with the opposite exclusion flag.
  */
 function adviseOn({ ip_ranges: ranges }: IpList, wanted: IpRange): string | undefined {
   const opposite = idOfRange({ ...wanted, exclusion: wanted.exclusion !== true })
@@ -243,7 +244,7 @@ function adviseOn({ ip_ranges: ranges }: IpList, wanted: IpRange): string | unde
 
 /**
  * Explains each added range that changes nothing. `held` and `taken` in `moved` describe the list after the edit;
- * `gained` holds the addresses that the edit adds.
+ * `gained` contains the addresses that the edit adds.
  */
 function warnOfIdle(added: readonly IpRange[], moved: readonly MovedFamily[]): string[] {
   const idle = added.flatMap((range) => {

@@ -13,7 +13,7 @@ import { clipText, quote } from '../text/escape-text.js'
 import { createEndReader, type DenyEnd, type EndsOfRule } from './read-deny-ends.js'
 import { ruleIndexOf } from './resolve-actors.js'
 
-/** A rule as it will be after the write. */
+/** The ends and type of a rule as they will be after the write. */
 interface WrittenRule extends EndsOfRule {
   type: RuleType
 }
@@ -26,8 +26,8 @@ const EXCLUSION_SINCE = '25.2.10'
 const OVERRIDE_SINCE = '22.3.0'
 
 /**
- * Checks that the release of this PCE accepts the excluded labels of deny rules. A request is sent only if a deny rule
- * has an excluded label.
+ * Checks that the release of this PCE accepts excluded labels in deny rules. A request is sent only if one of the deny
+ * rules has an excluded label.
  * @throws {ToolError} invalid_actor with `release` and `required_release` if the release does not accept them.
  * @returns a warning if the release is not known.
  */
@@ -66,7 +66,7 @@ async function readRelease(pce: PceClient, signal: AbortSignal): Promise<string 
   }
 }
 
-/** Maximum number of deny rules per call for which the workloads at their ends are read. */
+/** Maximum number of deny rules per call for which the workloads at both ends are read. */
 const MOST_DENIES = 10
 /** Maximum number of workloads named in a warning, and maximum number of characters of each name. */
 const MOST_NAMED = 5
@@ -78,10 +78,10 @@ interface Source {
 }
 
 /**
- * Warns of workloads at the ends of deny rules on which the rules stop nothing: workloads whose mode enforces nothing
- * and, for an override deny rule, workloads whose VEN does not support it. The warnings also say what was not looked at
- * or is not known. `isNumbered` is true if the call writes several rules; each warning about one rule then starts with
- * its index.
+ * Warns of workloads at the ends of deny rules on which these rules block nothing: workloads in a mode that enforces
+ * nothing and, for an override deny rule, workloads whose VEN does not support it. The warnings also say which
+ * workloads were not checked and what is not known. `isNumbered` is true if the call writes several rules; each warning
+ * about one rule then starts with its index.
  */
 export async function warnOfDenyLimits(
   { pce, signal }: Source,
@@ -123,9 +123,7 @@ export async function warnOfDenyLimits(
 
 type Effect = 'drops' | 'nothing' | 'unsettled' | 'unknown'
 
-/**
- * Returns what the workload itself, at this end of a deny rule of this type, does with connections that match the rule.
- */
+/** Returns what a workload at this end of a deny rule of this type does itself with connections that match the rule. */
 function effectOf(workload: Workload, { directions }: DenyEnd, type: RuleType): Effect {
   const mode = modeOf(workload)
   if (mode === 'unknown' || mode === 'none') return 'unknown'
@@ -134,7 +132,7 @@ function effectOf(workload: Workload, { directions }: DenyEnd, type: RuleType): 
   return answers.every((answer) => answer === 'yes') ? 'drops' : 'unsettled'
 }
 
-/** Returns true unless it is certain that no workload at this end drops connections because of the rule. */
+/** Returns false only if it is certain that no workload at this end drops connections because of the rule. */
 const mayEnforce = (end: DenyEnd, type: RuleType): boolean =>
   tellUnlooked(end).length > 0 || end.managed.some((one) => effectOf(one, end, type) !== 'nothing')
 
@@ -173,7 +171,7 @@ function warnOfOldVens(end: DenyEnd): string[] {
   ]
 }
 
-/** Returns sentences that say which workloads of an end were not looked at. */
+/** Returns sentences that say which workloads at an end of a rule were not checked. */
 function tellUnlooked({ noun, unread, isCut, unnamed, missing, hasOthers }: DenyEnd): string[] {
   return [
     ...(unread === null ? [] : [`Modes and VENs of its ${noun}s were not looked at, because ${unread}.`]),
@@ -190,7 +188,7 @@ function tellUnlooked({ noun, unread, isCut, unnamed, missing, hasOthers }: Deny
   ]
 }
 
-/** Returns a warning that Kubernetes workloads were not looked at, if this PCE has or may have any. */
+/** Returns a warning that Kubernetes workloads were not checked, if this PCE has or may have any. */
 async function tellKubernetes(source: Source): Promise<string[]> {
   try {
     const { left, unread } = await countKubernetesWorkloads(source, {})
@@ -204,7 +202,7 @@ async function tellKubernetes(source: Source): Promise<string[]> {
   }
 }
 
-/** Returns the release of a workload's VEN; null if the PCE gives none. */
+/** Returns the release of a workload's VEN; null if the PCE does not report it. */
 function versionOf({ ven, agent }: Workload): string | null {
   const given = [
     (ven as { version?: unknown } | null | undefined)?.version,

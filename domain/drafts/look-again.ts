@@ -5,12 +5,12 @@ import { factsOf, mayHaveHappened, withDetails } from '../inventory/pce-errors.j
 import { findDifferences, type Difference } from '../policy/compare-stored.js'
 
 /**
- * Time limit for checking whether a failed write took effect. It is short, because the caller already waited for the
- * write.
+ * Time limit for checking whether a failed write took effect. It is short, because the caller has already waited for
+ * the write.
  */
 const LOOK_MS = 10_000
 
-/** The state of an object at the PCE after a write with an unknown outcome. */
+/** The state in which an object is found on the PCE after a write with an unknown outcome. */
 interface Look {
   state: 'as_sent' | 'unchanged' | 'differs' | 'gone' | 'deletion_pending' | 'still_there' | 'unreadable'
   /** The fields whose stored values differ from the values that were sent. */
@@ -27,7 +27,7 @@ const MEANINGS: Record<Look['state'], string> = {
   unreadable: 'It could not be read back. Check its current state before repeating the call.',
 }
 
-/** A write to one object. `body` holds the fields that were sent; it is null for a deletion. */
+/** A write to one object. `body` contains the fields that were sent; it is null for a deletion. */
 interface Write {
   /** The object as messages name it. */
   what: string
@@ -37,9 +37,9 @@ interface Write {
 }
 
 /**
- * Adds what is known about the object to the error of a failed PUT or DELETE. The error becomes `not_found` if somebody
- * else had deleted the object; it is `outcome_unknown` with `read_back {state, differences}` if the PCE left open
- * whether the write was done (D71). Any other error is returned unchanged.
+ * Adds the current state of the object to the error of a failed PUT or DELETE. The error becomes `not_found` if
+ * somebody else had deleted the object. It becomes `outcome_unknown` with `read_back {state, differences}` if the PCE
+ * left open whether the write was carried out (D71). Any other error is returned unchanged.
  */
 export async function explainFailedWrite(pce: PceClient, error: unknown, write: Write): Promise<unknown> {
   const { what, href } = write

@@ -22,46 +22,52 @@ import { groupRows, type Group as RowGroup } from '../traffic/group-rows.js'
 import { createConversationReader, type FlowsRead } from '../traffic/read-flows.js'
 import { lookbackWindow } from '../traffic/traffic-window.js'
 
-/** Number of days of traffic that are read, the same as for a ringfence. */
+/** Number of days for which traffic is read, the same as for a ringfence. */
 export const OBSERVED_DAYS = 30
-/** Maximum number of rows that are read. */
+/** Maximum number of traffic rows that are read. */
 const MOST_ROWS = 100_000
 /** Maximum time that the PCE gets for the traffic query, in seconds. */
 const MOST_SECONDS = 120
 
-/** The fates of traffic that a change may cut, worst first. */
+/** The effects of a change on traffic that it may cut, worst first. */
 export type CutEffect = Exclude<CutFate, 'not_affected'>
 
-/** Traffic from one application, host or address to another one that a change may cut. */
+/** Traffic that a change may cut, from one application, host or address to another one. */
 export interface ObservedPair {
   source: string
   destination: string
   effect: CutEffect
   connections: number
-  /** The ports, such as `443/tcp`, busiest first. */
+  /** The ports of this traffic, such as `443/tcp`, the busiest first. */
   ports: string[]
 }
 
-/** What a change of the draft does to observed traffic. */
+/** The effect of a change of the draft on observed traffic. */
 export interface ObservedChange {
   read: FlowsRead
-  /** Number of connections that the changed rules concern, by what becomes of them. */
+  /** For each effect, the number of affected connections to which the changed rules may apply. */
   connections: Record<CutFate, number>
-  /** Certain losses first, then possible ones; busiest first within each. */
+  /**
+   * The pairs with certain losses first, then those with possible losses. Within each group, the busiest pairs come
+   * first.
+   */
   pairs: readonly ObservedPair[]
-  /** True if the change cuts by denying, and false if only by permitting less. */
+  /** True if the change cuts traffic by a deny rule, false if it only permits less than before. */
   isDenied: boolean
-  /** True if the draft holds other changes that are not provisioned. */
+  /** True if the draft has other changes that are not provisioned. */
   hasPending: boolean
-  /** A phrase like `undecided because of …`; empty if everything could be decided. */
+  /** A phrase like `undecided because of …`. It is empty if nothing is undecided. */
   undecided: string
-  /** The facts about the PCE that no source settles, but on which the result depends. */
+  /** The unconfirmed facts about the PCE on which the result depends. */
   assumes: readonly string[]
-  /** Sentences about workloads whose present mode is not known. */
+  /** Notes about workloads whose present mode is not known. */
   modes: readonly string[]
 }
 
-/** What was found out: the effect, or why it is not known; null if the change cannot cut anything. */
+/**
+ * The effect of a change on observed traffic, or the reason why it is not known; null if the change cannot cut
+ * anything.
+ */
 export type Observed = ObservedChange | string | null
 
 type Context = Pick<
@@ -70,10 +76,10 @@ type Context = Pick<
 >
 
 /**
- * Judges what a change of the draft would cut of the traffic of the last 30 days, once it is provisioned: each row is
- * decided by the draft without and with the change, and where anything else is pending also by active policy, whatever the
- * PCE recorded. It is for dry runs and never makes them
- * fail: if the policy or the traffic cannot be read, it resolves with a sentence that says so. Rejects when cancelled.
+ * Determines which traffic of the last 30 days a change of the draft would cut once it is provisioned. Each row is
+ * decided by the draft without and with the change and, if other changes are pending, also by the active policy. The
+ * decisions that the PCE recorded play no part. The function is for dry runs and never makes them fail: if the policy
+ * or the traffic cannot be read, it resolves with a sentence that says so. Rejects if the call is cancelled.
  */
 export async function observeChange(outer: Context, change: PolicyChange): Promise<Observed> {
   if (outer.isBindingOnly === true) return null
@@ -129,12 +135,12 @@ export async function observeChange(outer: Context, change: PolicyChange): Promi
   }
 }
 
-/** Fields that have no effect on traffic. */
+/** The fields that have no effect on traffic. */
 const PLAIN_FIELDS = new Set(['name', 'description', 'external_data_set', 'external_data_reference'])
 
 /**
- * As `observeChange`, for the answer of a dry run that updates or deletes an object. Resolves with null if the call is
- * none, or if it would send nothing that has an effect on traffic.
+ * Does the same as `observeChange` for the answer of a dry run that updates or deletes an object. Resolves with null if
+ * the call is not a dry run, or if it would send nothing that affects traffic.
  */
 export async function observeDryRun(
   ctx: Context,
@@ -156,7 +162,7 @@ interface Group {
   proto: number | null
 }
 
-/** Returns the groups of traffic that the changed rules can concern. */
+/** Returns the groups of traffic to which the changed rules may apply. */
 function* selectGroups(
   groups: Iterable<RowGroup<Group>>,
   concerns: ReturnType<typeof createConcern>,

@@ -8,21 +8,19 @@ import type { NamedKind } from '../inventory/find-object.js'
 export const orderOf = (kind: NamedKind, name: string): string => `${kind} ${name}`
 
 /**
- * Number of `inOrder` queues that all workloads share for changes of their labels. Even a call that labels ten thousand
- * workloads has to wait only for these queues.
+ * Number of `inOrder` queues for changes of workload labels. All workloads share them, so that even a call that labels
+ * ten thousand workloads has to wait only for these queues.
  */
 const LABEL_ORDERS = 64
 
-/** Returns the name of the `inOrder` queue for changes of a workload's labels. Several workloads share a queue. */
+/** Returns the name of the `inOrder` queue for changes of a workload's labels. Several workloads share one queue. */
 export function orderOfLabels(href: string): string {
   let sum = 0
   for (const character of href) sum = (sum * 31 + character.charCodeAt(0)) % LABEL_ORDERS
   return `labels of workloads ${sum}`
 }
 
-/**
- * Runs work while no other call of this process changes the labels of these workloads.
- */
+/** Runs work while no other call of this process changes the labels of the given workloads. */
 export function inOrderOfLabels<T>(
   inOrder: ToolContext['inOrder'],
   hrefs: readonly string[],
@@ -32,8 +30,8 @@ export function inOrderOfLabels<T>(
 }
 
 /**
- * Runs work when it is its turn in all these `inOrder` queues. The queues are entered in sorted order, so that two
- * calls never wait for each other.
+ * Runs work as soon as all the given `inOrder` queues have admitted it. The queues are entered in sorted order, so that
+ * two calls never wait for each other.
  */
 export function inTurns<T>(
   inOrder: ToolContext['inOrder'],

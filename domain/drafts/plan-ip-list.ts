@@ -5,11 +5,12 @@ import type { IpList } from '../../schemas/pce/ip-list.js'
 import { isAddress, parseAddress } from '../inventory/parse-addresses.js'
 import { quote } from '../text/escape-text.js'
 
-/** Matches a domain name of one or more labels, optionally with a leading `*` (P17). */
+/** Matches a domain name with one or more parts, optionally with a leading `*` (P17). */
 const FQDN = /^(?:\*\.?)?[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?(?:\.[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?)*$/
 const FQDN_OBJECT = ['fqdn', 'description']
 /**
- * Maximum length of a domain name. Longer text is rejected first, because the regular expression would be slow on it.
+ * Maximum length of a domain name. Longer texts are rejected before the regular expression is applied, because it would
+ * be slow on them.
  */
 const MAX_FQDN = 255
 
@@ -76,7 +77,9 @@ function readName(entry: FqdnReference): { name: string | null; description?: st
   return typeof description === 'string' ? { name: fqdn.trim(), description } : { name: null }
 }
 
-/** Throws invalid_argument if the list would be empty. Fields that are not given keep the values of `current`. */
+/**
+ * Throws invalid_argument if the list would be empty. Fields that the caller leaves out keep the values of `current`.
+ */
 export function refuseEmptyList(
   ranges: readonly object[] | undefined,
   fqdns: readonly object[] | undefined,

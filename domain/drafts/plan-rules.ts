@@ -12,7 +12,7 @@ import {
 } from './resolve-services.js'
 import type { RuleType } from '../policy/rule-type.js'
 
-/** A rule in the form in which callers request it. */
+/** A rule in the form in which callers describe it. */
 export interface RuleArguments {
   providers: readonly ActorReference[]
   consumers: readonly ActorReference[]
@@ -24,7 +24,8 @@ export interface RuleArguments {
 }
 
 /**
- * A rule whose references have been resolved, with the body that creates it and the collection to which it is posted.
+ * A rule whose references have been looked up, with the body of the request that creates it and the collection to which
+ * this body is posted.
  */
 export interface PlannedRule {
   type: RuleType
@@ -49,7 +50,10 @@ interface RulePayload {
   resolve_labels_as?: { providers: string[]; consumers: string[] }
 }
 
-/** Resolves all rules before anything is written. Throws the errors of the resolvers, with the index of the rule. */
+/**
+ * Looks up the references of all rules before anything is written. Throws the errors of these lookups, with the index
+ * of the rule.
+ */
 export async function planRules(lookups: PolicyLookups, rules: readonly RuleArguments[]): Promise<PlannedRule[]> {
   const planned = []
   for (const [index, rule] of rules.entries()) planned.push(await planRule(lookups, rule, index))
@@ -92,7 +96,7 @@ interface RuleChange {
   unscoped_consumers?: boolean
 }
 
-/** A change to a rule whose references have been resolved. Only the given fields are present. */
+/** A change of a rule whose references have been looked up. Only the fields that the caller gave are present. */
 export interface PlannedChange {
   body: Record<string, unknown>
   providers?: Actor[]
@@ -101,7 +105,7 @@ export interface PlannedChange {
   egress?: Service[]
 }
 
-/** Resolves all references of a change. Throws the errors of the resolvers. */
+/** Looks up all references of a change. Throws the errors of these lookups. */
 export async function planRuleChange(
   lookups: PolicyLookups,
   change: RuleChange,
@@ -134,7 +138,7 @@ export async function planRuleChange(
   }
 }
 
-/** Returns services in the form of answers: `{href, name}`, or ports. */
+/** Converts services to the form that answers use: `{href, name}`, or ports. */
 export function showResolved(services: readonly ResolvedService[]): object[] {
   return services.map((entry) => ('service' in entry ? showNamed(entry.service) : entry.ports))
 }

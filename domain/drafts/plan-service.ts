@@ -8,7 +8,7 @@ import { quote } from '../text/escape-text.js'
 type Entry = Record<string, unknown>
 type ServiceArguments = Partial<Record<ServiceList, readonly object[]>>
 
-/** The fields that an entry of each list may have. */
+/** For each list of a service, the fields that its entries may have. */
 const FIELDS: Record<ServiceList, readonly string[]> = {
   service_ports: ['port', 'to_port', 'proto', 'icmp_type', 'icmp_code'],
   windows_services: ['process_name', 'service_name', 'port', 'to_port', 'proto'],
@@ -23,9 +23,9 @@ const ICMP = new Set([1, 58])
 const PORTED = new Set([6, 17])
 
 /**
- * Returns the list of entries that was given, in the form that the PCE accepts; undefined if none was given. Only one
- * list is allowed, because the PCE would keep one of several and drop the others silently (P18). Throws
- * conflicting_service_definition for several lists, empty_service if a list has no entries, and
+ * Returns the list of entries that the caller gave, in the form that the PCE accepts; undefined if the caller gave no
+ * list. Only one list is allowed, because the PCE would keep one of several lists and silently drop the others (P18).
+ * Throws conflicting_service_definition for several lists, empty_service if a list has no entries, and
  * invalid_service_definition with the wrong entry.
  */
 export function planService(given: ServiceArguments): { list: ServiceList; entries: Entry[] } | undefined {
@@ -43,7 +43,10 @@ export function planService(given: ServiceArguments): { list: ServiceList; entri
   return { list, entries }
 }
 
-/** Throws conflicting_service_definition if an existing service would change its kind, which is impossible (P18). */
+/**
+ * Throws conflicting_service_definition if an existing service would change from one type of list to another, which is
+ * impossible (P18).
+ */
 export function refuseOtherKind(current: Service, list: ServiceList): void {
   const own = SERVICE_LISTS.find((candidate) => (current[candidate]?.length ?? 0) > 0)
   if (own === undefined || own === list) return
@@ -108,7 +111,7 @@ function invalid(at: string, why: string): ToolError {
 }
 
 /**
- * Reports lists that were sent but are missing in the stored service. The PCE reports success even if it drops them
+ * Reports lists that were sent but are missing in the stored service. The PCE reports success even if it dropped them
  * (P18).
  */
 export function showDiscarded(differences: readonly Difference[]): { discarded_fields?: string[] } {
@@ -121,7 +124,9 @@ function isEmpty(stored: unknown): boolean {
   return stored === null || (Array.isArray(stored) && stored.length === 0)
 }
 
-/** Returns a note for services that name a connecting program: outside Windows, only the port is checked. */
+/**
+ * Returns a note for services that name a program which opens connections: outside Windows, only the port is checked.
+ */
 export function noteEgress(list: string | undefined): { note?: string } {
   if (list !== 'windows_egress_services') return {}
   return {

@@ -9,7 +9,7 @@ import type { Direction } from '../policy/mode-effects.js'
 import { mapBounded } from '../text/pace-work.js'
 import { selectWorkloads } from './select-workloads.js'
 
-/** The ends of a rule as it will be after the write. */
+/** The ends of a rule as they will be after the write. */
 export interface EndsOfRule {
   providers: readonly Actor[]
   consumers: readonly Actor[]
@@ -30,21 +30,24 @@ export interface DenyEnd {
   unread: string | null
   /** True if more workloads are selected than were read. */
   isCut: boolean
-  /** Number of individually named workloads that were not read. */
+  /** Number of workloads that the rule names individually and that were not read. */
   unnamed: number
-  /** The reason for each individually named workload that could not be looked up. */
+  /** For each workload that the rule names individually and that could not be looked up, the reason. */
   missing: readonly string[]
-  /** True if the end also names an actor that selects no workloads here and is no IP list, such as a virtual server. */
+  /**
+   * True if the end also names an actor whose workloads are not read here and that is not an IP list, such as a virtual
+   * server.
+   */
   hasOthers: boolean
 }
 
 /**
- * Maximum number of selected workloads that are read for one end of a rule, and of workloads that it names
+ * Maximum numbers of workloads that are read for one end of a rule: those that it selects, and those that it names
  * individually.
  */
 const MOST_READ = 1_000
 const MOST_SINGLE = 50
-/** Maximum number of requests for single workloads in flight at the same time. */
+/** Maximum number of concurrent requests for single workloads. */
 const IN_FLIGHT = 4
 
 /**
@@ -102,6 +105,6 @@ export function createEndReader(
   }
 }
 
-/** Returns true for actors whose workloads are read here, and for IP lists, whose addresses have no VEN. */
+/** Returns true for an actor whose workloads are read here, and for an IP list, because addresses have no VEN. */
 const isLookedAt = ({ actors, label, label_group: group, workload, ip_list: list }: Actor): boolean =>
   actors === 'ams' || [label, group, workload, list].some((target) => target !== undefined)

@@ -27,16 +27,16 @@ import { quote, trimBlanks } from '../text/escape-text.js'
 export type ActorReference =
   string | { key?: string; value?: string; href?: string; exclusion?: boolean; type?: string; name?: string }
 
-/** The end and the type of the rule; together they determine which actors are allowed (P20, P21). */
+/** The side and type of a rule. Together they determine which actors are allowed (P20, P21). */
 interface ActorPlace {
-  /** Index of the rule if the call has several rules; absent if it has only one. */
+  /** Index of the rule if the call has several rules; absent if it has only one rule. */
   ruleIndex?: number
-  /** The end of the rule; in a search, `actor` stands for either end. */
+  /** The side of the rule. In a search, `actor` stands for either side. */
   side: 'providers' | 'consumers' | 'actor' | 'provider' | 'consumer'
   deny: boolean
 }
 
-/** The selector that the PCE uses for each kind of object. Services cannot be actors. */
+/** The selector that the PCE uses for each type of object. Services cannot be actors. */
 const SELECTORS: Partial<
   Record<NamedKind, 'ip_list' | 'label_group' | 'workload' | 'virtual_service' | 'virtual_server'>
 > = {
@@ -50,9 +50,9 @@ const SELECTORS: Partial<
 const BY_NAME: Record<string, NamedKind> = { iplist: 'ip_lists', labelgroup: 'label_groups', workload: 'workloads' }
 
 /**
- * Resolves the actors at one end of a rule. Each href comes with a key, value or name for display, which `toWire`
- * removes again. Throws invalid_actor for anything that is not an actor or is not allowed at that end, and
- * label_not_found, not_found and ambiguous_name. All of them carry {rule_index, side}.
+ * Looks up the actors on one side of a rule. Each href comes with a key, value or name for display, which `toWire`
+ * removes again. Throws invalid_actor for anything that is not an actor or is not allowed on that side, and
+ * label_not_found, not_found and ambiguous_name. All these errors contain {rule_index, side}.
  */
 export async function resolveActors(
   lookups: PolicyLookups,
@@ -117,7 +117,7 @@ async function identify(lookups: PolicyLookups, reference: LabelReference, place
 
 const FORMS = 'Use "ams", "key=value", "iplist:<name>", "labelgroup:<name>", "workload:<name>" or an href.'
 
-/** Suggests how to write a text that has no valid form, using the labels or objects that have exactly that name. */
+/** Suggests a valid form for a text that has no valid form, using the labels or objects that have exactly this name. */
 async function adviseOnForm(lookups: PolicyLookups, text: string): Promise<string> {
   const byKey = adviseKey(lookups, text)
   if (byKey !== undefined) return byKey
@@ -137,8 +137,8 @@ function noSuchLabel(unresolved: UnresolvedLabel): ToolError {
 }
 
 /**
- * Suggests how to write a text that looks like the value of a label without its key; returns undefined if no label has
- * that value.
+ * Suggests a valid form for a text that looks like the value of a label without its key. Returns undefined if no label
+ * has this value.
  */
 function adviseKey(lookups: PolicyLookups, text: string): string | undefined {
   const keys = lookups.labels.keysOf(trimBlanks(text))
@@ -147,15 +147,15 @@ function adviseKey(lookups: PolicyLookups, text: string): string | undefined {
 }
 
 /**
- * The sentence about the allowed forms of an object reference, for messages about a reference that `splitExclusion`
- * rejects.
+ * The sentence that lists the allowed forms of an object reference. It is part of messages about a reference that
+ * `splitExclusion` rejects.
  */
 export const ACTOR_OBJECT = 'An object is {key, value} or {href}, optionally with exclusion: true or false.'
 
 /**
  * Splits a reference into the object it names, its `exclusion`, and the name that answers show beside an href (D101).
- * `named` is null if the form is wrong, because the input schemas do not check the form. The caller has to check that
- * the name belongs to the href.
+ * `named` is null if the form is wrong, because the input schemas do not check the form. The caller must check that the
+ * name belongs to the href.
  */
 export function splitExclusion(reference: ActorReference): {
   named: LabelReference | null
@@ -172,7 +172,7 @@ export function splitExclusion(reference: ActorReference): {
   return { named: isWell ? named : null, ...(name !== undefined && { name }), exclusion }
 }
 
-/** Returns the name that `toActor` adds to the href. */
+/** Returns the name that `toActor` stores beside the href of an actor. */
 function nameOf(actor: Actor): string {
   const named: { href: string; name?: string | null } | undefined =
     actor.ip_list ?? actor.label_group ?? actor.workload ?? actor.virtual_service ?? actor.virtual_server
@@ -180,8 +180,8 @@ function nameOf(actor: Actor): string {
 }
 
 /**
- * Returns the actor for an object. Throws invalid_actor if the actor is to be written into a rule and the object's
- * deletion is pending.
+ * Returns the actor for an object. Throws invalid_actor if the actor will be written into a rule and the deletion of
+ * the object is pending.
  */
 function refer(kind: NamedKind, found: NamedObject, reference: ActorReference, place: ActorPlace): Actor {
   const isWritten = place.side === 'providers' || place.side === 'consumers'
@@ -204,7 +204,7 @@ function invalid(reference: ActorReference, place: ActorPlace, why: string, more
 }
 
 /**
- * Converts resolved actors to the form that is sent: one selector with an href and no display fields, because the PCE
+ * Converts actors to the form in which they are sent: one selector with an href and no display fields, because the PCE
  * accepts no additional fields.
  */
 export function toWire(actors: readonly Actor[]): Actor[] {
@@ -225,7 +225,7 @@ export function ruleIndexOf({ ruleIndex }: { ruleIndex?: number }): { rule_index
 }
 
 /**
- * Resolves the scopes of a rule set: entries of an inner list are ANDed, inner lists are ORed. No scope at all means
+ * Looks up the scopes of a rule set: entries of an inner list are ANDed, inner lists are ORed. No scope at all means
  * one empty scope, which covers everything. Throws invalid_scope_label {received} for anything that is not a label or
  * label group, and for two entries with the same key in one scope. Throws label_not_found or not_found if a label or
  * label group does not exist.
@@ -274,7 +274,7 @@ async function resolveEntry(lookups: PolicyLookups, reference: ActorReference): 
   throw noSuchLabel(label)
 }
 
-/** Throws invalid_scope_label if the group's deletion is pending. */
+/** Throws invalid_scope_label if the deletion of the label group is pending. */
 function toGroup(group: NamedObject & { key?: string }, reference: ActorReference) {
   const pending = explainPending('label_groups', group)
   if (pending !== undefined) throw cannotScope(reference, pending.why, pending.details)
@@ -304,7 +304,7 @@ function cannotScope(received: ActorReference, why: string, more: ErrorDetails =
   })
 }
 
-/** Converts scopes to the form that is sent, which contains only hrefs. */
+/** Converts scopes to the form in which they are sent, with nothing but hrefs. */
 export function toWireScopes(scopes: readonly (readonly ScopeEntry[])[]): ScopeEntry[][] {
   return scopes.map((scope) =>
     scope.map(({ label, label_group: group, exclusion }) => ({

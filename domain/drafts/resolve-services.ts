@@ -8,7 +8,7 @@ import { toDraftHref } from '../inventory/parse-href.js'
 import { TCP, UDP, parseProtocol } from '../inventory/protocols.js'
 import { quote, trimBlanks } from '../text/escape-text.js'
 
-/** A service in the form in which callers name it (T5): a name, or an object that has exactly one of three forms. */
+/** A service in the form in which callers name it (T5): a name, or an object in exactly one of three forms. */
 export type ServiceReference = string | ServiceEntry
 interface ServiceEntry {
   port?: number
@@ -17,13 +17,13 @@ interface ServiceEntry {
   href?: string
   service?: string
 }
-/** A list of services; a single reference stands for a list of one. */
+/** A list of services. A single service may be given without a list. */
 export type ServiceReferences = ServiceReference | readonly ServiceReference[]
 
 /** A service in a rule: a PCE service object, or ports written directly into the rule. */
 export type ResolvedService = { service: Service } | { ports: PortRange }
 
-/** The allowed fields of an entry and their types, because the input schemas do not check them. */
+/** The allowed fields of an entry and their types. The input schemas do not check them. */
 const FIELD_TYPES: Partial<Record<string, readonly string[]>> = {
   port: ['number'],
   to_port: ['number'],
@@ -34,15 +34,15 @@ const FIELD_TYPES: Partial<Record<string, readonly string[]>> = {
 const ONE_FORM = 'Each service is exactly one of {port, proto, to_port?}, {href} and {service: "exact name"}.'
 
 export interface RuleContext {
-  /** Index of the rule if the call has several rules; absent if it has only one. */
+  /** Index of the rule if the call has several rules; absent if it has only one rule. */
   ruleIndex?: number
   deny: boolean
 }
 
 /**
- * Resolves the ingress services of a rule. Throws invalid_ingress_services {rule_index, message} for anything
- * malformed or unknown, ambiguous_name, and egress_service_in_ingress or process_qualified_deny_unsupported for
- * Windows services that cannot be used there.
+ * Looks up the ingress services of a rule. Throws invalid_ingress_services {rule_index, message} for anything malformed
+ * or unknown, ambiguous_name, and egress_service_in_ingress or process_qualified_deny_unsupported for Windows services
+ * that cannot be used there.
  */
 export async function resolveIngressServices(
   lookups: PolicyLookups,
@@ -59,7 +59,7 @@ export async function resolveIngressServices(
 }
 
 /**
- * Resolves the egress services of a rule, which name the Windows process that opens the connection. Throws
+ * Looks up the egress services of a rule, which name the Windows process that opens the connection. Throws
  * invalid_egress_services, ambiguous_name, and process_qualified_deny_unsupported in a deny rule.
  */
 export async function resolveEgressServices(
@@ -82,8 +82,8 @@ export async function resolveEgressServices(
 }
 
 /**
- * Resolves a service to search for. Throws invalid_argument {argument} for anything malformed or unknown, and
- * ambiguous_name {argument}.
+ * Looks up a service by which rules are searched. Throws invalid_argument {argument} for anything malformed or unknown,
+ * and ambiguous_name {argument}.
  */
 export function resolveService(
   lookups: PolicyLookups,
@@ -97,7 +97,7 @@ export function resolveService(
   )
 }
 
-/** Returns the given service or ports unchanged; throws if it is a service whose deletion is pending. */
+/** Returns the given service or ports unchanged. Throws if it is a service whose deletion is pending. */
 function refusePending(resolved: ResolvedService, fail: Fail): ResolvedService {
   const pending = 'service' in resolved ? explainPending('services', resolved.service) : undefined
   if (pending !== undefined) throw fail(pending.why, pending.details)
@@ -164,7 +164,7 @@ async function resolveOne(lookups: PolicyLookups, reference: ServiceReference, f
   return { ports: range }
 }
 
-/** Suggests how to write a service that was given as a text that looks like a port. */
+/** Suggests a valid form for a service that was given as a text that looks like a port. */
 function adviseOnPort(text: string): string {
   const [, port, last, proto] = /^\s*(\d{1,5})(?:\s*-\s*(\d{1,5}))?(?:\s*\/\s*(tcp|udp))?\s*$/iu.exec(text) ?? []
   if (port === undefined) return ''
@@ -199,7 +199,7 @@ const serviceOf = (resolved: ResolvedService) => ('service' in resolved ? [resol
 const toNamed = ({ href, name }: Service) => ({ href: toDraftHref(href), name })
 const names = (services: readonly Service[]) => services.map(({ name }) => quote(name)).join(', ')
 
-/** Converts services to the form that is sent: draft hrefs, or ports. */
+/** Converts services to the form in which they are sent: draft hrefs, or ports. */
 export function toWireServices(resolved: readonly ResolvedService[]): IngressService[] {
   return resolved.map((entry) => ('service' in entry ? { href: toDraftHref(entry.service.href) } : entry.ports))
 }
@@ -230,16 +230,16 @@ function checkPortRange(entry: { port?: number; to_port?: number; proto?: string
 }
 
 /**
- * Returns true for a service that names the Windows process or service that opens a connection, as egress_services
- * require.
+ * Returns true for a service that names the Windows process or Windows service that opens a connection. Egress services
+ * must be of this type.
  */
 function isEgressService(service: Service): boolean {
   return (service.windows_egress_services?.length ?? 0) > 0
 }
 
 /**
- * Returns true for a service that matches by Windows process or service name on either side. Deny rules cannot use such
- * a service (P21).
+ * Returns true for a service that matches by Windows process or service name at the source or destination. Deny rules
+ * cannot use such a service (P21).
  */
 function hasWindowsQualifier(service: Service): boolean {
   return (

@@ -4,27 +4,27 @@ import type { NamedObject, PolicyLookups } from '../inventory/find-object.js'
 /** A set of workloads in the form of the PCE's `labels` filter. */
 export interface WorkloadSelection {
   /**
-   * Entries of an inner list are ANDed, inner lists are ORed. `[[]]` selects every workload, `[]` selects none by
-   * label.
+   * The labels that select workloads. Entries of an inner list are ANDed, inner lists are ORed. `[[]]` selects every
+   * workload; with `[]`, no workload is selected by labels.
    */
   labelGroups: string[][]
   workloads: string[]
-  /** Hrefs of labels whose workloads are excluded. */
+  /** Hrefs of labels. Workloads with one of them are not selected. */
   excluded: Set<string>
   /** The reason why `labelGroups` is empty although labels select workloads; null if `labelGroups` is complete. */
   unread: string | null
 }
 
-/** Maximum number of combinations of labels of different keys, because one request contains all combinations. */
+/** Maximum number of combinations of labels with different keys. One request contains all combinations. */
 const MOST_COMBINATIONS = 200
 
 type Selector = Pick<ScopeEntry, 'label' | 'label_group' | 'exclusion'>
-/** Label hrefs by key: labels with the same key are alternatives, different keys are ANDed. */
+/** Label hrefs by key. Labels with the same key are alternatives, and different keys are ANDed. */
 type Conditions = Map<string, Set<string>>
 
 /**
- * Determines which workloads an end of a rule selects. Labels with the same key are alternatives, different keys are
- * ANDed; an end with `isBound`, such as the providers, is also limited by the scopes of its rule set.
+ * Determines which workloads one side of a rule selects. Labels with the same key are alternatives, and different keys
+ * are ANDed. A side with `isBound`, such as the providers, is also limited by the scopes of its rule set.
  */
 export async function selectWorkloads(
   lookups: PolicyLookups,
@@ -36,8 +36,8 @@ export async function selectWorkloads(
   const own = everyone ? [] : selectors.filter(({ exclusion }) => exclusion !== true)
   const excluded = selectors.filter(({ exclusion }) => exclusion === true)
   const bounds: (readonly ScopeEntry[])[] = isBound ? [...scopes] : [[]]
-  // With several scopes, an exclusion applies only within its own scope. It is then ignored here, which at worst causes
-  // a needless warning.
+  // With several scopes, an exclusion applies only within its own scope. Such an exclusion is ignored here, which at
+  // worst causes a needless warning.
   if (bounds.length === 1)
     excluded.push(...(bounds[0] ?? []).filter((entry) => isSelector(entry) && entry.exclusion === true))
 
@@ -92,7 +92,7 @@ async function expandGroup(lookups: PolicyLookups, href: string, seen: Set<strin
   return [...(group.labels ?? []).map((label) => label.href), ...inner]
 }
 
-/** Combines two conditions. A key that both have keeps only the labels that they share, possibly none. */
+/** Combines two conditions with AND. For a key that both have, only their common labels remain, possibly none. */
 function intersect(a: Conditions, b: Conditions): Conditions {
   const both: Conditions = new Map(a)
   for (const [key, hrefs] of b) {

@@ -13,20 +13,20 @@ export interface WantedIdentity {
 }
 
 /**
- * Maximum number of IPv4 addresses that are looked up one by one from the start. For more addresses, and for IPv6, one
+ * Maximum number of IPv4 addresses that are looked up one by one immediately. For more addresses, and for IPv6, one
  * request for all workloads is tried first.
  */
 const ASKED_AT_ONCE = 5
 /** Maximum number of addresses that are looked up one by one. */
 const MOST_ASKED = 12
-/** Maximum number of workloads that one request reads: as many as a PCE sends in one answer (P8). */
+/** Maximum number of workloads read with one request, which is the most that a PCE sends in one answer (P8). */
 const MOST_READ = 500
 /** Maximum number of workloads named in a warning. */
 const MOST_NAMED = 5
 
 /**
- * Warns of other workloads that have one of these addresses, or one of these names as their own name or their host
- * name. The PCE allows both (P16), but then a name does not identify a workload, or one machine has the policy of two
+ * Warns of other workloads that have one of these addresses, or one of these names as their name or host name. The PCE
+ * allows both (P16), but a name then no longer identifies one workload, or one machine gets the policy of two
  * workloads. `own` is the href of the workload that changes.
  */
 export async function warnOfNamesakes(
@@ -51,7 +51,7 @@ export async function warnOfNamesakes(
   if (wantedNames.length === 0 && addresses.length === 0) return []
   signal.throwIfAborted()
   const unread: string[] = []
-  /** Looks at the workloads that match the filter, and returns whether all of them were read. */
+  /** Examines the workloads that match the filter, and returns true if all of them were read. */
   const look = async (params: Record<string, string>): Promise<boolean> => {
     const query = { api: pce.workloads, params, signal }
     return (await scanEvery(query, { most: MOST_READ, onItems: (items) => items.forEach(see) })).isWhole
@@ -76,10 +76,7 @@ export async function warnOfNamesakes(
 
 const isIpv6 = (address: string) => address.includes(':')
 
-/**
- * Looks up the names and a limited number of addresses one by one, and returns sentences that say what is still
- * unknown.
- */
+/** Looks up the names and a limited number of addresses one by one. Returns sentences that say what remains unknown. */
 async function lookUp(
   look: (params: Record<string, string>) => Promise<boolean>,
   names: readonly string[],
@@ -93,7 +90,8 @@ async function lookUp(
         `Too many names contain ${quote(name)} to read them all: whether another workload has it is not known.`,
       )
   }
-  // The PCE compares addresses as text (P8), so it finds an IPv6 address only if the request spells it in the same way.
+  // The PCE compares addresses as text (P8), so it finds an IPv6 address only if the request spells it in the same way
+  // as the PCE does.
   const asked = addresses.slice(0, MOST_ASKED)
   for (const address of asked) {
     const isWhole = await look({ ip_address: isIpv6(address) ? usualSpelling(address) : address })

@@ -7,8 +7,8 @@ type Rule = Pick<PlannedRule, 'providers' | 'consumers' | 'unscoped'>
 type Scope = readonly ScopeEntry[]
 
 /**
- * Warns if the labels at an end of a rule contradict every scope of its rule set. A workload has only one label per
- * key, so such a rule would apply to nobody. Only ends that consist of labels alone are checked, because this needs no
+ * Warns if the labels on a side of a rule contradict every scope of its rule set. A workload has only one label per
+ * key, so such a rule would apply to nobody. Only sides that consist of labels alone are checked, because this takes no
  * requests.
  */
 export function warnOfNobody(labels: LabelIndex, scopes: readonly Scope[], rule: Rule): string[] {
@@ -31,7 +31,7 @@ export function warnOfNobody(labels: LabelIndex, scopes: readonly Scope[], rule:
   })
 }
 
-/** Returns the label values at an end by key; null if it contains anything but labels. */
+/** Returns the label values on a side of a rule, by key; null if the side contains anything but labels. */
 function readLabels(actors: readonly Actor[], labels: LabelIndex): Map<string, Set<string>> | null {
   const values = new Map<string, Set<string>>()
   for (const { label, exclusion } of actors) {
@@ -42,7 +42,10 @@ function readLabels(actors: readonly Actor[], labels: LabelIndex): Map<string, S
   return values
 }
 
-/** Returns a key for which the labels of an end and of a scope have no value in common; null if there is none. */
+/**
+ * Returns a key for which the labels on a side of a rule and those of a scope have no value in common; null if there is
+ * no such key.
+ */
 function findContradiction(
   own: ReadonlyMap<string, ReadonlySet<string>>,
   scope: Scope,

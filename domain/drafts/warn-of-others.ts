@@ -4,7 +4,7 @@ import { findOthers, nameOthers } from '../inventory/find-others.js'
 import { readAuthorsOf } from '../inventory/pending-authors.js'
 
 /**
- * Warns if an object that is about to be changed already has pending changes of others, because those changes would be
+ * Warns if other people have pending changes of an object that is about to be changed, because their changes would be
  * provisioned together with the new one.
  */
 export async function warnOfOthers(

@@ -8,15 +8,15 @@ import type { PlannedRule } from './plan-rules.js'
 type Collection = PlannedRule['collection']
 
 /**
- * Fields that are ignored when rules are compared: those that do not affect traffic, and `enabled`, because the warning
- * mentions it.
+ * The fields that are ignored when rules are compared: those that do not affect traffic, and `enabled`, which the
+ * warning mentions.
  */
 const UNCOMPARED = new Set(['description', 'enabled', 'external_data_set', 'external_data_reference'])
 
-/** Values that the PCE stores for fields that were left out of a rule. */
+/** The values that the PCE stores for fields that are missing in a rule that was sent. */
 const DEFAULTS: readonly unknown[] = [null, false, 'brn']
 
-/** Returns true if two rules, planned or stored, have the same effect on traffic when both are enabled. */
+/** Returns true if two rules, planned or stored, have the same effect on traffic as soon as both are enabled. */
 export function saysTheSame(a: object, b: object): boolean {
   return diffFields(a, b).every(
     ({ field, draft, active }) => UNCOMPARED.has(field) || (DEFAULTS.includes(draft) && DEFAULTS.includes(active)),
@@ -24,9 +24,9 @@ export function saysTheSame(a: object, b: object): boolean {
 }
 
 /**
- * Warns if the draft of a rule set already contains a rule like the one to be stored, because the PCE accepts
- * duplicates (P76). Rules and rule sets that are marked for deletion do not count. `siblings` are the rule set's rules
- * of the same kind (allow or deny), as `readRulesOfKind` returns them.
+ * Warns if the draft of a rule set already contains a rule like the planned one, because the PCE accepts duplicates
+ * (P76). Rules and rule sets that are marked for deletion do not count. `siblings` are the rule set's rules of the same
+ * type (allow or deny), as `readRulesOfKind` returns them.
  */
 export function warnOfRepetition(
   ruleSet: RuleSet,
@@ -47,7 +47,7 @@ export function warnOfRepetition(
 }
 
 /**
- * Warns if a changed rule would become a duplicate of another one. `change` holds the fields to replace; undefined
+ * Warns if a changed rule would become a duplicate of another one. `change` contains the fields to replace; undefined
  * fields stay as they are.
  */
 export async function warnOfBecoming(
@@ -63,7 +63,7 @@ export async function warnOfBecoming(
   return warnOfRepetition(ruleSet, siblings, { body, own: rule.href })
 }
 
-/** Warns about each planned rule that repeats an earlier one. */
+/** Warns about each planned rule that is equal to an earlier one in the same call. */
 export function warnOfRepeated(rules: readonly PlannedRule[]): string[] {
   return rules.flatMap((rule, index) => {
     const first = rules.findIndex((other) => other.collection === rule.collection && saysTheSame(other.body, rule.body))

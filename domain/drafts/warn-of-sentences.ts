@@ -1,8 +1,8 @@
 import { quote } from '../text/escape-text.js'
 
 /**
- * Matches the end of a sentence that is followed by further words. A mark after a short word may belong to an
- * abbreviation and does not match.
+ * Matches the end of a sentence that is followed by another word. A punctuation mark after a short word may belong to
+ * an abbreviation and does not match.
  */
 const ENDED = /(?:\p{L}{4}|[\p{N})\]"'”])[.!?;]\s+\p{L}/u
 const ENDED_WITHOUT_BLANK = /[。！？]\s*\p{L}/u
@@ -26,8 +26,8 @@ export function readsLikeSentence(name: string): boolean {
 }
 
 /**
- * Warns of new names that read like sentences. `names` maps each argument to its new name; it is undefined if the call
- * gives none.
+ * Warns of new names that read like sentences. `names` maps each argument to its new name, or to undefined if the call
+ * gives no name.
  */
 export function warnOfSentences(names: Readonly<Record<string, string | undefined>>): string[] {
   return Object.entries(names).flatMap(([argument, name]) =>

@@ -15,15 +15,15 @@ interface Source extends Pick<ToolContext, 'isBindingOnly'> {
   signal: AbortSignal
 }
 
-/** Maximum number of lists that one request reads: as many as a PCE sends in one answer (P8). */
+/** Maximum number of IP lists read with one request, which is the most that a PCE sends in one answer (P8). */
 const MOST_READ = 500
 /** Maximum number of lists named in a warning. */
 const MOST_NAMED = 5
 
 /**
  * Warns of other draft IP lists with the same addresses and domain names, however these are written, because such a
- * list is easily forgotten when the other one changes. There are no warnings where only the digest of a change is
- * wanted.
+ * list is easily forgotten when the other one changes. Returns no warnings if the caller only needs the digest of a
+ * change.
  * @param own the href of the list that changes.
  */
 export async function warnOfTwinList(
@@ -43,8 +43,8 @@ export async function warnOfTwinList(
   try {
     const total = await read({})
     if (total > lists.size) {
-      // A filter by the first entry also finds a twin among the lists that were not read, if the twin writes this entry
-      // in the same way.
+      // If not all lists were read, a filter by the first entry also finds an equal list among the others, provided
+      // that it writes this entry in the same way.
       const [range, name] = [entries.ip_ranges?.[0], entries.fqdns?.[0]]
       await read(range === undefined ? { fqdn: name?.fqdn ?? '' } : { ip_address: addressOf(range.from_ip) })
       const all = Number.isFinite(total) ? ` of ${total}` : ''
@@ -67,10 +67,10 @@ export async function warnOfTwinList(
   ]
 }
 
-/** Returns the address part of a network such as `10.0.0.0/8`, because the PCE's filter searches for this text. */
+/** Returns the address in a network such as `10.0.0.0/8`, because the PCE's filter searches for this text. */
 const addressOf = (range: string) => range.split('/', 1)[0] ?? range
 
-/** Returns true if every entry of a list has the text field to compare. A list with any other entry is not compared. */
+/** Returns true if every entry of a list has the text field that is compared. Otherwise, the list is not compared. */
 const hasTexts = ({ ip_ranges: ranges, fqdns }: Entries): boolean =>
   (ranges ?? []).every((range) => typeof range?.from_ip === 'string') &&
   (fqdns ?? []).every((name) => typeof name?.fqdn === 'string')
@@ -87,7 +87,7 @@ function* findTwins(entries: Entries, lists: readonly IpList[]): Steps<IpList[]>
   return found
 }
 
-/** Returns a text that identifies the addresses of a list, whatever the order and the form of its ranges. */
+/** Returns a text that identifies the addresses of a list regardless of the order and spelling of its ranges. */
 function addressesOf({ ip_ranges: ranges }: Entries): string {
   const held = (['ipv4', 'ipv6'] as const).map((family) =>
     holdAddresses({ ip_ranges: ranges }, family).held.map(({ from, to }) => `${from}-${to}`),
@@ -95,6 +95,6 @@ function addressesOf({ ip_ranges: ranges }: Entries): string {
   return held.map((intervals) => intervals.join()).join(' ')
 }
 
-/** Returns a text that identifies the domain names of a list, whatever their order and case. */
+/** Returns a text that identifies the domain names of a list regardless of their order and case. */
 const namesOf = ({ fqdns }: Entries): string =>
   [...new Set((fqdns ?? []).map(({ fqdn }) => fqdn.toLowerCase()))].sort().join(' ')

@@ -22,14 +22,14 @@ interface WrittenRule {
 /** Maximum number of IP lists named in a warning, and maximum number of characters of each name. */
 const MOST_NAMED = 5
 const LONGEST_NAME = 60
-/** Maximum number of requests for lists and services in flight at the same time. */
+/** Maximum number of concurrent requests for IP lists and services. */
 const IN_FLIGHT = 4
 
 /**
- * Warns if the IP lists at an end of a rule together cover practically any address or thousands of public addresses.
- * The measure and the wording are those of the warning about writing such an IP list. A request is sent for each list
- * that the call has not looked up yet and for each service of a rule with such an end. The warnings also say what could
- * not be read.
+ * Warns if the IP lists on a side of a rule together cover practically any address or thousands of public addresses.
+ * The threshold and wording are those of the warning for writing such an IP list. A request is sent for each list that
+ * the call has not looked up yet, and for each service of a rule with such a side. The warnings also say what could not
+ * be read.
  */
 export async function warnOfWideEnds(
   lookups: PolicyLookups,
@@ -49,8 +49,8 @@ export async function warnOfWideEnds(
 }
 
 /**
- * Like `warnOfWideEnds`, but for a changed rule. It warns only if the change sets an end or the services, or enables
- * the rule. Fields that the change leaves out are taken from the stored rule.
+ * Warns like `warnOfWideEnds`, but about a changed rule. It warns only if the change sets a side or the services, or
+ * enables the rule. Fields that the change leaves out are taken from the stored rule.
  */
 export async function warnOfWideChange(
   lookups: PolicyLookups,

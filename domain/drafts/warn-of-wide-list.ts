@@ -8,7 +8,7 @@ import { TCP, UDP } from '../inventory/protocols.js'
 
 type Ranges = Pick<IpList, 'ip_ranges'>
 
-/** The share of all addresses that IP lists cover, or the share of all ports that a service covers. */
+/** The share of all addresses that some IP lists cover, or the share of all ports that a service covers. */
 export interface Width {
   /** The shares as messages write them, such as `75 % of IPv4 and 0 % of IPv6`. */
   shares: string
@@ -16,7 +16,9 @@ export interface Width {
   size: 'any' | 'many'
 }
 
-/** Minimum number of IPv4 addresses, or of IPv6 sites (/48 networks), outside private ranges that counts as `many`. */
+/**
+ * Number of IPv4 addresses outside private ranges, or of IPv6 sites (/48 networks), from which on the size is `many`.
+ */
 const MANY = 2_000n
 const SITE = 2n ** 80n
 const NOT_PUBLIC = {
@@ -79,8 +81,9 @@ export const entriesOf = ({
   }))
 
 /**
- * Measures the ports that entries cover together: at least half of the TCP ports or of the UDP ports is practically
- * every port. Entries for a program or a Windows service do not count. Returns undefined for fewer ports.
+ * Measures which ports some entries cover together: at least half of the TCP ports or of the UDP ports counts as
+ * practically every port. Entries for a program or a Windows service do not count. Returns undefined if they cover
+ * fewer ports.
  */
 export function measurePorts(entries: readonly Entry[]): Width | undefined {
   const sizeAt = (proto: number) => sizeOf(joinIntervals(entries.flatMap((entry) => portsOf(entry, proto))))
@@ -109,7 +112,10 @@ export function warnOfWideService(service: Listed): string[] {
   ]
 }
 
-/** Formats a share as a percentage with one decimal. Only nothing at all is `0 %`, and only everything is `100 %`. */
+/**
+ * Formats a share as a percentage with one decimal. Only a share of exactly nothing is `0 %`, and only everything is
+ * `100 %`.
+ */
 function writeShare(size: bigint, whole: bigint): string {
   if (size === 0n || size === whole) return size === 0n ? '0 %' : '100 %'
   const tenths = Number((size * 1000n) / whole)

@@ -10,7 +10,7 @@ import { writeWithRollback } from './write-with-rollback.js'
 import { loadDenyRules } from '../inventory/read-rules.js'
 import { findDifferences, type Difference } from '../policy/compare-stored.js'
 
-/** Body of a new rule set, without its rules. */
+/** The body of the request that creates a rule set, without its rules. */
 export interface RuleSetBody {
   name: string
   description?: string
@@ -27,8 +27,8 @@ export function plannedRuleSet(href: string, body: RuleSetBody, rules: readonly 
 }
 
 /**
- * Creates a draft rule set and its rules in order, and returns their hrefs. If a rule fails, the rule set is deleted
- * again together with all its rules, including any whose creation was not confirmed.
+ * Creates a draft rule set and its rules in order, and returns their hrefs. If a rule cannot be created, the rule set
+ * is deleted again together with all its rules, including rules whose creation was not confirmed.
  */
 export function writeRuleSet(
   ctx: Pick<ToolContext<true>, 'pce' | 'signal' | 'inOrder'>,
@@ -58,20 +58,20 @@ export function writeRuleSet(
 
 const collectionOf = (href: string) => (href.includes('/deny_rules/') ? 'deny_rules' : 'sec_rules')
 
-/** The differences between a new rule set as it was sent and as the PCE stored it. */
+/** The differences between a new rule set as the PCE stored it and the rule set as it was sent. */
 export interface StoredRuleSet {
   differences: Difference[]
   /** The differences of each rule, in the order of the plan. */
   ruleDifferences: Difference[][]
   /**
-   * The reason why the comparison was not possible, or a warning about rules of others that repeat the written ones
+   * The reason why the comparison was not possible, or a warning about rules by others that repeat the written ones
    * (D225).
    */
   warning?: string
 }
 
 /**
- * Reads a new rule set back and compares it with what was sent. If reading fails, this is a warning, not an error,
+ * Reads a new rule set back and compares it with what was sent. A failure to read it is a warning and not an error,
  * because the rule set exists.
  */
 export async function verifyRuleSet(

@@ -11,20 +11,20 @@ export interface Written {
 interface WritePlan<T> {
   /** Performs the writes. It must push the href of each created object to `written` as soon as the href is known. */
   write(written: Written): Promise<T>
-  /** Returns error details about what was written; `left` are the hrefs that still exist. */
+  /** Returns error details about the written objects. `left` contains the hrefs of the objects that still exist. */
   describe?: (left: readonly string[]) => ErrorDetails
   /**
-   * True if everything is created inside the first object, like rules inside their rule set. Deleting that object then
-   * also undoes a write with an unknown outcome. Otherwise such a write may depend on objects that a rollback would
-   * delete.
+   * True if everything is created inside the first object, as rules are created inside their rule set. Deleting that
+   * object then also undoes a write with an unknown outcome. Otherwise, such a write may depend on objects that a
+   * rollback would delete.
    */
   nested?: boolean
 }
 
 /**
- * Runs writes that belong together. If one fails after the first, the created objects are deleted again, newest first,
- * and the error carries `rolled_back: true`. If they cannot be deleted, the error carries `partial: true` and `written:
- * [{href}]` (D3). A failure before anything was written is thrown unchanged.
+ * Runs writes that belong together. If one of them fails after the first, the created objects are deleted again, newest
+ * first, and the error contains `rolled_back: true`. If they cannot be deleted, the error contains `partial: true` and
+ * `written: [{href}]` (D3). A failure before anything was written is thrown unchanged.
  */
 export async function writeWithRollback<T>(pce: PceClient, plan: WritePlan<T>): Promise<T> {
   const written: Written = { hrefs: [] }
@@ -56,7 +56,7 @@ function partial(
   )
 }
 
-/** Deletes the objects, newest first, and continues after a failure. Returns the objects that still exist. */
+/** Deletes the objects, newest first. A failure does not stop it. Returns the objects that still exist. */
 async function rollBack(pce: PceClient, hrefs: readonly string[]): Promise<{ hrefs: string[]; reason: string }> {
   const left: string[] = []
   let reason = ''
