@@ -10,8 +10,8 @@ type CallerContext = Parameters<FastifyInstance['dispatcher']['dispatch']>[1] & 
 
 export interface ContextOptions {
   /**
-   * Determines role, credentials, PCE client and offer of an authenticated caller, and the origin of the call. Called
-   * once per request.
+   * Determines the role, credentials, PCE client and offer of an authenticated caller, and the origin of the call. It
+   * is called once for each request.
    */
   openContext: (
     identity: Identity,
@@ -28,7 +28,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The keystore record that was read when the request was admitted; absent if admission reads no record. */
     admittedWith?: { record: SealedCredentials | null } | null
-    /** The caller and their PCE; null until they are known. */
+    /** The context of the caller, including the caller's PCE; null until it is known. */
     callerContext: CallerContext | null
   }
 }

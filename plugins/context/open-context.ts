@@ -7,22 +7,22 @@ import type { SealedCredentials } from '../../schemas/state.js'
 
 /** The PCE of one caller. */
 export interface CallerPce {
-  /** The client for the caller's PCE; null if there are no PCE credentials. */
+  /** The reason why `pce` is null; absent if the caller simply has no credentials. */
   pce: PceClient | null
   /** Why `pce` is null, if the reason is not simply missing credentials. */
   pceProblem?: ToolError
   /**
-   * Called before a tool call uses the PCE. Rejects with ToolError if the PCE has never answered this caller and does
-   * not answer now.
+   * Checks that the address is that of a PCE before a tool call uses it. Rejects with ToolError if no PCE has ever
+   * answered this caller there and none answers now.
    */
   provePce?: (signal: AbortSignal) => Promise<void>
   credentials: CredentialsPort
 }
 
 /**
- * Finds the PCE of a caller; the result is synchronous if all callers share one PCE. The function neither throws nor
- * rejects, because a problem with a caller's PCE must be reported to that caller. `record` is the caller's keystore
- * record, if it was read when the request was admitted.
+ * A function that finds the PCE of a caller. If all callers share one PCE, its result is not a promise. It neither
+ * throws nor rejects, because a problem with a caller's PCE must be reported to that caller. `record` is the caller's
+ * keystore record, if it was read when the request was admitted.
  */
 export type FindPce = (
   identity: Identity,
@@ -33,16 +33,16 @@ export type FindPce = (
 /** The context of one caller over HTTP: identity, role and PCE. */
 export interface OpenedContext extends CallerPce, Origin {
   caller: Caller
-  /** Why the caller has no role, if there is a more specific reason than that their groups give none. */
+  /** The reason why the caller has no role; absent if it is simply that the caller's groups give none. */
   roleProblem?: ToolError
   transport: 'http'
-  /** The names in the token, for display. */
+  /** The names of the person and of the client in the token, for display. */
   tokenSays?: Pick<Identity, 'name' | 'clientId'>
 }
 
-/** What a request reveals about the program that sent it. */
+/** The facts that a request reveals about the program that sent it. */
 export interface Origin {
-  /** The name in the User-Agent header. */
+  /** The name of the program in the User-Agent header. */
   client?: string
   /** The client's address; absent on a Unix socket whose peer is not trusted. */
   clientAddress?: string
@@ -57,12 +57,13 @@ export function createContextOpener(
   roles: RoleMapping,
   findPce: FindPce,
 ): (identity: Identity, origin?: Origin, record?: SealedCredentials | null) => OpenedContext | Promise<OpenedContext> {
-  // The role is remembered for each identity object: the same object means the same token, whose groups do not change.
+  // The role is stored for each identity object, because the same object means the same token and its groups never
+  // change.
   const roleOf = rememberRoles(roles)
   return (identity, origin = {}, record) => {
     const role = roleOf(identity)
     const { iss, sub, name, clientId } = identity
-    // This is written without spreads for speed, since it runs for every request.
+    // Spreads are avoided for speed, because this code runs for every request.
     const open = ({ pce, pceProblem, provePce, credentials }: CallerPce): OpenedContext => ({
       caller: { mode, role, iss, sub },
       transport: 'http',
@@ -90,10 +91,10 @@ function rememberRoles(mapping: RoleMapping): (identity: Identity) => Role | nul
 }
 
 /**
- * Returns the highest role that the identity's groups or app roles map to. Names are compared exactly and
- * case-sensitively; empty entries never match (S13). An identity that matches nothing gets the default role, unless the
- * provider left the groups out (Entra ID, above 200 groups). Then nobody can tell whether a group would have matched,
- * so only the app roles count (D45).
+ * Returns the highest role to which the identity's groups or app roles are mapped. Names are compared exactly and
+ * case-sensitively; empty entries never match (S13). An identity without a match gets the default role, unless the
+ * provider left its groups out (Entra ID, above 200 groups). In this case, it is not known whether one of the groups
+ * would have matched, so only the app roles count (D45).
  */
 export function mapRole(identity: Identity, mapping: RoleMapping): Role | null {
   const groups = new Set(identity.groups.filter((group) => group !== ''))
@@ -101,7 +102,7 @@ export function mapRole(identity: Identity, mapping: RoleMapping): Role | null {
   return role ?? (identity.hasGroupsOverage ? null : mapping.otherwise)
 }
 
-/** Explains why an identity has no role, if there is a more specific reason than that its groups give none. */
+/** Explains why an identity has no role; returns undefined if the reason is simply that its groups give none. */
 export function explainNoRole(identity: Identity): ToolError | undefined {
   if (!identity.hasGroupsOverage) return undefined
   return new ToolError(

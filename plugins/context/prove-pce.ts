@@ -6,13 +6,13 @@ import type { ConnectionReport, CredentialsPort } from '../../schemas/credential
 import { connectionHint, ToolError } from '../../schemas/errors.js'
 import type { PceEndpoint } from './find-pce.js'
 
-/** The locations that have answered a user as a PCE, to the knowledge of this process. */
+/** The locations at which a PCE has answered a user, as far as this process knows. */
 export interface ProvenPces {
   readonly has: (owner: Owner, place: PceEndpoint) => boolean
   readonly add: (owner: Owner, place: PceEndpoint) => void
 }
 
-/** Maximum number of entries to remember; a forgotten location is merely tried again. */
+/** Maximum number of remembered locations. A location that is forgotten is tried again. */
 const MOST_PROVEN = 10_000
 
 export function rememberProven(): ProvenPces {
@@ -35,7 +35,7 @@ export interface AttemptTime {
   readonly stop: () => void
 }
 
-/** Starts the timer of an attempt, using the system's timer. */
+/** Starts the timer of an attempt with the timers of Node.js. */
 export function startAttempt(ms: number): AttemptTime {
   const stopped = new AbortController()
   const timeUp = new AbortController()
@@ -46,21 +46,21 @@ export function startAttempt(ms: number): AttemptTime {
   return { isUp: timeUp.signal, rest: () => end, stop: () => stopped.abort() }
 }
 
-/** Creates a client for a single attempt. */
+/** Creates a client that is used for a single attempt. */
 type ConnectOnce = () => PceClient
 
 type NoteCheck = CredentialsPort['noteCheck']
 
 /**
- * Creates the function that decides whether a call may use the location of a PCE. A location that has already answered
- * the caller as a PCE passes at once. Any other location is first tried once, as in a registration: a failure takes the
- * same time whatever is wrong, so that the duration of a call reveals nothing about other people's networks (D84).
- * Simultaneous calls share one attempt.
+ * Creates the function that decides whether a call may use the location of a PCE. A location where a PCE has already
+ * answered the caller is permitted at once. Any other location is first tried once, as in a registration. A failure
+ * takes the same time whatever is wrong, so that the duration of a call reveals nothing about other people's networks
+ * (D84). Simultaneous calls share one attempt.
  *
  * @param start starts the timer that gives all failing attempts the same duration.
- * @returns a function that calls `note` once for each attempt, with the problem or, after a success, undefined. It
- *   rejects with ToolError `pce_unreachable`, with `pce_error {http_status}` for a refused key, or with the reason of
- *   `signal` when that aborts.
+ * @returns a function that calls `note` once for each attempt, with the problem or, after a success, with undefined. It
+ * rejects with ToolError `pce_unreachable`, with `pce_error {http_status}` for a refused key, or with the reason of
+ * `signal` if that is aborted.
  */
 export function createProver(
   proven: ProvenPces,
@@ -83,7 +83,8 @@ export function createProver(
     const { code, message } = report.error
     if (!(cause instanceof PceApiError)) return new ToolError('pce_unreachable', message)
     if (code === 'pce_error') return new ToolError('pce_error', message, { http_status: cause.status })
-    // The client gives the reason only to callers with a role above `reader`, who may operate a PCE.
+    // The client gives the reason only if the caller's role is above `reader`, because only such callers may operate a
+    // PCE.
     const { reason } = cause
     return reason === undefined
       ? new ToolError('pce_unreachable', message)
@@ -103,7 +104,7 @@ export function createProver(
   }
 }
 
-/** Waits for the work, but rejects with the signal's reason as soon as it aborts, while the work continues. */
+/** Waits for the work. If the signal is aborted, rejects at once with the signal's reason, while the work continues. */
 async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted()
   let stop = () => {}
@@ -119,8 +120,8 @@ async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 }
 
 /**
- * The messages for the statuses that only a PCE answers with and that its owner needs to know. Explaining any other
- * answer would reveal something about a foreign network.
+ * The messages for statuses with which only a PCE answers and which the PCE's owner needs to know. An explanation of
+ * any other answer would reveal something about a foreign network.
  */
 const EXPLAINED: Record<number, string> = {
   401: 'The PCE does not accept the API key and secret.',
@@ -130,10 +131,10 @@ const UNREACHABLE = 'No PCE could be reached at this address. Check host, port, 
 
 /**
  * Tries the PCE once, with a request for its health and a request within the organisation. Any failure other than 401
- * or 403 (unknown name, refused, filtered, no TLS, unknown certificate, not a PCE) gives the same message after the
- * same time, so that neither a registration nor a call can be used as a port scanner (D48, D84).
+ * or 403 (unknown name, refused, filtered, no TLS, unknown certificate, not a PCE) results in the same message after
+ * the same time, so that neither a registration nor a call can be used as a port scanner (D48, D84).
  *
- * @param time the timer of the attempt: a failure takes exactly as long as the timer, and a success at most as long.
+ * @param time the timer of the attempt. A failure takes exactly as long as the timer, and a success at most as long.
  * @returns the report, and the cause of a failure for the log.
  */
 export async function tryConnection(

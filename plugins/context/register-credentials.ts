@@ -21,25 +21,25 @@ export interface RegistrationPorts {
   now: () => number
   hosts: Pick<PceHosts, 'admit' | 'inspect'>
   connect: Connect
-  /** Drops the client of the previous credentials. */
+  /** Drops the pooled client for the owner's previous credentials. */
   dropClient: (owner: Owner) => void
   /** Counts a registration; throws ToolError `rate_limited` if there are too many. */
   limit: (owner: Owner) => void | Promise<void>
   allowsInsecureTls: boolean
-  /** Whether the PCE's certificate is actually verified, given what was registered. */
+  /** Returns whether the PCE's certificate is actually verified. `isWanted` is the setting in the registration. */
   isTlsChecked: (isWanted: boolean) => boolean
-  /** Starts the timer that gives all failing connections the same duration. */
+  /** Starts the timer that gives all failing connection attempts the same duration. */
   startAttempt: () => AttemptTime
   proven: ProvenPces
   log: ContextLog
 }
 
 /**
- * Stores a caller's credentials and tries the PCE with them (D18). If the caller has other, readable credentials, the
- * PCE is tried first, and only credentials that it accepts replace them, unless `replaceAnyway` is set (D110). If the
- * function rejects, nothing has been stored. The ToolError is `pce_error` or `pce_unreachable` with `kept: true` if
- * earlier credentials were kept because the PCE did not accept the new ones; otherwise it is `invalid_argument
- * {problems}`, `rate_limited`, `pce_unreachable` or `keystore_unavailable`.
+ * Stores a caller's credentials and tries the PCE with them (D18). If the caller already has credentials that can be
+ * read, the PCE is tried first, and the new credentials replace them only if the PCE accepts them or `replaceAnyway` is
+ * set (D110). If the function rejects, nothing has been stored. The ToolError is `pce_error` or `pce_unreachable` with
+ * `kept: true` if earlier credentials were kept because the PCE did not accept the new ones; otherwise it is
+ * `invalid_argument {problems}`, `rate_limited`, `pce_unreachable` or `keystore_unavailable`.
  */
 export async function registerCredentials(
   ports: RegistrationPorts,
@@ -58,8 +58,8 @@ export async function registerCredentials(
 
   const credentials = { ...given, host: admitted.host }
   const facts = credentialFacts(credentials, ports)
-  // The client is created before anything is stored, because credentials that no client can be created from are
-  // useless.
+  // The client is created before anything is stored, because credentials are useless if no client can be created with
+  // them.
   const client = ports.connect(credentials, { once: true })
   const mustWork = !replaceAnyway && (await hasReadable(keystore, owner))
   const store = async () => {
@@ -82,8 +82,8 @@ export async function registerCredentials(
 }
 
 /**
- * Whether the caller has stored credentials that can be decrypted and so may still work. Rejects with ToolError
- * `keystore_unavailable`.
+ * Returns true if the caller has stored credentials that can be decrypted, so that they may still be valid. Rejects
+ * with ToolError `keystore_unavailable`.
  */
 async function hasReadable(keystore: Pick<Keystore, 'find'>, owner: Owner): Promise<boolean> {
   const record = await keystore.find(owner)
@@ -96,8 +96,9 @@ async function hasReadable(keystore: Pick<Keystore, 'find'>, owner: Owner): Prom
 }
 
 /**
- * Creates the error for new credentials that the PCE did not accept while the caller has earlier ones. The error says
- * what failed and that the earlier credentials stay in use; the stored result of their last check does not change.
+ * Creates the error for new credentials that the PCE did not accept although the caller has earlier ones. The error
+ * says what failed, and that the earlier credentials stay in use. The stored result of their last check does not
+ * change.
  */
 function keptOthers({ code, message }: NonNullable<ConnectionReport['error']>, cause: unknown): ToolError {
   const status = code === 'pce_error' && cause instanceof PceApiError ? { http_status: cause.status } : {}
@@ -109,10 +110,7 @@ function keptOthers({ code, message }: NonNullable<ConnectionReport['error']>, c
   )
 }
 
-/**
- * Stores the result of a connection attempt for the owner to see. If the result cannot be stored, the owner simply does
- * not see it.
- */
+/** Stores the result of a connection attempt, so that the owner can see it. If this fails, nothing else is affected. */
 export async function noteCheck(
   { lastChecks, now, log }: Pick<RegistrationPorts, 'lastChecks' | 'now' | 'log'>,
   owner: Owner,
@@ -130,7 +128,7 @@ function refusal(problems: readonly FieldProblem[]): ToolError {
   return new ToolError('invalid_argument', `Nothing was stored. ${said}`, { problems })
 }
 
-/** Returns the part of credentials that may be shown. */
+/** Returns the fields of credentials that may be shown. */
 export function credentialFacts(
   credentials: PceCredentials,
   { isTlsChecked }: Pick<RegistrationPorts, 'isTlsChecked'>,
@@ -140,14 +138,14 @@ export function credentialFacts(
 }
 
 interface FieldProblem {
-  /** JSON pointer to the argument of register-pce-credentials, which is also the field of the form. */
+  /** JSON pointer to the argument of register-pce-credentials, which is also the name of the field in the form. */
   path: string
   message: string
 }
 
 const MOST_CHARACTERS = { '/api_key': 255, '/api_secret': 1024, '/label': 100 }
 
-/** Finds what is wrong with credentials, apart from their host. The problems never contain the values. */
+/** Returns the problems with credentials, except for problems with their host. The texts never contain the values. */
 function checkCredentials(credentials: PceCredentials, allowsInsecureTls: boolean): FieldProblem[] {
   const { port, orgId, apiKey, apiSecret, tlsVerify, label } = credentials
   const problems = [
@@ -171,24 +169,24 @@ function checkText(path: keyof typeof MOST_CHARACTERS, text: string): FieldProbl
   const most = MOST_CHARACTERS[path]
   if (text.trim() === '') return [{ path, message: 'it is empty' }]
   if (text.length > most) return [{ path, message: `at most ${most} characters` }]
-  // Line breaks could end a header or a line of a log; invisible characters and those that change the text direction
-  // can make one label look like another.
+  // Line breaks could end a header or a line of a log. Invisible characters and characters that change the text
+  // direction can make one label look like another.
   if (/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u.test(text)) return [{ path, message: 'it contains invisible characters' }]
-  // Everything after the first colon of the key would be taken for the secret (RFC 7617, 2).
+  // Everything after the first colon in the key would be read as the secret (RFC 7617, 2).
   if (path === '/api_key' && text.includes(':')) return [{ path, message: 'an API key contains no colon' }]
   return []
 }
 
 /**
- * Maximum number of registrations in any minute, because each makes this server connect to an address of the caller's
- * choice (D48).
+ * Maximum number of registrations within any minute. It is limited because each registration makes this server connect
+ * to an address that the caller has chosen (D48).
  */
 const MOST = 5
 const WINDOW_MS = 60_000
 const MOST_OWNERS = 10_000
 
 /**
- * Creates the function that counts a registration of an owner. It throws or rejects with ToolError `rate_limited
+ * Creates the function that counts registrations for each owner. It throws or rejects with ToolError `rate_limited
  * {retry_after: seconds}` if the owner has already registered five times within a minute.
  *
  * @param now returns milliseconds.

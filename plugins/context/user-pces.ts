@@ -36,13 +36,15 @@ export interface UserPcesParts {
   now: () => number
   /** Returns the address at which this server listens, or null before it listens. */
   own?: PceHostsOptions['own']
-  /** The name service; by default the machine's own. */
+  /** The name service; by default, the name service of the machine. */
   resolve?: PceHostsOptions['resolve']
-  /** How long a registration takes if it reaches no PCE, in milliseconds. */
+  /** The duration, in milliseconds, of a registration that reaches no PCE. */
   patienceMs?: number
-  /** Starts the timer that ends an attempt after the given milliseconds; by default the system's timer. */
+  /**
+   * Starts a timer that ends an attempt after the given number of milliseconds; by default with the timers of Node.js.
+   */
   startAttempt?: typeof startAttempt
-  /** Counts the limits per caller across all replicas. */
+  /** Applies the limits per caller across all replicas. */
   admissions?: Admissions
 }
 
@@ -57,18 +59,18 @@ export interface UserPces {
 const PATIENCE_MS = 8000
 
 /**
- * Returns the URL of the page on which people register PCE credentials in a browser, or null if there is no browser
- * login (MCP_OAUTH_CLIENT_ID).
+ * Returns the URL of the page on which people register PCE credentials in a browser; null if MCP_OAUTH_CLIENT_ID is not
+ * set, because then nobody can log in with a browser.
  */
 export const setupUrlOf = ({ http, login }: Pick<UserPcesConfig, 'http' | 'login'>): string | null =>
   login === undefined ? null : `${http.publicUrl}/setup`
 
-/** Says how a caller registers a PCE, worded to follow "Register". */
+/** Returns how a caller registers a PCE, written so that it can follow "Register". */
 const howTo = (setupUrl: string | null) =>
   setupUrl === null ? 'with register-pce-credentials' : `at ${setupUrl} in a browser`
 
 /**
- * Creates the ports through which every caller uses the PCE of their own credentials in the keystore (S14). The
+ * Creates the ports through which each caller uses a PCE with the caller's own credentials in the keystore (S14). The
  * credentials are looked up for each request, connections go through the host guard, and clients are pooled by caller
  * and version of the credentials. Throws StartupError for TLS files or a proxy that no client can use.
  */
@@ -102,8 +104,8 @@ export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): Us
   })
 
   /**
-   * Returns why a location is forbidden, or null. This is used only if a proxy makes the connections, because direct
-   * connections are checked by the host guard.
+   * Returns why a location is forbidden, or null if it is permitted. This is used only if connections go through a
+   * proxy, because the host guard checks direct connections.
    */
   async function findProblem(place: PceEndpoint): Promise<ToolError | null> {
     try {
@@ -118,7 +120,7 @@ export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): Us
   return {
     async find({ iss, sub }, role, record) {
       const owner = { iss, sub }
-      // Without a role no tool runs, so no key is read from the keystore.
+      // Without a role, no tool can run, so the caller's key is not even read from the keystore.
       const { version, ...found }: FoundPce = role === null ? { pce: null } : await findPce(owner, role, record)
       const credentials = credentialsOf(owner, version)
       const place = found.pce === null ? undefined : places.get(found.pce)
@@ -137,14 +139,14 @@ export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): Us
 const lookUp: PceHostsOptions['resolve'] = (hostname, options) => dns.lookup(hostname, options)
 
 /**
- * Whether the certificate is actually verified. The operator may have switched verification off for everyone, or may
- * since the registration have forbidden users to switch it off.
+ * Returns whether certificates are actually verified. The operator may have switched verification off for everyone, or
+ * may have forbidden, after the registration, that users switch it off.
  */
 const isTlsChecked = ({ tls, allowInsecureTls }: UserPcesConfig['userPce'], isWanted: boolean) =>
   tls.verify && (isWanted || !allowInsecureTls)
 
 /**
- * Creates the function that returns the credentials port of a caller of a per_user server; all ports use the same
+ * Creates the function that returns a caller's port for credentials on a per_user server. All these ports use the same
  * keystore (D18).
  */
 function createCredentials(
@@ -186,8 +188,8 @@ function notConnected(problem: string, setupUrl: string | null): ToolError {
 }
 
 /**
- * Creates the function that creates users' clients. The operator's TLS files and proxy are tried once at this point, so
- * that errors appear at start-up and not at the first call.
+ * Creates the function that creates the clients of users. The operator's TLS files and proxy are tried here once, so
+ * that errors in them appear at start-up and not at the first call.
  */
 function createConnect(
   { userPce }: UserPcesConfig,
@@ -206,8 +208,8 @@ function createConnect(
     apiSecret: '',
   }
   connectPce(nobody, callTracker, log)
-  // The operator's client certificate is for the operator's PCEs only. Users may name any host, and could otherwise
-  // make this server present the certificate anywhere.
+  // The operator's client certificate is only for the operator's PCEs. Users may name any host, and could otherwise
+  // make this server present the certificate to any host.
   const { clientCertFile: _cert, clientKeyFile: _key, ...withoutClient } = tls
   const shown = userPce.allowedHosts.length > 0 ? tls : withoutClient
 

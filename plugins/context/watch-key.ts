@@ -3,13 +3,13 @@ import { connectionHint } from '../../schemas/errors.js'
 import type { RetryLog } from './connect-pce.js'
 
 /**
- * Watches how the PCE responds to the one key that everybody uses (shared mode). A refused key does not prevent the
- * server from starting or being ready (D105); it is reported once in the log, and in the answers of /readyz.
+ * A watch on the one PCE key that everybody uses (shared mode). A refused key prevents the server neither from starting
+ * nor from being ready (D105). It is reported once in the log, and in the answers of /readyz.
  */
 export interface KeyWatch {
   /** Asks the PCE once whether it accepts the key. Never rejects. */
   readonly check: () => Promise<void>
-  /** Notes the status of any answer of the PCE. */
+  /** Receives the status of every answer of the PCE. */
   readonly note: (status: number) => void
   /**
    * Returns the problem with the key for /readyz, or null if the key is accepted or nothing is known yet. While the key
@@ -24,8 +24,8 @@ export interface KeyLog extends RetryLog {
 }
 
 /**
- * Shortest interval, in milliseconds, at which a refused key is tried again because of a request to /readyz, which
- * anyone may send.
+ * Minimum interval, in milliseconds, between two attempts with a refused key. It is needed because requests to /readyz
+ * cause such attempts, and anyone may send them.
  */
 const AGAIN_MS = 30_000
 const PATIENCE_MS = 10_000
@@ -43,11 +43,11 @@ const REFUSED: Record<number, { problem: string; message: string; remedy: string
   },
 }
 
-/** Matches the part of error messages that does not apply in shared mode, where users register nothing. */
+/** Matches the part of an error message that does not apply in shared mode, where users do not register anything. */
 const REGISTERED = /(: in PCE_HOST)?, or (in )?what was registered(?=\.)/
 
 /**
- * Creates the watch.
+ * Creates the watch on the PCE key.
  *
  * @param now returns milliseconds since the epoch.
  */

@@ -20,16 +20,16 @@ export class RefusedCall extends Error {
   }
 }
 
-/** The arguments and the context that an admitted call runs with. */
+/** The arguments and the context with which an admitted call runs. */
 export interface Admitted {
   args: Record<string, unknown>
   context: ToolContext
 }
 
 /**
- * Runs the gates in their order (T2). The arguments are checked after the gates that do not need them and before those
+ * Runs the gates in order (T2). The arguments are checked after the gates that do not need them and before the gates
  * that do. Gates that compare calls use the arguments as the client sent them. Returns the arguments with their
- * defaults and the context of the handler; throws RefusedCall.
+ * defaults filled in, and the context of the handler. Throws RefusedCall.
  */
 export async function admitCall(
   subject: GateSubject,
@@ -44,8 +44,7 @@ export async function admitCall(
       if (gate.needs !== 'call') continue
       asked = gate.name
       const checking = gate.check(subject)
-      // The result is awaited only if it is a promise: most gates return synchronously, and every call passes all of
-      // them.
+      // Only a promise is awaited: most gates return a result directly, and every call passes all gates.
       if (checking !== undefined) await checking
     }
     asked = 'arguments'
@@ -65,7 +64,7 @@ export async function admitCall(
 const concerns = ({ onlyConfirmed, onlyPce }: Gate & { needs: 'arguments' }, tool: AnyTool): boolean =>
   (onlyConfirmed !== true || tool.requiresConfirm) && (onlyPce !== true || tool.requiresPce)
 
-/** The verbs with which tool names begin, each with the other verbs that callers use instead of it. */
+/** The verbs with which tool names begin, each with other verbs that callers write in its place. */
 const VERBS: Record<string, readonly string[]> = {
   get: ['list', 'show', 'find', 'search', 'fetch', 'read', 'query', 'describe', 'view'],
   create: ['add', 'new', 'make'],
@@ -74,8 +73,8 @@ const VERBS: Record<string, readonly string[]> = {
 }
 
 /**
- * Returns the name of the tool that was probably meant: its verb has the same meaning as that of the given name, and
- * the rest of its name is similar. Returns undefined if there is no such tool.
+ * Returns the name of the tool that was probably meant: its verb has the same meaning as the verb in `name`, and the
+ * other words are similar. Returns undefined if there is no such tool.
  */
 export function nearestTool(name: string, known: readonly string[]): string | undefined {
   const words = name.replaceAll(/([a-z])(?=[A-Z])|_/g, '$1-').toLowerCase()
@@ -99,21 +98,21 @@ interface GateSubject {
   tool: AnyTool
   call: ToolCall
   callerContext: CallerContext
-  /** Adds facts to the audit entries of this call, whether it is admitted or not. */
+  /** Adds facts to the audit entries of this call, even if the call is refused. */
   note(facts: AuditFacts): void
 }
 
 /** A call whose arguments are known to be valid. */
 export interface ValidSubject extends GateSubject {
-  /** The arguments, with the schema's defaults filled in. */
+  /** The arguments, including the defaults from the schema. */
   args: Record<string, unknown>
-  /** The context for lookups by gates; it is aborted as soon as the client has left. */
+  /** The context for lookups by gates. Its signal is aborted as soon as the client has left. */
   context: ToolContext
-  /** Tells the handler what was approved (`ToolContext.approved`). */
+  /** Passes the approval to the handler (`ToolContext.approved`). */
   approve(approval: Approval): void
 }
 
-/** A gate that decides by the tool and the caller only. `check` throws ToolError to refuse the caller. */
+/** A gate that decides only by tool and caller. `check` throws ToolError if the caller is refused. */
 export interface CallerGate {
   readonly name: string
   readonly needs: 'call'
@@ -122,12 +121,13 @@ export interface CallerGate {
 
 /**
  * A condition that a call must meet before it runs. The composition lists the gates of its mode in order. `check`
- * throws ToolError to refuse the call.
+ * throws ToolError if the call is refused.
  */
 export type Gate =
   | { readonly name: string; readonly needs: 'call'; check(subject: GateSubject): void | Promise<void> }
   /**
-   * A gate that runs only after the arguments are known to be valid, so that an invalid call uses up no token or quota.
+   * A gate that runs only after the arguments have been validated, so that an invalid call uses up neither a token nor
+   * a quota.
    */
   | {
       readonly name: string
@@ -140,9 +140,9 @@ export type Gate =
     }
 
 /**
- * Checks the tool's role allowlist (S13). Throws `forbidden_no_role` for a caller without a role, with the more
- * specific reason of the caller's context if there is one, and `forbidden {allowed_roles}` for a caller whose role is
- * not on the list.
+ * Checks that the caller's role is among the roles that may call the tool (S13). Throws `forbidden_no_role` if the
+ * caller has no role, with the more specific reason from the caller's context if there is one, and `forbidden
+ * {allowed_roles}` if the role may not call the tool.
  */
 export const roleGate: CallerGate = {
   name: 'role',
@@ -160,9 +160,9 @@ export const roleGate: CallerGate = {
 }
 
 /**
- * Checks that the caller has a PCE. Throws `no_pce_credentials` if the tool works on a PCE and the caller has no
- * credentials, or the more specific problem of the caller's context. `hint` explains how a PCE is set up in this mode;
- * `details` are added to the error.
+ * Checks that the caller has a PCE. If the tool works on a PCE and the caller has none, throws `no_pce_credentials` or
+ * the more specific problem from the caller's context. `hint` explains how a PCE is set up in this mode; `details` are
+ * added to the error.
  */
 export const pceGate = (hint: string, details: ErrorDetails = {}): CallerGate => ({
   name: 'pce',
@@ -176,8 +176,8 @@ export const pceGate = (hint: string, details: ErrorDetails = {}): CallerGate =>
 })
 
 /**
- * Refuses calls to an address at which no PCE has ever answered the caller and none answers now (D84). Throws the error
- * of `CallerContext.provePce`.
+ * Refuses calls to an address where no PCE has ever answered the caller and none answers now (D84). Throws the error of
+ * `CallerContext.provePce`.
  */
 export const provenGate: Gate = {
   name: 'proof',
@@ -187,9 +187,9 @@ export const provenGate: Gate = {
 }
 
 /**
- * Refuses changing tools with `audit_unavailable` while their audit entries could not be written (D25). This gate comes
- * before the confirm gate, so that a refused call uses up no token. If the audit log fails only after this gate, the
- * call is refused when its entry is written.
+ * Refuses changing tools with `audit_unavailable` as long as their audit entries cannot be written (D25). This gate
+ * comes before the confirm gate, so that a refused call uses up no token. If the audit log fails only later, the call
+ * is refused when its entry is written.
  */
 export const auditGate = (audit: AuditLog | null): Gate => ({
   name: 'audit',
@@ -198,8 +198,8 @@ export const auditGate = (audit: AuditLog | null): Gate => ({
 })
 
 /**
- * Refuses changing tools with `state_unavailable` while the server's store does not respond, because the limits and the
- * record of what people were shown are unreliable then. `findProblem` answers without querying the store.
+ * Refuses changing tools with `state_unavailable` as long as the server's store does not respond, because the limits
+ * and the record of what people were shown are then unreliable. `findProblem` answers without querying the store.
  */
 export const stateGate = (findProblem: () => Error | null): Gate => ({
   name: 'state',

@@ -11,28 +11,27 @@ export interface AuditLog {
   /** Writes an entry at once; throws if that fails. */
   write(entry: AuditEntry): void
   /**
-   * Writes an entry at the end of the current turn of the event loop, together with all other entries of the turn.
-   * Resolves once the operating system has the entry; rejects if one of the entries cannot be written.
+   * Writes an entry at the end of the current turn of the event loop, together with all other entries of this turn.
+   * Resolves when the operating system has the entry; rejects if any of these entries cannot be written.
    */
   writeInTurn(entry: AuditEntry): Promise<void>
   /**
-   * Immediately writes all entries that still wait for the end of the turn, because the process is about to exit. Never
-   * throws.
+   * Writes all entries at once that wait for the end of the turn, because the process is about to exit. Never throws.
    */
   flush(): void
   /**
-   * Resolves once every entry so far has been passed on, and has been written to disk if the destination is a file.
-   * Rejects if that fails.
+   * Resolves when all entries so far have been passed on and, if the destination is a file, are on the disk. Rejects if
+   * that fails.
    */
   sync(): Promise<void>
   /**
-   * Checks the log for readiness: throws or rejects if the next entry could not be written or synced. After an earlier
-   * failure, it tries to write again and records the gap in the log.
+   * Checks for the readiness probe that the next entry can be written and synced; otherwise throws or rejects. After an
+   * earlier failure, it tries to write again and records the gap in the log.
    */
   check(): void | Promise<void>
   /**
-   * Reopens the file after a rotation. If that fails, it throws and continues with the old file. It also throws if the
-   * entries of the old file cannot be synced, but then continues with the new one.
+   * Reopens the file after a rotation. If that fails, it throws and continues with the old file. If the entries of the
+   * old file cannot be synced, it throws but continues with the new file.
    */
   reopen(): void
   close(): void
@@ -48,18 +47,18 @@ export interface Disk extends Pick<
 }
 
 const NEWLINE = 0x0a
-/** The number of bytes that must be free on the disk of the audit log, which is room for about a hundred entries. */
+/** Minimum number of free bytes on the disk of the audit log, enough for about a hundred entries. */
 const LEAST_ROOM = 64 * 1024
 
 /**
- * Creates a log that appends to a file, which only its owner can read. Entries reach the operating system before the
- * tool runs. All entries of one turn of the event loop are one synchronous write (D217); in a pipe, each entry is its
- * own write, since only short writes arrive whole. Throws if the file cannot be opened. After a failure, the first
- * entry that can be written again (and synced, if syncing had failed) is preceded by a line that says since when
- * entries may be missing.
+ * Creates a log that appends to a file. Only the owner can read the file. Entries reach the operating system before the
+ * tool runs. All entries of one turn of the event loop are written synchronously in one write (D217). To a pipe, each
+ * entry is written separately, because only short writes arrive undivided. Throws if the file cannot be opened. After a
+ * failure, the first entry that can be written again (and synced, if syncing had failed) is preceded by a line that
+ * says since when entries may be missing.
  *
- * Every check, and the first entry of every turn of the event loop, uses one stat call to see whether the file is still
- * the one at its path. If it was moved or deleted, a new file takes its place (D81).
+ * Every check, and the first entry of every turn of the event loop, uses one stat call to see whether the open file is
+ * still the file at its path. If it was moved or deleted, a new file takes its place (D81).
  *
  * @param noticed is called when the file has been replaced.
  * @param replica names the process in every line.
@@ -81,20 +80,20 @@ export function createFileAudit(
   const endTurn = () => (isFollowed = false)
   const turn = createTurn(append)
 
-  /** Appends lines. `since` is the time of the first line, in milliseconds since the epoch. */
+  /** Appends lines to the file. `since` is the time of the first line, in milliseconds since the epoch. */
   function append(lines: string, since = Date.now()): void {
-    // After closing, the number of the descriptor may belong to another file.
+    // After the file was closed, its descriptor number may belong to another file.
     if (isClosed) throw new Error('the audit log is closed')
     const problem = isFollowed ? null : follow()
-    // A moved file still exists under another name and can be written to, but entries in a deleted file would be lost.
+    // A file that was moved still has a name and can be written to. Entries in a deleted file would be lost.
     if (problem !== null && file.isDeleted()) throw failed(problem, since)
     if (failedSince !== null && !isUnsynced) appendGap(failedSince)
     appendLines(lines, since)
   }
 
   /**
-   * Switches to the file at the path if that is no longer the file that is open. Returns null on success, or the error
-   * that explains why no file can be written.
+   * Switches to the file at the path if the open file is no longer there. Returns null on success, or the error that
+   * explains why no file can be written.
    */
   function follow(): Error | null {
     if (!file.isRegular) return null
@@ -104,7 +103,7 @@ export function createFileAudit(
         return null
       }
       const [isDeleted, since] = [file.isDeleted(), file.since]
-      // If entries were lost with the deleted file, the new file records the gap.
+      // If the deleted file contained entries, they are lost, so the gap is recorded in the new file.
       if (isDeleted && (failedSince === null || since < failedSince)) failedSince = since
       moveOn()
       noticed(isDeleted ? 'deleted' : 'moved')
@@ -114,7 +113,10 @@ export function createFileAudit(
     }
   }
 
-  /** A stat costs as much as writing an entry, so further writes in the same turn of the event loop skip it (D81). */
+  /**
+   * Marks the file as checked for this turn of the event loop. Further writes in the turn skip the check, because a
+   * stat call costs as much as writing an entry (D81).
+   */
   function noteFollowed(): void {
     if (isFollowed) return
     isFollowed = true
@@ -132,7 +134,7 @@ export function createFileAudit(
   }
 
   function appendLines(lines: string, since?: number): void {
-    // A full disk may cut a line off in the middle; the next entry then starts on a new line.
+    // When the disk is full, a line may be cut off in the middle. In this case, the next entry starts on a new line.
     const bytes = Buffer.from(torn ? `\n${lines}` : lines)
     let written = 0
     try {
@@ -166,12 +168,13 @@ export function createFileAudit(
       throw error
     }
     if (isLost) throw failed(new Error('the file of the audit log was deleted'))
-    // If several syncs run at the same time, the operating system reports lost data to only one of them.
+    // If several syncs run at the same time, the operating system reports lost data to only one of them, so the failure
+    // of another sync counts here too.
     if (failedSyncs !== before) throw new Error('another sync of the audit log has failed in the meantime')
     isUnsynced = false
   }
 
-  /** Switches to the file that is at the path now, or to a new one. */
+  /** Switches to the file that is now at the path, or creates one there. */
   function moveOn(): void {
     const old = file
     const next = openLogFile(path, disk)
@@ -183,10 +186,11 @@ export function createFileAudit(
     }
     file = next
     try {
-      // The old file is synced now, because a later `sync` promises that its entries are on disk as well.
+      // The old file is synced here, because later calls of `sync` sync only the new file but also vouch for old
+      // entries.
       old.syncNow()
     } catch (cause) {
-      // A disk that is permanently broken must not prevent the log from moving to another one.
+      // Even if one disk is permanently broken, the log must be able to move to another one.
       noteFailedSync()
       throw new Error('The new file is in use; entries of the old one may not be on the disk.', { cause })
     } finally {
@@ -210,7 +214,7 @@ export function createFileAudit(
       if (problem !== null) throw problem
       if (isUnsynced) await sync()
       if (failedSince !== null) appendGap(failedSince)
-      // Pipes and devices do not run out of space.
+      // For pipes and devices, free space is not checked, because they do not run out of it.
       if (!file.isRegular) return
       disk.accessSync(path, fs.constants.W_OK)
       const { bavail, bsize } = disk.statfsSync(dirname(path))
@@ -229,8 +233,8 @@ export function createFileAudit(
 }
 
 /**
- * Formats entries as JSON, with the replica as their last field. It is added as text, because copying each entry to add
- * a field would cost more than formatting it.
+ * Formats entries as JSON, with `replica` as their last field. This field is added to the text, because copying an
+ * entry to add a field would cost more than formatting it.
  */
 function linesOf(replica: string | undefined): (entry: object) => string {
   if (replica === undefined) return (entry) => `${visibleJson(entry)}\n`
@@ -272,9 +276,7 @@ function createTurn(write: (lines: string, since: number) => void) {
   }
 }
 
-/**
- * Checks that the file could be opened or created, and throws the error of node:fs if not. Opens and creates nothing.
- */
+/** Checks whether the file could be opened or created, without doing so. If not, throws the error of node:fs. */
 export function checkAuditPath(path: string): void {
   const there = fs.statSync(path, { throwIfNoEntry: false })
   if (there?.isDirectory() === true) throw Object.assign(new Error('a folder'), { code: 'EISDIR' })
@@ -282,7 +284,10 @@ export function checkAuditPath(path: string): void {
   else fs.accessSync(path, fs.constants.W_OK)
 }
 
-/** Whether the last line of the file is incomplete, because the disk was full or the writing process ended. */
+/**
+ * Returns true if the last line of the file is incomplete, because the disk was full or the process ended while
+ * writing.
+ */
 function endsInside(path: string, disk: Disk): boolean {
   const file = disk.statSync(path)
   if (!file.isFile() || file.size === 0) return false
@@ -290,8 +295,8 @@ function endsInside(path: string, disk: Disk): boolean {
   try {
     fd = disk.openSync(path, 'r')
   } catch {
-    // The log may be write-only, so that it cannot be read. Its last line then counts as cut off, since an empty line
-    // between two entries does no harm.
+    // If the log is write-only, it cannot be read. Its last line then counts as incomplete, because an additional empty
+    // line between two entries does no harm.
     return true
   }
   try {
@@ -306,24 +311,24 @@ function endsInside(path: string, disk: Disk): boolean {
 /** A file that is open for appending. */
 interface LogFile {
   readonly fd: number
-  /** False for a pipe or a device, which are not rotated. */
+  /** False for a pipe or a device, because only regular files are rotated. */
   readonly isRegular: boolean
   /** The earliest possible time of the file's first entry. */
   readonly since: string
-  /** Returns whether the open file is the file at the path. Throws if that cannot be determined. */
+  /** Returns true if the open file is the file at the path. Throws if this cannot be determined. */
   readonly isAt: (path: string) => boolean
-  /** Whether the file no longer has a name, so that whatever is written to it is lost. */
+  /** Returns true if the file no longer has a name, so that everything written to it is lost. */
   readonly isDeleted: () => boolean
   /**
-   * Resolves once everything written so far is on disk; for a pipe or a device, which cannot be synced, at once. The
-   * result is true if the file had been deleted by then, so that its entries are lost.
+   * Resolves when everything written so far is on the disk. For a pipe or a device, which cannot be synced, it resolves
+   * at once. The result is true if the file has been deleted by then, so that its entries are lost.
    */
   sync(): Promise<boolean>
   /** Syncs written entries to the disk like `sync`, but synchronously. */
   syncNow(): void
   /**
-   * Closes the file as soon as no sync of it is running, because the number of a closed descriptor may belong to
-   * another file a moment later.
+   * Closes the file as soon as no sync of it is running. Otherwise, the sync could hit another file that has got the
+   * same descriptor number.
    */
   retire(): void
 }
@@ -331,13 +336,13 @@ interface LogFile {
 const { O_APPEND, O_CREAT, O_NONBLOCK, O_WRONLY } = fs.constants
 
 /**
- * Opens the file, or creates it readable by its owner only. Throws if it cannot be opened: ENXIO for a pipe without a
- * reader. Once a pipe is full because its reader is too slow, writes to it fail (EAGAIN).
+ * Opens the file; if there is none, creates one that only its owner can read. Throws if it cannot be opened, for a pipe
+ * without a reader with ENXIO. If the reader of a pipe is too slow and the pipe is full, writes fail with EAGAIN.
  */
 function openLogFile(path: string, disk: Disk): LogFile {
   const syncData = promisify((fd: number, done: fs.NoParamCallback) => disk.fdatasync(fd, done))
-  // The file is opened non-blocking. Otherwise, opening a pipe or writing to it would block the whole process until
-  // there is a reader. Files never block like that.
+  // The file is opened in non-blocking mode. Otherwise, opening a pipe without a reader or writing to it would block
+  // the whole process. Regular files never block in this way.
   const fd = disk.openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK, 0o600)
   const own = disk.fstatSync(fd, { bigint: true })
   const isRegular = own.isFile()
@@ -350,7 +355,7 @@ function openLogFile(path: string, disk: Disk): LogFile {
   return {
     fd,
     isRegular,
-    // Some file systems do not record when a file was created.
+    // Some file systems do not record the time at which a file was created.
     since: new Date(own.birthtimeMs > 0n ? Math.min(Number(own.birthtimeMs), Date.now()) : Date.now()).toISOString(),
     isAt(path) {
       const there = disk.statSync(path, { bigint: true, throwIfNoEntry: false })
@@ -385,13 +390,13 @@ function ignoreUnsyncable(error: unknown): void {
   if ((error as NodeJS.ErrnoException).code !== 'EINVAL') throw error
 }
 
-/** Maximum number of bytes that may wait for a slow reader before an entry counts as not written. */
+/** Maximum number of bytes that may wait for a slow reader; beyond it, further entries count as not written. */
 const BACKLOG = 1024 * 1024
-/** Maximum time that a change waits until the reader has taken its audit entry. */
+/** Maximum time that a change waits for the reader to take its audit entry. */
 const PATIENCE_MS = 5000
 
 /**
- * Creates a log that writes to a stream of the process, for a supervisor that collects standard output. `replica`
+ * Creates a log that writes to a stream of the process, for a supervisor that collects the standard output. `replica`
  * becomes a field of every entry.
  */
 export function createStreamAudit(stream: Writable, replica?: string): AuditLog {

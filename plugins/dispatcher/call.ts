@@ -8,53 +8,53 @@ import type { TraceOrigin } from '../../schemas/tracing.js'
 import type { ProgressUpdate } from '../../domain/call.js'
 
 /**
- * The caller, the transport and the PCE of a call. They are fixed by the composition (stdio, dev-insecure) or come from
- * the context of one HTTP request.
+ * The caller, the transport and the PCE of a call. They are either fixed by the composition (stdio, dev-insecure) or
+ * determined from one HTTP request.
  */
 export interface CallerContext {
   caller: Caller
   /**
-   * Why `caller.role` is null, if there is a more specific reason than that the groups give none; the role gate reports
-   * it.
+   * The reason why `caller.role` is null, which the role gate reports; absent if it is simply that the caller's groups
+   * give no role.
    */
   roleProblem?: ToolError
   transport: 'stdio' | 'http'
   /**
-   * The tools that the request is offered. Transports use the same offer for lists and for calls. If absent, every tool
-   * of the dispatcher is offered.
+   * The tools that are offered to the request. Transports use the same offer for lists and for calls. If it is absent,
+   * all tools of the dispatcher are offered.
    */
   offer?: Offer
   /** The client for the caller's PCE; null if there are no PCE credentials. */
   pce: PceClient | null
-  /** Why `pce` is null, if the reason is not simply missing credentials; the PCE gate reports it. */
+  /** The reason why `pce` is null, which the PCE gate reports; absent if the caller simply has no credentials. */
   pceProblem?: ToolError
   /**
-   * Called before a tool call uses the PCE. Rejects with ToolError if the PCE has never answered this caller and does
-   * not answer now.
+   * Checks that the address is that of a PCE before a tool call uses it. Rejects with ToolError if no PCE has ever
+   * answered this caller there and none answers now.
    */
   provePce?: (signal: AbortSignal) => Promise<void>
-  /** The caller's own PCE credentials. */
+  /** The port through which tools read and change the caller's own PCE credentials. */
   credentials: CredentialsPort
   /** `name/version` of the MCP client, if it has given them. */
   client?: string
   /** The names of the person and of the client in the access token, only for display and never for decisions. */
   tokenSays?: { name?: string; clientId?: string }
-  /** The address of an HTTP client, from the socket or a trusted proxy. */
+  /** The address of an HTTP client, as reported by the socket or by a trusted proxy. */
   clientAddress?: string
 }
 
-/** The context of a request that may list tools. It always has an offer, the tools that the caller may see (D121). */
+/** The context of a request that may list tools. It always has an offer: the tools that the caller may see (D121). */
 export type OfferedContext = CallerContext & { offer: Offer }
 
-/** Whether the sender of a call still wants its answer. */
+/** The sender of a call, as far as the call needs to know whether the sender still waits for the answer. */
 export interface Sender {
   /** Aborts when the client cancels the call or has left. */
   readonly signal: AbortSignal
-  /** Returns whether the client has left; present only if the transport knows this without the signal. */
+  /** Returns true if the client has left. It is present only if the transport knows this without the signal. */
   hasLeft?(): boolean
 }
 
-/** One tool call, as a transport passes it on. */
+/** A tool call as the transport passes it to the dispatcher. */
 export interface ToolCall {
   name: string
   /** The arguments as the client sent them; `{}` if it sent none. */
@@ -64,25 +64,26 @@ export interface ToolCall {
   /** The HTTP route that received the call, if it is not /mcp. */
   route?: string
   /**
-   * The digest of what the person at a stdio client was shown and agreed to, if the transport itself asked the person.
+   * The digest of what was shown to the person at a stdio client and approved by that person; present if the transport
+   * itself asked.
    */
   consent?: { boundTo: string }
   /**
-   * The question to which the person at the client said no, if the transport itself asked the person. The call then
-   * does not run, whatever the gates say.
+   * The question that the person at the client answered with no, if the transport itself asked. The call then does not
+   * run, whatever the gates decide.
    */
   declined?: DeclinedCall
-  /** Whether the client can show its user a form (MCP elicitation). */
+  /** True if the client can show its user a form (MCP elicitation). */
   canAsk?: boolean
   requestId: string
-  /** The trace that the client says the call belongs to, unchecked. */
+  /** The trace to which the call belongs according to the client, unchecked. */
   trace?: TraceOrigin
   readonly sender: Sender
   /** Reports progress. Tools may call this as often as they like; the transport decides what is sent to the client. */
   progress(update: ProgressUpdate): void
 }
 
-/** The part of the server log that the dispatcher writes to. */
+/** The part of the server log to which the dispatcher writes. */
 export interface ServerLog {
   debug(facts: object, message: string): void
   info(facts: object, message: string): void

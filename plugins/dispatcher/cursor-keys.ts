@@ -2,8 +2,8 @@ import { createHmac, hkdfSync } from 'node:crypto'
 import type { CallerContext } from './call.js'
 
 /**
- * Derives the key for cursors (32 bytes), the same in all replicas, from another key that the replicas share. HKDF (RFC
- * 5869) with a label of its own ensures that neither key reveals anything about the other (D79).
+ * Derives the key that signs cursors (32 bytes) from another key that all replicas share, so that it is the same in all
+ * replicas. Because of HKDF (RFC 5869) with a separate label, neither key reveals anything about the other (D79).
  */
 export const deriveCursorKey = (shared: Uint8Array): Uint8Array =>
   new Uint8Array(hkdfSync('sha256', shared, '', 'svc-mcp cursor', 32))

@@ -30,46 +30,45 @@ export interface Dispatcher {
    */
   dispatch(call: ToolCall, callerContext: CallerContext): Promise<Dispatched>
   /**
-   * Reads something on behalf of a caller who may call the tool that the question names: the offer and the gates apply
-   * as for a call without arguments. The read is not a tool call, so it is not audited. Resolves with null if a gate
-   * refuses or the read fails. Never rejects. A process that is about to end does not wait for the read.
+   * Reads something for a caller who may call the tool named in the question. The offer and the gates apply as they do
+   * to a call of this tool without arguments. The read is not a tool call, so it is not audited. Resolves with null if
+   * a gate refuses or the read fails. Never rejects. A process that is about to end does not wait for the read.
    */
   lookUp<T>(
     question: LookUp,
     callerContext: CallerContext,
     read: (context: ToolContext) => Promise<T>,
   ): Promise<T | null>
-  /** Aborts every running call, including changes, and refuses later ones, because the process is about to end. */
+  /** Aborts every running call, including changes, and refuses all later calls, because the process is about to end. */
   abortAll(): void
   /**
-   * Answers every running call with an error, and prevents calls that are already admitted from starting. The audit
-   * entries of their outcomes are written in the next turns of the event loop, because the process ends without waiting
-   * for the calls.
+   * Answers every running call with an error, and keeps calls that are already admitted from starting. The process then
+   * ends without waiting for the calls, so their audit entries are written in the next turns of the event loop.
    */
   abandonAll(): void
-  /** Resolves when no call is running or announced. */
+  /** Resolves when no call is running and no further call is announced. */
   idle(): Promise<void>
   /** Announces that more calls may come until `over` settles, such as the next calls of a batch. */
   expectUntil(over: Promise<unknown>): void
-  /** The audit log, for rotating and closing it. */
+  /** The audit log, so that it can be rotated and closed. */
   readonly audit: AuditLog | null
 }
 
-/** A lookup on behalf of a caller; `tool` is the name of a reading tool. */
+/** A lookup for a caller. `tool` is the name of a tool that reads. */
 export type LookUp = Pick<ToolCall, 'requestId'> & Pick<Sender, 'signal'> & { tool: string }
 
 interface Run {
-  /** The means of ending the call; null until the tool is known. */
+  /** The object with which the call can be ended; null until the tool is known. */
   ends: CallEnds | null
-  /** Ends the call while its handler is running; has no effect before the call has been allowed to run. */
+  /** Ends the call without waiting for its handler. Has no effect before the call has been allowed to run. */
   abandon: () => void
   /** The index of the call in the list of running calls. */
   at: number
 }
 
 /**
- * Creates the list of running calls, in no particular order. It is not a Set, because a Set makes a new table whenever
- * it is emptied; the old tables, once they are in the old generation, keep all later calls alive until that generation
+ * Creates the list of running calls, in no particular order. A Set is not used, because it creates a new internal table
+ * whenever it is emptied. Old tables in the old generation of the heap keep all later calls alive until that generation
  * is collected.
  */
 function createRunning() {
@@ -89,13 +88,13 @@ function createRunning() {
 }
 
 /**
- * Creates the path that every tool call takes, over every transport: find the tool among the offered ones, run the
- * gates, check the arguments, run the gates that need them, write the decision to the audit log, run the handler, write
- * its outcome (docs/architecture.md).
+ * Creates the dispatcher, which every tool call over every transport passes through: it finds the tool among the
+ * offered ones, runs the gates, checks the arguments, runs the gates that need the arguments, writes the decision to
+ * the audit log, runs the handler, and writes the outcome to the audit log (docs/architecture.md).
  *
- * A client that cancels or disconnects aborts a reading tool. It aborts a changing tool only if the tool has not begun
- * to write (until then, tools read under the signal `beforeWriting`): half of a policy change is worse than a complete
- * change whose client has left.
+ * A client that cancels or disconnects aborts a tool that reads. It aborts a tool that changes something only before
+ * the first write, while the tool reads under the signal `beforeWriting`: half of a policy change is worse than a
+ * complete change whose client has left.
  */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { audit, log, tracing, cursorKey = randomBytes(32), writeOrder = createWriteOrder() } = options
@@ -108,8 +107,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   let isEnding = false
   let isAbandoned = false
   let waiting: (() => void)[] = []
-  // The schema compiler is loaded with the first call and not at start, because a person waits for the start of a stdio
-  // server.
+  // The schema compiler is loaded with the first call and not at start-up, because a person waits for a stdio server to
+  // start.
   const loadValidation = () => import('./validate-arguments.js')
   let validation: ReturnType<typeof loadValidation> | undefined
 
@@ -186,7 +185,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       const context = toolContextOf(call, callerContext, run.ends, ports)
       const { note } = record
       const admit = () => admitCall({ tool, call, callerContext, note }, context, options.gates, validateArguments)
-      // Only tools that need confirmation send requests to the PCE at this point, to show what they would do.
+      // Only tools that need confirmation send requests to the PCE here, in order to preview what they would do.
       admitted = await inStage(tracing, 'gates', () =>
         tool.requiresConfirm ? runTracked(call.requestId, admit, options.callTracker, note) : admit(),
       )
@@ -218,8 +217,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     const error = convert(refusal.thrown)
     if (ERROR_TABLE[error.code].level === 'error')
       log.error({ request_id: call.requestId, err: refusal.thrown }, 'a gate failed')
-    // A refusal by a gate counts as denied; a call that names no known tool, or has invalid arguments, counts as an
-    // error.
+    // A refusal by a gate is recorded as `denied`. An unknown tool or invalid arguments are recorded as `error`.
     const isError = refusal.gate === 'lookup' || refusal.gate === 'arguments' || error.code === 'internal'
     const decision = isError ? 'error' : 'denied'
     await attempt(() => record.decide(decision, error.code))
@@ -228,8 +226,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   }
 
   /**
-   * Writes the decision that the call may run to the audit log. Returns null if the call may proceed. Otherwise returns
-   * the error for the caller, because nothing may be changed without an audit entry.
+   * Writes to the audit log that the call may run. Returns null if the call may proceed. Returns the error for the
+   * caller if the entry cannot be written, because nothing may be changed without an audit entry.
    */
   async function auditAllowed(tool: AnyTool, record: CallRecord, spent: string): Promise<Dispatched | null> {
     try {
@@ -279,8 +277,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 }
 
 /**
- * Runs a call within a span, which is marked as failed if the caller gets an error. Unknown tool names are not
- * recorded, since the client can make them up.
+ * Runs a call within a tracing span, which is marked as failed if the call fails. Unknown tool names are not recorded,
+ * because clients can invent them.
  */
 const traceCall = (
   tracing: Tracing,
@@ -299,7 +297,10 @@ const traceCall = (
     from,
   )
 
-/** Returns a sentence that tells the caller how to get a new confirmation if the call was allowed but did not run. */
+/**
+ * Returns a sentence about how to get a new confirmation, for a call whose confirmation is used up although it did not
+ * run.
+ */
 const spentWith = ({ confirmToken, consent }: ToolCall): string => {
   if (confirmToken !== undefined) return ' The confirm token is spent: mint a new one.'
   return consent === undefined ? ' The approval is used up: call again, and it is asked anew.' : ''
@@ -310,8 +311,8 @@ const nothing = () => {}
 const shuttingDown = () => new ToolError('cancelled', 'The server is shutting down.')
 
 /**
- * Builds the refusal for a call that a person declined. It has an audit entry of its own, because the gates that asked
- * the question never learned the answer (D172).
+ * Builds the refusal of a call that a person declined. It gets its own audit entry, because the gates that asked the
+ * question do not know the answer (D172).
  */
 function declinedBy({ paramsHash, approvalId }: DeclinedCall, { note }: CallRecord): RefusedCall {
   note({ params_hash: paramsHash, ...(approvalId !== undefined && { approval_id: approvalId }) })
@@ -319,15 +320,15 @@ function declinedBy({ paramsHash, approvalId }: DeclinedCall, { note }: CallReco
   return new RefusedCall('confirm', new ToolError('person_declined', message, { params_hash: paramsHash }))
 }
 
-/** Returns the error for a call that is abandoned: a change may have been made, while a read merely has no answer. */
+/** Returns the error for a call that was abandoned. If the tool changes something, the change may have been made. */
 const writtenOff = ({ effect }: AnyTool) =>
   effect === 'read'
     ? shuttingDown()
     : new ToolError('outcome_unknown', 'The server is shutting down, and the PCE has not answered yet.')
 
 /**
- * Moves `_meta` out of the arguments, where clients that cannot set `params._meta` put the confirm token (D19). `_meta`
- * is not an argument of the tool and not part of params_hash. The token in `params._meta` takes precedence.
+ * Moves `_meta` out of the arguments. Clients that cannot set `params._meta` send the confirm token there (D19).
+ * `_meta` is neither an argument of the tool nor part of params_hash. The token in `params._meta` takes precedence.
  */
 function takeConfirmToken(call: ToolCall): ToolCall {
   if (!Object.hasOwn(call.arguments, '_meta')) return call

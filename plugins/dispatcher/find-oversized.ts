@@ -8,42 +8,45 @@ export interface Problem {
   message: string
 }
 
-/** Maximum length of a name. Names of PCE objects have at most 255 characters, and hrefs are shorter. */
+/** Maximum length of a name or href. Names of PCE objects have at most 255 characters, and hrefs are shorter. */
 const NAME = 255
-/** Maximum length of a reference such as `app=ordering`, which consists of two names. */
+/** Maximum length of a reference such as `app=ordering`, which consists of two names and a sign between them. */
 const REFERENCE = 2 * NAME + 1
 const LONGER: [RegExp, number][] = [
   [/^description$/, 4096],
   [/^cursor$/, 4096],
-  // Program paths and service names come from a machine and not from the PCE, so they may be longer.
+  // Paths of programs and names of their services come from a machine and not from the PCE, so they may be longer.
   [/process|windows_service|^service_name$|^api_secret$/, 1024],
   [/(^|_)(name|href|hrefs|hostname|fqdn|fqdns|key|value|namespace)$/, NAME],
 ]
 const ENTRIES = 200
 const PROPERTIES = 100
-/** Maximum depth of nesting; no argument of any tool needs more than half of this depth. */
+/** Maximum depth of nesting in the arguments. No argument of any tool needs more than half of it. */
 const DEPTH = 16
 const MOST_PROBLEMS = 50
-/** Maximum length of an argument's name that is quoted in the path of a problem. */
+/** Maximum number of characters of an argument's name that are quoted in the path of a problem. */
 const LONGEST_NAME = 200
 
 /**
- * Returns the maximum number of characters of a text argument: the limit in its schema, or else the limit for its name
- * (D83). The limits by name are not in the schemas, where they would make up a twentieth of what a model reads in every
- * conversation.
+ * Returns the maximum number of characters of a text argument: the limit in its schema or, if there is none, the limit
+ * for its name (D83). The limits by name are not in the schemas, because there they would make up a twentieth of what a
+ * model reads in every conversation.
  */
 export function mostCharacters(name: string, schema?: TSchema): number {
   const own = schema?.maxLength as number | undefined
   return own ?? LONGER.find(([names]) => names.test(name))?.[1] ?? REFERENCE
 }
 
-/** Returns the maximum number of entries of a list, from its schema or else the general limit (D83). */
+/**
+ * Returns the maximum number of entries of a list: the limit in its schema or, if there is none, the general limit
+ * (D83).
+ */
 export const mostEntries = (schema?: TSchema): number => (schema?.maxItems as number | undefined) ?? ENTRIES
 
 /**
- * Finds texts and lists that are longer than the schema or else the limit for their name permits, even inside open
- * objects. Does not look into values that are themselves too long or nested too deeply, and returns at most 50
- * problems.
+ * Finds texts and lists that are too long by the limit in the schema or, if there is none, by the limit for their name,
+ * even inside objects that permit any field. Does not look into values that are themselves too long or nested too
+ * deeply, and returns at most 50 problems.
  */
 export function findOversized(value: unknown, schema: TSchema): Problem[] {
   const problems: Problem[] = []
@@ -64,7 +67,7 @@ function visit(
   if (typeof value === 'string') {
     const texts = schemas.filter(({ type }) => type === 'string')
     const most = Math.max(...(texts.length > 0 ? texts : [undefined]).map((schema) => mostCharacters(name, schema)))
-    // An escape counts as the single character that it stands for.
+    // A visible escape in the text counts as the one character that it represents.
     if (value.length > most && unescapeText(value).length > most) refuse(`at most ${most} characters`)
   } else if (Array.isArray(value)) {
     const lists = schemas.filter(({ type }) => type === 'array')
@@ -89,7 +92,7 @@ function visit(
 
 const TOO_DEEP = `nested more than ${DEPTH} levels deep`
 
-/** Returns the alternatives of a schema, with unions expanded. */
+/** Returns the alternatives that a schema permits, after expanding its unions. */
 function alternativesOf(schema: TSchema | undefined): TSchema[] {
   if (schema === undefined) return []
   const { anyOf } = schema as { anyOf?: TSchema[] }

@@ -7,9 +7,7 @@ declare module 'fastify' {
   }
 }
 
-/**
- * Offers the dispatcher to the routes as `app.dispatcher`. Closing the app waits for the dispatcher's running calls.
- */
+/** Makes the dispatcher available to the routes as `app.dispatcher`. Closing the app waits for the running calls. */
 export default fp<DispatcherOptions>(
   (app, options, done) => {
     app.decorate('dispatcher', createDispatcher(options))

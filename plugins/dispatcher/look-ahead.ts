@@ -4,8 +4,8 @@ import { convert } from '../errors/convert.js'
 import type { ValidSubject } from './admit-call.js'
 
 /**
- * Computes the digest of what the call would do now; a consent is bound to this digest. For a tool without `boundTo`,
- * the digest is taken from a preview.
+ * Computes the digest of what the call would do now. A person's consent is bound to this digest. If the tool has no
+ * `boundTo`, the digest is that of its preview.
  */
 export const findBinding = async ({ tool, args, context }: ValidSubject): Promise<string> =>
   tool.boundTo === undefined
@@ -18,8 +18,8 @@ async function preview({ tool, args, context }: Pick<ValidSubject, 'tool' | 'arg
 }
 
 /**
- * Previews what the call would do, with the digest that a consent is bound to. If the preview fails, nothing can be
- * shown or agreed to, and the outlook says why. Throws only if the client has disconnected.
+ * Previews what the call would do, with the digest to which a consent is bound. If the preview fails, nothing can be
+ * shown or approved, and the outlook says why. Throws only if the client has disconnected.
  */
 export async function look(subject: ValidSubject): Promise<Outlook> {
   const { context } = subject

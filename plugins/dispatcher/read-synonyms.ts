@@ -6,9 +6,9 @@ interface OpenSchema extends TSchema {
 }
 
 /**
- * Translates arguments to the words of the schema, at every depth (D101): an unknown name, or an unknown value of an
- * enumeration, is replaced by the name or value that it is a synonym of. Any other unknown name or value is left for
- * the validation to refuse. The input is never modified; if nothing needs to change, it is returned as it is.
+ * Replaces synonyms in arguments by the words of the schema, at every depth (D101): unknown names, and unknown values
+ * of enumerations. Any other unknown name or value is kept, so that the validation refuses it. The input is never
+ * modified; if nothing needs to be replaced, it is returned itself.
  */
 export function readSynonyms(value: Record<string, unknown>, schema: TSchema): Record<string, unknown>
 export function readSynonyms(value: unknown, schema: TSchema): unknown
@@ -33,10 +33,10 @@ function readFields(value: Record<string, unknown>, schema: OpenSchema): Record<
   let isSame = true
   for (const [name, inner] of Object.entries(value)) {
     const meant = nameMeant(name, known)
-    // A synonym is not translated if the argument it means is given as well, directly or by another synonym.
+    // A synonym is not replaced if the argument that it means is also given, directly or by another synonym.
     const own = meant === undefined || Object.hasOwn(value, meant) || read.has(meant) ? name : meant
     const part = Object.hasOwn(properties, own) ? properties[own] : undefined
-    // The caller may have given a single value under a singular synonym, while the argument is a list.
+    // The argument is a list, but the caller may have given a single value under a synonym in the singular.
     const list = own !== name && part?.type === 'array' && !Array.isArray(inner) ? [inner] : inner
     const now = part === undefined ? inner : readSynonyms(list, part)
     read.set(own, now)
@@ -48,7 +48,7 @@ function readFields(value: Record<string, unknown>, schema: OpenSchema): Record<
 
 const names = new WeakMap<TSchema, ReadonlySet<string>>()
 
-/** Returns the names of the schema's fields, cached because every call needs them. */
+/** Returns the names of the schema's fields. They are cached, because every call needs them. */
 function namesOf(schema: OpenSchema, properties: Record<string, TSchema>): ReadonlySet<string> {
   let known = names.get(schema)
   if (known === undefined) {
@@ -77,7 +77,7 @@ function readValue(value: string, variants: readonly TSchema[]): string {
 }
 
 /**
- * Maximum length of a chain of synonyms, because one synonym may lead to another: `rulesets`, `rule_sets`, `rule_set`.
+ * Maximum length of a chain of synonyms. A synonym can lead to another synonym: `rulesets`, `rule_sets`, `rule_set`.
  */
 const MOST_STEPS = 2
 

@@ -16,9 +16,9 @@ export interface CallRecord {
   decide(decision: NonNullable<AuditEntry['decision']>, reason?: ErrorCode): Promise<void>
   /** Writes the audit entry of the outcome. Resolves when the entry is written, and rejects if it cannot be written. */
   conclude(reason: ErrorCode | null, clientGone: boolean): Promise<void>
-  /** Records the end of the call in the server log and the metrics. */
+  /** Records the end of the call in the server log and in the metrics. */
   log(outcome: MeasuredCall['outcome'], gate: string, reason: ErrorCode | null): void
-  /** Adds facts to the entries that are yet to be written. */
+  /** Adds facts to the audit entries that have not been written yet. */
   readonly note: (facts: AuditFacts) => void
 }
 
@@ -26,8 +26,8 @@ const LONGEST_NAME = 128
 const DONE = Promise.resolve()
 
 /**
- * Creates the record of a call. A `call_id` links the two audit entries of the call. The request id cannot do so,
- * because clients choose request ids themselves, and all calls of a batch share one.
+ * Creates the record of a call. The two audit entries of the call have the same `call_id`. The request id cannot link
+ * them, because clients choose request ids themselves, and all calls of a batch have the same one.
  */
 export function recordCall(
   call: ToolCall,
@@ -46,7 +46,7 @@ export function recordCall(
   const pceHost = tool?.requiresPce === true ? pce?.origin.replace(/^\w+:\/\//, '') : undefined
   let noted: AuditFacts | null = null
   const time = () => new Date(ports.now()).toISOString()
-  // Builds an entry; undefined fields are not written. It avoids spreads, because entries are made for every call, and
+  // Builds an entry; undefined fields are left out. Spreads are avoided, because entries are built for every call, and
   // combining objects would cost as much as writing the entry.
   const entry = (
     phase: AuditEntry['phase'],
@@ -87,8 +87,8 @@ export function recordCall(
       return ports.audit.writeInTurn(all)
     },
     note({ upstream_request_ids: ids, ...facts }) {
-      // New ids are added to those noted before, because first the preview and then the tool itself may send requests
-      // to the PCE for the same call.
+      // New ids are added to the earlier ones, because both the preview and the tool itself may send requests to the
+      // PCE for the same call.
       const all = [...new Set([...(noted?.upstream_request_ids ?? []), ...(ids ?? [])])].slice(0, MOST_UPSTREAM_IDS)
       noted = { ...noted, ...facts, ...(all.length > 0 && { upstream_request_ids: all }) }
     },
@@ -109,12 +109,12 @@ export function recordCall(
 }
 
 /**
- * Writes the audit entry of a decision that a route made itself, without a tool call (D25): all decisions of /confirm,
- * and the refusals of /setup. Resolves when the entry is in the log, and on disk if the log is a file; rejects if it
+ * Writes the audit entry of a decision that a route made without a tool call (D25): every decision of /confirm, and the
+ * refusals of /setup. Resolves when the entry is in the log and, if the log is a file, on the disk; rejects if it
  * cannot be written.
  *
- * Refusals of unknown senders and of too many requests are left out. Otherwise anyone, or anyone with an access token,
- * could fill the disk of the audit log. These refusals are in the request log.
+ * Refusals of unknown senders, and refusals because of too many requests, are left out. They are only in the request
+ * log, because anyone, or anyone with an access token, could otherwise fill the disk of the audit log.
  */
 export type AuditRoute = (entry: AuditEntry) => Promise<void>
 
@@ -132,7 +132,7 @@ export const createRouteAudit =
 
 const LONGEST = 128
 
-/** Cleans a client's name for the audit log, so that it is always short and on one line. */
+/** Shortens a client's name for the audit log and puts it on one line. */
 function cleanClient(client: string): string {
   const short = client.slice(0, LONGEST)
   return (PLAIN.test(short) ? short : short.replace(/\p{C}+/gu, ' ')).trim()

@@ -28,16 +28,16 @@ export interface HandlerPorts {
   server: ToolContext['server']
   /** Returns milliseconds since the epoch. */
   now: () => number
-  /** The write order of the process; if absent, a new one is created. */
+  /** The write order of the process; a new one is created if it is absent. */
   writeOrder?: WriteOrder
-  /** The meter and the tracing, each of which is absent if it is switched off. */
+  /** The meter and the tracing; each of them is absent if it is switched off. */
   meter?: Meter
   tracing?: Tracing
 }
 
 /**
- * The error for an answer that does not match the tool's output schema. This is the server's own mistake, so the caller
- * gets a fixed text.
+ * The error for an answer that does not match the tool's output schema. This is a fault of the server, so the caller
+ * gets only a fixed text.
  */
 class BrokenAnswerError extends Error {
   override readonly name = 'BrokenAnswerError'
@@ -47,8 +47,8 @@ class BrokenAnswerError extends Error {
 }
 
 /**
- * Runs an admitted tool and checks its answer against its output schema. Never rejects: errors of the handler are
- * converted, and unexpected ones are logged with their details under the request id.
+ * Runs an admitted tool and checks its answer against the output schema. Never rejects. Errors of the handler are
+ * converted; if they are unexpected, they are logged with their details under the request id.
  */
 export async function runHandler(
   tool: AnyTool,
@@ -59,8 +59,8 @@ export async function runHandler(
 ): Promise<Dispatched> {
   try {
     const run = () => tool.handler(args as never, context as never)
-    // A call without requests to a PCE does not need the request id, and tracking the id through every promise is
-    // expensive.
+    // The request id is tracked only for calls that send requests to a PCE, because tracking it through every promise
+    // is expensive.
     const mayAskPce = tool.requiresPce || tool.effect !== 'read'
     const value = await (mayAskPce ? runTracked(context.requestId, run, ports.callTracker, note) : run())
     const problems = findOutputProblems(tool, value)
@@ -76,8 +76,8 @@ export async function runHandler(
 }
 
 /**
- * Returns the error for an invalid answer. A change that was made remains, so the caller must not take the error for
- * "nothing happened".
+ * Returns the error for an answer that does not match the schema. If the tool made a change, the error says so, because
+ * the caller could otherwise assume that nothing happened.
  */
 function brokenAnswer(tool: AnyTool): ServiceError {
   return convert(
@@ -92,7 +92,7 @@ function brokenAnswer(tool: AnyTool): ServiceError {
   )
 }
 
-/** Creates the context for the handler of a call, or for a gate that looks something up for it. */
+/** Creates the context of a call, for its handler or for a gate that looks something up. */
 export function toolContextOf(
   call: ToolCall,
   callerContext: CallerContext,
@@ -114,7 +114,7 @@ export function toolContextOf(
     inOrder: inOrderBy(async (object) => {
       const { pce } = callerContext
       const where = pce === null ? '' : `${pce.baseUrl}/orgs/${pce.orgId}`
-      // Once the call has written something, it continues even if its client leaves.
+      // After its first write, the call continues even if its client leaves.
       const signal = hasWritten ? ends.signal : ends.beforeWriting
       const turn = await ports.writeOrder.enter(`${where} ${object}`, { begun, signal })
       const leave = (written: readonly string[]) => {
@@ -140,10 +140,10 @@ interface WithEnds {
 }
 
 /**
- * The signals of a context. They are own properties, so that a copy of the context has them too, but their functions
- * are shared by all contexts. Accessors in an object literal would be separate functions for each object, so V8 would
- * give each object its own hidden class, which would be in the old generation and keep everything that the call refers
- * to alive until the next major collection.
+ * The signals of a context. They are own properties, so that a copy of the context has them too, but all contexts share
+ * their getters. If the getters were written in an object literal, each object would have its own functions, and V8
+ * would give it a hidden class of its own. That class would be in the old generation of the heap and keep everything to
+ * which the call refers alive until the next major collection.
  */
 const SIGNALS: PropertyDescriptorMap & ThisType<WithEnds> = {
   signal: {
@@ -161,9 +161,9 @@ const SIGNALS: PropertyDescriptorMap & ThisType<WithEnds> = {
 }
 
 /**
- * Everything that can end a call. When the client leaves, a read ends, and a change ends only if it has not begun to
- * write. The signals are created when they are first needed, because creating them costs more than the rest of a fast
- * call.
+ * Everything that can end a call. If the client leaves, a read ends, and a change ends only if it has not begun to
+ * write. The signals are created only when they are needed, because creating them costs more than everything else in a
+ * fast call.
  */
 export class CallEnds {
   #own: AbortController | null = null
@@ -192,15 +192,15 @@ export class CallEnds {
     return this.#beforeWriting
   }
 
-  /** Ends the call, whatever it is doing. */
+  /** Ends the call regardless of what it is doing. */
   abort(reason: ToolError): void {
     this.#reason ??= reason
     this.#own?.abort(reason)
   }
 
   /**
-   * Stops listening to the client's signal. Must be called when the call is over, because the signal may live on for
-   * other calls of the same connection.
+   * Stops listening to the client's signal. Must be called when the call is over, because the signal may continue to
+   * exist for other calls of the same connection.
    */
   release(): void {
     for (const release of this.#releases) release()
@@ -224,24 +224,24 @@ function abortWith(signal: AbortSignal, controller: AbortController): () => void
 }
 
 /**
- * Knows the request on whose behalf the current code runs. This is needed because a single PCE client serves many calls
- * and must send the id of each call to the PCE.
+ * Knows the request for which the current code runs. This is needed because one PCE client serves many calls and must
+ * send the request id of each call to the PCE.
  */
 export interface CallTracker {
   run<T>(requestId: string, work: () => T): T
-  /** Returns the id of the request; undefined outside a call. */
+  /** Records the request id in an answer of the PCE. Only the first ids of a call are kept. */
   readonly requestId: () => string | undefined
-  /** Records the id that the PCE gave an answer. Only the first ids of a call are kept. */
+  /** Returns the request ids in the PCE's answers to the current call, in order. */
   readonly noteAnswer: (answer: { status: number; requestId?: string }) => void
   /** Returns the ids of the PCE's answers to the current call, in order. */
   readonly upstreamIds: () => readonly string[]
 }
 
-/** Maximum number of ids that are kept for one call. */
+/** Maximum number of request ids of the PCE that are kept for one call. */
 export const MOST_UPSTREAM_IDS = 20
 
 /**
- * The only AsyncLocalStorage for calls. There is just one, because each instance slows every asynchronous operation of
+ * The AsyncLocalStorage for calls. There is only one, because each instance slows down every asynchronous operation of
  * the process.
  */
 const storage = new AsyncLocalStorage<{ requestId: string; upstream: string[] }>()
@@ -261,8 +261,8 @@ export function createCallTracker(): CallTracker {
 }
 
 /**
- * Runs a part of a call that may send requests to the PCE. The requests carry the call's request id, and the ids of the
- * PCE's answers are noted for the audit entries.
+ * Runs a part of a call that may send requests to the PCE. The requests carry the call's request id, and the PCE's
+ * request ids are recorded for the audit entries.
  */
 export function runTracked<T>(
   requestId: string,

@@ -15,9 +15,9 @@ const inputs = new WeakMap<AnyTool, TypeCheck<TSchema>>()
 const outputs = new WeakMap<AnyTool, TypeCheck<TSchema>>()
 
 /**
- * Validates the arguments. Returns a copy with synonyms replaced by the names in the schema (D101), with defaults
- * filled in and escapes replaced by their characters (D27). Throws ToolError `invalid_argument {problems: [{path,
- * message}]}` that names every invalid path. Each schema is compiled at its first use.
+ * Validates arguments. Returns a copy in which synonyms are replaced by the names in the schema (D101), defaults are
+ * filled in, and escapes are replaced by their characters (D27). Throws ToolError `invalid_argument {problems: [{path,
+ * message}]}` with every invalid path. Each schema is compiled when it is first used.
  */
 export function validateArguments(tool: AnyTool, sent: Record<string, unknown>): Record<string, unknown> {
   const check = compiled(inputs, tool, tool.input)
@@ -31,8 +31,8 @@ export function validateArguments(tool: AnyTool, sent: Record<string, unknown>):
 }
 
 /**
- * Copies the arguments. Flat arguments, as most are, are copied in a cheaper way than nested ones. Both ways treat
- * `__proto__` as an ordinary, unknown name.
+ * Copies the arguments. Most arguments are flat and are copied in a cheaper way than nested ones. In both cases,
+ * `__proto__` is treated as an ordinary, unknown name.
  */
 const copyOf = (args: Record<string, unknown>): Record<string, unknown> =>
   Object.values(args).every((value) => typeof value !== 'object') ? { ...args } : structuredClone(args)
@@ -40,8 +40,8 @@ const copyOf = (args: Record<string, unknown>): Record<string, unknown> =>
 const defaults = new WeakMap<TSchema, [name: string, value: unknown][] | null>()
 
 /**
- * Fills in the schema's defaults. Most schemas have them at the top level only, which does not need TypeBox's walk
- * through the schema.
+ * Fills in the schema's defaults. Most schemas have defaults only at the top level; for these, TypeBox need not walk
+ * through the whole schema.
  */
 function fillDefaults(schema: TSchema, args: Record<string, unknown>): Record<string, unknown> {
   let known = defaults.get(schema)
@@ -52,8 +52,8 @@ function fillDefaults(schema: TSchema, args: Record<string, unknown>): Record<st
 }
 
 /**
- * Returns the defaults at the top level, or null if there may be others that are nested, computed or shared between
- * calls.
+ * Returns the defaults of a schema's top level. Returns null if there may be defaults that are nested, computed or
+ * shared between calls.
  */
 function defaultsAtTop(schema: TSchema): [name: string, value: unknown][] | null {
   const { properties, ...rest } = schema as TSchema & { properties?: Record<string, TSchema> }
@@ -78,7 +78,9 @@ function refuse(tool: AnyTool, problems: readonly Problem[]): void {
   throw new ToolError('invalid_argument', `${tool.name}: ${problems.map(inWords).join('; ')}`, { problems })
 }
 
-/** Returns the problems with a tool's answer according to its output schema; the list is empty if there are none. */
+/**
+ * Returns the problems with a tool's answer according to its output schema; returns an empty list if there are none.
+ */
 export function findOutputProblems(tool: AnyTool, value: unknown): Problem[] {
   const check = compiled(outputs, tool, tool.output)
   return check.Check(value) ? [] : describeProblems(check.Errors(value))
@@ -94,28 +96,25 @@ function compiled(cache: WeakMap<AnyTool, TypeCheck<TSchema>>, tool: AnyTool, sc
 }
 
 /**
- * Formats a problem. A path is quoted unless it looks like names of arguments, because a client may have written a
- * whole sentence in place of a name.
+ * Formats a problem. A path that does not look like names of arguments is quoted, because a client may have sent a
+ * whole sentence as a name.
  */
 const inWords = ({ path, message }: Problem) =>
   `${path === '' ? 'arguments' : /^[\w/~-]+$/u.test(path) ? path : quote(path)}: ${message}`
 
 const MOST_PROBLEMS = 50
-/**
- * Maximum length of a name from the client that is compared with the known names; a longer name cannot be a typing
- * error.
- */
+/** Maximum length of an unknown name that is compared with the known names. A longer name cannot be a typing error. */
 const LONGEST_NAME = 200
 
 /**
- * Describes one problem for every invalid path, in words that a model can act on: what is missing, what was meant, what
- * is allowed.
+ * Describes one problem for each invalid path, so that a model can act on it: what is missing, what was meant, what is
+ * allowed.
  */
 export function describeProblems(errors: Iterable<ValueError>): Problem[] {
   const problems = new Map<string, Problem>()
   for (const error of errors) {
     for (const problem of problemsOf(error)) {
-      // TypeBox also reports that a missing value has the wrong type; the first error on a path is the useful one.
+      // Only the first error for a path is used: for a missing value, TypeBox also reports the wrong type.
       if (!problems.has(problem.path)) problems.set(problem.path, problem)
     }
     if (problems.size >= MOST_PROBLEMS) break
@@ -125,7 +124,7 @@ export function describeProblems(errors: Iterable<ValueError>): Problem[] {
 
 function problemsOf(error: ValueError): Problem[] {
   if (error.type === ValueErrorType.Union) {
-    // The error iterators can be read only once, so they are copied.
+    // The errors are copied, because their iterators can be read only once.
     const variants = error.errors.map((variant) => [...variant])
     const meant = closestVariant(variants, error.path)
     if (meant !== null) return meant.flatMap(problemsOf)
@@ -136,8 +135,8 @@ function problemsOf(error: ValueError): Problem[] {
 }
 
 /**
- * Returns the errors of the union's variant that is closest to the value, or null if the value has the type of no
- * variant.
+ * Returns the errors of the variant of a union that is closest to the value. Returns null if no variant has the value's
+ * type.
  */
 function closestVariant(variants: readonly ValueError[][], path: string): ValueError[] | null {
   const candidates = variants.filter((errors) => errors.length > 0 && errors.every((inner) => inner.path !== path))
@@ -147,8 +146,8 @@ function closestVariant(variants: readonly ValueError[][], path: string): ValueE
 const BOUNDS: readonly ValueErrorType[] = [ValueErrorType.IntegerMinimum, ValueErrorType.IntegerMaximum]
 
 /**
- * Describes an integer that one alternative of a union accepts only within bounds, and what the other alternatives
- * accept. Returns null if the problem is a different one.
+ * Describes the bounds of an integer in one alternative of a union, and what the other alternatives accept. Returns
+ * null if the problem is not that the integer is out of bounds.
  */
 function outOfBounds({ schema, value, path }: ValueError, variants: readonly ValueError[][]): string | null {
   const found = variants.flat().find((inner) => inner.path === path && BOUNDS.includes(inner.type))
@@ -197,7 +196,7 @@ function unknownName(error: ValueError): string {
   const known = Object.keys(properties)
   if (known.length === 0) return 'unknown argument; none are accepted here'
   const near = nearNames(name, known)
-  // If several names contain the given one, the required argument is suggested.
+  // If several known names contain the unknown name, the name of a required argument is suggested.
   const whole = near.filter((candidate) => candidate.includes(name.toLowerCase()))
   const meant = whole.find((candidate) => required.includes(candidate)) ?? near[0]
   return `unknown argument${meant === undefined ? '.' : `; did you mean '${meant}'?`} Known: ${known.join(', ')}`
@@ -224,8 +223,8 @@ function typeName(value: unknown): string {
 }
 
 /**
- * TypeBox leaves the validation of Unsafe schemas to the application. The Unsafe schemas of this server are string
- * enumerations (`StringEnum`) and objects that a resolver reads.
+ * Registers the validation of Unsafe schemas, which TypeBox leaves to the application. The Unsafe schemas of this
+ * server are string enumerations (`StringEnum`) and objects that a resolver reads.
  */
 TypeRegistry.Set('Unsafe', (schema: { enum?: unknown[]; type?: string }, value) => {
   if (Array.isArray(schema.enum)) return schema.enum.includes(value)

@@ -1,21 +1,23 @@
 import type { ToolContext, WriteTurn } from '../../domain/call.js'
 import { ToolError } from '../../schemas/errors.js'
 
-/** A call's turn to add to an object. `others` is a plain list, so that it can be passed to another thread. */
+/**
+ * The turn of a call to add something to an object. `others` is a plain list, so that it can be sent to another thread.
+ */
 export interface Turn {
   /** The hrefs that other calls have added to the object since this call began. */
   others: readonly string[]
-  /** Ends the turn. `written` are the hrefs of what was added. */
+  /** Ends the turn. `written` contains the hrefs of what was added. */
   leave: (written: readonly string[]) => void
 }
 
-/** The order in which the calls of this process add to objects, one call at a time for each object (D225). */
+/** The order in which the calls of this process add something to an object, one call at a time (D225). */
 export interface WriteOrder {
-  /** Returns the time at which a call begins, on the internal clock of this order. */
+  /** Returns the current time on the internal clock of this order, which marks the beginning of a call. */
   begin(): number
   /**
-   * Waits until no other call adds to this object. Rejects with `busy` if that takes too long and with the signal's
-   * reason if that aborts; in both cases the call leaves the queue.
+   * Waits until no other call adds anything to this object. Rejects with `busy` if that takes too long, and with the
+   * signal's reason if the signal is aborted. In both cases, the call leaves the queue.
    */
   enter(object: string, call: EnteringCall): Promise<Turn>
 }
@@ -26,13 +28,16 @@ interface EnteringCall {
 }
 
 /**
- * Maximum time that a call waits, in milliseconds. Adding takes a few requests; a ringfence with many rules takes a
- * minute.
+ * Maximum time that a call waits for its turn, in milliseconds. An addition usually takes a few requests; a ringfence
+ * with many rules takes a minute.
  */
 const WAIT_MS = 60_000
-/** Maximum number of calls that wait for one object. */
+/** Maximum number of calls waiting for one object. */
 const MOST_WAITING = 50
-/** Maximum number of objects whose last additions are remembered, and of remembered additions for each object. */
+/**
+ * Maximum number of objects whose latest additions are remembered, and maximum number of remembered additions for each
+ * object.
+ */
 const MOST_OBJECTS = 1_000
 const MOST_ADDITIONS = 200
 
@@ -41,10 +46,10 @@ interface Addition {
   hrefs: readonly string[]
 }
 
-/** Creates the write order of a process. Turns are given first come, first served. */
+/** Creates the write order of a process. Calls get their turns in the order of their arrival. */
 export function createWriteOrder({ waitMs = WAIT_MS }: { waitMs?: number } = {}): WriteOrder {
   let clock = 0
-  /** For each object to which a call is adding, the other calls that wait for their turn. */
+  /** The calls that wait for their turn, by object. An object has an entry as long as a call is adding to it. */
   const waiting = new Map<string, (() => void)[]>()
   const added = new Map<string, Addition[]>()
 
@@ -110,8 +115,8 @@ const busy = () =>
   new ToolError('busy', 'Other calls are adding to the same object. Nothing was written.', { retry_after_seconds: 10 })
 
 /**
- * Creates the `inOrder` port of a tool's context. If the call already has the turn for the object, the new work joins
- * that turn, so that a call never waits for itself.
+ * Creates the `inOrder` port of a tool's context. If the call already has the turn for the object, the new work becomes
+ * part of that turn, so that a call never waits for itself.
  */
 export function inOrderBy(enter: (object: string) => Promise<Turn>): ToolContext['inOrder'] {
   const held = new Map<string, WriteTurn>()

@@ -9,8 +9,8 @@ import {
 import { ERROR_TABLE } from './table.js'
 
 /**
- * Any thrown error in the form that this server uses. It contains no secret, and only text that is meant for the
- * caller.
+ * An error of any origin, in the form that this server uses. It contains no secrets, and no text that is not meant for
+ * the caller.
  */
 export interface ServiceError {
   code: ErrorCode
@@ -18,15 +18,14 @@ export interface ServiceError {
   hint?: string
   details: ErrorDetails
   /**
-   * The question for the person at the client, for transports that can ask it. It never becomes part of a rendered
-   * error.
+   * The question to the person at the client, for a transport that can ask it. It is never part of a rendered error.
    */
   ask?: FormQuestion
 }
 
 /**
- * Codes of the PCE client that correspond to a code of this server. All other codes, except `api_error`, mean a mistake
- * of this server and become `internal`.
+ * The codes of the PCE client for which there is a corresponding code of this server. All other codes, except
+ * `api_error`, mean a fault of this server and become `internal`.
  */
 const PCE_CODES: Partial<Record<PceError['code'], ErrorCode>> = {
   outcome_unknown: 'outcome_unknown',
@@ -43,14 +42,14 @@ const PCE_CODES: Partial<Record<PceError['code'], ErrorCode>> = {
   invalid_response: 'invalid_response',
 }
 
-/** The hint for an HTTP status of the PCE. For 404 and 406, the PCE's own token and message explain the error. */
+/** Hints by HTTP status of the PCE. There are none for 404 and 406, which the PCE's own token and message explain. */
 const PCE_STATUS_HINTS: Record<number, string> = {
   401: 'The PCE does not accept the API key and secret.',
   403: 'The PCE account of this server lacks the permission for this.',
   429: 'The PCE is limiting the request rate: wait before the next call.',
 }
 
-/** Error codes for the HTTP status of errors that an HTTP library throws while it reads a request. */
+/** The error codes by HTTP status, for errors that an HTTP library throws while it reads a request. */
 const HTTP_STATUS_CODES: Record<number, ErrorCode> = {
   400: 'bad_request',
   404: 'not_found',
@@ -63,10 +62,10 @@ const HTTP_STATUS_CODES: Record<number, ErrorCode> = {
 }
 
 /**
- * Converts anything thrown to a ServiceError. Errors that tools and gates throw on purpose (ToolError) keep their code
- * and text. The PCE client's errors become `pce_error` with `http_status`, `token` and `pce_message`, or a more
- * specific code. An abort becomes `cancelled`. Everything else becomes `internal` with a fixed text, since its message
- * was not written for the caller.
+ * Converts any thrown value to a ServiceError. Errors that tools and gates throw deliberately (ToolError) keep their
+ * code and text. Errors of the PCE client become `pce_error` with `http_status`, `token` and `pce_message`, or a more
+ * specific code. An abort becomes `cancelled`. Everything else becomes `internal` with a fixed text, because its
+ * message was not written for the caller.
  */
 export function convert(thrown: unknown): ServiceError {
   if (thrown instanceof ToolError) {
@@ -80,8 +79,8 @@ export function convert(thrown: unknown): ServiceError {
 }
 
 /**
- * Like `convert`, for errors of the HTTP framework before a route runs: their `statusCode` (400..499) says what is
- * wrong with the request, and the text is this server's own. Never throws.
+ * Converts errors that the HTTP framework throws before a route runs; other errors are converted as by `convert`. The
+ * `statusCode` (400..499) says what is wrong with the request, and the text is this server's own. Never throws.
  */
 export function convertHttp(thrown: unknown): ServiceError {
   const status = thrown instanceof Error && 'statusCode' in thrown ? Number(thrown.statusCode) : 0

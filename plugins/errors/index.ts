@@ -17,7 +17,7 @@ export function answerHttpError(thrown: FastifyError, request: FastifyRequest, r
   return reply.code(status).send(body)
 }
 
-/** The error handler of every route that has none of its own. */
+/** The error handler of all routes that have none of their own. */
 export default fp(
   (app, _options, done) => {
     app.setErrorHandler(answerHttpError)
@@ -32,8 +32,9 @@ const CODES: Record<string, ErrorCode> = {
 }
 
 /**
- * Builds the complete HTTP answer to bytes that never became a request because Node's parser rejected them (RFC 9110:
- * 400, 408 or 431). No hook runs then, so the headers are written by hand. The connection closes after this answer.
+ * Builds the complete HTTP answer to bytes that Node's parser rejected, so that they never became a request (RFC 9110:
+ * 400, 408 or 431). No hook runs in this case, so the headers are added here. The connection is closed after this
+ * answer.
  *
  * @param headers the headers of every answer of the server.
  */

@@ -3,8 +3,7 @@ import type { ServiceError } from './convert.js'
 import { ERROR_TABLE } from './table.js'
 
 /**
- * Builds the body of every error that is sent. The details follow the fixed members at the top level, and cannot
- * replace them.
+ * Builds the body of an error answer. The details follow the fixed members at the top level and cannot replace them.
  */
 export function renderError(error: ServiceError, requestId: string): ErrorBody {
   const head = {
@@ -18,19 +17,19 @@ export function renderError(error: ServiceError, requestId: string): ErrorBody {
 
 export interface HttpErrorAnswer {
   status: number
-  /** The seconds for `Retry-After`, if waiting helps. */
+  /** The number of seconds for the header `Retry-After`; absent if waiting does not help. */
   retryAfter?: number
   body: ErrorBody
 }
 
-/** Renders an error as an HTTP answer, for every route without an error format of its own. */
+/** Renders an error as an HTTP answer, for routes without an error format of their own. */
 export function renderHttpError(error: ServiceError, requestId: string): HttpErrorAnswer {
   const { status } = ERROR_TABLE[error.code]
   return { status, ...retryAfterOf(status, error), body: renderError(error, requestId) }
 }
 
 /**
- * Returns the waiting time that the error itself gives (`retry_after`), or else one second, because overload and
+ * Returns the waiting time in the error (`retry_after`). If there is none, returns one second, because overload and
  * shutdown pass quickly.
  */
 function retryAfterOf(status: number, { details }: ServiceError): { retryAfter?: number } {
@@ -46,8 +45,8 @@ type McpErrorResult = {
 }
 
 /**
- * Renders a tool failure as a result, so that the model can read what went wrong. It has no structuredContent, because
- * clients check that against the tool's outputSchema even if isError is set.
+ * Renders the failure of a tool as a result, so that the model can read what went wrong. It has no structuredContent,
+ * because clients check structuredContent against the tool's outputSchema even if isError is set.
  */
 export function renderMcpError(error: ServiceError, requestId: string): McpErrorResult {
   return { isError: true, content: [{ type: 'text', text: JSON.stringify(renderError(error, requestId)) }] }

@@ -1,21 +1,23 @@
 import type { ErrorCode } from '../../schemas/errors.js'
 
 /**
- * Who can do something about an error: the caller, with another call or login; the operator of this server; the people
- * who run the PCE; or nobody, because the error passes by itself.
+ * The party that can do something about an error: the caller, with another call or login; the operator of this server;
+ * the people who run the PCE; or nobody, because the error passes by itself.
  */
 export type Turn = 'caller' | 'operator' | 'pce' | 'nobody'
 
 export interface ErrorRow {
-  /** The HTTP status if the error is itself an HTTP answer; a tool error is sent inside a 200. */
+  /**
+   * The HTTP status if the error itself is the HTTP answer; the error of a tool is sent in an answer with status 200.
+   */
   status: number
-  /** The message if the error has no more specific one. */
+  /** The message for an error that has no more specific one. */
   message: string
-  /** What the caller can do about it. */
+  /** A hint on what the caller can do about the error. */
   hint?: string
   /** The level in the server log; `error` means that the operator must act. */
   level: 'info' | 'warn' | 'error'
-  /** Who should act, in the order in which to ask. docs/operations.md shows this for people. */
+  /** The parties that can act, in the order in which to ask them. docs/operations.md shows them. */
   turn: readonly [Turn, ...Turn[]]
 }
 
@@ -27,7 +29,7 @@ const refused = (message: string, hint?: string): ErrorRow => ({
   turn: ['caller'],
 })
 
-/** What every error code means for HTTP, for people and for the log. */
+/** The meaning of every error code for HTTP, for people and for the log. */
 export const ERROR_TABLE: Record<ErrorCode, ErrorRow> = {
   forbidden_no_role: {
     status: 403,

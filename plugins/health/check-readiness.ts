@@ -12,23 +12,25 @@ export interface ReadinessPorts {
 }
 
 /**
- * Shortest interval between two runs of the checks, in milliseconds, because anyone may trigger them without a token.
+ * Minimum interval between two runs of the checks, in milliseconds. It is needed because anyone may trigger them
+ * without a token.
  */
 const FRESH_MS = 1000
 /**
- * Shortest interval between two runs after a failure, in milliseconds, so that the end of an outage is noticed soon.
+ * Minimum interval between two runs after a failure, in milliseconds. It is shorter, so that the end of an outage is
+ * noticed soon.
  */
 const FAILED_MS = 250
 /**
- * The default time limit for all checks together, in milliseconds. It is shorter than the time that probes usually
+ * The default time limit for all checks together, in milliseconds. It is shorter than the time for which probes usually
  * wait.
  */
 const PATIENCE_MS = 3000
 
 /**
- * Creates the function that finds the first failing check, or null if all pass. Concurrent callers share one run of the
- * checks. While a check hangs, no new run starts: after the time limit the check counts as failed until it ends, and
- * later callers get this result at once.
+ * Creates the function that returns the first failing check, or null if all checks pass. Concurrent callers share one
+ * run of the checks. While a check hangs, no new run starts. After the time limit, the hanging check counts as failed
+ * until it ends, and later callers get this result at once.
  */
 export function createReadiness(checks: readonly HealthCheck[], ports: ReadinessPorts): () => Promise<Failure> {
   const { changed, now = () => performance.now(), patienceMs = PATIENCE_MS } = ports
@@ -79,7 +81,7 @@ export function createReadiness(checks: readonly HealthCheck[], ports: Readiness
   }
 
   return () => {
-    // The checks also run while a problem is known, because they may find out that it is over.
+    // The checks also run while a check counts as failed, because they may find that the problem is over.
     if (last === undefined || (!last.isRunning && now() - last.at >= last.freshMs)) last = begin()
     const known = findKnown()
     return (known === null ? last.answer : Promise.resolve(known)).then(tell)

@@ -1,36 +1,36 @@
 import type { LookupAddress, LookupAllOptions } from 'node:dns'
 
-/** A name service that returns every address of a name. Rejects as `dns.lookup` does. */
+/** A name service: a function that returns all addresses of a name. It rejects as `dns.lookup` does. */
 export type Resolve = (hostname: string, options: LookupAllOptions) => Promise<readonly LookupAddress[]>
 
 export interface Patience {
-  /** How long this caller waits, in milliseconds. */
+  /** The time, in milliseconds, for which this caller waits. */
   patienceMs?: number
   /**
-   * Maximum age, in milliseconds, of a previous answer that may be used while the lookup waits for its turn. The
-   * default 0 means that no previous answer is used.
+   * Maximum age, in milliseconds, of a previous answer that is used if the lookup cannot start soon. With the default
+   * 0, no previous answer is used.
    */
   oldestMs?: number
 }
 
 type BoundResolve = (...asked: [...Parameters<Resolve>, Patience?]) => ReturnType<Resolve>
 
-/** Error code for a lookup that took too long. */
+/** The error code for a lookup that took too long. */
 export const TIME_UP = 'ETIMEOUT'
 
 /**
- * Maximum number of simultaneous lookups. Node.js has four threads for `dns.lookup`, which also handle files and
- * ciphers (UV_THREADPOOL_SIZE); names whose servers never answer must leave some of the threads free.
+ * Maximum number of simultaneous lookups. Node.js has four threads for `dns.lookup`, files and ciphers together
+ * (UV_THREADPOOL_SIZE). Lookups of names whose servers never answer must leave some of these threads free.
  */
 const MOST_AT_ONCE = 3
 /**
- * Maximum number of simultaneous lookups for names that are new or did not get a prompt answer last time. It is lower
- * because anyone can make up any number of slow names.
+ * Maximum number of simultaneous lookups of names that are new or were not answered promptly last time. It is lower,
+ * because anyone can invent any number of names that are answered slowly.
  */
 const MOST_NEW_AT_ONCE = 2
 /**
- * The share of the waiting time within which an answer counts as prompt. After that, a caller whose lookup has not
- * started gets a previous answer, if one is recent enough.
+ * The fraction of the waiting time within which an answer counts as prompt. If a lookup has not started by then, its
+ * caller gets the previous answer, if that is recent enough.
  */
 const PROMPT = 0.2
 
@@ -40,20 +40,20 @@ interface Flight {
   question: string
   ask: () => ReturnType<Resolve>
   state: 'waiting' | 'new name' | 'known name'
-  /** The functions that receive the answer. */
+  /** The callers' functions that receive the answer. */
   listeners: Set<(answer: ReturnType<Resolve>) => void>
 }
 
 /**
  * Limits the use of the name service. Simultaneous requests for a name share one lookup, only a few lookups run at a
- * time, and no caller waits for ever: after the time limit, the function rejects with an Error of code ETIMEOUT. A
- * running lookup keeps its place until it ends, because it occupies a thread; a waiting lookup that nobody waits for
- * any more is not started. Names that were answered promptly last time go first, and have one place reserved for them.
+ * time, and no caller waits for ever: after the time limit, the function rejects with an Error whose code is ETIMEOUT.
+ * A running lookup keeps its place until it ends, because it occupies a thread. A waiting lookup is not started if its
+ * callers have given up. Names that were answered promptly last time go first, and one place is reserved for them.
  *
- * @param usualMs the default patience, in milliseconds.
+ * @param usualMs the default waiting time of a caller, in milliseconds.
  */
 export function boundLookups(resolve: Resolve, usualMs: number): BoundResolve {
-  /** The lookups that are running or waiting, in the order of their requests. */
+  /** The running and waiting lookups, in the order in which they were requested. */
   const flights = new Map<string, Flight>()
   const kept = keepAnswers()
 
@@ -127,8 +127,8 @@ interface KeptAnswers {
   /** Returns the previous answer to the same question, unless it is older than `oldestMs`. */
   readonly get: (hostname: string, question: string, oldestMs: number) => readonly LookupAddress[] | undefined
   /**
-   * Stores an answer in place of the previous one. If there are too many names, the answer that was stored longest ago
-   * is dropped.
+   * Stores an answer in place of the previous answer for the same name. If there are too many names, the oldest stored
+   * answer is dropped.
    */
   readonly keep: (hostname: string, question: string, addresses: readonly LookupAddress[]) => void
   readonly forget: (hostname: string) => void
@@ -136,7 +136,7 @@ interface KeptAnswers {
 
 const MOST_NAMES = 1000
 
-/** Creates the store of the last answers. It holds the thousand names whose answers were stored last. */
+/** Creates the store of the last answers. It keeps the thousand answers that were stored last. */
 function keepAnswers(): KeptAnswers {
   const kept = new Map<string, { question: string; addresses: readonly LookupAddress[]; at: number }>()
   return {

@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js'
 
-/** The kinds of IP addresses at which no PCE may be, worded as noun phrases for use in messages. */
+/** The kinds of IP addresses that no PCE may have, written as noun phrases for use in messages. */
 export type RefusedKind =
   | 'a loopback address'
   | 'a link-local address'
@@ -29,26 +29,29 @@ const RESERVED: RefusedKind = 'a reserved address'
 const METADATA_V4 = new Set(['169.254.169.254', '169.254.170.2', '169.254.170.23', '100.100.100.200', '192.0.0.192'])
 const AZURE_HOST_AGENT = '168.63.129.16'
 
-/** Unique local addresses that clouds use for their own services: AWS (the whole prefix), Google. */
+/** The unique local addresses that cloud providers use for their own services: AWS (the whole prefix), Google. */
 const METADATA_V6 = [ipaddr.IPv6.parseCIDR('fd00:ec2::/32'), ipaddr.IPv6.parseCIDR('fd20:ce::/112')]
 /**
- * 169.254.169.254 as the last 32 bits of an IPv6 address: either the address of Oracle's metadata service, or the IPv4
- * address behind any network's NAT64 prefix.
+ * 169.254.169.254 as the last 32 bits of an IPv6 address. Such an address belongs to Oracle's metadata service, or
+ * leads to this IPv4 address through the NAT64 prefix of a network.
  */
 const METADATA_TAIL = [0xa9fe, 0xa9fe]
 
-/** Global unicast (RFC 4291, 2.4), which IANA assigns. All other addresses are refused unless they are unique local. */
+/**
+ * The range of global unicast addresses, which IANA assigns (RFC 4291, 2.4). Addresses outside it are refused unless
+ * they are unique local.
+ */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3')
 
 /**
- * Returns why a connection to the IP address is refused, or null if it is permitted (D18). The address may have any
- * spelling that Node's `isIP` accepts. Anything that is not known to be the address of a host is refused: only global
- * and private unicast addresses pass.
+ * Returns why a connection to the IP address is refused, or null if it is permitted (D18). The address may be written
+ * in any form that Node's `isIP` accepts. Only global and private unicast addresses are permitted; anything that is not
+ * known to be the address of a host is refused.
  *
- * An IPv4 address inside an IPv6 address is checked if it can lead to a host: in mapped addresses (RFC 4291), and in
- * NAT64 addresses with the well-known prefix (RFC 6052), through which networks without IPv4 reach IPv4 hosts. The
- * other forms (compatible, translated, 6to4, Teredo, ISATAP, local NAT64) are tunnels whose far end cannot be checked,
- * and no PCE uses them, so they are always refused.
+ * An IPv4 address inside an IPv6 address is checked if it can lead to a host. This is so in mapped addresses (RFC
+ * 4291), and in NAT64 addresses with the well-known prefix (RFC 6052), through which networks without IPv4 reach IPv4
+ * hosts. The other forms (compatible, translated, 6to4, Teredo, ISATAP, local NAT64) are tunnels whose far end cannot
+ * be checked. No PCE uses them, so they are always refused.
  */
 export function checkAddress(address: string): RefusedKind | null {
   if (!ipaddr.isValid(address)) return RESERVED
@@ -94,7 +97,7 @@ function isMetadata(address: ipaddr.IPv6): boolean {
   return METADATA_V6.some((range) => address.match(range))
 }
 
-/** Whether the interface identifier of the address contains an IPv4 address, as in ISATAP (RFC 5214, 6.1). */
+/** Returns true if the interface identifier of the address contains an IPv4 address, as in ISATAP (RFC 5214, 6.1). */
 function isIsatap({ parts }: ipaddr.IPv6): boolean {
   return ((parts[4] ?? 0) & 0xfcff) === 0 && parts[5] === 0x5efe
 }

@@ -8,44 +8,44 @@ import { parsePceHost, type HostProblem } from './parse-pce-host.js'
 
 export interface PceHostsOptions {
   /**
-   * MCP_ALLOWED_PCE_HOSTS: hosts, with or without a port. If empty, all hosts that the guard does not refuse are
-   * permitted.
+   * The permitted hosts from MCP_ALLOWED_PCE_HOSTS, with or without a port. If the list is empty, every host is
+   * permitted that the guard does not refuse.
    */
   allowed: readonly string[]
   /**
-   * Returns the address at which this server itself listens, or null before it listens. No PCE may be at this address.
+   * Returns the address at which this server listens, or null if it does not listen yet. No PCE may be at this address.
    */
   own?: () => { address: string; port: number } | null
   resolve: Resolve
-  /** How long to wait for the name service, in milliseconds. Default 5000. */
+  /** Maximum time to wait for the name service, in milliseconds. The default is 5000. */
   patienceMs?: number
   /** If true, connections go through a proxy, which resolves names itself. */
   isProxied?: boolean
 }
 
-/** The location of a PCE, with the host in the spelling that `admit` returns. */
+/** The location of a PCE. The host is in the canonical form that `admit` returns. */
 interface Target {
   host: string
   port: number
 }
 
 export interface PceHosts {
-  /** Returns the host in its canonical spelling, or why no PCE may be there. Makes no lookup. */
+  /** Returns the host in its canonical form, or the reason why no PCE may be there. The name is not looked up. */
   readonly admit: (host: string, port: number) => { host: string } | HostProblem
   /**
-   * Returns why the addresses of the name are refused now, or null if they are not refused. Also returns null if the
-   * name cannot be resolved, because the connection will then fail anyway. Makes no connection. If a proxy resolves
-   * names, hosts named in MCP_ALLOWED_PCE_HOSTS are not looked up, because only the proxy may know them.
+   * Returns why the current addresses of the name are refused, or null if they are not refused. Also returns null if
+   * the name cannot be resolved, because the connection will then fail anyway. It does not connect. If a proxy resolves
+   * names, hosts in MCP_ALLOWED_PCE_HOSTS are not looked up, because possibly only the proxy knows them.
    *
-   * @param patienceMs how long to wait for the name service; the general limit by default.
-   * @throws {ToolError} (rejects) `pce_unreachable` if a proxy connects and the time is up, since nothing else would
-   *   check the addresses.
+   * @param patienceMs the maximum time to wait for the name service; the general limit by default.
+   * @throws {ToolError} (rejects) `pce_unreachable` if connections go through a proxy and the time is up, because
+   * nothing else would check the addresses.
    */
   readonly inspect: (host: string, port: number, patienceMs?: number) => Promise<string | null>
   /**
-   * Guards the connections to an admitted host. The lookup checks every address at each new connection, so that a name
-   * that has come to resolve to forbidden addresses (DNS rebinding) is refused. The peer's address is checked again
-   * after connecting.
+   * Returns the functions that guard connections to an admitted host. `lookup` checks all addresses for every new
+   * connection, so that a name is refused once it resolves to forbidden addresses (DNS rebinding). `checkPeer` checks
+   * the address of the peer again after connecting.
    */
   readonly guard: (host: string, port: number) => { lookup: LookupFunction; checkPeer: (address: string) => void }
 }
@@ -53,28 +53,28 @@ export interface PceHosts {
 /** An entry of MCP_ALLOWED_PCE_HOSTS. */
 interface Entry {
   host: string
-  /** The port; null means every port. */
+  /** The port of the host; null if every port is meant. */
   port: number | null
 }
 
 const MOST_SHOWN = 5
 const HTTPS_PORT = 443
 /**
- * The lowest port that a PCE may have, apart from 443 and ports in MCP_ALLOWED_PCE_HOSTS. Lower ports belong to system
- * services (RFC 6335, 6), such as SSH and mail.
+ * The lowest port at which a PCE may be, except for 443 and the ports in MCP_ALLOWED_PCE_HOSTS. Lower ports belong to
+ * system services (RFC 6335, 6), such as SSH and mail.
  */
 const FIRST_USER_PORT = 1024
 /**
- * Maximum age, in milliseconds, of addresses that a new connection may use while its lookup waits. Such addresses are
- * checked like new ones.
+ * Maximum age, in milliseconds, of previous addresses that a new connection may use while its lookup waits. They are
+ * checked in the same way as new addresses.
  */
 const OLDEST_ADDRESSES_MS = 10 * 60_000
 
 /**
- * Creates the guard that decides where users' PCEs may be (D18, D47). If MCP_ALLOWED_PCE_HOSTS has entries, only those
- * hosts are permitted. Loopback addresses are permitted only for an entry that itself names a loopback host. If there
- * is a proxy, the proxy resolves the names: `guard` then has no effect, `inspect` only sees what the name means on this
- * machine, and the proxy's own rules must protect the network.
+ * Creates the guard that decides where users' PCEs may be (D18, D47). If MCP_ALLOWED_PCE_HOSTS has entries, only the
+ * hosts in it are permitted. Loopback addresses are permitted only for an entry that itself names a loopback host. If
+ * there is a proxy, the proxy resolves the names. Then `guard` has no effect, `inspect` sees only the addresses that
+ * this machine finds for a name, and the proxy's own rules must protect the network.
  */
 export function createPceHosts(options: PceHostsOptions): PceHosts {
   const { allowed, own = () => null, patienceMs = 5000, isProxied = false } = options
@@ -86,7 +86,7 @@ export function createPceHosts(options: PceHostsOptions): PceHosts {
     return ofHost.find((entry) => entry.port === port) ?? ofHost.find((entry) => entry.port === null)
   }
 
-  /** Returns why an address of the target is refused, or null if it is not. */
+  /** Returns why this address of the target is refused, or null if it is permitted. */
   function problemOf(target: Target, address: string): string | null {
     const kind = checkAddress(address)
     if (kind === 'a loopback address' && isLoopback(target.host) && entryFor(target) !== undefined) {
@@ -118,8 +118,8 @@ export function createPceHosts(options: PceHostsOptions): PceHosts {
   }
 
   /**
-   * Returns why a name is refused, or null. A name that by definition means this machine (RFC 6761, 6.3) is refused
-   * whatever a name service says, unless it is an entry of MCP_ALLOWED_PCE_HOSTS.
+   * Returns why a name is refused, or null if it is not. A name that by definition means this machine (RFC 6761, 6.3)
+   * is refused regardless of what a name service says, unless it is an entry of MCP_ALLOWED_PCE_HOSTS.
    */
   function refusedName(target: Target): string | null {
     return isLoopback(target.host) && entryFor(target) === undefined ? 'this machine' : null
@@ -166,7 +166,7 @@ export function createPceHosts(options: PceHostsOptions): PceHosts {
   }
 }
 
-/** The error for a refused address. It has no `code`, because a `code` marks errors of the name service. */
+/** The error for a refused address. It has no `code`, because only errors of the name service have one. */
 class RefusedAddress extends Error {
   override readonly name = 'RefusedAddress'
   constructor(kind: string) {
@@ -204,7 +204,7 @@ export function readAllowed(allowed: readonly string[]): readonly Entry[] {
 
 /**
  * Parses `host`, `host:port`, or an IPv6 address with or without brackets. Anything else is a fault, in particular a
- * pattern: an entry that can never match must not look like a rule.
+ * pattern, because an entry that can never match must not look as if it were a rule.
  */
 function readEntry(text: string): Entry | Fault {
   const [, port] = /^(?:[^:]*|\[.*\]):(\d+)$/.exec(text) ?? []

@@ -1,16 +1,15 @@
 import { isIP, isIPv6 } from 'node:net'
 
 /**
- * A host in its canonical spelling: lower case, punycode, IPv4 dotted, IPv6 compressed and without brackets, no
- * trailing dot.
+ * A host in canonical form: lower case, punycode, IPv4 dotted, IPv6 compressed and without brackets, no trailing dot.
  */
 export interface PceHost {
   host: string
-  /** True if the host is an IP address, which needs no name service. */
+  /** True if the host is an IP address, so that it need not be looked up. */
   isAddress: boolean
 }
 
-/** What is wrong with a host, worded to follow the name of the field. */
+/** The fault in a host, written so that it can follow the name of the field. */
 export interface HostProblem {
   problem: string
 }
@@ -19,15 +18,16 @@ const LONGEST = 300
 const EXAMPLE = 'give a host name or IP address such as pce.example.com'
 
 /**
- * Parses what a user typed as the host of a PCE (D18). `https://` is optional, and a lone `/` behind the host is not a
- * path (RFC 3986, 6.2.3), since address bars show one. A port is accepted only if it equals `port`. Names and addresses
- * are read as in WHATWG URLs: `127.1`, `0x7f.1` and full-width digits mean 127.0.0.1, as they do for the code that
- * later connects.
+ * Parses the text that a user typed as the host of a PCE (D18). `https://` is optional. A single `/` after the host is
+ * accepted, because address bars show one, and is not a path (RFC 3986, 6.2.3). A port is accepted only if it equals
+ * `port`. Names and addresses are read as in WHATWG URLs: `127.1`, `0x7f.1` and full-width digits mean 127.0.0.1, as
+ * they do for the code that later connects.
  */
 export function parsePceHost(text: string, port: number): PceHost | HostProblem {
   const typed = text.trim()
   if (typed === '') return { problem: `empty: ${EXAMPLE}` }
-  // A URL parser drops tabs and line breaks, reads \ as / and decodes %; none of these belongs in a host.
+  // A URL parser would drop tabs and line breaks, read \ as / and decode %. A host can contain none of these
+  // characters.
   if (typed.length > LONGEST || /[\s\\%\p{Cc}]/u.test(typed)) return { problem: `not a host: ${EXAMPLE}` }
   const [, scheme, rest = ''] = /^(?:([a-z][a-z0-9+.-]*):\/\/)?(.*)$/is.exec(typed) ?? []
   if (scheme !== undefined && scheme.toLowerCase() !== 'https') {
@@ -43,7 +43,7 @@ export function parsePceHost(text: string, port: number): PceHost | HostProblem 
   return { problem: 'its port differs from pce_port: give the port only there' }
 }
 
-/** Splits host and port as they are written; an IPv6 address without brackets has no port. */
+/** Splits host and port without interpreting them. An IPv6 address without brackets has no port. */
 function splitPort(authority: string): [host: string, port?: string] {
   if (isIPv6(authority)) return [`[${authority}]`]
   const [, host, port] = /^(.*?):(\d*)$/.exec(authority) ?? []
@@ -53,8 +53,7 @@ function splitPort(authority: string): [host: string, port?: string] {
 function normalise(written: string): PceHost | HostProblem {
   const problem = { problem: `not a host: ${EXAMPLE}` }
   const parsed = hostnameOf(written)
-  // The text may be an IP address with a trailing dot (of any script), which only looks like a name; parsing it again
-  // without the dot reveals this.
+  // An IP address with a trailing dot (of any script) looks like a name, so the text is parsed again without the dot.
   const name = parsed === null ? null : hostnameOf(parsed.replace(/\.$/, ''))
   if (name === null) return problem
   const address = name.replace(/^\[(.*)\]$/, '$1')
@@ -67,7 +66,10 @@ function hostnameOf(host: string): string | null {
   return URL.canParse(url) ? new URL(url).hostname : null
 }
 
-/** Whether the text is a name by RFC 1035, 2.3.4, extended by the underscore that internal names use. */
+/**
+ * Returns true if the text is a name as defined in RFC 1035, 2.3.4; underscores, which internal names use, are accepted
+ * too.
+ */
 function isName(name: string): boolean {
   return name.length <= 253 && name.split('.').every((label) => /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/.test(label))
 }

@@ -3,24 +3,24 @@ import { runInNewContext } from 'node:vm'
 import { ToolError } from '../../../schemas/errors.js'
 
 const MIB = 1024 * 1024
-/** The size of the objects that are parsed from a JSON text, as a multiple of the size of the text. */
+/** Assumed size of the objects parsed from a JSON text, as a multiple of the size of the text. */
 const TIMES_TEXT = 8
-/** The share of V8's own limit (`HARD_LIMIT`) that the heap may use for a moment. */
+/** The fraction of V8's own limit (`HARD_LIMIT`) up to which the heap may grow for a short time. */
 const SHORT_OF_HARD = 0.9
 
 /**
- * V8's own limit for the heap of a thread, as a multiple of the memory that a call may use. It is a last resort and
- * must not be reached, because the whole process may end with the thread (sometimes on Node.js 24, and on any version
- * if a single allocation does not fit).
+ * V8's own limit for the heap of a thread, as a multiple of the memory that a call may use. It is a last resort. It
+ * must not be reached, because then not only the thread but the whole process may end (sometimes on Node.js 24, and on
+ * any version if a single allocation does not fit).
  */
 export const HARD_LIMIT = 4
 
 /**
- * Creates the check of this thread's heap. It must be called from time to time, and whenever the PCE has sent
- * something, because the PCE's answers are what makes the heap of an analysis grow.
+ * Creates the check of this thread's heap. The check must be called from time to time, and for every answer of the PCE,
+ * because these answers make the heap grow.
  *
  * @returns a function that takes the number of bytes about to be parsed. It throws `analysis_failed {reason:
- *   'out_of_memory'}` if more than `limitMib` is in use after a garbage collection.
+ * 'out_of_memory'}` if more than `limitMib` is in use after a garbage collection.
  */
 export function createHeapGuard(limitMib: number): (bytes: number) => void {
   const limit = limitMib * MIB

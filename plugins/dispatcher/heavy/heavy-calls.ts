@@ -20,50 +20,51 @@ export interface HeavyCallsOptions extends HeavyConfig {
 }
 
 export interface HeavyCalls {
-  /** All tools; the functions of the heavy tools run in threads. */
+  /** All tools. Only the functions of heavy tools run in threads. */
   tools: readonly AnyTool[]
-  /** Returns how many calls have a place at the moment, and how many wait for one. */
+  /** Returns the numbers of calls that currently have a place and that wait for one. */
   readonly figures: Places['figures']
   /** Ends the threads. */
   close(): Promise<void>
 }
 
 /**
- * Maximum time that a call waits for a place, in milliseconds. Clients give up after a minute unless they see progress.
+ * Maximum time, in milliseconds, that a call waits for a place. Clients give up after a minute unless they see
+ * progress.
  */
 const WAIT_MS = 60_000
 /**
- * The time in milliseconds that an aborted call gets to end by itself, and to delete its query at the PCE, before its
- * thread is terminated.
+ * The time, in milliseconds, in which an aborted call can end by itself and delete its query at the PCE. After that,
+ * its thread is terminated.
  */
 const GRACE_MS = 3000
 /**
  * The default of `HeavyConfig.silentMs`, the time after which a thread that gives no sign of life is terminated. No
- * computation of a tool should take nearly as long without a pause; without this limit, one that does would hold its
- * place for as long as its client waits.
+ * tool should compute nearly as long without a pause. Without this limit, a tool that does would occupy its place for
+ * as long as its client waits.
  */
 const SILENT_MS = 120_000
-/** The time in milliseconds after which an idle thread ends, since it holds about 30 MiB. */
+/** The time, in milliseconds, after which an idle thread is ended, because it holds about 30 MiB. */
 const IDLE_MS = 60_000
 /**
- * Priority of the threads (nice), below that of the thread that serves everybody, so that the latter runs first if all
- * cores are busy. It takes effect where the system supports it for threads.
+ * The priority of the threads (nice value). It is lower than that of the main thread, which serves all callers, so that
+ * the main thread runs first if all cores are busy. It takes effect on systems that support priorities of threads.
  */
 const NICE = 10
-/** Maximum number of changes that the error of a failed call lists. */
+/** Maximum number of changes listed in the error of a failed call. */
 const MOST_WRITES_SHOWN = 50
 
-/** The abort reason of a task that no thread could start. */
+/** The reason with which a task is aborted if no thread can start it. */
 const NO_THREAD = Symbol('no thread')
-/** The abort reason of a task whose thread has computed for too long without a pause. */
+/** The reason with which a task is aborted if its thread has computed for too long without a pause. */
 const SILENT = Symbol('silent')
 
 const ACTS: readonly Act[] = ['handler', 'preview', 'boundTo']
 
 /**
- * Makes the calls of heavy tools run in worker threads, so that neither their computations nor the parsing of a PCE's
- * answers delays other callers (D61). The first such call starts the first thread. A call that exceeds its memory, or
- * whose thread dies, fails without affecting others: with `analysis_failed` or, after it has sent a change, with
+ * Makes heavy tools run in worker threads, so that neither their computations nor the parsing of a PCE's answers delays
+ * other callers (D61). The first heavy call starts the first thread. A call that exceeds its memory, or whose thread
+ * dies, fails without affecting other calls: with `analysis_failed` or, if it has already sent a change, with
  * `outcome_unknown {writes}`.
  */
 export function createHeavyCalls(tools: readonly AnyTool[], options: HeavyCallsOptions): HeavyCalls {
@@ -107,7 +108,7 @@ function enter(places: Places, context: ToolContext): Promise<() => void> {
       progress: 0,
       message: ahead === 0 ? 'Waiting for a place.' : `Waiting for a place, ${ahead} ahead.`,
     })
-  // An approved call has already used up its approval for this very run, so the run must not fail as `busy`.
+  // If the call was approved, its approval is used up for this very run, so the run must not fail as `busy`.
   const isPromised = approved !== undefined
   return places.enter(JSON.stringify([caller.iss, caller.sub]), beforeWriting, queued, isPromised)
 }
@@ -115,14 +116,15 @@ function enter(places: Places, context: ToolContext): Promise<() => void> {
 interface Pool {
   threads: Piscina
   /**
-   * For each task that no thread has started yet, the function that ends it if the threads cannot load their module.
+   * Functions that give up a task, one for each task that no thread has started yet. They are called if the threads
+   * cannot load their module.
    */
   unbegun: Set<() => void>
 }
 
 async function createPool({ worker, max, memoryMb, log }: HeavyCallsOptions): Promise<Pool> {
-  // The library is loaded with the first call that needs it, because stdio servers start often and most of their calls
-  // are light.
+  // The library is loaded with the first heavy call, because stdio servers start often and most of their calls are not
+  // heavy.
   const { Piscina: Threads } = await import('piscina')
   const unbegun = new Set<() => void>()
   const threads = new Threads({
@@ -130,7 +132,8 @@ async function createPool({ worker, max, memoryMb, log }: HeavyCallsOptions): Pr
     minThreads: 0,
     maxThreads: max,
     idleTimeout: IDLE_MS,
-    // A thread that blocks while it waits for its next task would not close what the previous task left open.
+    // With `atomics`, a thread blocks while it waits for its next task, and so cannot close what the previous task left
+    // open.
     atomics: 'disabled',
     resourceLimits: { maxOldGenerationSizeMb: memoryMb * HARD_LIMIT, maxYoungGenerationSizeMb: 32 },
     niceIncrement: NICE,
@@ -154,8 +157,8 @@ interface Work {
 }
 
 /**
- * Runs one task in a thread of its own until it ends. Rejects with the tool's error, or with one of the errors
- * described at `createHeavyCalls`.
+ * Runs one task alone in a thread until it ends. Rejects with the tool's error, or with one of the errors described at
+ * `createHeavyCalls`.
  */
 async function runInThread({ threads, unbegun }: Pool, work: Work, options: HeavyCallsOptions): Promise<unknown> {
   const { context } = work
@@ -170,7 +173,7 @@ async function runInThread({ threads, unbegun }: Pool, work: Work, options: Heav
   const giveUp = () => kill.abort(NO_THREAD)
   unbegun.add(giveUp)
   const turns = giveTurns(context, channel.port1)
-  // The clock starts with the first message, because a thread loads its module before it can say anything.
+  // The silence is measured only from the first message, because a thread must load its module before it can send one.
   const silence = createSilence(options.silentMs ?? SILENT_MS, () => kill.abort(SILENT))
   const outcome = new Promise<unknown>((resolve, reject) => {
     channel.port1.on('message', (message: FromThread) => {
@@ -185,8 +188,8 @@ async function runInThread({ threads, unbegun }: Pool, work: Work, options: Heav
       else reject(thrownOf(message))
     })
   })
-  // This prevents an unhandled rejection if the outcome is an error that nobody waits for any more, because the thread
-  // has died or the call was given up.
+  // If the thread has died or the call was given up, nobody waits for the outcome. This prevents an unhandled rejection
+  // if the outcome is then an error.
   outcome.catch(() => {})
   try {
     await threads.run(task, { transferList, signal: kill.signal }).catch(async (error: unknown) => {
@@ -204,8 +207,8 @@ async function runInThread({ threads, unbegun }: Pool, work: Work, options: Heav
 }
 
 /**
- * Creates a timer that calls `isTooLong` if `broken` is not called again for `ms` milliseconds. The timer starts with
- * the first call of `broken`.
+ * Creates a timer that calls `isTooLong` if more than `ms` milliseconds pass between two calls of `broken`. It starts
+ * with the first call of `broken`.
  */
 function createSilence(ms: number, isTooLong: () => void) {
   let timer: NodeJS.Timeout | undefined
@@ -219,8 +222,8 @@ function createSilence(ms: number, isTooLong: () => void) {
 }
 
 /**
- * Lets a thread take its turns in the write order of the process, which the main thread keeps. `endAll` ends the turns
- * that the thread has or waits for; it is called however the task has ended.
+ * Gives a thread its turns in the process's write order, which the main thread manages. `endAll` ends the turns that
+ * the thread has or waits for; it is always called when the task has ended.
  */
 function giveTurns({ inOrder }: ToolContext, control: MessagePort) {
   const leaving = new Map<number, (written: readonly string[]) => void>()
@@ -271,8 +274,8 @@ function taskOf(
 }
 
 /**
- * Tells the thread which signals have aborted, and terminates it if it does not react. A change that has begun is
- * completed unless the server stops. Returns a function that detaches from the signals.
+ * Tells the thread which signals were aborted, and terminates the thread if it does not react. A change that has begun
+ * is completed unless the server stops. Returns a function that removes the listeners from the signals.
  */
 function passOnAborts(
   { context }: Work,
@@ -301,13 +304,13 @@ function passOnAborts(
   }
 }
 
-/** Turns the message of a thread back into the error that the tool threw. */
+/** Converts the message of a thread back to the error that the tool threw. */
 function thrownOf({ error, stack }: FromThread & { is: 'error' }): Error {
   if (stack === undefined) return new ToolError(error.code, error.message, error.details, { hint: error.hint })
   return Object.assign(new Error(stack.split('\n', 1)[0]), { stack })
 }
 
-/** Builds the error that says why a thread ended before its task did, and which changes it had sent by then. */
+/** Builds the error for a task whose thread ended early. It says why, and which changes the task had sent by then. */
 async function explain(
   error: unknown,
   { tool, context }: Work,

@@ -4,7 +4,7 @@ import type { RemoteAddress } from '../../../pce-client/index.js'
 import type { Act } from '../../../tools/define.js'
 import type { ServiceError } from '../../errors/convert.js'
 
-/** One call, in the form in which a thread receives it. */
+/** A call in the form in which a thread receives it. */
 export interface ThreadTask extends Pick<
   ToolContext,
   'caller' | 'requestId' | 'limits' | 'approved' | 'isBindingOnly'
@@ -14,21 +14,21 @@ export interface ThreadTask extends Pick<
   tool: string
   act: Act
   args: unknown
-  /** How far the clock of the call is ahead of this machine's clock, in milliseconds. */
+  /** The number of milliseconds by which the clock of the call is ahead of this machine's clock. */
   clockOffset: number
   server: { name: string; version: string }
-  /** Maximum heap of the call, in MiB. */
+  /** Maximum size of the heap for the call, in MiB. */
   memoryMb: number
   /** The PCE's address and the port for requests to it; null for a caller without a PCE. */
   pce: { address: RemoteAddress; port: MessagePort } | null
-  /** Carries `ToThread` and `FromThread` messages. */
+  /** The port for `ToThread` and `FromThread` messages. */
   control: MessagePort
 }
 
 export type ToThread =
-  /** Says which signal of the context has aborted, and why. */
+  /** Says which signal of the context was aborted, and why. */
   | { abort: 'signal' | 'beforeWriting'; reason: ServiceError }
-  /** Gives the thread the turn that it asked for under this number, or says why there is none. */
+  /** Gives the thread the turn with this number, which it has requested, or says why it does not get this turn. */
   | { turn: number; others: readonly string[] }
   | { turn: number; refusal: ServiceError }
 
@@ -40,10 +40,11 @@ export type FromThread =
   | { is: 'progress'; update: Parameters<ToolContext['progress']>[0] }
   | { is: 'log'; level: keyof ToolContext['log']; facts: object; message: string }
   /**
-   * `enter` asks for a turn to add to an object, and `leave` ends the turn. The main thread keeps the order of turns.
+   * `enter` requests a turn to add something to an object, and `leave` ends the turn. The main thread keeps the order
+   * of turns.
    */
   | { is: 'enter'; turn: number; object: string }
   | { is: 'leave'; turn: number; written: readonly string[] }
   | { is: 'result'; value: unknown }
-  /** `stack` is present if the error is unexpected, so that the caller sees only a fixed text. */
+  /** `stack` is present if the error is unexpected; the caller then sees only a fixed text. */
   | { is: 'error'; error: ServiceError; stack?: string }

@@ -5,7 +5,7 @@ export interface PlacesOptions {
   max: number
   /** Maximum number of running calls of one caller. */
   perCaller: number
-  /** Maximum number of calls that wait. */
+  /** Maximum number of waiting calls. */
   queue: number
   /** Maximum number of waiting calls of one caller. */
   queuePerCaller: number
@@ -18,18 +18,18 @@ export interface PlacesOptions {
 /** A limited number of places for expensive calls, with a queue. */
 export interface Places {
   /**
-   * Waits for a place, and resolves with the function that gives it back. Rejects with `busy {retry_after_seconds}` if
-   * no place becomes free in time, and with the signal's reason if that aborts. If the call has to wait, `queued` is
-   * called with the number of calls ahead of it.
+   * Waits for a place, and resolves with the function that gives the place back. Rejects with `busy
+   * {retry_after_seconds}` if no place becomes free in time, and with the signal's reason if the signal is aborted. If
+   * the call has to wait, `queued` is called with the number of calls ahead of it.
    *
-   * If `isPromised` is true, a confirm token has been used up for the call, so it goes before the others and is never
-   * `busy`.
+   * If `isPromised` is true, a confirm token has been used up for the call. Such a call goes before the others and is
+   * never refused as `busy`.
    */
   enter(caller: string, signal: AbortSignal, queued: (ahead: number) => void, isPromised: boolean): Promise<() => void>
   readonly figures: () => { running: number; waiting: number }
 }
 
-/** Assumed duration of a call before any has ended, in milliseconds. */
+/** Assumed duration of a call, in milliseconds, until the first call has ended. */
 const FIRST_GUESS_MS = 10_000
 /** The weight of the latest call in the moving average of durations. */
 const LATEST = 0.2
@@ -41,8 +41,8 @@ interface Waiting {
 }
 
 /**
- * Creates the places. They are given out first come, first served, except that callers who already have their maximum
- * number of places are passed over.
+ * Creates the places. Calls get them in the order of their arrival, except that callers who already have their maximum
+ * number of places are skipped.
  */
 export function createPlaces({ max, perCaller, queue, queuePerCaller, waitMs, now }: PlacesOptions): Places {
   const runningOf = new Map<string, number>()
@@ -70,7 +70,7 @@ export function createPlaces({ max, perCaller, queue, queuePerCaller, waitMs, no
   }
 
   function admitNext(): void {
-    // Each admitted call takes a place, so the condition is evaluated anew for each waiting call.
+    // The condition is evaluated anew for each waiting call, because each admitted call takes a place.
     for (const one of [...waiting]) if (isFree(one.caller)) one.admit()
   }
 

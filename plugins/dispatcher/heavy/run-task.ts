@@ -9,13 +9,13 @@ import type { FromThread, ThreadTask, ToThread } from './messages.js'
 
 /** Interval of heap checks while no answers arrive, in milliseconds. */
 const LOOK_EVERY_MS = 100
-/** Interval, in milliseconds, of the messages that show that the thread's event loop is still running. */
+/** Interval, in milliseconds, of the messages that show that the thread's event loop is running. */
 const SIGN_EVERY_MS = 1000
 
 /**
- * Creates the function that a thread runs for each task. A task is one function of one tool, with a context whose ports
- * lead back to the main thread. The function reports over the control port: first that the task has begun, then the
- * progress, and finally the outcome. Never rejects; the main thread closes the ports.
+ * Creates the function that a thread runs for each task. A task is one function of one tool; the ports in its context
+ * lead back to the main thread. The function sends messages to the control port: first that the task has begun, then
+ * the progress, and finally the outcome. Never rejects. The main thread closes the ports.
  */
 export function createTaskRunner(tools: readonly AnyTool[]): (task: ThreadTask) => Promise<void> {
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
@@ -35,7 +35,7 @@ export function createTaskRunner(tools: readonly AnyTool[]): (task: ThreadTask) 
       }
     }, LOOK_EVERY_MS)
     const signs = setInterval(() => post({ is: 'alive' }), SIGN_EVERY_MS)
-    // A change that has begun must be completed, so this timer does not check the heap of a changing tool.
+    // This timer does not check the heap for a changing tool, because a change that has begun must be completed.
     if (byName.get(task.tool)?.effect !== 'read') clearInterval(timer)
     try {
       const tool = byName.get(task.tool)
