@@ -17,8 +17,8 @@ export interface EstateOptions {
 }
 
 /**
- * A generated organisation right after its last provisioning. Each versioned object is contained once, with draft
- * hrefs, and is active in this form. `pending` lists later edits: drafts that differ from the active policy.
+ * A generated organisation right after its last provisioning. Each versioned object occurs once, with draft hrefs, and
+ * is active in this form. `pending` lists later edits: drafts that differ from the active policy.
  */
 export interface Estate {
   labels: Label[]
@@ -74,7 +74,7 @@ export interface Conversation {
   /** The ICMP type, only for protocols 1 and 58, where `service.port` is undefined. */
   icmpType?: number
   icmpCode?: number
-  /** The decision at that time, for a conversation from when policy or modes were different. */
+  /** The decision that was recorded when the conversation took place, if policy or modes were different then. */
   recorded?: PolicyDecision
 }
 
@@ -98,12 +98,12 @@ export interface PolicyView {
 export interface BoundService {
   href: string
   labels: readonly string[]
-  /** The services of the virtual service: service objects, or ports. */
+  /** The services that the virtual service provides: service objects, or ports. */
   services: readonly IngressService[]
   bindings: readonly { workload: string; portOverrides: readonly PortOverride[] }[]
 }
 
-/** Replaces a port of the virtual service by another port on one workload. */
+/** An override that replaces a port of the virtual service by another port on one workload. */
 export interface PortOverride {
   port?: number
   proto?: number

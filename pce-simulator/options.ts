@@ -2,7 +2,7 @@ import type { Estate } from './model.js'
 import type { FaultControl } from './http/inject-faults.js'
 import type { RecordedRequest } from './http/record-requests.js'
 
-/** The names of the profiles that determine the forms of a simulator's answers. */
+/** The names of the profiles that determine the form of the simulator's answers. */
 export const REALITIES = ['lab', 'core-25.2'] as const
 export type Reality = (typeof REALITIES)[number]
 export const DEFAULT_REALITY: Reality = 'core-25.2'
@@ -12,7 +12,7 @@ export interface PceSimulatorOptions {
   seed?: number
   /** The number of workloads (default 400). */
   workloads?: number
-  /** The number of aggregated conversations in the estate (default 20,000). */
+  /** The number of rows that a traffic query without filters returns (default 20,000). */
   flows?: number
   /** The id of the organisation (default 1). */
   orgId?: number
@@ -28,37 +28,35 @@ export interface PceSimulatorOptions {
   /** The current time in milliseconds since the epoch (default Date.now). */
   now?: () => number
   /**
-   * How many times a traffic query or job must be polled until it is done (default 3; with 1 it is done at the first
-   * poll).
+   * The number of polls after which a traffic query or job is done (default 3; with 1 it is done at the first poll).
    */
   pollsUntilDone?: number
   /** The maximum number of rows of a traffic query, even if it asks for more (default 200,000, as in a PCE; P48). */
   trafficRows?: number
   /**
-   * Whether the rows of a traffic query are aggregated before they are limited to its window, so that their times may
+   * If true, the rows of a traffic query are aggregated before they are limited to its window, so that their times may
    * be outside the window (P85). Default false.
    */
   addUpBeforeCutting?: boolean
   /** The Retry-After of 202 answers in whole seconds (default 1). */
   retryAfter?: number
   /**
-   * What X-Total-Count counts if there are filters (P6). With `matched` (default), it counts the matching objects; with
-   * `all`, every object of the collection, as observed at one 25.2 PCE, which gave the number of matching objects in
-   * X-Matched-Count.
+   * The objects that X-Total-Count counts if there are filters (P6). With `matched` (default), it counts the matching
+   * objects. With `all`, it counts every object of the collection, as observed at one 25.2 PCE, which gave the number
+   * of matching objects in X-Matched-Count.
    */
   totalCount?: 'all' | 'matched'
   /**
-   * The forms of the answers. With `core-25.2` (default), they are those of recorded answers of PCEs of that release;
-   * with `lab`, every object has its full form, as the reference describes it. The state is the same in both.
+   * The profile that determines the form of the answers. With `core-25.2` (default), they have the form of recorded
+   * answers of PCEs of that release. With `lab`, every object has its full form, as the reference describes it. The
+   * state of the simulator is the same with both.
    */
   reality?: Reality
-  /**
-   * Whether there are a few additional rows beyond `flows` between Kubernetes workloads of the estate (default false).
-   */
+  /** If true, a few additional rows, beyond `flows`, are between Kubernetes workloads of the estate. Default false. */
   pods?: boolean
   /**
-   * Whether the node is available (default true). Otherwise `GET /node_available` answers 404, and `/health` shows the
-   * reason.
+   * If false, the node is not available: `GET /node_available` answers 404, and `/health` shows the reason. Default
+   * true.
    */
   nodeAvailable?: boolean
   /**
@@ -81,7 +79,7 @@ export interface PceSimulator {
    * port.
    */
   listen(options?: { port?: number; host?: string }): Promise<string>
-  /** The origin on which the simulator listens. Throws before it does. */
+  /** The origin on which the simulator listens. Throws if it does not listen yet. */
   readonly url: string
   readonly orgId: number
   readonly credentials: { key: string; secret: string }
@@ -104,23 +102,23 @@ export interface PceSimulator {
   close(): Promise<void>
 }
 
-/** A role (P28) and its scope: at most one label for each key; none means everything. */
+/** A role (P28) and its scope, which has at most one label for each key; a scope without labels means everything. */
 export interface GivenRole {
   role: string
   scope?: Readonly<Record<string, string>>
 }
 
-/** The API key of a user with the role. */
+/** The API key of a user who has the role. */
 export interface RoleKey extends GivenRole {
   key: string
   secret: string
 }
 
-/** The rate limits of a PCE. Each limit is off unless it is given (P48). */
+/** The rate limits of the simulated PCE. Each limit is off unless it is given (P48). */
 export interface RateLimits {
-  /** The limit for one API key or session. */
+  /** Maximum number of requests per minute with one API key or session. */
   requestsPerMinute?: number
-  /** The limit of `workloads/unpair`, which also applies separately to `vens/unpair`. */
+  /** Maximum number of calls of `workloads/unpair` per minute, and also, counted separately, of `vens/unpair`. */
   unpairsPerMinute?: number
   queryDeletesPerMinute?: number
   concurrentRuleSearches?: number

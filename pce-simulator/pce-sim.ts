@@ -111,7 +111,7 @@ function collectRoles(text: string, before: GivenRole[]): GivenRole[] {
   return [...before, { role, scope }]
 }
 
-/** Determines the address to connect to. A wildcard address is replaced by loopback. */
+/** Returns the address that clients should connect to. A wildcard address is replaced by loopback. */
 function connectTo(url: string): { host: string; port: number } {
   const { protocol, hostname, port } = new URL(url)
   const host = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' }[hostname] ?? hostname

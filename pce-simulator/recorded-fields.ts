@@ -189,7 +189,7 @@ export const RECORDED_FIELDS: Readonly<Record<string, Readonly<Record<string, st
   },
 }
 
-/** The fields that the vendor's schemas have but no record shows. The fields below them are those of the schemas. */
+/** The fields that are in the vendor's schemas but in no recorded answer. Fields below them are as in the schemas. */
 export const GUIDE_FIELDS: Readonly<Record<string, string>> = {
   flow: 'src.workload.managed_by dst.workload.managed_by service.process_name service.windows_service_name transmission',
   workload: 'deleted_at deleted_by delete_type vulnerabilities_summary detected_vulnerabilities',

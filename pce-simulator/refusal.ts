@@ -24,7 +24,7 @@ export function notAcceptable(token: string, message: string): Refusal {
   return new Refusal(406, [{ token, message }])
 }
 
-/** Creates a 406 for a well-formed payload that violates a rule without a token of its own. */
+/** Creates a 406 for a well-formed payload that violates a rule for which there is no specific token. */
 export function invalidInput(message: string): Refusal {
   return notAcceptable('input_validation_error', message)
 }

@@ -32,7 +32,9 @@ export const SMALL = {
 }
 
 const ANY_SIDE = { include: [[]], exclude: [] }
-/** A traffic query for seven whole days of February 2026. In the small estate it returns one row of 70 connections. */
+/**
+ * A traffic query for seven whole days of February 2026. With the small estate, it returns one row with 70 connections.
+ */
 export const SMALL_QUERY = {
   query_name: 'q',
   start_date: '2026-02-20T00:00:00Z',

@@ -1,7 +1,7 @@
 /**
- * The simulator's decisions about behaviour of the PCE that no source settles. They are always for the mildest
- * documented behaviour. Every entry names the fact in docs/pce-facts.md that it is about, and is the only place in the
- * simulator that decides it.
+ * The simulator's choices where no source settles the PCE's behaviour. The choice is always the mildest documented
+ * behaviour. Every entry begins with the number of its fact in docs/pce-facts.md, and is the only place in the
+ * simulator where this choice is made.
  */
 export const UNCERTAIN = {
   /** P4: the status of a second DELETE of an object that is already pending deletion. */
@@ -17,7 +17,7 @@ export const UNCERTAIN = {
   notFoundBody: [{ token: 'not_found_error', message: 'Not found' }],
   methodNotAllowedBody: [{ token: 'method_not_allowed_error', message: 'Not allowed' }],
   /**
-   * P31: the error for a second object of the same name, for kinds whose error token nobody has observed (virtual
+   * P31: the error for a second object with the same name, for kinds whose error token nobody has observed (virtual
    * services, boundaries, dimensions …).
    */
   duplicateName: { token: 'name_must_be_unique', message: 'Name must be unique' },
@@ -25,7 +25,7 @@ export const UNCERTAIN = {
   duplicateExternalDataToken: 'input_validation_error',
   /** P51: whether deny rules reach a source in selective mode. */
   denyRulesReachSelectiveSources: true,
-  /** P8: whether filters on part of a text ignore case. */
+  /** P8: whether filters by a part of a text ignore case. */
   filtersIgnoreCase: true,
   /** P8: whether flags may be written `True` and `False`, as clients in some languages do. */
   flagsIgnoreCase: true,
@@ -39,14 +39,14 @@ export const UNCERTAIN = {
    */
   refusedLabelToken: 'input_validation_error',
   /**
-   * P31: the token for deleting a label that only a rule uses, and for deleting a label that other objects use, whose
-   * token nobody has observed.
+   * P31: two error tokens: the one for deleting a label that only a rule uses, and the one for deleting a label that
+   * other objects use, which nobody has observed.
    */
   labelInRule: { token: 'label_still_has_associated_rule_set', message: 'Label still has an associated rule set' },
   labelInUse: { token: 'input_validation_error', message: 'Label is still in use' },
   /**
-   * P31: the tokens for deleting an object that a rule, a boundary or another object uses. Only those of IP lists and
-   * services have been observed.
+   * P31: the tokens for deleting an object that a rule, a boundary or another object uses. Only the tokens for IP lists
+   * and services have been observed.
    */
   labelGroupInUse: { token: 'label_group_referenced', message: 'Label group is still in use' },
   virtualServiceInUse: { token: 'virtual_service_referenced', message: 'Virtual service is still in use' },
@@ -68,11 +68,11 @@ export const UNCERTAIN = {
    */
   checkWithoutParameters: { sec_rules: [], deny_rules: [], override_deny_rules: [], status: 'ok' },
   /**
-   * P13: restore only accepts the number of a version; `draft`, `active`, an unknown number and pending changes are
-   * refused with 406.
+   * P13: the status of a successful restore. Only the number of a version is accepted; `draft`, `active`, an unknown
+   * number and pending changes are refused with 406.
    */
   restoreStatus: 204,
-  /** P13: the status for provisioning nothing, or an object without a pending change. */
+  /** P13: the status of the answer if nothing, or an object without a pending change, is to be provisioned. */
   nothingPendingStatus: 406,
   /**
    * P13: the operation that is assumed if a client sends a bare list of hrefs to `dependencies`, `impact` or `delete`.
@@ -105,15 +105,18 @@ export const UNCERTAIN = {
   /** P13: the status for a DELETE of the default VEN release. */
   defaultReleaseDeletionStatus: 406,
   /**
-   * P9: whether `disconnected_before` only finds VENs that are offline; with false, the last heartbeat of online VENs
+   * P9: whether `disconnected_before` finds only VENs that are offline; with false, the last heartbeat of online VENs
    * would be compared too.
    */
   disconnectedMeansOffline: true,
-  /** P13: the status of workloads/unpair if nothing failed, without a body; otherwise it answers 200 with `errors`. */
+  /**
+   * P13: the status of workloads/unpair if nothing failed (without a body). If something failed, it answers 200 with
+   * `errors`.
+   */
   workloadsUnpairedStatus: 204,
   /**
-   * P16: whether a workload can still be read with include_deleted after it was unpaired, like a deleted unmanaged one;
-   * with false, it would be erased.
+   * P16: whether an unpaired workload can still be read with include_deleted, like a deleted unmanaged one; with false,
+   * it would be erased.
    */
   unpairedWorkloadIsKept: true,
   /** P13: the status for adding an interface to a managed workload, or removing one. */
@@ -124,11 +127,11 @@ export const UNCERTAIN = {
   /** P9: the policy_health of a managed workload without complaints that is not suspended. */
   healthyPolicyHealth: 'active',
   /**
-   * P24: whether a container workload profile that is posted without `managed` is managed; with false, its labels would
-   * be refused.
+   * P24: whether a container workload profile that is created without the field `managed` is managed; with false, its
+   * labels would be refused.
    */
   postedProfileIsManaged: true,
-  /** P24: the error for a label on an unmanaged profile (single source). */
+  /** P24: the error for a label on an unmanaged profile (only one source reports it). */
   unmanagedProfileLabels: {
     token: 'unmanaged_container_workload_profile_labels',
     message: 'Labels cannot be assigned to an unmanaged container workload profile',

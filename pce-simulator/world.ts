@@ -52,7 +52,7 @@ export interface World {
   keys: RoleKey[]
   /** The login of the first user. */
   login: { username: string; password: string }
-  /** The caller of the current request: a user, or a service account with its name. */
+  /** The caller of the current request: a user, or a service account (by its name). */
   user: { href: string; username: string }
   ids: Ids
   /** The current time in milliseconds since the epoch. */
@@ -66,8 +66,8 @@ export interface World {
   /** Finds the store of a kind without versions, by the last segment of its path. */
   store(segment: string): PlainStore
   /**
-   * The fields of kinds that are a single object, by their noun. The map has no entry for a kind before its first
-   * write.
+   * The fields of the kinds that consist of a single object, by the kind's `noun`. The map has no entry for a kind
+   * before its first write.
    */
   singles: Map<string, Json>
   policy: PolicyStore
@@ -76,7 +76,10 @@ export interface World {
   events: EventLog
   jobs: Map<string, Job>
   queries: Map<string, TrafficQuery>
-  /** The latest computed rows, kept because a download follows the poll that completed its query. */
+  /**
+   * The latest computed rows of a query. They are kept because a download usually follows the poll that completed the
+   * query.
+   */
   lastResult: { run: TrafficQuery; withDraft: boolean; result: TrafficRows } | null
   conversations: Iterable<Conversation>
 }

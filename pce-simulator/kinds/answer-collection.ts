@@ -14,7 +14,7 @@ export interface Collection {
   filters: Filters
   render: (object: PceObject) => unknown
   defaultMaxResults?: number
-  /** The maximum number of objects, even if more are requested. */
+  /** Maximum number of objects in an answer, even if the request asks for more. */
   ceiling?: number
 }
 
@@ -53,8 +53,8 @@ export function answerCollection(call: Call, collection: Collection): Answer {
 }
 
 /**
- * The number of objects, and of entries of the lists in them, above which a list is rendered while it is sent, so that
- * it is never completely in memory.
+ * Maximum number of objects, and maximum number of list entries in all of them, that are rendered at once. A larger
+ * collection is rendered while it is sent, so that it is never completely in memory.
  */
 const MOST_HELD = 5000
 const MOST_ENTRIES_HELD = 1_000_000
@@ -83,12 +83,12 @@ export function readMaxResults(query: URLSearchParams): number | null {
   return Number(text)
 }
 
-/** The number of jobs that are kept. In a PCE, jobs and their files expire after about a day (P10). */
+/** Maximum number of jobs that are kept. In a real PCE, jobs and their files expire after about a day (P10). */
 export const KEPT_JOBS = 100
 
 /**
- * Starts a job and answers 202 with the path to poll. The rows of the job are fixed now, however often it is read later
- * (P10).
+ * Starts a job and answers 202 with the path to poll. The job's rows are determined at its start, so every later read
+ * returns the same rows (P10).
  */
 export function startJob(call: Call, rows: Iterable<unknown>): Answer {
   const { world } = call

@@ -84,7 +84,7 @@ export function withMode(agent: unknown, mode: string): Record<string, unknown> 
   }
 }
 
-/** Determines how a change of a workload affects its agent; returns undefined if it does not affect it. */
+/** Returns the agent of a workload after a change, or undefined if the change does not affect the agent. */
 export function changeAgent(
   current: unknown,
   { mode, status, log_traffic }: { mode?: string; status?: string; log_traffic?: boolean },
@@ -98,7 +98,7 @@ export function changeAgent(
 
 type GivenInterface = NonNullable<WorkloadFields['interfaces']>[number]
 
-/** Describes an interface. A single interface can be added without an address. */
+/** Builds the stored form of a network interface. An interface that is added separately may lack an address. */
 export function describeInterface(
   given: Omit<GivenInterface, 'address'> & { address?: string },
 ): Record<string, unknown> {

@@ -6,10 +6,13 @@ import { invalidInput, invalidUri, notAcceptable } from '../refusal.js'
 import { requireReferenced, requireLabel, requireWorkload } from '../validate/check-references.js'
 import type { World } from '../world.js'
 
-/** The maximum number of stateless rules of one policy (P20). */
+/** Maximum number of stateless rules in the whole policy (P20). */
 const MAX_STATELESS_RULES = 100
 
-/** Checks the requirements of a rule or enforcement boundary that a schema cannot express (P20, P21). Throws 406. */
+/**
+ * Checks the requirements of a rule or enforcement boundary that a schema cannot express (P20, P21). Throws 406 if one
+ * is not met.
+ */
 export function checkRule(world: World, rule: Json): void {
   const { providers, consumers, ingress_services, egress_services } = rule as unknown as Rule
   for (const actor of [...providers, ...consumers]) checkActor(world, actor)
@@ -24,7 +27,10 @@ export function checkRule(world: World, rule: Json): void {
   }
 }
 
-/** Returns true if the rule only applies to virtual services, which determine the services themselves. */
+/**
+ * Returns true if all providers of the rule are virtual services. The rule then has no services of its own, because the
+ * virtual services determine them.
+ */
 function isForVirtualServices({ providers, resolve_labels_as }: Rule): boolean {
   const labelled = (resolve_labels_as as Rule['resolve_labels_as'] | undefined)?.providers ?? []
   const labelsAreServices = labelled.length > 0 && labelled.every((as) => as === 'virtual_services')

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 
-/** Describes what a write changed, field by field, as events report it. */
+/** Describes what a write changed, field by field, in the form in which events report it. */
 export function describeChanges(
   before: Readonly<Record<string, unknown>>,
   fields: Readonly<Record<string, unknown>>,

@@ -21,7 +21,10 @@ const UPDATE = new Shape(
   Type.Partial(Type.Object({ name: Name, enabled: Type.Boolean(), ...BOUNDARY_SIDES }), CLOSED),
 )
 
-/** The kind of enforcement boundaries, which say what is blocked in selective mode unless a rule allows it (P22). */
+/**
+ * The object kind for enforcement boundaries. A boundary says what is blocked in selective mode unless a rule allows it
+ * (P22).
+ */
 export const enforcementBoundary: VersionedKind = {
   type: 'enforcement_boundaries',
   noun: 'enforcement_boundary',
@@ -59,7 +62,7 @@ function ingressServices(object: PceObject): readonly IngressService[] {
   return (object as unknown as { ingress_services: IngressService[]; providers: Actor[] }).ingress_services
 }
 
-/** Returns the ports that the boundary itself lists, without those of service objects that it refers to. */
+/** Returns the ports that the boundary itself lists, without the ports of the service objects to which it refers. */
 function portsOf(object: PceObject): NonNullable<Service['service_ports']> {
   return ingressServices(object).flatMap((entry) => ('href' in entry ? [] : [entry]))
 }

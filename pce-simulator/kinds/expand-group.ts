@@ -4,7 +4,7 @@ import { collectHrefs } from './find-usage.js'
 /** Finds a label group by its draft href in one version of the policy. */
 export type Lookup = (href: string) => VersionedObject | null | undefined
 
-/** Lists the groups inside a group, at any depth. */
+/** Lists the groups that a group contains, at any depth. */
 export function containedGroups(href: string, lookup: Lookup, seen = new Set<string>()): Set<string> {
   for (const sub of (lookup(href)?.sub_groups ?? []) as Reference[]) {
     if (seen.has(sub.href)) continue

@@ -15,14 +15,18 @@ export function collectHrefs(value: unknown, found = new Set<string>()): Set<str
   return found
 }
 
-/** Collects the hrefs that an object refers to, without its own, those of its rules and those of users. */
+/**
+ * Collects the hrefs to which an object or its rules refer. The object's own href and those of its authors are left
+ * out.
+ */
 export function referencesOf(object: PceObject): Set<string> {
   const { href: _own, created_by: _creator, updated_by: _updater, deleted_by: _remover, ...fields } = object
   return collectHrefs(fields)
 }
 
 /**
- * Returns the versions of an entry that count: its draft and, until a change is provisioned, also the active one (P31).
+ * Returns the versions of an object that can use other objects: its draft and, until a change is provisioned, also the
+ * active version (P31).
  */
 export function bodiesOf(entry: Entry): VersionedObject[] {
   return entry.active === null || entry.active === entry.draft ? [entry.draft] : [entry.draft, entry.active]
@@ -62,12 +66,14 @@ export function isInUse(usage: Usage): boolean {
 
 export type PartOf = (body: VersionedObject) => unknown
 
-/** Returns true if any version of these entries uses the object in the part that `part` selects. */
+/**
+ * Returns true if any version of the given entries uses the object within the part of the entry that `part` returns.
+ */
 export function usedWithin(entries: readonly Entry[], href: string, part: PartOf): boolean {
   return entries.some((entry) => bodiesOf(entry).some((body) => collectHrefs(part(body)).has(href)))
 }
 
-/** Caches the references of each body. This is safe because bodies are never modified in place. */
+/** Caches the references that each body contains. This is safe because bodies are never modified in place. */
 const references = new WeakMap<VersionedObject, ReadonlySet<string>>()
 
 function allReferencesOf(body: VersionedObject): ReadonlySet<string> {
@@ -77,8 +83,8 @@ function allReferencesOf(body: VersionedObject): ReadonlySet<string> {
 }
 
 /**
- * Caches the labels of the objects of a list. This is safe because lists of live objects are never modified in place
- * either.
+ * Caches the hrefs of the labels that the objects of a list have. This is safe because lists of live objects are never
+ * modified in place.
  */
 const labelsInUse = new WeakMap<readonly PceObject[], ReadonlySet<string>>()
 

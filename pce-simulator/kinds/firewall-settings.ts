@@ -50,7 +50,8 @@ const UPDATE = new Shape(
 )
 
 /**
- * The kind of firewall settings: a single object in each version, whose href is the path of the collection (P12, P27).
+ * The object kind for firewall settings: one object in each policy version, whose href is the path of the collection
+ * (P12, P27).
  */
 export const firewallSettings: VersionedKind = {
   type: 'firewall_settings',

@@ -9,19 +9,22 @@ import { describeChanges } from './describe-changes.js'
 import { changePlain, createPlain, plainRoutes, type PlainKind } from './plain-kind.js'
 import { readFields } from './read-fields.js'
 
-/** A kind whose objects are only stored: they can be written and read again, but have no further effect. */
+/** A kind of objects that are only stored: they can be written and read again, but have no further effect. */
 export interface GenericKind {
-  /** The last segment of the path, which is also the name of the store. */
+  /** The last segment of the collection's path, which is also the name of the store. */
   segment: string
   /** The name in event types and resource changes: `syslog_destination`. */
   noun: string
   /** The route of the collection; `/orgs/:org/<segment>` by default. */
   route?: string
-  /** The writes that the kind offers. Every kind can be listed and read. */
+  /** The writes that the API offers for the kind. Every kind can be listed and read. */
   writes: readonly ('create' | 'update' | 'delete')[]
-  /** The form of ids; by default they are UUIDs. With `field`, the body of the POST contains the id in that field. */
+  /**
+   * The form of the objects' ids; by default they are UUIDs. With `{field}`, the caller chooses the id and sends it in
+   * that field of the POST.
+   */
   ids?: 'int' | 'uuid' | { field: string }
-  /** The segment of the kind that contains these objects. */
+  /** The path segment of the parent kind, if the objects of this kind live below other objects. */
   parent?: string
   /** True if the body of a POST is an array (P38). */
   isArrayCreate?: true

@@ -58,7 +58,7 @@ export const passwordPolicy: SingleKind = {
   },
 }
 
-/** The kinds that consist of a single object (P12, P28). */
+/** The kinds of which only a single object exists (P12, P28). */
 const SINGLES: readonly SingleKind[] = [
   orgSettings,
   passwordPolicy,
@@ -336,11 +336,13 @@ const COLLECTIONS: readonly GenericKind[] = [
   },
 ]
 
-/** Feature switches of the whole PCE. The simulator stores them but does not act on them. */
+/**
+ * The feature switches of the whole PCE, with their initial values. The simulator stores them but does not act on them.
+ */
 const FEATURES: Json = { ui_analytics: false, core_insights: true, lightning_default: true }
 const FEATURES_NOUN = 'optional_features'
 
-/** The optional features: a list of items without hrefs, of which a PUT contains those to change (P12). */
+/** The route of the optional features, a list of items without hrefs. A PUT contains only the items to change (P12). */
 const featureRoute: Route = {
   path: '/orgs/:org/optional_features',
   verbs: {
@@ -366,14 +368,16 @@ const featureRoute: Route = {
 
 const featuresOf = (world: World): Json => world.singles.get(FEATURES_NOUN) ?? FEATURES
 
-/** The routes of every kind that the simulator only stores, because neither the tools nor the demo need more. */
+/**
+ * The routes of every kind whose objects the simulator only stores, because neither the tools nor the demo need more.
+ */
 export const genericKindRoutes: Route[] = [
   ...SINGLES.flatMap(singleRoutes),
   ...COLLECTIONS.flatMap(genericRoutes),
   featureRoute,
 ]
 
-/** Stores the objects of these kinds that every PCE has. */
+/** Stores the objects of the generic kinds that every PCE has from the start. */
 export function seedGenericKinds(world: World): void {
   for (const kind of COLLECTIONS) seedGeneric(world, kind)
 }

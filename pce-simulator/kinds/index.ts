@@ -23,7 +23,7 @@ import { virtualServiceBulkRoutes } from './virtual-service-bulk.js'
 import { workload } from './workload.js'
 import { workloadBulkRoutes } from './workload-bulk.js'
 
-/** The table of kinds. A new kind needs a file of its own and an entry here. */
+/** The table of versioned and plain object kinds. A new kind needs a file of its own and an entry here. */
 const PLAIN_KINDS = [label, labelDimension, workload, pairingProfile, serviceBinding]
 const VERSIONED_KINDS = [labelGroup, service, ipList, ruleSet, virtualService, virtualServer, enforcementBoundary]
 

@@ -32,7 +32,7 @@ const UPDATE = new Shape('sec_policy_ip_lists_put', Type.Object({ name: Type.Opt
 
 const TAKEN = ['ip_list_name_not_unique', 'IP List name must be unique'] as const
 
-/** The kind of IP lists (P17). */
+/** The object kind for IP lists (P17). */
 export const ipList: VersionedKind = {
   type: 'ip_lists',
   noun: 'ip_list',

@@ -29,7 +29,7 @@ const UPDATE = new Shape(
   ),
 )
 
-/** The `external_data_set` of the four dimensions that every organisation starts with (P14). */
+/** The value of `external_data_set` in the four dimensions with which every organisation starts (P14). */
 const BUILT_IN = 'defaults.illumio.com'
 export const BUILT_IN_DIMENSIONS = [
   { key: 'role', display_name: 'Role' },

@@ -33,7 +33,7 @@ interface Members {
   sub_groups?: Reference[]
 }
 
-/** The kind of label groups (P15). */
+/** The object kind for label groups (P15). */
 export const labelGroup: VersionedKind = {
   type: 'label_groups',
   noun: 'label_group',

@@ -17,7 +17,7 @@ const UPDATE = new Shape('labels_put', Type.Object({ value: Type.Optional(Name),
 /** The label values that mean "no label" in the PCE's own web console (P31). */
 const RESERVED_VALUES = new Set(['All Applications', 'All Environments', 'All Locations'])
 
-/** The kind of labels (P14). */
+/** The object kind for labels (P14). */
 export const label: PlainKind = {
   segment: 'labels',
   noun: 'label',
@@ -73,7 +73,8 @@ function requireFreeValue(world: World, key: string, value: string, own: string 
 }
 
 /**
- * Refuses to delete a label in use. The reasons whose error token has been observed at a PCE are checked first (P31).
+ * Refuses to delete a label that is in use. Reasons whose error token has been observed at a PCE are checked first
+ * (P31).
  */
 function refuseUsed(usage: ReturnType<typeof findUsage>): void {
   if (usage.ruleset) {
@@ -89,8 +90,8 @@ function refuseUsed(usage: ReturnType<typeof findUsage>): void {
 }
 
 /**
- * Whether a container workload profile prevents the deletion of a label. It does so if it assigns the label, but not if
- * it only offers the label as a choice (P70).
+ * Says whether a container workload profile prevents the deletion of a label. A profile prevents it if it assigns the
+ * label, but not if it only offers the label as a choice (P70).
  */
 function heldByProfiles(world: World, href: string): { container_workload_profile?: boolean } {
   if (!UNCERTAIN.restrictionLeavesLabelDeletable) return {}

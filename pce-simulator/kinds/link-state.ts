@@ -3,8 +3,8 @@ import type { Json } from '../model.js'
 import type { World } from '../world.js'
 
 /**
- * Determines the link state that an answer shows for an interface. In `core-25.2`, an interface with a VEN shows none,
- * and an interface without a VEN shows the state that was written, if any (P16).
+ * Returns the link state that an answer shows for a network interface. With the profile `core-25.2`, interfaces of
+ * workloads with a VEN show none, and interfaces of other workloads show the state that was written, if any (P16).
  */
 export function linkState(world: World, workload: PceObject, given: Json): unknown {
   const isShown = workload.managed !== true || world.options.reality !== 'core-25.2'

@@ -37,7 +37,7 @@ const FIELDS = {
   ...EXTERNAL_DATA,
 }
 
-/** The only field of a request that cannot be changed after creation (P49). */
+/** The only field that a request can set at creation but not change later (P49). */
 const VEN_TYPE = { ven_type: Type.Optional(OneOf('specified_during_activation', 'server', 'endpoint')) }
 const CREATE = new Shape(
   'pairing_profiles_post',
@@ -79,7 +79,7 @@ const DEFAULTS = {
 
 export const DEFAULT_PROFILE = { ...DEFAULTS, name: 'Default (Servers)', enabled: true, is_default: true }
 
-/** The kind of pairing profiles (P24). */
+/** The object kind for pairing profiles (P24). */
 export const pairingProfile: PlainKind = {
   segment: 'pairing_profiles',
   noun: 'pairing_profile',
@@ -124,7 +124,10 @@ export const pairingProfile: PlainKind = {
   },
 }
 
-/** Combines the older field `mode` with `enforcement_mode`, which takes precedence. */
+/**
+ * Brings `enforcement_mode` and the older field `mode` into agreement. If both are given, `enforcement_mode` takes
+ * precedence.
+ */
 function modesOf(fields: { mode?: string; enforcement_mode?: string }): { mode?: string; enforcement_mode?: string } {
   if (fields.enforcement_mode === undefined && fields.mode === undefined) return {}
   const enforcement_mode = fields.enforcement_mode ?? LEGACY_MODES[fields.mode!]!

@@ -28,27 +28,27 @@ export interface PlainKind {
   ids: 'int' | 'uuid' | ((world: World, body: unknown) => string)
   store(world: World): PlainStore
   filters: Filters
-  /**
-   * The default and maximum number of objects in an answer. Without it, the default is 500, and there is no maximum.
-   */
+  /** The default and maximum number of objects in an answer. If absent, the default is 500, and there is no maximum. */
   page?: { defaultMaxResults?: number; ceiling?: number }
-  /** Throws 404 if the object that contains the collection does not exist. */
+  /** Checks the object below which the collection lives. Throws 404 if that object does not exist. */
   requireParent?: (call: Call) => void
   /**
-   * Builds the fields of a new object, without href and stamps. Throws 406. A kind without this function has no POST.
+   * Builds the fields of a new object, without href and stamps. Throws 406 for invalid fields. A kind without this
+   * function has no POST.
    */
   build?: (world: World, body: unknown, call: Call) => Json
   /**
-   * Present if the body of a POST is an array of which all or no objects are created. The answer is an array too (P38).
+   * The settings for a POST whose body is an array. Either all objects of the array are created or none, and the answer
+   * is an array too (P38). Absent if a POST creates a single object.
    */
   arrayCreate?: { minItems: 0 | 1 }
-  /** Returns secrets that only the answer to the creating POST shows (P40). */
+  /** Returns the secrets that only the answer to the creating POST contains (P40). */
   revealOnce?: (world: World, object: PceObject) => Json
-  /** Returns the fields that a PUT changes. Throws 406. */
+  /** Returns the fields that a PUT changes. Throws 406 for invalid fields. */
   change?: (world: World, current: PceObject, body: unknown) => Json
   /**
-   * Returns fields that mark an object as deleted, or null to erase it. Throws if the object must stay. A kind without
-   * this function has no DELETE.
+   * Returns the fields that mark an object as deleted, or null to erase the object. Throws if it must not be deleted. A
+   * kind without this function has no DELETE.
    */
   remove?: (world: World, current: PceObject) => Json | null
   /** Renders the object for a GET. */
@@ -108,7 +108,7 @@ function list(kind: PlainKind, call: Call): Answer {
   })
 }
 
-/** Creates one object or several. All are checked before the first one is created. */
+/** Creates one object, or several from an array. All of them are checked before the first one is created. */
 function create(kind: PlainKind, build: NonNullable<PlainKind['build']>, call: Call): Answer {
   kind.requireParent?.(call)
   const { world, path, query } = call

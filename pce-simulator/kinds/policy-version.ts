@@ -32,12 +32,12 @@ export function requireDraftPath(call: Call): void {
   if (call.params.pversion !== 'draft') throw new Refusal(UNCERTAIN.activeWriteStatus, UNCERTAIN.methodNotAllowedBody)
 }
 
-/** Returns the requested path with its version replaced by `draft`, as in the store. */
+/** Returns the path of the request with its policy version replaced by `draft`, because the store uses draft hrefs. */
 export function draftHref(call: Call): string {
   return call.path.replace(/\/sec_policy\/[^/]+\//, '/sec_policy/draft/')
 }
 
-/** Changes the version of every href in `value`, including those of rules and references (P4). */
+/** Replaces the policy version in every href in `value`, including those of rules and references (P4). */
 export function inVersion(value: unknown, pversion: string): unknown {
   if (Array.isArray(value)) return value.map((item) => inVersion(item, pversion))
   if (typeof value !== 'object' || value === null) return value
@@ -49,7 +49,7 @@ export function inVersion(value: unknown, pversion: string): unknown {
   )
 }
 
-/** Requires that no other object in the draft has this name. Objects pending deletion count too (P4). */
+/** Requires that no other object in the draft has this name. Objects that are pending deletion count too (P4). */
 export function requireFreeName(
   world: World,
   type: ChangeSubsetType,

@@ -26,7 +26,7 @@ export interface RuleKind {
   create: Shape
   update: Shape
   defaults: Json
-  /** The read-only fields that a GET adds. */
+  /** The read-only fields that the answer to a GET contains in addition. */
   extra: Json
   check(world: World, rule: Json): void
 }
@@ -139,8 +139,8 @@ export function withoutRule(world: World, kind: RuleKind, entry: Entry, rule: Ve
 }
 
 /**
- * Reduces every reference to its href, because names are looked up when they are shown. Hrefs become draft hrefs,
- * because a draft refers to drafts even if a client names the active version.
+ * Reduces every reference to its href, because the names of referenced objects are looked up when they are shown. Hrefs
+ * become draft hrefs, because a draft refers to drafts even if a client names the active version.
  */
 export function bareReferences(fields: Json): Json {
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, strip(value)]))

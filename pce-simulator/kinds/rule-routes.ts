@@ -10,7 +10,10 @@ import { describeChanges } from './describe-changes.js'
 import { buildRule, changeRule, rulesOf, withoutRule, type RuleKind } from './rule-kind.js'
 import { bodiesAt, draftHref, inVersion, requireDraftPath } from './policy-version.js'
 
-/** Creates the routes for the rules of one rule set as a collection. Every write makes the rule set pending (P4). */
+/**
+ * Creates the routes for the rules of a rule set, which form a collection. Every write to a rule makes the rule set
+ * pending (P4).
+ */
 export function ruleRoutes(kind: RuleKind): Route[] {
   const path = `/orgs/:org/sec_policy/:pversion/rule_sets/:rule_set_id/${kind.segment}`
   const write = (verb: string, handle: Action['handle']): Action => ({ event: `${kind.noun}.${verb}`, handle })

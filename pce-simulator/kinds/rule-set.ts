@@ -34,7 +34,7 @@ const Entries = Type.Optional(Type.Array(Type.Object({ href: Type.Optional(Type.
 const OPTIONAL = {
   description: Type.Optional(Text),
   enabled: Type.Optional(Type.Boolean()),
-  /** The rules are checked later, by the schemas of their kinds. */
+  /** The rules are checked later, with the schemas of the rule kinds. */
   rules: Entries,
   ip_tables_rules: Entries,
   ...EXTERNAL_DATA,
@@ -58,7 +58,7 @@ const UPDATE = new Shape(
 
 const TAKEN = ['rule_set_name_in_use', 'Rule set name in use'] as const
 
-/** The kind of rule sets, including their rules (P19). */
+/** The object kind for rule sets, including their rules (P19). */
 export const ruleSet: VersionedKind = {
   type: 'rule_sets',
   noun: 'rule_set',
@@ -125,8 +125,8 @@ function drafts(world: World): VersionedObject[] {
 }
 
 /**
- * Replaces the rules by the list in a PUT. A rule with an href is kept or changed, a rule without one is created, and a
- * rule that is not in the list is deleted.
+ * Replaces the rules of a rule set by the list in a PUT. A rule with an href is kept or changed, a rule without one is
+ * created, and a rule that is not in the list is deleted.
  */
 function replaceRules(world: World, kind: RuleKind, entry: Entry, given: { href?: string }[]): VersionedObject[] {
   const current = rulesOf(entry.draft, kind)

@@ -22,7 +22,10 @@ const IngressServices = Type.Array(
 const ResolveAs = Type.Array(OneOf('workloads', 'virtual_services'), { minItems: 1 })
 const NetworkType = OneOf('brn', 'non_brn', 'all')
 
-/** The actors of an enforcement boundary (P22), which cannot exclude any. */
+/**
+ * The possible providers and consumers of an enforcement boundary (P22). Unlike those of a rule, they cannot be
+ * excluded.
+ */
 const BOUNDARY_ACTORS = actors({
   actors: OneOf('ams'),
   label: Href,
@@ -72,7 +75,9 @@ const ALLOW_OPTIONAL = {
   use_workload_subnets: Type.Optional(Type.Array(OneOf('providers', 'consumers'), { maxItems: 2 })),
   log_flow: Type.Optional(Type.Boolean()),
 }
-/** The field `update_type`, which clients send back if they modify an object they have read. It is ignored. */
+/**
+ * The field `update_type`, which clients send back if they modify an object that they have read. Its value is ignored.
+ */
 const UPDATE_TYPE = { update_type: Type.Optional(OneOf('create', 'update', 'delete')) }
 
 const DENY_REQUIRED = {

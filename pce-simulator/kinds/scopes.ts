@@ -3,7 +3,10 @@ import { invalidInput } from '../refusal.js'
 import { requireDraft, requireLabel } from '../validate/check-references.js'
 import type { World } from '../world.js'
 
-/** Checks scopes: each entry has exactly one selector, and a scope has at most one entry for each label key. */
+/**
+ * Checks the scopes of a rule set and returns their stored form. Each entry must have exactly one selector, and a scope
+ * may have at most one entry for each label key.
+ */
 export function readScopes(world: World, scopes: ScopeEntry[][]): ScopeEntry[][] {
   return scopes.map((scope) => {
     const keys = new Set<string>()

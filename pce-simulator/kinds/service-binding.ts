@@ -38,8 +38,8 @@ const CREATE = new Shape(
 )
 
 /**
- * The kind of service bindings, each of which makes a workload part of a virtual service. All bindings of a request are
- * created or none, and they are never changed (P23).
+ * The object kind for service bindings. A binding makes a workload part of a virtual service. Either all bindings of a
+ * request are created or none, and they are never changed (P23).
  */
 export const serviceBinding: PlainKind = {
   segment: 'service_bindings',
@@ -109,7 +109,7 @@ export function endBindingsOf(world: World, { href: gone }: PceObject): void {
   }
 }
 
-/** Requires the href of a provisioned virtual service, which a draft that was never provisioned does not have. */
+/** Requires the active href of a virtual service. A virtual service that was never provisioned has none. */
 function requireProvisioned(world: World, href: string): void {
   if (!serviceOf(world, href)) throw invalidUri(href)
 }

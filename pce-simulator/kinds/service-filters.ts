@@ -16,7 +16,7 @@ export function byService(servicesOf: (object: PceObject) => readonly object[]):
   }
 }
 
-/** Creates a filter by a port, which may be listed individually or be within a range. */
+/** Creates a filter by a port number, which may be listed individually or be within a range. */
 export function byPort(spansOf: (object: PceObject) => readonly PortSpan[]): Filter {
   return (value) => {
     const wanted = readNumber(value, 65_535)

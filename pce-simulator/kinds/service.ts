@@ -70,7 +70,7 @@ const UPDATE = new Shape('sec_policy_services_put', Type.Object({ name: Type.Opt
 
 const LIST_NAMES = ['service_ports', 'windows_services', 'windows_egress_services'] as const
 
-/** The kind of services. Their names need not be unique (P18). */
+/** The object kind for services. Their names need not be unique (P18). */
 export const service: VersionedKind = {
   type: 'services',
   noun: 'service',
@@ -95,7 +95,7 @@ export const service: VersionedKind = {
   build(world, body) {
     const fields = CREATE.read(body)
     checkPorts(fields)
-    // If the body has several lists, all but one are silently dropped (P18).
+    // If the body has several of the three lists, all but one are silently dropped (P18).
     const kept = LIST_NAMES.find((list) => fields[list] !== undefined)
     if (!kept) throw invalidInput('One of service_ports, windows_services and windows_egress_services is required')
     requireFreeExternalData(drafts(world), fields)

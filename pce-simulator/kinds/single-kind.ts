@@ -4,15 +4,15 @@ import type { World } from '../world.js'
 import { describeChanges } from './describe-changes.js'
 import { readFields } from './read-fields.js'
 
-/** A kind that is a single object, read and changed at the path of its collection (P12). */
+/** A kind of which only one object exists. It is read and changed at the path of its collection (P12). */
 export interface SingleKind {
   /** The route, in Fastify's notation. */
   route: string
   /** The name in event types and resource changes: `workload_settings`. */
   noun: string
-  /** The fields with which every PCE starts. */
+  /** The fields that the object has in every new PCE. */
   defaults: Json
-  /** True for an object that has no PUT. */
+  /** True if the object cannot be changed, so that it has no PUT. */
   isReadOnly?: true
 }
 

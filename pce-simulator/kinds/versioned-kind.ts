@@ -20,13 +20,13 @@ export interface VersionedKind {
   ids: 'int' | 'uuid'
   filters: Filters
   /**
-   * Builds the fields of a new object, without stamps. Throws 406. `takeHref` returns the future href of the object,
-   * which the objects inside it need.
+   * Builds the fields of a new object, without stamps. Throws 406 for invalid fields. `takeHref` returns the future
+   * href of the object, which the objects inside it need.
    */
   build(world: World, body: unknown, takeHref: () => string): Json
-  /** Returns the fields that a PUT changes. Throws 406. */
+  /** Returns the fields that a PUT changes. Throws 406 for invalid fields. */
   change(world: World, entry: Entry, body: unknown): Json
-  /** Throws 406 if the object is built in or in use. */
+  /** Checks that the object may be deleted. Throws 406 if it is built in or in use. */
   refuseRemoval(world: World, entry: Entry): void
   /** Renders the object for a GET, with draft hrefs. The caller adds `update_type` and `caps`. */
   render?(world: World, body: VersionedObject, query: URLSearchParams): VersionedObject

@@ -35,8 +35,8 @@ const Change = Type.Partial(Type.Object({ ...REQUIRED, ...OPTIONAL }), CLOSED)
 const UPDATE = new Shape('sec_policy_virtual_servers_put', Change)
 
 /**
- * The kind of virtual servers: addresses of load balancers that policy manages. Each is based on a discovered virtual
- * server (P23).
+ * The object kind for virtual servers: addresses of load balancers that policy manages. Each is based on a discovered
+ * virtual server (P23).
  */
 export const virtualServer: VersionedKind = {
   type: 'virtual_servers',

@@ -45,7 +45,7 @@ const UPDATE = new Shape(
 
 type Fields = Partial<Static<typeof Creation>>
 
-/** The kind of virtual services (P23). */
+/** The object kind for virtual services (P23). */
 export const virtualService: VersionedKind = {
   type: 'virtual_services',
   noun: 'virtual_service',
@@ -105,8 +105,8 @@ export const virtualService: VersionedKind = {
 }
 
 /**
- * Checks the fields of a write, and reduces them to the stored form: references by href alone, and only one of the two
- * forms of the service.
+ * Checks the fields of a write and returns them in the stored form: references by href alone, and either `service` or
+ * `service_ports`.
  */
 function check(world: World, fields: Fields, own: PceObject | null): Json {
   const { name, labels, service, service_ports } = fields

@@ -15,8 +15,8 @@ const UPDATE = new Shape('workloads_bulk_update_put', Type.Array(Href, { maxItem
 const DELETE = new Shape('workloads_bulk_delete_put', Type.Array(Href, { maxItems: MAX_ITEMS }))
 
 /**
- * The routes of bulk calls on workloads. They always answer 200, with a status for each item; a deletion lists only
- * failed items (P12, P32).
+ * The routes of bulk calls on workloads. They always answer 200, with a status for each item; the answer to a deletion
+ * lists only the items that failed (P12, P32).
  */
 export const workloadBulkRoutes: Route[] = [
   bulk('create', (call) => {
@@ -62,7 +62,7 @@ function bulk(verb: 'create' | 'update' | 'delete', handle: (call: Call) => Answ
   return { path: `/orgs/:org/workloads/bulk_${verb}`, verbs: { PUT: action } }
 }
 
-/** Runs the work for one item and returns its result or its error. */
+/** Runs the work for one item of a bulk call, and returns its result or its error. */
 export function attempt(work: () => Json, href?: string): Json {
   try {
     return work()

@@ -76,7 +76,7 @@ function heartbeatOf(object: PceObject): string | undefined {
   return read(object, ['agent', 'status', 'last_heartbeat_on']) as string | undefined
 }
 
-/** Returns the policy health of a workload, or undefined without a VEN, since such a workload has no policy. */
+/** Returns the policy health of a workload. Returns undefined for a workload without a VEN, since it has no policy. */
 function policyHealthOf(object: PceObject): string | undefined {
   if (object.managed !== true) return undefined
   if (read(object, ['ven', 'status']) === 'suspended') return 'suspended'

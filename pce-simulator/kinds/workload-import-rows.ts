@@ -5,15 +5,15 @@ import { invalidInput } from '../refusal.js'
 /** The columns whose cells are `true` or `false`. */
 const SWITCHES = new Set(['online', 'datacenter_nat_1to1'])
 
-/** The changes of one row: labels by dimension (null removes one), and other fields of a PUT. */
+/** The changes of one row: labels by dimension (null removes the label of the dimension), and other fields of a PUT. */
 export interface Row {
   href: string
   hostname: string
   labels: Map<string, string | null>
   fields: Json
   /**
-   * The fields of a new workload without a VEN, which is created if none exists yet. Rows of a table never create
-   * workloads.
+   * The fields of a workload without a VEN. If the workload does not exist yet, it is created with them. Rows of a CSV
+   * table do not have this field, because they never create workloads.
    */
   creation?: Json
 }

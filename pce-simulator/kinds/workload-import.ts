@@ -11,7 +11,7 @@ import { changePlain, createPlain } from './plain-kind.js'
 import { readArray, readTable, type Row } from './workload-import-rows.js'
 import { workload } from './workload.js'
 
-/** The placeholder for the href of a label that does not exist and is not created in a dry run. */
+/** The placeholder in a dry run for the href of a label that would be created. */
 const ONLY_THOUGHT_OF = ''
 
 interface Import {
@@ -19,15 +19,15 @@ interface Import {
   createLabels: boolean
   dryRun: boolean
   changes: Change[]
-  /** The labels that are new in this import. In a dry run, they are only recorded here. */
+  /** The labels that this import creates. In a dry run, they are only recorded here. */
   newLabels: Map<string, { href: string }>
 }
 
 /**
- * The route that changes existing workloads by a table with a header: `href` or `hostname` identifies the workload,
- * `label:<key>` columns set labels, and other columns are fields of a PUT. An empty cell changes nothing, and a cell
- * that contains `delete_token` removes the current value. A JSON array of workloads is accepted too, because one client
- * sends it (P54): items with an `href` are changes, others are new workloads. Every row has its own result.
+ * The route that changes existing workloads according to a CSV table with a header: `href` or `hostname` identifies the
+ * workload, `label:<key>` columns set labels, and other columns are fields of a PUT. An empty cell changes nothing, and
+ * a cell that contains `delete_token` removes the current value. A JSON array of workloads is accepted too, because one
+ * client sends it (P54): items with an `href` are changes, others are new workloads. Every row has its own result.
  */
 export const workloadImportRoute: Route = {
   path: '/orgs/:org/workloads/bulk_import',

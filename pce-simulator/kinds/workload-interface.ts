@@ -31,7 +31,8 @@ const CREATE = new Shape(
 type Interface = Json & { name: string }
 
 /**
- * The routes of a workload's individual interfaces (P13, P16). The VEN of a managed workload reports its interfaces.
+ * The routes of the individual network interfaces of a workload (P13, P16). The interfaces of a managed workload cannot
+ * be written, because its VEN reports them.
  */
 export const workloadInterfaceRoutes: Route[] = [
   {

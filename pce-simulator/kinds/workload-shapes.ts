@@ -31,7 +31,7 @@ const AgentConfig = Type.Object(
   CLOSED,
 )
 
-/** The fields that can be written with or without a VEN. */
+/** The fields of a workload that can be written whether or not it has a VEN. */
 const COMMON = {
   description: Type.Optional(Nullable(Text)),
   ...EXTERNAL_DATA,
@@ -43,7 +43,7 @@ const COMMON = {
   labels: Type.Optional(Type.Array(Href)),
   enforcement_mode: Type.Optional(OneOf(...ENFORCEMENT_MODES)),
 }
-/** The fields that can be written only if there is no VEN, because a VEN would report them. */
+/** The fields of a workload that can be written only if it has no VEN, because a VEN would report them. */
 const UNMANAGED = {
   hostname: Type.Optional(Type.String({ maxLength: 255 })),
   distinguished_name: Type.Optional(Type.String()),
@@ -92,7 +92,9 @@ export function readCreation(body: unknown): WorkloadFields {
   return checkAddresses(CREATE.read(body))
 }
 
-/** Reads a change. Which fields are allowed depends on whether a VEN manages the workload (P16). */
+/**
+ * Reads the body of a change to a workload. Which fields are allowed depends on whether the workload has a VEN (P16).
+ */
 export function readChange(body: unknown, current: PceObject) {
   const { href: _own, ...fields } = checkAddresses(
     (current.managed === true ? CHANGE_MANAGED : CHANGE_UNMANAGED).read(body),

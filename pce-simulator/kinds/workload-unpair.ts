@@ -18,7 +18,7 @@ const UNPAIR = new Shape(
   ),
 )
 
-/** The older form of vens/unpair, which has another field name (P13, P44). */
+/** The route `workloads/unpair`, the older form of `vens/unpair`. One of its fields has a different name (P13, P44). */
 export const workloadUnpairRoute: Route = {
   path: '/orgs/:org/workloads/unpair',
   verbs: {

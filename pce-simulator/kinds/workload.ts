@@ -12,7 +12,7 @@ import { WORKLOAD_FILTERS } from './workload-filters.js'
 import type { World } from '../world.js'
 import { LEGACY_MODES, readChange, readCreation } from './workload-shapes.js'
 
-/** The kind of workloads, managed or not (P16). */
+/** The object kind for workloads, both managed and unmanaged (P16). */
 export const workload: PlainKind = {
   segment: 'workloads',
   noun: 'workload',
@@ -56,8 +56,8 @@ export const workload: PlainKind = {
 }
 
 /**
- * Gives a workload the fields of recorded workloads: null in fields that need a VEN if it has none, and networks on its
- * interfaces (P43).
+ * Gives a workload the fields that workloads have in recorded answers (P43): without a VEN, fields that need one are
+ * null, and its interfaces have networks.
  */
 function asRecorded(world: World, workload: PceObject): Json {
   const { ven, agent, interfaces, os_id: osId, os_detail: osDetail } = workload

@@ -12,8 +12,8 @@ import type { BoundService, PolicyView, PortOverride } from '../model.js'
 import type { World } from '../world.js'
 
 /**
- * Builds the view of a policy version: the active one, a past one, or the one that provisioning everything pending
- * would create. All hrefs in a view are draft hrefs. Throws 404 for an unknown version.
+ * Builds the view of a policy version. This can be the active version, a past version, or the version that provisioning
+ * all pending changes would create. All hrefs in a view are draft hrefs. Throws 404 for an unknown version.
  */
 export function buildPolicyView(world: World, version: string): PolicyView {
   const bodies = (type: ChangeSubsetType): VersionedObject[] =>

@@ -24,7 +24,7 @@ const KINDS = { sec_rules: 'allow', deny_rules: 'deny', override_deny_rules: 'ov
 /** Answers with the rules of every kind that apply to a connection (P27). */
 export function checkPolicy(call: Call): Answer {
   const found = findAsked(call)
-  // One client sends no parameters, and expects a verdict.
+  // One client sends no parameters and still expects an answer with rules.
   if (found === null) return { status: 200, json: UNCERTAIN.checkWithoutParameters }
   const { sec_rules, deny_rules, override_deny_rules } = found
   return { status: 200, json: { sec_rules, deny_rules, override_deny_rules } }
@@ -41,8 +41,8 @@ export function listAllowing(call: Call): Answer {
 }
 
 /**
- * Finds the rules for the requested connection. Returns null if no parameter was given. Throws 406 if a side or the
- * service is missing.
+ * Finds the rules for the requested connection. Returns null if no parameter was given. Throws 406 if the source, the
+ * destination or the service is missing.
  */
 function findAsked({ world, params, query }: Call): Record<keyof typeof KINDS, unknown[]> | null {
   const pversion = params.pversion!
@@ -67,7 +67,10 @@ function findAsked({ world, params, query }: Call): Record<keyof typeof KINDS, u
   }
 }
 
-/** Reads one side, which must be exactly one of a workload, an external address and a container workload. */
+/**
+ * Reads the source or the destination, which must be exactly one of a workload, an external address and a container
+ * workload.
+ */
 function readEnd(world: World, query: URLSearchParams, side: 'src' | 'dst'): AskedEnd {
   const [workload, ip, container] = ['workload', 'external_ip', 'container_workload'].map((name) =>
     query.get(`${side}_${name}`),
@@ -95,8 +98,8 @@ function addressOf({ interfaces }: PceObject): AskedEnd['address'] {
 }
 
 /**
- * Reads the service: a single port, or a service object, which the href of its draft or active version identifies and
- * whose ports are alternatives.
+ * Reads the service of the requested connection: a single port, or the href of a service object in its draft or active
+ * version. A rule needs to match only one of the ports of a service object.
  */
 function readServices(world: World, query: URLSearchParams): ServiceFacts[] {
   const href = query.get('service')

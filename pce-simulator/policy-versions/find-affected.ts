@@ -8,7 +8,7 @@ import type { World } from '../world.js'
 export interface Affected {
   /** The rule sets that change, or that use an object that changes. */
   ruleSets: Set<Entry>
-  /** The workloads on either side of a rule in these rule sets, before or after the change. */
+  /** The workloads that are providers or consumers of a rule in these rule sets, before or after the change. */
   workloads: PceObject[]
   containerWorkloads: PceObject[]
   virtualServers: Set<Entry>
@@ -49,7 +49,10 @@ export function findAffected(world: World, entries: readonly Entry[]): Affected 
   }
 }
 
-/** Wraps a boundary in a rule set without a scope, because both sides of a boundary may be in any scope. */
+/**
+ * Wraps a boundary in a rule set with an unlimited scope, because both its providers and its consumers may be in any
+ * scope.
+ */
 function asRuleSet(boundary: VersionedObject): RuleSet {
   const { href, providers, consumers } = boundary as unknown as Rule
   const rule = { ...boundary, href, providers, consumers, unscoped_consumers: true } as Rule
@@ -66,8 +69,8 @@ function concerns(world: World, ruleSet: RuleSet, href: string, labels: Readonly
 }
 
 /**
- * Returns true if the actors include a workload. Labels with the same key are alternatives; each different key must
- * match (P20).
+ * Returns true if the providers or consumers of a rule include a workload. Labels with the same key are alternatives;
+ * the workload must match one label of each key (P20).
  */
 function isAmong(world: World, actors: readonly Actor[], href: string, labels: ReadonlySet<string>): boolean {
   if (actors.some((actor) => actor.actors === 'ams' || actor.workload?.href === href)) return true

@@ -5,18 +5,21 @@ import { referencesOf } from '../kinds/find-usage.js'
 import type { Entry } from '../store/policy-store.js'
 import type { World } from '../world.js'
 
-/** Maps each entry that must be included to the entries that need it. */
+/** Maps each object that a set of changes must include to the objects that need it. */
 type Needs = Map<Entry, Set<Entry>>
 
 /**
- * Finds entries that must be provisioned too: objects without an active version that the chosen drafts use, directly or
- * indirectly (P35).
+ * Finds objects that must be provisioned too. These are objects without an active version that the chosen drafts use,
+ * directly or indirectly (P35).
  */
 export function findCommitNeeds(world: World, chosen: readonly Entry[]): Needs {
   return close(chosen, (entry) => (entry.updateType === 'delete' ? [] : unprovisionedUsedBy(world, entry)))
 }
 
-/** Finds entries that must be reverted too: drafts that use an object that reverting would remove (P27). */
+/**
+ * Finds objects that must be reverted too. These are drafts that use an object which would be removed by the revert
+ * (P27).
+ */
 export function findRevertNeeds(world: World, chosen: readonly Entry[]): Needs {
   const everything = CHANGE_SUBSET_TYPES.flatMap((type) => world.policy.entries(type))
   return close(chosen, (entry) => {

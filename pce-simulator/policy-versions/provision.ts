@@ -50,7 +50,7 @@ export function discardPending({ world }: Call): Answer {
   return discard(world, world.policy.pending())
 }
 
-/** Records the current policy as a version with the next number. */
+/** Records the current active policy as a new version with the next number. */
 export function addVersion(
   world: World,
   message: string,
@@ -84,7 +84,7 @@ export function describeModified({ type, draft, updateType }: Entry): Provisione
   }
 }
 
-/** Returns the name of an object in lists of changes. Only firewall settings have none of their own. */
+/** Returns the name that an object has in lists of changes. Only firewall settings have no name of their own. */
 export function nameOf(name: unknown): string {
   return typeof name === 'string' ? name : UNCERTAIN.firewallSettingsName
 }

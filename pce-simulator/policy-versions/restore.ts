@@ -50,7 +50,7 @@ function bringBack(world: World, entry: Entry, past: VersionedObject | undefined
   return [{ resource, type: 'update' }]
 }
 
-/** Creates a new draft, with the old href, for an object that has since been deleted. */
+/** Creates a new draft, with the old href, of an object that has been deleted since the past version. */
 function revive(
   world: World,
   type: ProvisionedVersion['modified'][number]['object_type'],

@@ -66,7 +66,7 @@ const Criteria = Type.Object(
 const SEARCH = new Shape('sec_policy_rule_search_post', Criteria)
 type Criteria = Static<typeof Criteria>
 
-/** Finds the rules that meet every criterion, grouped by kind, each with its rule set (P27). */
+/** Finds the rules that meet every criterion, grouped by their type, each together with its rule set (P27). */
 export function searchRules({ world, params, body }: Call): Answer {
   const criteria = SEARCH.read(body)
   const pversion = params.pversion!
@@ -114,8 +114,8 @@ function compileCriteria(world: World, criteria: Criteria): (placed: PlacedRule)
 type Wanted = Partial<Static<typeof Span>> & { href?: string }
 
 /**
- * Returns true if a rule names the wanted service by its href, or has the wanted port, either directly or in a service
- * object.
+ * Returns true if a rule refers to the wanted service by its href, or covers the wanted port, either directly or
+ * through a service object.
  */
 function offers(world: World, rule: Json, wanted: Wanted): boolean {
   const entries = (rule.ingress_services ?? []) as IngressService[]

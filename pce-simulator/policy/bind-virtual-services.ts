@@ -4,15 +4,16 @@ import { compileLabels, type LabelLookup } from './match-actors.js'
 
 export type LabelTest = (labels: ReadonlySet<string>) => boolean
 
-/** Workloads that provide a virtual service on the same ports. */
+/** A group of workloads that provide a virtual service on the same ports. */
 export interface Offer {
   workloads: ReadonlySet<string>
   services: readonly IngressService[]
 }
 
 /**
- * Finds the virtual services on one side of a rule, by href or, if `resolve_labels_as` says so, by label. A scope
- * applies to the labels of the virtual service, not to those of the workloads behind it.
+ * Finds the virtual services among the providers or the consumers of a rule. They are found by href and, if
+ * `resolve_labels_as` includes virtual services, by label. A scope applies to the labels of the virtual service, not to
+ * those of the workloads behind it.
  */
 export function findVirtualServices(
   view: Pick<PolicyView, 'virtualServices'>,

@@ -9,7 +9,10 @@ import type { Address } from './match-addresses.js'
 
 export type RuleKind = 'override_deny' | 'allow' | 'deny'
 
-/** A rule within one scope of its rule set, or the part of it that concerns one of its virtual services. */
+/**
+ * A rule within one scope of its rule set. Workloads that provide a virtual service of the rule on the same ports have
+ * a compiled rule of their own.
+ */
 export interface CompiledRule {
   /** The href of the rule, or of the enforcement boundary. */
   href: string
@@ -21,17 +24,20 @@ export interface CompiledRule {
 
 export interface CompiledPolicy {
   rules: readonly CompiledRule[]
-  /** A test of addresses for each IP list that a rule names, by object. */
+  /**
+   * A function for each IP list to which a rule refers, which tests whether the list contains an address. The key is
+   * the list's href without its policy version.
+   */
   ipLists: ReadonlyMap<string, (address: Address | null, fqdn: string | null) => boolean>
-  /** The workloads that rules name individually. */
+  /** The workloads to which a rule refers individually or through a virtual service. */
   workloads: ReadonlySet<string>
 }
 
 /**
  * Prepares a policy version for evaluating connections. Disabled objects and drafts that are marked as deleted are left
- * out. A rule set with several scopes is treated as several rule sets: both ends of an intra-scope rule must be in the
- * same scope. Labels within a scope are combined with AND and scopes with OR; `[[]]` matches everything, and an empty
- * list of scopes nothing (P19).
+ * out. A rule set with several scopes is treated as several rule sets: provider and consumer of an intra-scope rule
+ * must be in the same scope. Labels within a scope are combined with AND and scopes with OR; `[[]]` matches everything,
+ * and an empty list of scopes nothing (P19).
  *
  * An enforcement boundary is a deny rule without a scope: it blocks what no rule allows (P22). A virtual service stands
  * for the workloads bound to it, on its own ports instead of the rule's services (P23).
@@ -111,7 +117,7 @@ const CORPORATE = new Set(['brn', 'all'])
 const NOBODY: ActorTest = { asWorkload: () => false, asAddress: () => false }
 const EVERYTHING: Pick<RuleSet, 'scopes'> = { scopes: [[]] }
 
-/** Extends a test so that it also matches these workloads. */
+/** Extends a test of actors so that it also matches the given workloads. */
 const withWorkloads = (actors: ActorTest, workloads: ReadonlySet<string>): ActorTest => ({
   ...actors,
   asWorkload: (facts) => actors.asWorkload(facts) || (facts.workload !== null && workloads.has(facts.workload)),

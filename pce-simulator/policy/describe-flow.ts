@@ -9,9 +9,12 @@ import type { Verdict } from './judge-end.js'
 import { compileIpList, countAddresses } from './match-addresses.js'
 import { isManaged, osType, type End, type Resolved } from './resolve-observations.js'
 
-/** The observations that make up one row. Times are milliseconds since the epoch. */
+/** The observations that an answer combines into one row. Times are milliseconds since the epoch. */
 export interface Row {
-  /** The first of the combined conversations; the others differ only in sums and states. */
+  /**
+   * The first of the combined conversations. The others differ from it only in the values that are summed and in their
+   * states.
+   */
   conversation: Conversation
   resolved: Resolved
   verdict: Verdict
@@ -75,7 +78,7 @@ export function createNodeDescriber(
   }
 }
 
-/** The form in which rows are rendered, and the network of a row if no interface determines it. */
+/** The profile in whose form rows are rendered, and the network of a row for which no interface determines one. */
 export interface RowForm {
   reality?: Reality
   corporate?: TrafficFlow['network']
@@ -123,15 +126,12 @@ export function describeFlow(
   return draft === null ? flow : Object.assign(flow, describeDraft(draft))
 }
 
-/**
- * Returns the network of a source or destination, which is the network of its first interface, or null if it is not
- * known.
- */
+/** Returns the network of a source or destination, which is that of its first interface; null if it is not known. */
 const networkOf = ({ workload }: End) => workload?.interfaces?.[0]?.network ?? null
 
 /**
- * Replaces the other side of the connection by a mere address if the endpoint reported from outside the corporate
- * network, because the PCE does not resolve it to a workload then (P107).
+ * Removes the workload of the other endpoint if the reporting endpoint was outside the corporate network. In that case,
+ * the PCE does not look up a workload for the address (P107).
  */
 function seenFromOutside({ src, dst, ...rest }: Resolved, { flowDirection }: Conversation): Resolved {
   const bare = (end: End): End => ({ ...end, workload: null })
@@ -139,8 +139,8 @@ function seenFromOutside({ src, dst, ...rest }: Resolved, { flowDirection }: Con
 }
 
 /**
- * Determines which kind of agent reported the conversation, in the terms of `data_sources`. If neither the source nor
- * the destination runs a VEN, it was a network device.
+ * Determines which type of agent reported the conversation, in the terms of `data_sources`. If neither the source nor
+ * the destination runs a VEN, a network device reported it.
  */
 export function clientType(
   { flowDirection }: Conversation,
@@ -151,8 +151,8 @@ export function clientType(
 }
 
 /**
- * Returns the effect of deny rules, in the fields that were made for their predecessors, the enforcement boundaries
- * (P25).
+ * Returns the value of `boundary_decision`, which now shows the effect of deny rules. The field was made for
+ * enforcement boundaries, which deny rules have replaced (P25).
  */
 export function boundaryDecision({ decision, decidedBy }: Verdict): 'blocked' | 'blocked_by_override_deny' | null {
   if (decision === 'unknown') return null
@@ -176,7 +176,10 @@ const isPod = ({ href }: Workload) => href.includes('/kubernetes_workloads/')
 
 const isEndpoint = ({ workload }: End) => workload?.ven?.ven_type === 'endpoint'
 
-/** Describes an IP list that contains an end. Recorded rows refer to the draft, with the number of its addresses. */
+/**
+ * Describes an IP list that contains the source or destination of a row. In recorded rows, the href is that of the
+ * draft, and the number of addresses is given too.
+ */
 function describeIpList(list: IpList, reality: Reality) {
   const version = reality === 'core-25.2' ? 'draft' : 'active'
   const reference = { href: sameObjectKey(list.href).replace('/*/', `/${version}/`), name: list.name }

@@ -9,28 +9,28 @@ import { describeService, type ServiceFacts } from './match-services.js'
 import { createResolver, isManaged, osType, type End, type Observation, type Resolved } from './resolve-observations.js'
 
 /**
- * Judges an observation. If `resolved` is given, the observation is not resolved again; all resolved observations for
- * one evaluator must come from the same resolver.
+ * Returns the verdict on an observation. If `resolved` is given, the observation is not resolved again; all resolved
+ * observations for one evaluator must come from the same resolver.
  */
 export type Evaluator = (observation: Observation, resolved?: Resolved) => Verdict
 
 /**
  * Creates the evaluator of one policy version.
  *
- * A connection is judged at every managed end: at the destination as inbound, at the source as outbound. `judgeEnd`
- * applies the rules according to the end's enforcement mode. The more severe verdict wins (blocked, then
- * potentially_blocked, allowed, unknown), because a connection needs both ends; `blocked` therefore means that an end
- * drops it. This way, the two rows of a conversation that both ends reported agree. Without a managed end, the verdict
- * is `unknown`.
+ * A connection gets a verdict at each managed workload: at the destination as inbound, at the source as outbound.
+ * `judgeEnd` applies the rules according to the enforcement mode of that workload. The more severe of the two verdicts
+ * wins (blocked, then potentially_blocked, allowed, unknown), because a connection must pass both workloads; `blocked`
+ * therefore means that one of them drops it. This way, the two rows of a conversation that both workloads reported
+ * agree. Without a managed workload, the verdict is `unknown`.
  *
- * A rule is enforced on the workloads that it names, and on these, the other side of the rule is a set of addresses.
- * (In a PCE, a deny rule from the Any IP list only reaches the destination workloads, and a deny rule from all
- * workloads reaches every managed source.) So a rule applies at the destination if its providers name that workload and
- * its consumers name the source or cover its address, and vice versa at the source. An outbound rule to an IP list
+ * A rule is enforced on the workloads that it names. For such a workload, the opposite side of the rule is a set of
+ * addresses. (In a PCE, a deny rule from the Any IP list only reaches the destination workloads, and a deny rule from
+ * all workloads reaches every managed source.) So a rule applies at the destination if its providers name that workload
+ * and its consumers name the source or cover its address, and vice versa at the source. An outbound rule to an IP list
  * therefore does not open a workload whose address happens to be in the list.
  *
- * Verdicts are cached by the facts that determine them rather than by address, so that connections between the same
- * kinds of ends share a verdict.
+ * Verdicts are cached by the facts that determine them rather than by address, so that connections share a verdict if
+ * no rule distinguishes their sources and destinations.
  */
 export function createEvaluator(
   view: PolicyView,
@@ -113,7 +113,7 @@ export function createEvaluator(
   }
 }
 
-/** A class of ends that no rule distinguishes from each other. */
+/** A class of sources and destinations that no rule distinguishes from each other. */
 interface EndClass {
   id: number
   /** The enforcement mode; null for addresses and unmanaged workloads, which enforce nothing. */
@@ -123,10 +123,10 @@ interface EndClass {
   consumer: Naming
 }
 
-/** The rules that name an end on one side, as provider or as consumer. */
+/** The rules in which a source or destination is a provider, or those in which it is a consumer. */
 interface Naming {
   asWorkload: readonly number[]
-  /** For each rule, whether it names the end, either as a workload or as an address. */
+  /** For each rule, whether the source or destination matches it at all, either as a workload or as an address. */
   atAll: readonly boolean[]
 }
 

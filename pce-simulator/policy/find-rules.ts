@@ -5,7 +5,7 @@ import type { EndFacts } from './match-actors.js'
 import type { Address } from './match-addresses.js'
 import type { ServiceFacts } from './match-services.js'
 
-/** The source or destination of the connection that is asked about. */
+/** The source or destination of the requested connection. */
 export interface AskedEnd {
   workload: string | null
   labels: ReadonlySet<string>
@@ -13,9 +13,9 @@ export interface AskedEnd {
 }
 
 /**
- * Finds the rules that would apply to a connection, whatever the enforcement modes of its ends: rules enforced on the
- * destination that include the source, and rules enforced on the source that include the destination. `services` are
- * alternatives.
+ * Finds the rules that would apply to a connection, whatever the enforcement modes of its source and destination: rules
+ * enforced on the destination that include the source, and rules enforced on the source that include the destination. A
+ * rule is found if it matches any of `services`.
  */
 export function findRules(
   view: PolicyView,

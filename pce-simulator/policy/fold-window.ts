@@ -25,7 +25,7 @@ export function foldWindow(conversation: Conversation, start: number, end: numbe
       : Math.floor((conversation.lastDay - conversation.firstDay) / conversation.everyDays)
   const from = Math.max(0, Math.ceil((start - origin) / step))
   const to = Math.min(lastDay, Math.floor((end - origin) / step))
-  // The comparison is also false if both are NaN because of an unreadable date.
+  // If a date is unreadable, both values are NaN, and the comparison is false as well.
   if (!(from <= to)) return null
   return { count: to - from + 1, first: origin + from * step, last: origin + to * step }
 }

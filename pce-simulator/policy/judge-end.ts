@@ -1,7 +1,7 @@
 import type { PolicyDecision } from '../../schemas/pce/policy-decisions.js'
 import type { EnforcementMode } from '../../schemas/pce/workload.js'
 
-/** The rules that apply to a connection at one of its ends. */
+/** The rules that apply to a connection at its source or at its destination. */
 export interface ApplyingRules {
   essential: boolean
   overrideDeny: readonly string[]
@@ -9,12 +9,12 @@ export interface ApplyingRules {
   deny: readonly string[]
 }
 
-/** The decision of the PCE for a connection that no rule mentions and that selective mode lets pass (P52). */
+/** The PCE's decision on a connection to which no rule applies and which selective mode lets pass (P52). */
 export type SelectiveDefault = 'allowed' | 'potentially_blocked'
 
 /**
- * Judges a connection at one managed workload. The first applicable step decides, in the order essential rules,
- * override deny, allow, deny, default (P21, P50).
+ * Returns the verdict on a connection at one managed workload. The first applicable step decides, in the order
+ * essential rules, override deny, allow, deny, default (P21, P50).
  *
  * | decided by | idle | visibility_only | selective | full |
  * |---|---|---|---|---|
@@ -96,11 +96,11 @@ export type DraftDecision = (typeof DRAFT_DECISIONS)[number]
 
 export interface Verdict {
   decision: PolicyDecision
-  /** The step that decided; null if no managed workload is involved. */
+  /** The step that decided the verdict; null if no managed workload is involved. */
   decidedBy: 'essential' | 'override_deny' | 'allow' | 'deny' | 'default' | null
   /** The verdict in the terms of `draft_policy_decision`; null if no managed workload is involved. */
   draftDecision: DraftDecision | null
-  /** The hrefs, as in their rule sets, of the rules that apply at the end of the connection that decides it. */
+  /** The rules that apply at the source or destination whose verdict decides, by their hrefs in the rule set. */
   allowRules: readonly string[]
   denyRules: readonly string[]
   overrideDenyRules: readonly string[]

@@ -6,19 +6,23 @@ export interface EndFacts {
   /** The href of the workload; null for an address that does not belong to one. */
   workload: string | null
   labels: ReadonlySet<string>
-  /** The IP lists, by object, that contain the end's address or host name. This includes the address of a workload. */
+  /**
+   * The IP lists that contain the address or host name, by href without policy version. A workload's address counts
+   * too.
+   */
   ipLists: ReadonlySet<string>
 }
 
-/** Looks up labels and label groups. */
+/** A lookup of label keys and of the members of label groups. */
 export interface LabelLookup {
   keyOf(labelHref: string): string | undefined
   members(labelGroupHref: string): readonly string[]
 }
 
 /**
- * The test of whether one side of a rule matches an end. If the end matches as a workload, the rule is enforced there;
- * if it matches as an address, the rule can only be enforced at the other end.
+ * The test of whether the providers or the consumers of a rule include a source or destination. If it is included as a
+ * workload, the rule is enforced on it. If it is included only as an address, the rule can only be enforced on the
+ * workload that it communicates with.
  */
 export interface ActorTest {
   asWorkload(facts: EndFacts): boolean
@@ -29,9 +33,9 @@ type LabelEntry = Pick<Actor, 'label' | 'label_group' | 'exclusion'>
 type LabelTest = (labels: ReadonlySet<string>) => boolean
 
 /**
- * Builds a test for labels. Labels with the same key are combined with OR, and different keys with AND. An excluded
- * label or group rejects all workloads that have it, and accepts every other workload, including those without a label
- * of the key. A label group stands for its members.
+ * Builds a test for the labels of a workload. Labels with the same key are combined with OR, and different keys with
+ * AND. An excluded label or group rejects all workloads that have it, and accepts every other workload, including those
+ * without a label of the key. A label group stands for its members.
  */
 export function compileLabels(entries: readonly LabelEntry[], lookup: LabelLookup): LabelTest {
   const wanted = new Map<string, Set<string>>()
@@ -53,15 +57,15 @@ export function compileLabels(entries: readonly LabelEntry[], lookup: LabelLooku
     !excluded.some((href) => labels.has(href)) && keys.every((hrefs) => hrefs.some((href) => labels.has(href)))
 }
 
-/** Builds a test for one of a rule set's scopes. An empty scope matches everything. */
+/** Builds a test for one scope of a rule set. An empty scope matches everything. */
 export const compileScope = (entries: readonly ScopeEntry[], lookup: LabelLookup): LabelTest =>
   compileLabels(entries, lookup)
 
 /**
- * Builds a test for one side of a rule within one scope (which is `everywhere` for the consumers of an extra-scope
- * rule). All its labels together form one condition. That condition, "all workloads", individual workloads and IP lists
- * are alternatives. A scope only restricts workloads, since IP lists have no labels. Virtual services are handled
- * elsewhere, and container hosts match nothing.
+ * Builds a test for the providers or the consumers of a rule within one scope (which is `everywhere` for the consumers
+ * of an extra-scope rule). All labels together form one condition. That condition, "all workloads", individual
+ * workloads and IP lists are alternatives. A scope only restricts workloads, since IP lists have no labels. Virtual
+ * services are handled elsewhere, and container hosts match nothing.
  *
  * @param resolveLabels false if the labels only stand for virtual services (`resolve_labels_as`).
  */

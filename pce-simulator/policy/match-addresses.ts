@@ -1,7 +1,10 @@
 import ipaddr from 'ipaddr.js'
 import type { IpList, IpRange } from '../../schemas/pce/ip-list.js'
 
-/** An address as a number, so that testing a range takes two comparisons. IPv4-mapped IPv6 addresses count as IPv4. */
+/**
+ * An address as a number, so that two comparisons show whether it is in a range. IPv4-mapped IPv6 addresses count as
+ * IPv4.
+ */
 export interface Address {
   family: 4 | 6
   value: number | bigint
@@ -28,9 +31,9 @@ export function parseAddress(text: string): Address | null {
 }
 
 /**
- * Builds a test of whether an IP list contains an address or host name. The list contains the addresses of its included
- * ranges that no excluded range contains, in whatever order they are given, and the destinations whose name matches one
- * of its fqdns (P17). A malformed range contains nothing.
+ * Builds a test of whether an IP list contains an address or host name. The list contains the addresses that are in an
+ * included range and in no excluded range, whatever the order of the ranges. It also contains the destinations whose
+ * name matches one of its fqdns (P17). A malformed range contains nothing.
  */
 export function compileIpList(list: IpList): (address: Address | null, fqdn: string | null) => boolean {
   const ranges = (list.ip_ranges ?? []).map(compileRange).filter((range) => range !== null)
@@ -47,8 +50,8 @@ export function compileIpList(list: IpList): (address: Address | null, fqdn: str
 }
 
 /**
- * Counts the addresses of an IP list in the same way as rows of traffic: the sum of its included ranges minus the sum
- * of its excluded ranges.
+ * Returns the number of addresses of an IP list as rows of traffic show it: the sum of the included ranges minus the
+ * sum of the excluded ranges.
  */
 export function countAddresses(list: IpList): number {
   const ranges = (list.ip_ranges ?? []).map(compileRange).filter((range) => range !== null)

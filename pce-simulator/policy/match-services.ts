@@ -5,7 +5,7 @@ import type { Observation } from './resolve-observations.js'
 
 export type OsType = 'windows' | 'linux' | 'unknown'
 
-/** The service of one observation, with what is known about the processes at both ends. */
+/** The service of one observation, and what is known about the processes at its source and destination. */
 export interface ServiceFacts {
   proto: number | null
   port: number | null
@@ -19,7 +19,7 @@ export interface ServiceFacts {
 
 interface ProcessFacts {
   os: OsType
-  /** False if only the other end reported the row, because it cannot see this end's processes. */
+  /** False if the row does not come from this host's own VEN, because no other VEN can see the host's processes. */
   seen: boolean
   processName: string | null
   serviceName: string | null
@@ -52,10 +52,10 @@ export function describeService(observation: Observation, sourceOs: OsType, dest
 
 /**
  * Builds a test for the services of a rule. `ingress` entries are combined with OR; `egress` entries (processes of
- * Windows clients) additionally restrict the consumer. A process is only compared if the observation includes that
- * end's process; otherwise only the port counts. Inbound services with a process apply only to Windows providers. An
- * egress process has no effect on consumers that do not run Windows, so the rule then applies to all its ports (as
- * documented for windows_egress_services).
+ * Windows clients) additionally restrict the consumer. The process of a provider or consumer is only compared if the
+ * observation includes it; otherwise only the port counts. Inbound services with a process apply only to Windows
+ * providers. An egress process has no effect on consumers that do not run Windows, so for these the rule applies to all
+ * its ports (as documented for windows_egress_services).
  */
 export function compileServices(
   ingress: readonly IngressService[],
@@ -87,8 +87,8 @@ export function compileServices(
 }
 
 /**
- * Returns true if a port entry matches. A missing protocol or -1 (All Services) means any protocol, and a missing port
- * or -1 means every port. ICMP fields are compared if given.
+ * Returns true if an entry of a service matches the port and protocol. A missing protocol or -1 (All Services) means
+ * any protocol, and a missing port or -1 means every port. ICMP fields are compared if the entry has them.
  */
 function matchesPort(span: PortSpan, facts: ServiceFacts): boolean {
   if (span.proto != null && span.proto !== -1 && span.proto !== facts.proto) return false

@@ -3,7 +3,7 @@ import type { Conversation, Endpoint } from '../model.js'
 import { parseAddress, type Address } from './match-addresses.js'
 
 /**
- * The source or destination of a connection as the PCE knows it at present. Equal ends are represented by the same
+ * The source or destination of a connection as the PCE currently knows it. Equal ones are represented by the same
  * object, so that each is processed only once.
  */
 export interface End {
@@ -18,13 +18,19 @@ export interface End {
 /** The parts of an observed connection on which verdicts depend. */
 export type Observation = Pick<Conversation, 'src' | 'dst' | 'service' | 'flowDirection' | 'icmpType' | 'icmpCode'>
 
-/** An observation with its ends looked up and its properties numbered, so that equal observations are found quickly. */
+/**
+ * An observation with its source and destination looked up and its properties numbered, so that equal observations are
+ * found quickly.
+ */
 export interface Resolved {
   src: End
   dst: End
-  /** A number that is equal for observations that rules cannot distinguish except by their ends. */
+  /** A number that two observations share if rules can distinguish them only by source and destination. */
   kind: number
-  /** A number that is equal for observations that belong in the same row if their ends are equal. */
+  /**
+   * A number that two observations share if they belong in the same row, provided that source and destination are equal
+   * too.
+   */
   row: number
 }
 
@@ -33,7 +39,9 @@ export type Resolver = (observation: Observation & Pick<Conversation, 'transmiss
 /** Maximum number of combinations of ICMP type, ICMP code and transmission that are numbered for each service. */
 const VARIANTS = 2 ** 20
 
-/** Creates a resolver, which numbers observations by content. Each shared service object is examined only once. */
+/**
+ * Creates a resolver, which gives equal observations equal numbers. Each shared service object is examined only once.
+ */
 export function createResolver(workloads: ReadonlyMap<string, Workload>): Resolver {
   const resolveEnd = createEndResolver(workloads)
   const services = new Map<Conversation['service'], { kind: number; row: number }>()
@@ -75,8 +83,9 @@ function createNumbering(): (text: string) => number {
 }
 
 /**
- * Creates the lookup of a conversation's ends in the current inventory. A workload that was deleted becomes an address
- * again, and an address that now belongs to a workload's interface becomes that workload.
+ * Creates a function that looks up the source or destination of a conversation in the current inventory. A workload
+ * that was deleted becomes an address again, and an address that now belongs to a workload's interface becomes that
+ * workload.
  */
 function createEndResolver(workloads: ReadonlyMap<string, Workload>): (endpoint: Endpoint) => End {
   const byAddress = new Map<string, Workload>()
@@ -109,7 +118,7 @@ function createEndResolver(workloads: ReadonlyMap<string, Workload>): (endpoint:
   }
 }
 
-/** Returns true if the end runs a VEN, which enforces policy on it and reports its connections. */
+/** Returns true if the source or destination runs a VEN, which enforces policy on it and reports its connections. */
 export const isManaged = (end: End): end is End & { workload: Workload } =>
   end.workload !== null && end.workload.managed !== false
 

@@ -24,13 +24,13 @@ export interface TrafficState extends RowForm {
   /** The labels by href. */
   labels: ReadonlyMap<string, Label>
   active: PolicyView
-  /** The draft policy. With it, rows contain draft_policy_decision and rules, as after update_rules. */
+  /** The draft policy. If it is given, rows contain draft_policy_decision and rules, as after update_rules. */
   draft?: PolicyView
-  /** The rows that contain draft decisions; by default, all do. */
+  /** The range of rows that contain draft decisions; by default, all rows do. */
   draftRows?: { offset: number; limit: number }
-  /** The current time in milliseconds since the epoch. No traffic has been observed after it. */
+  /** The current time in milliseconds since the epoch. Traffic after this time has not been observed yet. */
   now: number
-  /** The maximum number of rows, even if more are requested; undefined for no limit. */
+  /** Maximum number of rows, even if the query requests more; undefined for no limit. */
   rowLimit?: number
   /** True if rows are aggregated before they are limited to the window (P85). */
   addsUpFirst?: boolean
@@ -44,7 +44,10 @@ export type TrafficQueryBody = TrafficQuery & {
 }
 
 export interface TrafficResult {
-  /** At most `max_results` rows, in the order of the estate's conversations. Rows share the objects of their ends. */
+  /**
+   * The rows of the result, at most `max_results`, in the order of the estate's conversations. Rows with the same
+   * source or destination share its object.
+   */
   flows: TrafficFlow[]
   /** The number of observations before aggregation, regardless of `max_results`. */
   matchesCount: number
@@ -59,16 +62,16 @@ export interface TrafficRows {
 }
 
 /**
- * The maximum number of reports that a VEN makes of a conversation in a day: one an hour. Fewer connections mean fewer
- * reports.
+ * Maximum number of times that a VEN reports a conversation in a day: once an hour. A conversation with fewer
+ * connections is reported less often.
  */
 const REPORTS_PER_DAY = 24
 
 /**
  * Answers a traffic query. Observations inside the window are filtered, judged by the current active policy (unless the
- * conversation has a recorded decision), and aggregated: those with equal ends, service, process, user, direction and
- * decision make one row with summed connections and bytes (P25). The caller must have validated the dates; an
- * unreadable window contains no traffic.
+ * conversation has a recorded decision), and aggregated: those with equal source, destination, service, process, user,
+ * direction and decision make one row with summed connections and bytes (P25). The caller must have validated the
+ * dates; an unreadable window contains no traffic.
  */
 export function runTrafficQuery(query: TrafficQueryBody, state: TrafficState): TrafficResult {
   const { rows, matchesCount } = collectTraffic(query, state)
@@ -101,7 +104,8 @@ export function collectTraffic(query: TrafficQueryBody, state: TrafficState): Tr
     const verdict = { ...judge(conversation, resolved), ...(recorded !== undefined && { decision: recorded }) }
     if (!wanted(verdict, clientType(conversation, resolved))) continue
     matchesCount += seen.count * Math.min(conversation.connectionsPerDay, REPORTS_PER_DAY)
-    // A decision that was not recorded is determined by the other parts of the key.
+    // The key contains the decision only if it was recorded. Any other decision depends only on the other parts of the
+    // key.
     const key = `${resolved.src.id} ${resolved.dst.id} ${resolved.row} ${recorded ?? ''}`
     const row = rows.get(key)
     if (row === undefined) {

@@ -8,10 +8,10 @@ export type FlowTest = (conversation: Conversation, src: End, dst: End) => boole
 type EndTest = (end: End) => boolean
 
 /**
- * Builds the filters of a traffic query for ends and services (P25). The blocks of `include` are combined with OR and
- * the selectors in a block with AND; an empty `include` and an empty block match anything.
- * `sources_destinations_query_op` combines the two sides. A row that matches any `exclude` is always excluded. An
- * unreadable selector matches nothing.
+ * Builds the filters of a traffic query by source, destination and service (P25). The blocks of `include` are combined
+ * with OR and the selectors in a block with AND; an empty `include` and an empty block match anything.
+ * `sources_destinations_query_op` combines the filters of source and destination. A row that matches any `exclude` is
+ * always excluded. An unreadable selector matches nothing.
  */
 export function compileFilters(query: TrafficQuery, policy: Pick<PolicyView, 'ipLists' | 'labelGroups'>): FlowTest {
   const compile = createSelectorCompiler(policy, query.exclude_workloads_from_ip_list_query !== false)
@@ -47,7 +47,7 @@ export function compileFilters(query: TrafficQuery, policy: Pick<PolicyView, 'ip
   }
 }
 
-/** Caches the result of a test for each end, because ends occur in many conversations. */
+/** Caches the result of a test for each source and destination, because each of them occurs in many conversations. */
 function remember(test: EndTest): EndTest {
   const results: (boolean | undefined)[] = []
   return (end) => (results[end.id] ??= test(end))

@@ -7,25 +7,25 @@ export interface Progress {
   stage: 'waiting' | 'working' | 'done' | 'failed'
   polls: number
   /**
-   * The future end of the work. `stuck` means that it never ends, and `expired` that its result is gone before it can
-   * be fetched.
+   * The outcome that the work will have. `stuck` means that it never ends, and `expired` that its result is gone before
+   * it can be fetched.
    */
   fate: 'done' | 'failed' | 'stuck' | 'expired'
-  /** The error message of a failure. */
+  /** The error message of work that fails. */
   message: string
 }
 
 const FATES = { 'job-failed': 'failed', 'job-stuck': 'stuck', 'job-expired': 'expired' } as const
 
-/** Starts the work of a request, which will succeed unless the request is affected by a fault. */
+/** Starts the asynchronous work of a request. The work will succeed unless a fault affects the request. */
 export function startProgress({ fault }: { fault?: Fault | null }): Progress {
   const fate = fault && fault.kind in FATES ? FATES[fault.kind as keyof typeof FATES] : 'done'
   return { stage: 'waiting', polls: 0, fate, message: typeof fault?.body === 'string' ? fault.body : 'The job failed' }
 }
 
 /**
- * Advances the work by one read. The work is done at read number `pollsUntilDone`, and is in progress at least from the
- * read before it.
+ * Advances the work by one read. The read with the number `pollsUntilDone` completes the work; at the read before it,
+ * at the latest, the work is in progress.
  */
 export function advance(progress: Progress, pollsUntilDone: number): Progress {
   const { stage, fate } = progress
@@ -42,7 +42,10 @@ export function isPending({ stage }: Progress): boolean {
   return stage === 'waiting' || stage === 'working'
 }
 
-/** Throws 404 while there is no result, and the error for an expired result if it has expired. */
+/**
+ * Checks that the result can be fetched. Throws 404 while there is no result, and a separate error if the result has
+ * expired.
+ */
 export function requireResult({ stage, fate }: Progress): void {
   if (stage !== 'done') throw notFound()
   if (fate === 'expired') throw new Refusal(UNCERTAIN.expiredResultStatus, notFound().errors)

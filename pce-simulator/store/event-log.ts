@@ -16,7 +16,7 @@ interface Context {
   reality: Reality
 }
 
-/** The request of a write, as its event describes it. `path` does not include `/api/v2`. */
+/** The HTTP request that caused a write, as the event describes it. `path` does not include `/api/v2`. */
 interface Write {
   verb: string
   path: string
@@ -29,7 +29,7 @@ export class EventLog {
   readonly #context: Context
   readonly #kept: number
 
-  /** `past` contains the events that have already happened, oldest first. */
+  /** Creates the log. `past` contains the events that have already happened, oldest first. */
   constructor(context: Context, past: readonly PceEvent[] = []) {
     this.#context = context
     this.#events = [...past]
@@ -83,7 +83,11 @@ export class EventLog {
     })
   }
 
-  /** @param supplied the user name of a refused login, which may belong to no user. */
+  /**
+   * Logs a refused request.
+   *
+   * @param supplied the user name of a refused login, which may belong to no user.
+   */
   recordRefusedRequest(
     eventType: string,
     path: string,
@@ -138,7 +142,7 @@ export class EventLog {
   }
 }
 
-/** The effect of a write, for the event log. */
+/** The change that a write made to an object, for the event log. */
 export interface Change {
   resource: Json
   type: 'create' | 'update' | 'delete'

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 
 /**
  * Generates ids that depend only on the seed and on earlier calls, never on time or chance, so that the same sequence
- * of requests gives the same bytes. Each purpose has its own sequence, so that, for example, a poll never affects the
- * id of the next object.
+ * of requests gives the same bytes. Each purpose has its own sequence of ids, so that, for example, a poll never
+ * affects the id of the next object.
  */
 export class Ids {
   readonly #seed: string
@@ -20,7 +20,7 @@ export class Ids {
     return next
   }
 
-  /** Ensures that the next integer id is higher than one that is in use. */
+  /** Ensures that the next integer id is higher than the given one, which is in use. */
   reserve(kind: string, taken: number): void {
     if (taken > (this.#counters.get(kind) ?? 0)) this.#counters.set(kind, taken)
   }

@@ -3,8 +3,8 @@ import { isDeepStrictEqual } from 'node:util'
 type Step = { before: unknown; after: unknown }
 
 /**
- * Replaces `{before, after}` by `{created, deleted, updated}` for fields that are lists, as in recorded events (P26). A
- * member without entries is left out. All other fields keep `{before, after}`.
+ * Replaces `{before, after}` by `{created, deleted, updated}` for fields that are lists, as in recorded events (P26).
+ * Of these three, empty ones are left out. All other fields keep `{before, after}`.
  */
 export const tellListChanges = (changes: Readonly<Record<string, Step>>): Record<string, unknown> =>
   Object.fromEntries(
@@ -12,8 +12,8 @@ export const tellListChanges = (changes: Readonly<Record<string, Step>>): Record
   )
 
 /**
- * Whether the field is a list before or after the change. The other side may be null, because a new object has no state
- * before.
+ * Returns true if the field is a list before or after the change. The other value may be null, because a new object has
+ * no earlier state.
  */
 const isOfList = ({ before, after }: Step): boolean =>
   (Array.isArray(before) || Array.isArray(after)) &&

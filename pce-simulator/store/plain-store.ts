@@ -10,7 +10,7 @@ export class PlainStore {
   #live: PceObject[] | null = null
   #places = new Map<string, number>()
   /**
-   * Whether a caller has received the current list. If so, the list is copied before the next write, so that the
+   * True if a caller has received the current list. If so, the list is copied before the next write, so that the
    * caller's list never changes.
    */
   #lent = false

@@ -10,7 +10,7 @@ export type UpdateType = 'create' | 'update' | 'delete'
 export interface Entry {
   type: ChangeSubsetType
   draft: VersionedObject
-  /** The active version; null if it was never provisioned. */
+  /** The active version; null if the object was never provisioned. */
   active: VersionedObject | null
   updateType: UpdateType | null
 }
@@ -22,7 +22,7 @@ export type Snapshot = ReadonlyMap<ChangeSubsetType, ReadonlyMap<string, Version
 export class PolicyStore {
   readonly #entries = new Map<ChangeSubsetType, Map<string, Entry>>()
 
-  /** Finds the entry of a draft href. */
+  /** Finds the entry of the object with this draft href. */
   get(type: ChangeSubsetType, href: string): Entry | undefined {
     return this.#entries.get(type)?.get(href)
   }
@@ -47,7 +47,7 @@ export class PolicyStore {
     return entry
   }
 
-  /** Writes to the draft. A pending creation or deletion stays pending. */
+  /** Changes the draft of an object. A pending creation or deletion stays pending. */
   change(entry: Entry, draft: VersionedObject): void {
     entry.draft = draft
     entry.updateType ??= 'update'

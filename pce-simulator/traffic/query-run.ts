@@ -15,9 +15,9 @@ import type { AcceptedQuery } from './validate-query.js'
 import { ALL_ROWS, type RuleWindow, type TrafficQuery } from './traffic-query.js'
 
 /**
- * An asynchronous traffic query, from its POST to its DELETE. The answer shows the estate as it was at the POST; bodies
- * are never modified in place, so keeping that state costs only references. Rows are computed on demand, because a
- * result of 200,000 rows is too large to keep for every query.
+ * An asynchronous traffic query, from its POST to its DELETE. The result shows the estate in its state at the time of
+ * the POST. Bodies are never modified in place, so keeping that state costs only references. Rows are computed on
+ * demand, because a result of 200,000 rows is too large to keep for every query.
  */
 export class TrafficQueryRun implements TrafficQuery {
   readonly href: string
@@ -33,7 +33,7 @@ export class TrafficQueryRun implements TrafficQuery {
   #state: TrafficState
   #counts: { matches_count: number; flows_count: number } | null = null
 
-  /** `given` is the original body, which the PCE echoes. */
+  /** Creates the run of a query. `given` is the original body, which the PCE returns in its answers. */
   constructor(world: World, query: AcceptedQuery, given: unknown, progress: Progress) {
     this.#world = world
     this.#given = given
@@ -115,8 +115,8 @@ export class TrafficQueryRun implements TrafficQuery {
   }
 
   /**
-   * Computes the result. The latest result of any query is cached, because a download usually follows the poll that
-   * completed the query.
+   * Computes the result. Only the latest result of all queries is cached, because a download usually follows the poll
+   * that completed the query.
    */
   #result(withDraft: boolean): TrafficRows {
     const last = this.#world.lastResult
@@ -132,7 +132,7 @@ export class TrafficQueryRun implements TrafficQuery {
 const STATUSES = { waiting: 'queued', working: 'working', done: 'completed', failed: 'failed' } as const
 const RULE_STATUSES = { ...STATUSES, waiting: 'working' } as const
 
-/** Reads the state that a query starting now is answered from. */
+/** Returns the current state of the PCE, from which a query that starts now will be answered. */
 export function readTrafficState(world: World): TrafficState {
   return {
     conversations: world.conversations,

@@ -21,8 +21,8 @@ const CANCEL = new Shape(
 
 const PATH = '/orgs/:org/traffic_flows/async_queries'
 /**
- * The number of queries that are kept. In a PCE, results expire after a time (P30); here, a fixed number prevents a
- * long benchmark from filling the memory.
+ * Maximum number of queries that are kept. In a real PCE, results expire after a time (P30); here, a fixed number
+ * prevents a long benchmark from filling the memory.
  */
 const KEPT_QUERIES = 200
 
@@ -113,8 +113,8 @@ function list({ world, query }: Call): Answer {
 }
 
 /**
- * Reads for which rows `update_rules` is requested. `label_based_rules` is accepted without effect, because decisions
- * are always based on the workloads' labels.
+ * Reads the range of rows for which `update_rules` is requested. `label_based_rules` is accepted without effect,
+ * because decisions are always based on the workloads' labels.
  */
 function readRuleWindow(query: URLSearchParams): RuleWindow {
   const flag = query.get('label_based_rules')

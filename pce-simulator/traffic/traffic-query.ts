@@ -1,7 +1,7 @@
 import type { TrafficRows } from '../policy/run-traffic-query.js'
 import type { Progress } from '../status/progress.js'
 
-/** The rows whose draft decisions `update_rules` computes (P39). */
+/** The range of rows for which `update_rules` computes draft decisions (P39). */
 export interface RuleWindow {
   offset: number
   limit: number
@@ -15,9 +15,9 @@ export interface TrafficQuery {
   readonly isCompleted: boolean
   /** True while the query is waiting or running, so that the caller must poll again. */
   readonly isPending: boolean
-  /** Throws if the result is not ready for download yet, or is no longer available. */
+  /** Checks that the result can be downloaded. Throws if it is not ready yet or no longer available. */
   requireResult(): void
-  /** Advances the query, once for each GET. */
+  /** Advances the progress of the query. Called once for each GET. */
   poll(): void
   /** Cancels the query, unless it has already ended. */
   cancel(): void

@@ -20,8 +20,8 @@ export function requireWorkload(world: World, href: string): PceObject {
 }
 
 /**
- * Requires the draft href of an object that is not pending deletion, because rules, scopes and groups can only refer to
- * such objects.
+ * Requires the draft href of an object that exists and is not pending deletion. Rules, scopes and groups can only refer
+ * to such objects.
  */
 export function requireDraft(world: World, type: ChangeSubsetType, href: string): Entry {
   const entry = world.policy.get(type, href)
@@ -29,10 +29,7 @@ export function requireDraft(world: World, type: ChangeSubsetType, href: string)
   return entry
 }
 
-/**
- * Does the same as `requireDraft`, but also accepts active hrefs. An active href must name an object with an active
- * version.
- */
+/** Like `requireDraft`, but also accepts an active href if the object has an active version. */
 export function requireReferenced(world: World, type: ChangeSubsetType, href: string): Entry {
   const draft = href.replace('/sec_policy/active/', '/sec_policy/draft/')
   if (draft === href || !UNCERTAIN.draftsTakeActiveReferences) return requireDraft(world, type, href)

@@ -22,7 +22,7 @@ export function describeErrors(errors: readonly ValueError[], schemaName: string
   const unknown = new Map<string, string[]>()
   const sentences: string[] = []
   for (const error of errors) {
-    // A missing property is reported a second time by the schema of its value; this report is skipped.
+    // A missing property is reported a second time by the schema of its value. This second report is skipped.
     if (error.value === undefined && error.type !== ValueErrorType.ObjectRequiredProperty) continue
     if (error.type === ValueErrorType.ObjectAdditionalProperties) {
       const cut = error.path.lastIndexOf('/')

@@ -4,7 +4,10 @@ import { UNCERTAIN } from '../uncertain.js'
 import type { World } from '../world.js'
 
 export type Test = (object: PceObject) => boolean
-/** Reads the value of one query parameter, and returns a test for objects. Throws 406 if the value is invalid. */
+/**
+ * A function that reads the value of one query parameter and returns a test for objects. Throws 406 if the value is
+ * invalid.
+ */
 export type Filter = (value: string, world: World) => Test
 /** The filters by parameter name. Parameters without a filter are ignored (P8). */
 export type Filters = Readonly<Record<string, Filter>>
@@ -40,12 +43,12 @@ export function anyOf(field: string): Filter {
   }
 }
 
-/** Creates a filter that matches the href of the object `{href}` in a field. */
+/** Creates a filter by an object `{href}` in a field. The value of the parameter is the href. */
 export function pointsTo(field: string): Filter {
   return (value) => (object) => (object[field] as { href?: string } | null | undefined)?.href === value
 }
 
-/** Creates a filter that matches the href of the object `{href}` in a field against a JSON list of hrefs. */
+/** Like `pointsTo`, but the value of the parameter is a JSON list of hrefs, any of which may match. */
 export function pointsToAny(field: string): Filter {
   return (value) => {
     const wanted = new Set(readJsonList(value))
@@ -86,7 +89,7 @@ export function byAddress(addressesOf: (object: PceObject) => readonly string[])
   }
 }
 
-/** Creates a filter for `name[gte]` or `name[lte]`. The bound must include a time zone (P8). */
+/** Creates a filter for `name[gte]` or `name[lte]`. The time in the parameter must include a time zone (P8). */
 export function timeBound(timeOf: (object: PceObject) => string | null | undefined, bound: 'gte' | 'lte'): Filter {
   return (value) => {
     const limit = readTime(value)

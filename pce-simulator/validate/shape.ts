@@ -4,8 +4,8 @@ import { invalidInput } from '../refusal.js'
 import { describeErrors } from './describe-error.js'
 
 /**
- * A request schema, with the name it has in the PCE's messages. It allows no further properties, unless its definition
- * says otherwise.
+ * A request schema, with the name that the PCE uses for it in its messages. Further properties are not allowed, unless
+ * the definition says otherwise.
  */
 export class Shape<T extends TSchema = TSchema> {
   #check: TypeCheck<T> | null = null
