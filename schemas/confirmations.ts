@@ -60,7 +60,7 @@ export interface CallToConfirm {
   context: { readonly signal: AbortSignal }
   /** Adds facts to the audit entries of the call, whether it is admitted or not. */
   note: (facts: AuditFacts) => void
-  /** Previews the call. Rejects only if the client has disconnected. */
+  /** Previews the call. Rejects if the client has disconnected, and with `busy` if there was no place for the preview. */
   look: () => Promise<Outlook>
   /** Computes the digest of what the call would do now. */
   findBinding: () => Promise<string>
@@ -71,8 +71,8 @@ export interface ConfirmPort {
   /**
    * Resolves if the call was confirmed and may now run; a confirmation is good for only one run. Otherwise rejects with
    * the ToolError that says what must happen first: `confirm_required`, `approval_pending`, `approval_denied`,
-   * `confirm_token_replay`, `confirmation_unsupported`, `confirm_unavailable` if the store does not answer, and
-   * `invalid_argument` for arguments that have no hash.
+   * `confirm_token_replay`, `confirmation_unsupported`, `confirm_unavailable` if the store does not answer, `busy` if
+   * there was no place to preview the call, and `invalid_argument` for arguments that have no hash.
    */
   admit(call: CallToConfirm): Promise<Approval>
 }

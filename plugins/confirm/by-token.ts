@@ -1,6 +1,6 @@
 import type { ConfirmReason } from '../../schemas/confirmations.js'
 import { describeCall } from './confirmed-call.js'
-import type { Way } from './life.js'
+import { NOTHING_SHOWN, type Way } from './life.js'
 import type { Tokens } from './tokens.js'
 
 const MESSAGES: Record<ConfirmReason, string> = {
@@ -12,6 +12,8 @@ const MESSAGES: Record<ConfirmReason, string> = {
   stale:
     'What the call would do has changed since it was shown, or it was never shown. Nothing was changed, and the token was not used.',
 }
+const UNSHOWN =
+  'Nobody can agree to this call, because what it would do could not be determined: no token for it counts. Nothing was changed.'
 const HINT =
   'Show the summary to the person who decides. If they agree, POST `confirm.body` to `confirm.url` with the access token of this call, then repeat the same call with the confirm_token of the answer as params._meta.confirm_token.'
 
@@ -39,9 +41,11 @@ export const byToken = (tokens: Tokens, url: string): Way => ({
 
   async ask({ tool, callerContext, paramsHash }, { reason, outlook }) {
     const call = describeCall(tool, callerContext, paramsHash)
+    const onPce = call.pce && { pce: call.pce }
+    if (outlook.boundTo === null) return { message: UNSHOWN, hint: NOTHING_SHOWN, details: { ...onPce } }
     const { expiresAt, challenge } = await tokens.ask(call, outlook.boundTo)
-    const body = { tool: tool.name, params_hash: paramsHash, ...(challenge !== undefined && { challenge }) }
+    const body = { tool: tool.name, params_hash: paramsHash, challenge }
     const confirm = { method: 'POST', url, body, expires_at: new Date(expiresAt).toISOString() }
-    return { message: MESSAGES[reason], hint: HINT, details: { ...(call.pce && { pce: call.pce }), confirm } }
+    return { message: MESSAGES[reason], hint: HINT, details: { ...onPce, confirm } }
   },
 })

@@ -68,13 +68,12 @@ export function createTokens({ config, audience, usedTokens, challenges, now }: 
   return {
     /**
      * Stores the digest of what was shown to the caller, and returns a challenge that identifies it without revealing
-     * it. A token issued for the call before this question expires will contain the digest. If `boundTo` is null,
-     * nothing could be shown, so nothing is stored. The number of open questions per caller is limited; beyond the
-     * limit, a new question replaces the one that expires first. Rejects with ToolError `confirm_unavailable`.
+     * it. A token issued for the call before this question expires will contain the digest. The number of open
+     * questions per caller is limited; beyond the limit, a new question replaces the one that expires first. Rejects
+     * with ToolError `confirm_unavailable`.
      */
-    async ask(call: ConfirmedCall, boundTo: string | null): Promise<{ expiresAt: number; challenge?: string }> {
+    async ask(call: ConfirmedCall, boundTo: string): Promise<{ expiresAt: number; challenge: string }> {
       const expiresAt = now() + config.ttlSeconds * 1000
-      if (boundTo === null) return { expiresAt }
       const sealed = challengeSeal.seal(`${expiresAt}.${boundTo}`, aboutOf(call))
       await attempt(() => challenges.put(keyOf(call), sealed, expiresAt))
       return { expiresAt, challenge: challengeOf(call, boundTo) }

@@ -18,8 +18,9 @@ async function preview({ tool, args, context }: Pick<ValidSubject, 'tool' | 'arg
 }
 
 /**
- * Previews what the call would do, with the digest to which a consent is bound. If the preview fails, nothing can be
- * shown or approved, and the outlook says why. Throws only if the client has disconnected.
+ * Previews what the call would do, with the digest that a consent is bound to. If the preview fails, nothing can be
+ * shown or agreed to, and the outlook says why. Throws if the client has disconnected, and `busy` if there was no place
+ * for the preview, because the same call can be shown as soon as there is one.
  */
 export async function look(subject: ValidSubject): Promise<Outlook> {
   const { context } = subject
@@ -29,6 +30,7 @@ export async function look(subject: ValidSubject): Promise<Outlook> {
   } catch (thrown) {
     if (context.signal.aborted) throw thrown
     const { code, message, hint, details } = convert(thrown)
+    if (code === 'busy') throw thrown
     context.log.warn({ err: thrown, error: code }, 'a preview failed')
     return {
       boundTo: null,

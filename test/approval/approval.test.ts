@@ -1,7 +1,9 @@
 /** A call that needs confirmation waits for a person: one yes, of somebody who may, lets exactly what was shown run once (D143 to D146). */
+import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import { createTokens } from '../../plugins/confirm/tokens.js'
 import { partial } from '../partial.js'
+import { compiled } from '../suite-folder.js'
 import { ALL, FROM, GROUP_OF, type Json, startApproving } from './bench.js'
 
 const eventsOf = (entries: readonly object[]) =>
@@ -167,6 +169,39 @@ async function startPair() {
 }
 /** Two processes with one state, for the cases in which both are asked at a time. */
 const twoProcesses = () => (pair ??= startPair())
+
+t.test(
+  'what cannot be shown for want of a place is not asked: the call is busy, and says when to try again',
+  async (t) => {
+    const ends = { providers: ['ams'], consumers: ['ams'] }
+    const rule = { ...ends, ingress_services: [{ port: 443, proto: 'tcp' }] }
+    const CALLS = {
+      [ALL]: {},
+      'create-rule': { ruleset_name: 'Payments', ...rule },
+      'create-ruleset': { name: 'Shop', scopes: [['app=payments']], rules: [rule] },
+      'create-iplist': { name: 'Partners', ip_ranges: [{ from_ip: '203.0.113.0/24' }] },
+      'ringfence-batch': { apps: [{ app_name: 'payments', env_name: 'prod' }] },
+    }
+    const bench = await startApproving(t, {
+      confirm: { tools: Object.keys(CALLS) },
+      threads: {
+        worker: pathToFileURL(compiled('programs/worker.ts')),
+        // A place that is never free: each of the calls finds all taken.
+        heavy: { max: 0, perCaller: 1, queue: 0, queuePerCaller: 1, memoryMb: 512 },
+      },
+    })
+    for (const [name, args] of Object.entries(CALLS)) {
+      const answer = await bench.call('ann', name, args)
+      t.same(Object.keys(answer), ['error', 'message', 'hint', 'request_id', 'retry_after_seconds'], name)
+      partial(t, answer, { error: 'busy', retry_after_seconds: 60 }, name)
+    }
+    t.same(
+      bench.service.audit.map(({ tool, decision, reason, approval_id }) => [tool, decision, reason, approval_id]),
+      Object.keys(CALLS).map((name) => [name, 'denied', 'busy', undefined]),
+    )
+    partial(t, await bench.desk.waitingFor(bench.person('ann')), { total: 0 })
+  },
+)
 
 t.test('six questions at a time are one', async (t) => {
   const [bench, other] = await twoProcesses()

@@ -20,6 +20,8 @@ export interface BenchOptions {
   /** Where the state is; by default where the suite has it. */
   database?: DatabaseConfig
   estate?: ServiceOptions['estate']
+  /** Worker threads with so many places, and all tools; by default everything runs in the main thread. */
+  threads?: { worker: URL; heavy: SharedConfig['heavy'] }
 }
 
 interface Earlier {
@@ -41,7 +43,9 @@ export async function startApproving(t: Test, options: BenchOptions = {}) {
     now: () => clock.now,
     ...(after && { folder: after.service.folder }),
     ...(options.estate && { estate: options.estate }),
+    ...(options.threads && { worker: options.threads.worker }),
     config: {
+      ...(options.threads && { heavy: options.threads.heavy, offer: { toolsets: ['all'] } }),
       confirm: { hmacKey: Buffer.alloc(32, 9), ttlSeconds: 120, approval, ...options.confirm },
       ...(options.roles && { roles: options.roles }),
       ...(options.database && { database: options.database }),
