@@ -18,8 +18,8 @@ interface Question<T extends object> {
 
 /**
  * Returns a hint for a query by name that found nothing: the number of objects whose host name matches. Consoles show
- * the host name of an object without a name. This takes one request. Returns null if
- * the query has no name filter or also a host name filter, if no host name matches, or if the PCE does not answer.
+ * the host name of an object without a name. This takes one request. Returns null if the query has no name filter or
+ * also a host name filter, if no host name matches, or if the PCE does not answer.
  */
 export async function hintAtHostname<T extends object>(question: Question<T>): Promise<string | null> {
   const { api, params, signal, isNarrowed } = question

@@ -13,25 +13,25 @@ import { nearNames } from '../text/compare-texts.js'
 import { quote, trimBlanks } from '../text/escape-text.js'
 import type { Application } from '../traffic/applications.js'
 
-/** The caller's choice of which traffic sources a ringfence should let in. */
+/** The caller's choice of the sources of traffic that a ringfence should let in. */
 export interface SourcesAsked {
   /**
-   * Sources to leave out: single applications, or an app or env label, which leaves out all applications with this
-   * label.
+   * Sources to leave out: single applications, or an app or env label. Such a label leaves out all applications that
+   * have it.
    */
   exclude_sources?: readonly ApplicationReference[]
   /**
-   * The env labels of which each source must have one. Each is given as its value, `env=VALUE`, `{key, value}` or an
-   * href.
+   * Env labels. A source is let in only if it has one of them. Each is given as its value, `env=VALUE`, `{key, value}`
+   * or an href.
    */
   environments?: readonly LabelReference[]
 }
 
 /** The caller's choice after its labels have been looked up. */
 export interface SourceChoice {
-  /** Returns true if this source application gets no allow rule. */
+  /** Returns true if the given source application gets no allow rule. */
   leavesOut(source: Application): boolean
-  /** Returns the exclusions that match none of these sources. */
+  /** Returns the exclusions in the choice that match none of the given sources. */
   unused(sources: readonly Application[]): string[]
   /** All labels that the choice names. */
   labels: readonly Label[]

@@ -6,8 +6,8 @@ import { bodyOf } from './write-ringfence.js'
 
 /**
  * Returns the SHA-256 digest, in lower-case hex, of planned ringfences (D75). It covers the traffic window and, for
- * each application, what would be written and which sources are left out, or why nothing is written. The digest ignores
- * connection counts and the order that depends on them, because these change by themselves.
+ * each application, the planned writes and the sources that are left out, or the reason why nothing is written. The
+ * digest ignores connection counts and the order that depends on them, because these change by themselves.
  */
 export function digestWrites(window: TrafficWindow, planned: readonly BatchOutcome[]): string {
   const rows = planned

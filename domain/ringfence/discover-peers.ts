@@ -26,39 +26,46 @@ import { createConversationReader, type FlowsRead } from '../traffic/read-flows.
 import { always, anyOf, isUnknown, type Answer, type Reason } from '../policy/three-valued.js'
 import { workInTurns, type Steps } from '../text/pace-work.js'
 
-/** What becomes of a connection today, by the active policy and the present modes of both ends. */
+/** The present fate of a connection, according to the active policy and the present modes of source and destination. */
 export interface Today extends Pick<DecidedEnds, 'word' | 'undecided'> {
-  /** Whether an end drops it. */
+  /** Whether the source or the destination drops the connection. */
   drops: Answer
-  /** True if it passes, or may pass, only because a mode lets pass what no rule is about. */
+  /** True if the connection passes, or may pass, only because a mode lets connections pass that no rule matches. */
   isByDefault: boolean
-  /** How the recorded decision differs. */
+  /** The way in which the recorded decision contradicts the rules. */
   disagreement: Disagreement
 }
 
-/** What becomes of a connection of the application to another end, today and in the mode that the ringfence is for. */
+/**
+ * The fate of a connection from the application to a destination, today and in the mode for which the ringfence is
+ * intended.
+ */
 export interface TodayOutbound extends Today {
-  /** Whether the source drops it today. */
+  /** Whether the source drops the connection today. */
   sourceDrops: Answer
-  /** Whether the source drops it in the mode to come, whatever else is provisioned. */
+  /** Whether the source drops the connection in the intended mode, whatever else is provisioned by then. */
   dropsThen: Answer
 }
 
-/** What flows are judged by. */
+/** The modes and rules by which flows are evaluated. */
 export interface Judging {
-  /** The present modes of the application's workloads; those of other ends are read where they occur. */
+  /**
+   * The present modes of the application's workloads. The modes of other workloads are read when they occur in traffic.
+   */
   modes: ReadonlyMap<string, EndMode>
-  /** The judges by the active policy and by the draft; the same one if nothing is pending. */
+  /**
+   * Functions that evaluate connections by the active policy and by the draft. Both are the same if nothing is pending.
+   */
   active: (connection: Connection) => EndJudge
   draft: (connection: Connection) => EndJudge
-  /** True if the ringfence is made for selective enforcement, and false if for full enforcement. */
+  /** True if the ringfence is intended for selective enforcement, false if for full enforcement. */
   selective: boolean
 }
 
-/** A group of inbound traffic that is equal in every respect that matters to a plan. */
+/** A group of inbound traffic whose flows do not differ in anything that matters to a plan. */
 export interface InboundFlow {
   source: FlowEnd
-  /** The source application; null unless the source has both labels. */
+  /** The source application; null unless the source has both an app and an env label. */
   application: Application | null
   sourceMode: EndMode
   destination: FlowEnd
@@ -88,18 +95,18 @@ export interface OutboundFlow {
   connections: number
 }
 
-/** The traffic of an application in the window. Flows are created while they are iterated. */
+/** The traffic of an application in the window. The flow objects are created during iteration. */
 export interface Discovery {
   inbound: Iterable<InboundFlow>
   outbound: Iterable<OutboundFlow>
   reads: { inbound: FlowsRead; outbound: FlowsRead }
-  /** Sentences about workloads whose present mode is not known. */
+  /** Notes about workloads whose present mode is not known. */
   modes: readonly string[]
 }
 
 /**
- * Reads the traffic to and from an application with every policy decision (T15), and judges it by the active policy.
- * Throws what the reader throws.
+ * Reads the traffic to and from an application with every policy decision (T15), and evaluates it by the active policy.
+ * Throws the errors of the reader.
  */
 export async function discoverFlows(
   ctx: Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>,
@@ -137,7 +144,7 @@ export async function discoverFlows(
   }
   const { look, modeOf: modeNow, notes } = createPresentModes(ctx, { known: modes, shared: inventories })
   await look(endsOf(inbound, outbound))
-  // An end that has the labels but is not a workload, such as a virtual service, may be enforced by workloads in any mode.
+  // An end that has the labels but is not a workload, such as a virtual service, may belong to workloads in any mode.
   const modeWithin = (end: FlowEnd): EndMode => (end.workload === null ? 'unknown' : modeNow(end))
   const modesOf = {
     inbound: (keys: Ends) => [modeNow(keys.source), modeWithin(keys.destination)] as const,
@@ -181,15 +188,15 @@ export async function discoverFlows(
 }
 
 /**
- * Returns the mode that a workload of the application will have. What is in full enforcement stays there, and what is in
- * a mode that is not known may be.
+ * Returns the mode that a workload of the application will have. A workload in full enforcement keeps this mode. A
+ * workload in an unknown mode may be in full enforcement, so its future mode is not known.
  */
 const modeThen = (mode: EndMode, selective: boolean): EndMode =>
   !selective ? 'full' : mode === 'full' || mode === 'unknown' || mode === 'none' ? mode : 'selective'
 
 type Ends = Pick<Connection, 'source' | 'destination'>
 
-/** Judges each group of a grouping; the result is in the order of their numbers. */
+/** Applies `judge` to each group of a grouping. The results are in the order of the group numbers. */
 function* judgeGroups<K extends object, T>(groups: Grouping<K>, judge: (keys: K) => T): Steps<T[]> {
   const judged: T[] = []
   for (const { keys } of groups) {
@@ -199,7 +206,7 @@ function* judgeGroups<K extends object, T>(groups: Grouping<K>, judge: (keys: K)
   return judged
 }
 
-/** Judges what becomes of a connection today, whatever the PCE recorded, and compares the record with that. */
+/** Determines the present fate of a connection, whatever the PCE recorded, and compares the record with it. */
 function judgeToday(judge: EndJudge, modes: DecidedEnds['modes'], recorded: string): Today {
   const { word, undecided, verdicts } = decideEnds(judge, modes)
   const isOpen = word === 'undecided' || word === 'potentially_blocked'
@@ -226,11 +233,11 @@ export interface ObservedPort {
   connections: number
   policy_decision: string
   effect?: FlowEffect
-  /** The reasons for the doubt if the effect is possibly_cut. */
+  /** The reasons for the doubt if the effect is `possibly_cut`. */
   dependsOn?: readonly Reason[]
 }
 
-/** All observed traffic with one peer; the busiest ports come first. */
+/** All observed traffic with one peer. The busiest ports come first. */
 export interface Peer {
   connections: number
   ports: ObservedPort[]
@@ -238,7 +245,7 @@ export interface Peer {
 
 export interface RemoteApplication extends Peer, Application {}
 
-/** Kinds of sources. Sources of the kinds `internet` and `unknown_ip` are in no IP list except Any. */
+/** The categories of sources. Sources in the categories `internet` and `unknown_ip` are in no IP list except Any. */
 export const SOURCE_KINDS = [
   'application',
   'half_labelled',
@@ -249,11 +256,11 @@ export const SOURCE_KINDS = [
 ] as const
 export type SourceKind = (typeof SOURCE_KINDS)[number]
 
-/** A source without both an app and an env label, so that no rule by these labels can name it. */
+/** A source that lacks an app or env label, so that no rule by these labels can name it. */
 export interface OtherSource extends Peer {
   kind: SourceKind
   ip: string | null
-  /** Name of a workload, if it differs from its host name. */
+  /** The name of the workload, if it differs from its host name. */
   name?: string
   hostname?: string
   fqdn?: string

@@ -14,33 +14,34 @@ import { coversEveryService, coversServices } from '../policy/match-services.js'
 import { isForUnknownNetwork, unknownFieldsOf } from '../policy/rule-conditions.js'
 import { quote } from '../text/escape-text.js'
 
-/** The search result for an application's ringfence: the rule set, and other rule sets that conflict with it. */
+/** The result of searching for an application's ringfence: its rule set, and other rule sets that conflict with it. */
 export interface RingfenceFound {
   /** The rule set name that was searched for. */
   name: string
   /**
-   * The rule set with exactly this name and the scope `[[app, env]]`, even if it is disabled; null if there is none.
+   * The rule set with exactly this name and the scope `[[app, env]]`, even if it is disabled; null if there is no such
+   * rule set.
    */
   ruleSet: RuleSet | null
-  /** Further rule sets with this name and scope. */
+  /** Further rule sets with the same name and scope. */
   others: RuleSet[]
   /**
-   * Rule sets with exactly this name that are not the ringfence. They prevent the creation of a ringfence with this
+   * Rule sets that have exactly this name but are not the ringfence. They prevent the creation of a ringfence with this
    * name.
    */
   conflicts: { ruleSet: RuleSet; why: 'other_scope' | 'pending_deletion' }[]
 }
 
 /**
- * Returns the default name of an application's ringfence, `RF-<app>-<env>` (T15). The creator of the ringfence may have
- * chosen another name.
+ * Returns the default name of an application's ringfence, `RF-<app>-<env>` (T15). The person who created the ringfence
+ * may have chosen another name.
  */
 export const ringfenceName = (application: readonly Label[]): string =>
   ['RF', ...application.map(({ value }) => value)].join('-')
 
 /**
  * Finds the ringfence of an application in one version of the policy. A draft marked for deletion is a conflict, not a
- * ringfence. Throws what the PCE client throws.
+ * ringfence. Throws the errors of the PCE client.
  *
  * @param application the app label and the env label, in this order
  */
@@ -53,7 +54,7 @@ export async function findRingfence(
 ): Promise<RingfenceFound> {
   const { items } = await fetchEvery({ api: pce.ruleSets, policyVersion: version, params: { name }, signal })
   const found: RingfenceFound = { name, ruleSet: null, others: [], conflicts: [] }
-  // The PCE matches substrings, so the exact comparison happens here.
+  // The PCE matches parts of names, so the exact comparison happens here.
   for (const ruleSet of items.filter((item) => item.name === name)) {
     if (!hasExactScope(ruleSet, application)) found.conflicts.push({ ruleSet, why: 'other_scope' })
     else if (ruleSet.update_type === 'delete') found.conflicts.push({ ruleSet, why: 'pending_deletion' })
@@ -63,7 +64,7 @@ export async function findRingfence(
   return found
 }
 
-/** Returns true if there is exactly one scope and it contains exactly these labels, in any order. */
+/** Returns true if a rule set has exactly one scope, with exactly these labels in any order. */
 export function hasExactScope({ scopes }: Pick<RuleSet, 'scopes'>, labels: readonly Label[]): boolean {
   const [scope, ...others] = scopes
   if (scope === undefined || others.length > 0 || scope.length !== labels.length) return false
@@ -72,10 +73,10 @@ export function hasExactScope({ scopes }: Pick<RuleSet, 'scopes'>, labels: reado
 }
 
 /**
- * Finds the application's ringfence of this name, with its deny rules; null if there is none. Throws already_exists
- * {existing_ruleset, reason} if the name belongs to another rule set, or if the ringfence is disabled or pending
- * deletion, because rules written into it would then have no effect. Throws ambiguous_name if several rule sets have
- * this name and the application's scope, because rules must not be written into one of them at random.
+ * Finds the application's ringfence with this name, including its deny rules; null if there is none. Throws
+ * already_exists {existing_ruleset, reason} if the name belongs to another rule set, or if the ringfence is disabled or
+ * pending deletion, because rules written into it would then have no effect. Throws ambiguous_name if several rule sets
+ * have this name and the application's scope, because rules must not be written into one of them at random.
  */
 export async function findOwnRuleSet(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
@@ -125,32 +126,37 @@ export interface Remote {
 }
 
 /**
- * The traffic that an allow rule of a ringfence is needed for: a remote application, or null for traffic inside the
- * application.
+ * The traffic for which an allow rule of a ringfence is needed: that from a remote application, or null for traffic
+ * inside the application.
  */
 export type Need = Remote | null
 
 /**
- * The needs and denials that the existing rules of a ringfence already cover. `covering` returns the href of a rule
- * that meets a need completely.
+ * What the existing rules of a ringfence already allow and deny. `covering` returns the href of a rule that allows all
+ * the traffic for which an allow rule is needed.
  */
 export interface Existing {
   covering(need: Need): string | undefined
-  /** Returns the rules that seem intended for one of these needs but do not meet it, each with the reason. */
+  /**
+   * Returns the rules that seem intended for one of these needs but do not allow all of its traffic, each with the
+   * reason.
+   */
   shortOf(needs: readonly Need[]): { href: string; reason: string }[]
   /** Returns the href of a deny rule that covers all these consumers and services. */
   coveringDeny(consumers: readonly Actor[], services: readonly IngressService[]): string | undefined
   /**
-   * Deny rules in force, except override deny rules, that have a purpose other than denying everything from outside.
+   * Deny rules in force that do something other than denying everything from outside the scope; override deny rules are
+   * not included.
    */
   otherDenies: string[]
-  /** True if a deny rule in force denies everything from outside. */
+  /** True if a deny rule in force denies everything from outside the scope. */
   deniesAllInbound: boolean
   overrideDenies: string[]
 }
 
 /**
- * Interprets the rules of an existing rule set whose scope is the application. Without a rule set, nothing is covered.
+ * Interprets the rules of an existing rule set whose scope is the application. If there is no rule set, nothing is
+ * covered.
  */
 export function readExisting(ruleSet: Pick<RuleSet, 'rules' | 'deny_rules'> | null, known: Known): Existing {
   const rules = (ruleSet?.rules ?? []).map((rule) => ({ rule, reason: narrownessOf(rule, known) }))
@@ -181,7 +187,10 @@ export function readExisting(ruleSet: Pick<RuleSet, 'rules' | 'deny_rules'> | nu
   }
 }
 
-/** Returns why an allow rule permits less than a ringfence rule for the same consumers; null if it permits as much. */
+/**
+ * Returns the reason why an allow rule permits less than a ringfence rule for the same consumers; null if it permits as
+ * much.
+ */
 function narrownessOf(rule: Rule, known: Known): string | null {
   if (rule.enabled === false) return 'it is disabled'
   if (rule.update_type === 'delete') return 'its deletion is pending'
@@ -208,7 +217,7 @@ function narrownessOf(rule: Rule, known: Known): string | null {
 }
 
 /**
- * Returns true for actors that add workloads or addresses to an end of the rule. The effect of any other actor is not
+ * Returns true for actors that add workloads or addresses to a side of the rule. The effect of all other actors is not
  * known.
  */
 const isWidening = ({ actors, label, label_group: group, workload, ip_list: list }: Actor) =>
@@ -217,7 +226,7 @@ const isWidening = ({ actors, label, label_group: group, workload, ip_list: list
 const APPLICATION = new Set(['app', 'env'])
 
 /**
- * Returns true if the consumers of a rule include everything that the need requires. Labels with the same key are
+ * Returns true if the consumers of a rule include every source that the need requires. Labels with the same key are
  * alternatives.
  */
 function isFor({ consumers, unscoped_consumers: unscoped }: Rule, need: Need): boolean {
@@ -228,8 +237,8 @@ function isFor({ consumers, unscoped_consumers: unscoped }: Rule, need: Need): b
 }
 
 /**
- * Returns true if an insufficient rule seems intended for the need. A label group or a label dimension among the
- * consumers may stand for the labels that the need requires.
+ * Returns true if a rule that does not allow enough seems intended for the need. A label group or a label dimension
+ * among its consumers may stand for the labels that the need requires.
  */
 function mayBeMeantFor(rule: Rule, need: Need, keyOf: Known['keyOf']): boolean {
   if (isFor(rule, need)) return true

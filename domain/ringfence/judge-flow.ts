@@ -7,8 +7,8 @@ import type { RuleAnswers, Versions } from './read-surroundings.js'
 
 /**
  * The possible effects of a ringfence on a flow, once the ringfence is provisioned and the application's managed
- * workloads are in their intended mode. The intended mode is selective for a selective ringfence and full otherwise; a
- * workload that is already in full mode stays in it.
+ * workloads are in their intended mode. The intended mode is selective for a selective ringfence and full otherwise,
+ * but a workload that is already in full mode stays in it.
  */
 export const FLOW_EFFECTS = [
   'allowed',
@@ -31,7 +31,7 @@ export interface ObservedFlow {
    */
   today: Answer
   /**
-   * The PCE's `draft_policy_decision`, which is the decision of the draft without the ringfence; null if the PCE gave
+   * The decision of the draft without the ringfence, from the PCE's `draft_policy_decision`; null if the PCE reports
    * none.
    */
   draft: string | null
@@ -39,15 +39,15 @@ export interface ObservedFlow {
   hasDraftRules: boolean
   /** True if the flow stays inside the application, so that the mode of its source changes too. */
   isOwn: boolean
-  /** The answers of the rules about the flow, including the deny rule of the ringfence. */
+  /** The results of matching the rules against the flow. The rules include the deny rule of the ringfence. */
   rules: RuleAnswers
 }
 
 export interface RingfenceAsked {
   selective: boolean
   /**
-   * True if changes of others, or changes to the ringfence itself, are not provisioned yet, so that the draft and the
-   * active policy differ.
+   * True if pending changes by others, or pending changes of the ringfence itself, make the draft differ from the
+   * active policy.
    */
   hasPending: boolean
 }
@@ -62,39 +62,42 @@ export interface FlowVerdict {
 interface Facts {
   /** Whether an override deny rule applies at an end that enforces policy. */
   overridden: Verdict
-  /** Whether an allow rule of the ringfence lets the source in on every service. */
+  /** Whether an allow rule of the ringfence lets the source reach the application on every service. */
   covered: Verdict
   /**
-   * True if the draft decision names an override deny rule, but the rule applies only at an end that enforces nothing.
+   * True if the draft decision names an override deny rule, but this rule applies only at an end that enforces nothing.
    */
   onlySaid: boolean
-  /** Whether the active policy drops the flow today, whatever the PCE recorded. */
+  /** Whether the active policy drops the flow today, whatever decision the PCE recorded. */
   today: 'blocked' | 'passes' | 'unknown'
   /** The decision of the draft without the ringfence. */
   draft: 'blocked' | 'passes' | 'not given'
   pending: boolean
   /**
-   * Whether the destination drops the flow: no allow rule lets it in, and therefore the destination's mode or a deny
+   * Whether the destination drops the flow: no allow rule lets the flow in, so that the destination's mode or a deny
    * rule blocks it.
    */
   destinationDrops: Verdict
   /**
-   * Whether the source drops the flow: rules are written to sources too, and a source inside the application changes
-   * its mode.
+   * Whether the source drops the flow. This is possible because rules are written to sources too, and because a source
+   * inside the application changes its mode.
    */
   sourceDrops: Verdict
-  /** Whether the mode or a deny rule would drop the flow at the destination if there were no allow rule. */
+  /**
+   * Whether the destination's mode or a deny rule would drop the flow at the destination if there were no allow rule.
+   */
   denied: Verdict
   /**
-   * Whether iptables rules, whose effect is not known, may decide about the flow at an end whose mode or rules change.
+   * Whether iptables rules, whose effect is not known, may decide about the flow at an end whose mode or rules will
+   * change.
    */
   bypassed: Verdict
 }
 type Verdict = 'yes' | 'no' | 'unknown'
 
 /**
- * A row of the decision table. The first row whose conditions all hold determines the effect. Facts that `when` does
- * not name are ignored.
+ * A row of the decision table. The first row whose conditions are all met determines the effect. Facts that `when` does
+ * not mention are ignored.
  */
 interface Row {
   when: Partial<Facts>
@@ -160,7 +163,7 @@ export const DECISIONS: readonly Row[] = [
 
 /**
  * Determines the effect of a ringfence on a flow. `covered` says whether an allow rule of the ringfence lets the source
- * in on every service.
+ * reach the application on every service.
  */
 export function judgeFlow(flow: ObservedFlow, covered: Answer, asked: RingfenceAsked): FlowVerdict {
   const overridden = isOverridden(flow, asked)
@@ -172,7 +175,7 @@ export function judgeFlow(flow: ObservedFlow, covered: Answer, asked: RingfenceA
     covered,
     denied,
     bypassed: isBypassed(flow),
-    // Earlier rows of the table decide about flows that are covered or dropped today, so these answers do not matter
+    // Earlier rows of the table decide about flows that are covered, or dropped today, so these answers do not matter
     // for such flows.
     destinationDrops: isCovered || denied === 'no' ? ('no' as const) : both(denied, not(isLetIn())),
     sourceDrops: isCovered ? ('no' as const) : doesSourceDrop(flow, covered, asked),
@@ -201,8 +204,8 @@ export function judgeFlow(flow: ObservedFlow, covered: Answer, asked: RingfenceA
 const verdictOf = (answer: Answer): Verdict => (isUnknown(answer) ? 'unknown' : answer)
 
 /**
- * Returns the doubt behind the row that determined the effect. If none of the row's facts is in doubt, pending changes
- * are the reason; if nothing is pending, the rules and the draft decision contradict each other.
+ * Returns the reason for doubt in the row that determined the effect. If none of the row's facts is in doubt, the
+ * reason is pending changes; if nothing is pending, it is a contradiction between the rules and the draft decision.
  */
 function doubtOf(
   when: Partial<Facts>,
@@ -214,19 +217,20 @@ function doubtOf(
   return doubt ?? unknown(hasPending ? 'pending' : 'contradiction')
 }
 
-/** Two answers about the draft: the answer that the PCE's draft decision shows, and the answer of the draft's rules. */
+/** Two answers about the draft: one from the PCE's draft decision, and one from the rules of the draft. */
 type Told = readonly [seen: Answer, said: Answer]
 
 /**
- * Returns an answer that holds both now and after everything pending is provisioned, because nobody knows what else
- * will be provisioned, or when. If nothing is pending, both versions contain the same rules. The PCE's recorded
- * decision of the active policy is no evidence, because rules and modes may have changed since.
+ * Returns an answer that is true both now and after all pending changes are provisioned, because nobody knows what else
+ * will be provisioned, or when. If nothing is pending, both versions contain the same rules. The decision that the PCE
+ * recorded for the active policy is no evidence, because rules and modes may have changed since.
  */
 const inBoth = ({ hasPending }: RingfenceAsked, active: Answer, draft: Told): Answer =>
   hasPending ? always(active, settle(...draft)) : settle(draft[0], active)
 
 /**
- * Returns whether the destination's mode or a deny rule drops, at the destination, traffic that no allow rule lets in.
+ * Returns whether traffic that no allow rule lets in is dropped at the destination, by the destination's mode or a deny
+ * rule.
  */
 function isDenied({ destination, draft, rules }: ObservedFlow, selective: boolean): Answer {
   if (destination === 'none') return 'no'
@@ -241,7 +245,7 @@ function isDenied({ destination, draft, rules }: ObservedFlow, selective: boolea
 
 /**
  * Returns whether an allow rule, other than the new ones of the ringfence, lets the flow in at its destination. Such a
- * rule takes precedence over the deny rule.
+ * rule takes precedence over the deny rule of the ringfence.
  */
 function isAllowedIn(flow: ObservedFlow, asked: RingfenceAsked): Answer {
   const { own, active, draft } = flow.rules.atDestination('allow')
@@ -251,8 +255,8 @@ function isAllowedIn(flow: ObservedFlow, asked: RingfenceAsked): Answer {
 }
 
 /**
- * Returns whether iptables rules may decide about the flow: in future at an end inside the application, or today at any
- * end.
+ * Returns whether iptables rules may decide about the flow: in the future at an end inside the application, or today at
+ * either end.
  */
 const isBypassed = ({ source, destination, today, isOwn, rules }: ObservedFlow): Answer =>
   anyOf([
@@ -261,9 +265,7 @@ const isBypassed = ({ source, destination, today, isOwn, rules }: ObservedFlow):
     isUnknown(today) && today.unknown.includes('iptables') ? today : 'no',
   ])
 
-/**
- * The information that a decision reveals about allow rules at the destination; it depends on the destination's mode.
- */
+/** What a decision reveals about allow rules at the destination. This depends on the destination's mode. */
 type Word = 'allowed' | 'not allowed' | 'by rules' | 'nothing'
 type WordByDecision = Readonly<Record<JudgedDecision, Word>>
 const NOTHING: WordByDecision = { allowed: 'nothing', potentially_blocked: 'nothing', blocked: 'nothing' }
@@ -272,7 +274,7 @@ const TOLD: Readonly<Record<EndMode, WordByDecision>> = {
   // In full mode the destination itself decides "allowed" or "blocked", so "potentially blocked" must come from the
   // source.
   full: { allowed: 'allowed', potentially_blocked: 'allowed', blocked: 'not allowed' },
-  // In selective mode "allowed" may only mean that no deny rule matched.
+  // In selective mode, "allowed" may mean only that no deny rule matched.
   selective: { allowed: 'by rules', potentially_blocked: 'not allowed', blocked: 'not allowed' },
   idle: NOTHING,
   none: NOTHING,
@@ -281,12 +283,12 @@ const TOLD: Readonly<Record<EndMode, WordByDecision>> = {
 
 const HIDDEN = unknown('hidden')
 
-/** Returns what the draft decision shows about allow rules at the destination; `HIDDEN` if it shows nothing. */
+/** Returns what the draft decision reveals about allow rules at the destination; `HIDDEN` if it reveals nothing. */
 function seenInDraft(flow: ObservedFlow): Answer {
   const { destination, source, draft, hasDraftRules, rules } = flow
   const word = wordOf(draft)
   // An idle end makes no decision of its own, so the reported decision is that of the source, if the source has a VEN.
-  // If only the idle end has one, it is treated as if it were in visibility_only mode.
+  // If only the idle end has a VEN, it is treated as if it were in visibility_only mode.
   if (word === null || saysOverride(draft) || (destination === 'idle' && source !== 'none')) return HIDDEN
   const mayBeOfSource = hasDraftRules && source !== 'none' && rules.toAddress() !== 'no'
   const byRules = hasDraftRules && !mayBeOfSource ? 'yes' : hasDraftRules || isEssential(flow) ? HIDDEN : 'no'
@@ -295,7 +297,7 @@ function seenInDraft(flow: ObservedFlow): Answer {
 }
 
 /**
- * Interprets a draft decision of the PCE. `byRules` says whether "allowed" in selective mode comes from a rule. If the
+ * Interprets a draft decision of the PCE. `byRules` says whether "allowed" in selective mode is due to a rule. If the
  * source has no rule for a flow, the destination can let the flow in only by a rule that names the source by its
  * address.
  */
@@ -324,8 +326,9 @@ const modeOfSource = ({ source, isOwn }: ObservedFlow, { selective }: RingfenceA
   !isOwn || source === 'none' || source === 'full' ? source : selective ? 'selective' : 'full'
 
 /**
- * Returns whether the source drops the flow, in the mode that it will have. The PCE writes a deny rule that applies to
- * all workloads to every managed source; whether a source in selective mode enforces it is not known for certain (P51).
+ * Returns whether the source drops the flow, in the mode that the source will have. The PCE writes a deny rule that
+ * applies to all workloads to every managed source. It is not known for certain whether a source in selective mode
+ * enforces it (P51).
  */
 function doesSourceDrop(flow: ObservedFlow, covered: Answer, asked: RingfenceAsked): Answer {
   const { draft: said, hasDraftRules, rules } = flow
@@ -346,15 +349,18 @@ function doesSourceDrop(flow: ObservedFlow, covered: Answer, asked: RingfenceAsk
   )
 }
 
-/** Returns true if pending changes may matter at the source. This is asked only if no draft decision answers it. */
+/**
+ * Returns true if pending changes may change the decision at the source. This matters only if there is no draft
+ * decision that shows it.
+ */
 const changesAtSource = ({ atSource }: RuleAnswers): boolean =>
   (['allow', 'deny'] as const).some((kind) => atSource(kind).active !== atSource(kind).draft)
 
 /**
- * Returns whether an override deny rule applies once the ends are in their new modes, at the destination or at a source
- * that enforces policy. The PCE reports only the stricter decision of the two ends and so hides the reason of the other
- * end; therefore the rules are consulted too. The answer is undecided if the rules and the PCE disagree, or if the
- * draft and the active policy disagree.
+ * Returns whether an override deny rule applies once both ends are in their new modes, at the destination or at a
+ * source that enforces policy. The PCE reports only the stricter decision of the two ends and so hides the reason of
+ * the other end. Therefore the rules are evaluated too. The answer is undecided if the rules and the PCE disagree, or
+ * if the draft and the active policy disagree.
  */
 function isOverridden(flow: ObservedFlow, asked: RingfenceAsked): Answer {
   const { destination, source, rules } = flow
@@ -363,7 +369,7 @@ function isOverridden(flow: ObservedFlow, asked: RingfenceAsked): Answer {
     ...(willSourceEnforce(flow) ? [{ mode: source, says: outgoing(flow, asked) }] : []),
   ].map(({ mode, says }) => (mode === 'unknown' ? weaken(says, unknown('enforcement')) : says))
   if (ends.length === 0) return 'no'
-  // Traffic that VENs always keep open takes precedence over every rule (P50).
+  // Traffic that VENs always allow takes precedence over every rule (P50).
   const counts = isEssential(flow) ? unknown('essential') : 'yes'
   const says = (version: keyof Versions) => both(anyOf(ends.map((end) => end[version])), counts)
   return anyOf([says('own'), inBoth(asked, says('active'), [draftSaysOverride(flow), says('draft')])])
@@ -376,7 +382,7 @@ function outgoing(flow: ObservedFlow, asked: RingfenceAsked): Versions {
   return mode === 'unknown' ? says : weaken(says, stops(mode, 'outbound', 'override_deny'))
 }
 
-/** Combines the answers for an end with a doubt about these answers. */
+/** Combines each of the answers about one end with a doubt about these answers, by a logical AND. */
 const weaken = ({ own, active, draft }: Versions, doubt: Answer): Versions => {
   const [a, b, c] = [own, active, draft].map((answer) => both(answer, doubt))
   return { own: a as Answer, active: b as Answer, draft: c as Answer }
@@ -389,10 +395,10 @@ const weaken = ({ own, active, draft }: Versions, doubt: Answer): Versions => {
 const willSourceEnforce = ({ source, isOwn }: ObservedFlow) =>
   source !== 'none' && (isOwn || isEnforcing(source) || source === 'unknown')
 
-/** Returns whether the draft decision shows that an override deny rule applies. */
+/** Returns whether the draft decision proves that an override deny rule applies. */
 function draftSaysOverride(flow: ObservedFlow): Answer {
   const { destination, source, draft } = flow
-  // The decision "potentially blocked" may come from a source that will not enforce it.
+  // The decision "potentially blocked" may come from a source that will not enforce the rule.
   const isOfSource = draft?.startsWith('potentially') === true && source !== 'none' && !willSourceEnforce(flow)
   if (saysOverride(draft)) return isOfSource ? HIDDEN : 'yes'
   const isSilent = (mode: EndMode, other: EndMode) =>
@@ -405,7 +411,7 @@ function draftSaysOverride(flow: ObservedFlow): Answer {
 
 const saysOverride = (draft: string | null) => draft?.endsWith('override_deny') === true
 
-/** Reduces a draft decision to a value of `policy_decision`; returns null if the PCE did not decide. */
+/** Converts a draft decision to a value of `policy_decision`; returns null if the PCE did not decide. */
 function wordOf(draft: string | null): JudgedDecision | null {
   const word = readDecision(draft)
   return word === 'unknown' ? null : word

@@ -28,13 +28,16 @@ import { judgeFlow, type FlowVerdict } from './judge-flow.js'
 import type { RuleAnswers, Surroundings } from './read-surroundings.js'
 import { applicationId, type Application } from '../traffic/applications.js'
 
-/** Types of ringfence rules in the order in which they are written: allow rules come before deny rules. */
+/** The types of ringfence rules in the order in which they are written. Allow rules come before deny rules. */
 export const RINGFENCE_RULE_TYPES = ['intra-scope', 'extra-scope allow (inbound)', 'deny (block all inbound)'] as const
 export type RingfenceRuleType = (typeof RINGFENCE_RULE_TYPES)[number]
 
 export type PeerCoverage = 'already_allowed' | 'newly_allowed'
 
-/** A rule of the ringfence. For an extra-scope rule, `remote` is the application that the rule lets in. */
+/**
+ * A rule of the ringfence. In an extra-scope rule, which lets in traffic from outside the scope, `remote` is the
+ * application that it lets in.
+ */
 export interface RingfenceRule {
   type: RingfenceRuleType
   remote?: Application & { coverage: PeerCoverage }
@@ -42,13 +45,13 @@ export interface RingfenceRule {
 
 export interface NewRule extends RingfenceRule {
   asked: RuleArguments
-  /** What the allow rule is needed for; absent for the deny rule. */
+  /** The traffic for which the allow rule is needed; absent for the deny rule. */
   need?: Need
 }
 
 export interface StandingRule extends RingfenceRule {
   href: string
-  /** What the allow rule is needed for; absent for the deny rule. */
+  /** The traffic for which the allow rule is needed; absent for the deny rule. */
   need?: Need
 }
 
@@ -57,12 +60,12 @@ export interface PlannedRemote extends RemoteApplication {
   coverage: PeerCoverage
   /** True if flows from the application pass, or may pass, only because no deny rule matches them yet. */
   allowedByDefaultPossible: boolean
-  /** How the source is covered; `excluded` means that the caller left it out. */
+  /** How the plan covers the source; `excluded` means that the caller left the source out. */
   rule: 'new' | 'existing' | 'excluded' | 'none'
 }
 
 export interface PlanInput {
-  /** The app label and the env label. */
+  /** The app label and the env label of the application. */
   application: readonly [Label, Label]
   labels: LabelIndex
   discovery: Pick<Discovery, 'inbound' | 'outbound'>
@@ -71,7 +74,7 @@ export interface PlanInput {
   /** The requested deny rule; null unless the ringfence is selective. */
   deny: { consumers: Actor[]; services: IngressService[] } | null
   existing: Existing
-  /** The href of the service All Services. */
+  /** The href of the built-in service All Services. */
   allServices: string
   surroundings: Pick<Surroundings, 'judge' | 'judgeAt' | 'hasPending'>
 }
@@ -82,16 +85,16 @@ export interface RingfencePlan {
   standingRules: StandingRule[]
   remotes: PlannedRemote[]
   skippedAllowed: Application[]
-  /** Exclusions that match no observed source. */
+  /** The caller's exclusions that match no observed source. */
   unusedExclusions: string[]
-  /** Inbound sources, including the application itself, with the effect on each port. */
+  /** The sources of inbound traffic, including the application itself, with the effect on each port. */
   sources: Sources
   destinations: RemoteApplication[]
-  /** Outbound traffic that the application's workloads will drop in the mode that the ringfence is intended for. */
+  /** Outbound traffic that the application's workloads will drop in the mode for which the ringfence is intended. */
   lostOutbound: LostOutbound
   /** Connections in either direction whose recorded decision differs from the current decision of the active policy. */
   recorded: RecordedOtherwise
-  /** The assumptions on which the effects depend: facts about the PCE that no source confirms. */
+  /** The unconfirmed facts about the PCE on which the effects depend. */
   assumes: readonly string[]
 }
 
@@ -181,7 +184,7 @@ export function planRingfence(input: PlanInput): RingfencePlan {
     const verdict = judgeOne(flow)
     const { source, destination, today } = flow
     compare(flow)
-    // Rules do not decide about traffic that is not enforced.
+    // Rules do not decide about traffic at ends that enforce nothing.
     if (verdict.effect !== 'not_affected') assumed.add(verdict.undecided, source, destination)
     // Whether an application counts as already_allowed depends on what is allowed today.
     if (flow.application !== null && today.word !== 'unknown') assumed.add(today.undecided, source, destination)
@@ -208,18 +211,18 @@ export function planRingfence(input: PlanInput): RingfencePlan {
   }
 }
 
-/** Reasons for doubt that may disappear if each workload of the application is considered individually. */
+/** The reasons for doubt that may disappear if each workload of the application is considered individually. */
 const OF_DESTINATION: readonly Reason[] = ['address', 'label', 'workload']
 
 const dependsOnDestination = ({ undecided }: FlowVerdict): boolean =>
   isUnknown(undecided) && undecided.unknown.some((reason) => OF_DESTINATION.includes(reason))
 
-/** An application that sends traffic to the one being ringfenced. */
+/** An application that sends traffic to the application for which the ringfence is planned. */
 export interface FoundRemote {
   remote: Application
   /** `already_allowed` if rules in force allow all observed flows from the application, otherwise `newly_allowed`. */
   coverage: PeerCoverage
-  /** True if some flow passes, or may pass, only because no deny rule matches it yet. */
+  /** True if at least one flow passes, or may pass, only because no deny rule matches it yet. */
   allowedByDefaultPossible: boolean
 }
 
@@ -238,7 +241,7 @@ export function findRemotes(flows: Iterable<InboundFlow>, own: Application): Fou
   return [...found].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, remote]) => remote)
 }
 
-/** Returns the labels of a source. Throws label_not_found if one is missing from the label list. */
+/** Returns the labels of a source. Throws label_not_found if one of them is missing from the label list. */
 export function labelsOf({ app, env }: Application, labels: LabelIndex): Remote {
   const [appLabel, envLabel] = [labels.find('app', app), labels.find('env', env)]
   if (appLabel !== undefined && envLabel !== undefined) return { app: appLabel, env: envLabel }
@@ -252,9 +255,9 @@ export const DENY_WITHHELD =
   'the inbound traffic was not read in full, so sources that have no allow rule yet would be cut unseen. Call again with complete: true or a shorter lookback_days to complete it.'
 
 /**
- * Removes the new deny rule from a plan if the inbound query reached its row limit, because sources that were not read
- * would get no allow rule and are not listed in the answer. Reported effects are still those of the complete ringfence.
- * An existing deny rule is kept.
+ * Removes the new deny rule from a plan if the inbound query reached its row limit. Sources beyond the limit would get
+ * no allow rule, and the answer does not list them. Reported effects are still those of the complete ringfence. An
+ * existing deny rule is kept.
  */
 export function withholdDeny(
   plan: RingfencePlan,
@@ -265,31 +268,34 @@ export function withholdDeny(
   return { plan: denyWithheld ? { ...plan, newRules } : plan, denyWithheld }
 }
 
-/** A destination that the application may lose access to. */
+/** A destination to which the application may lose access. */
 export interface LostDestination {
   /** The destination application; null if the destination is not an application. */
   application: Application | null
   name: string
   connections: number
-  /** The ports, such as `443/tcp`. */
+  /** The ports of the lost traffic, such as `443/tcp`. */
   ports: string[]
 }
 
 /**
- * The outbound traffic that workloads drop in the mode that the ringfence is intended for: in full enforcement, because
- * no rule allows it; in selective enforcement, perhaps because of deny rules (P51).
+ * The outbound traffic that workloads drop in the mode for which the ringfence is intended. In full enforcement they
+ * drop it because no rule allows it; in selective enforcement, perhaps because of deny rules (P51).
  */
 export interface LostOutbound {
-  /** Number of connections that certainly no rule allows, except those counted in `byDefault` and `untold`. */
+  /** Number of connections that certainly no rule allows, without those counted in `byDefault` and `untold`. */
   certain: number
   /** Number of connections that pass in selective mode only because no deny rule matches them. */
   byDefault: number
   /** Number of connections that no rule allows and whose source has an unknown mode, which may be selective. */
   untold: number
-  /** Number of connections for which it is open whether they would be dropped; `undecided` holds the reasons. */
+  /** Number of connections for which it is undecided whether they would be dropped; `undecided` has the reasons. */
   open: number
   undecided: Answer
-  /** The destinations, busiest first, without those for which it is open whether connections would be dropped. */
+  /**
+   * The destinations, busiest first. Destinations for which it is undecided whether connections would be dropped are
+   * left out.
+   */
   destinations: LostDestination[]
 }
 
@@ -300,7 +306,7 @@ const withoutOwn = (flows: Iterable<OutboundFlow>, own: Application): Iterable<O
   },
 })
 
-/** Finds the outbound traffic that the application would lose, whatever the PCE recorded. */
+/** Finds the outbound traffic that the application would lose, whatever decision the PCE recorded. */
 function findLostOutbound(outbound: Iterable<OutboundFlow>, selective: boolean): LostOutbound {
   const found = new Map<string, LostDestination & { portSet: Set<string> }>()
   const lost = { certain: 0, byDefault: 0, untold: 0, open: 0 }
@@ -342,8 +348,8 @@ const pick = <K extends string>(key: K, value: string | null) =>
   (value === null ? {} : { [key]: value }) as Partial<Record<K, string>>
 
 /**
- * Returns the counter of `LostOutbound` that a flow increases. Returns null if the source certainly does not drop the
- * flow in the intended mode.
+ * Returns the name of the counter in `LostOutbound` to which a flow is added. Returns null if the source certainly does
+ * not drop the flow in the intended mode.
  */
 function reasonOf(
   { sourceMode, today }: OutboundFlow,
@@ -353,9 +359,10 @@ function reasonOf(
   // A source without a VEN will enforce nothing.
   if (sourceMode === 'none' || dropsThen === 'no') return null
   if (isUnknown(dropsThen)) return 'open'
-  // If it is certain that a workload drops something in selective enforcement, it is in full enforcement already.
+  // If a workload certainly drops something with a ringfence for selective enforcement, the workload is in full
+  // enforcement already.
   if (selective) return null
   if (sourceMode === 'unknown') return 'untold'
-  // In selective mode, a source lets connections pass that no rule allows (P52).
+  // In selective mode, a source lets connections pass even if no rule allows them (P52).
   return passesByDefault(sourceMode) && sourceDrops === 'no' ? 'byDefault' : 'certain'
 }

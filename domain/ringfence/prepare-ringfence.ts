@@ -30,8 +30,8 @@ export const DENY_CONSUMERS = ['any', 'ams', 'ams_and_any'] as const
 export type DenyConsumer = (typeof DENY_CONSUMERS)[number]
 
 /**
- * Returns the consumers of the deny rule. If there is no Any IP list, the consumers are all workloads, which does not
- * cover addresses without a workload. The returned `mode` says which consumers are used.
+ * Returns the consumers of the deny rule. If there is no Any IP list, the consumers are all workloads, so that the rule
+ * does not cover addresses without a workload. The returned `mode` says which consumers are used.
  */
 export function denyConsumersOf(asked: DenyConsumer, anyList: IpList | null): { mode: DenyConsumer; actors: Actor[] } {
   const mode = anyList === null ? 'ams' : asked
@@ -53,7 +53,7 @@ export interface DenyAsked {
   actors: Actor[]
 }
 
-/** A ringfence that is ready to be written. A dry run and a real run are identical up to this point. */
+/** A ringfence that is ready to be written. Up to this point, a dry run and a real run are identical. */
 export interface Prepared {
   application: readonly [Label, Label]
   options: RingfenceOptions
@@ -62,27 +62,27 @@ export interface Prepared {
   name: string
   workloads: { total: number; managed: number; enforcement_modes: Record<string, number> }
   /**
-   * Number of Kubernetes workloads of the application, and the reason why these could not be read; the reason is null
-   * if they were read.
+   * Number of Kubernetes workloads of the application, and the reason why they could not be read; null if they were
+   * read.
    */
   pods: Pick<Workloads, 'kubernetes' | 'unread'>
   ruleSet: RuleSet | null
-  /** Warnings of pending changes of others in the rule set to which the ringfence adds rules. */
+  /** Warnings that others have pending changes in the rule set to which the ringfence adds rules. */
   others: readonly string[]
   existing: Existing
   deny: DenyAsked | null
   anyListIsIpv4Only: boolean
-  /** True if the Any list possibly does not cover every address. */
+  /** True if the Any IP list possibly does not cover every address. */
   isAnyListUnclear: boolean
   surroundings: Pick<Surroundings, 'pending' | 'unread'>
-  /** Number of the draft's iptables rules for the application. Their effect is not examined. */
+  /** Number of iptables rules in the draft that apply to the application. Their effect is not examined. */
   iptables: number
   discovery: Discovery
-  /** The plan; it lacks the deny rule if that rule is withheld. */
+  /** The plan of the ringfence. It has no deny rule if that rule is withheld for now. */
   plan: RingfencePlan
   denyWithheld: boolean
   draft: PolicySnapshot
-  /** Write requests for `plan.newRules`, in the same order. */
+  /** The write requests for `plan.newRules`, in the same order. */
   rules: PlannedRule[]
   ranking: EstateRanking | string | null
   /** Warnings about new rules that existing rules make unnecessary; absent if this was not checked. */
@@ -92,8 +92,8 @@ export interface Prepared {
 type Context = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>
 
 /**
- * Reads everything that a ringfence depends on, and plans it (T15). Throws no_workloads (except in a dry run),
- * invalid_deny_service, already_exists, label_not_found, and what the PCE client throws.
+ * Reads everything on which a ringfence depends, and plans it (T15). Throws no_workloads (except in a dry run),
+ * invalid_deny_service, already_exists, label_not_found, and the errors of the PCE client.
  */
 export async function prepareRingfence(
   ctx: Context,
@@ -193,8 +193,8 @@ async function readWorkloads(ctx: Context, application: readonly Label[]) {
 }
 
 /**
- * Resolves the services of the deny rule into the form that the PCE accepts. Throws invalid_deny_service with a
- * `reason` if any of them is invalid, and ambiguous_name.
+ * Converts the services of the deny rule to the form that the PCE accepts. Throws invalid_deny_service with a `reason`
+ * if one of them is invalid, and ambiguous_name.
  */
 async function resolveDenyServices(lookups: PolicyLookups, asked: ServiceReferences): Promise<IngressService[]> {
   try {
@@ -216,8 +216,8 @@ function refuseRenamed(pce: PceClient, application: readonly Label[], labels: La
 }
 
 /**
- * Throws label_not_found if a label that an earlier plan used was renamed or replaced in the meantime, according to
- * `labels`.
+ * Throws label_not_found if, according to the label list `labels`, a label that an earlier plan used has been renamed
+ * or replaced.
  */
 export function refuseRelabelled(pce: PceClient, { application, discovery }: Prepared, labels: LabelIndex): void {
   refuseRenamed(pce, application, labels)
@@ -225,8 +225,8 @@ export function refuseRelabelled(pce: PceClient, { application, discovery }: Pre
 }
 
 /**
- * Throws label_not_found unless the labels in the rules will be those of the sources. Flow rows name labels by value;
- * if a label was renamed after the list was read, the rules would let in another application.
+ * Throws label_not_found unless the labels in the rules will be the labels of the sources. Flow rows name labels by
+ * value. If a label was renamed after the list was read, the rules would let in another application.
  */
 function refuseRenamedSources(pce: PceClient, flows: Iterable<InboundFlow>, labels: LabelIndex): void {
   for (const { application, source } of flows) {

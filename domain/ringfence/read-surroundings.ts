@@ -37,22 +37,22 @@ interface Source {
 /** The policy on which the plans of all ringfences of a call are based. */
 export interface PolicyRead {
   draft: PolicySnapshot
-  /** The draft href of the service All Services. */
+  /** The draft href of the built-in service All Services. */
   allServices: string
-  /** Returns the draft with the deny rules of all rule sets, which are read on first use. */
+  /** Returns the draft with the deny rules of all rule sets. They are read on first use. */
   readonly wholeDraft: () => Promise<PolicySnapshot>
-  /** Returns the active policy, which is read on first use. */
+  /** Returns the active policy. It is read on first use. */
   readonly active: () => Promise<PolicySnapshot>
   /**
-   * Returns the policy in force with the deny rules of all rule sets: the active policy or, if nothing is pending, the
-   * draft, because both are then the same.
+   * Returns the policy in force with the deny rules of all rule sets. This is the active policy or, if nothing is
+   * pending, the draft, because both are then the same.
    */
   readonly inForce: () => Promise<PolicySnapshot>
 }
 
 /**
- * Reads the draft. Throws not_found if the service All Services does not exist, and ambiguous_name if there are
- * several.
+ * Reads the draft. Throws not_found if the service All Services does not exist, and ambiguous_name if there are several
+ * services of this name.
  */
 export async function readPolicy(source: Source, labels: LabelIndex): Promise<PolicyRead> {
   const draft = await loadSnapshot(source, 'draft', labels)
@@ -80,8 +80,8 @@ export async function readPolicy(source: Source, labels: LabelIndex): Promise<Po
 }
 
 /**
- * Returns a function that reads only once and remembers the result. A failed read is forgotten, so that the next call
- * repeats it.
+ * Returns a function that reads only once and remembers the result. A failed read is not remembered, so the next call
+ * reads again.
  */
 function onceRead<T>(read: () => Promise<T>): () => Promise<T> {
   let known: Promise<T> | undefined
@@ -93,8 +93,8 @@ function onceRead<T>(read: () => Promise<T>): () => Promise<T> {
 }
 
 /**
- * Three answers to the same question: one from the ringfence's own rules, one from all other active rules, and one from
- * all other draft rules.
+ * Three answers to the same question: one by the ringfence's own rules, one by all other active rules, and one by all
+ * other draft rules.
  */
 export interface Versions {
   own: Answer
@@ -102,29 +102,27 @@ export interface Versions {
   draft: Answer
 }
 
-/** The answers of the rules about one flow. Each answer is computed only when it is asked for. */
+/** The results of matching the rules against one flow. Each result is computed only when it is requested. */
 export interface RuleAnswers {
-  /** Returns the answers of the rules that the PCE writes to the destination. */
+  /** Returns the results for the rules that the PCE writes to the destination. */
   readonly atDestination: (kind: RuleType) => Versions
-  /** Returns the answers of the rules that the PCE writes to the source. */
+  /** Returns the results for the rules that the PCE writes to the source. */
   readonly atSource: (kind: RuleType) => Versions
-  /** Returns whether an allow rule of any version lets the source in by its address. */
+  /** Returns whether an allow rule in any version lets the source in by its address. */
   readonly byAddress: () => Answer
-  /** Returns whether an allow rule of any version lets the flow out by the address of its destination. */
+  /** Returns whether an allow rule in any version lets the flow out by the address of its destination. */
   readonly toAddress: () => Answer
-  /** Returns an undecided answer if iptables rules of any version apply, or may apply, to this end; otherwise 'no'. */
+  /** Returns an undecided answer if iptables rules of any version apply, or may apply, at this end; otherwise 'no'. */
   readonly mayBypass: (end: Side) => Answer
 }
 
-/** The policy around a ringfence, together with the ringfence's own rules. */
+/** The rules that may apply to traffic of the application, including the ringfence's own rules. */
 export interface Surroundings {
-  /** Returns the answers about traffic to any workload of the application. */
+  /** Matches the rules against traffic to any workload of the application. */
   readonly judge: RuleJudge
-  /** Returns a function like `judge` for traffic to one particular workload. */
+  /** Returns a function like `judge`, but for traffic to one particular workload. */
   readonly judgeAt: (destination: End) => RuleJudge
-  /**
-   * Names of objects with unprovisioned changes, which may be provisioned together with the ringfence or without it.
-   */
+  /** Names of objects with pending changes, which may be provisioned together with the ringfence or without it. */
   pending: string[]
   /** True if anything is pending, including changes to the ringfence itself. */
   hasPending: boolean
@@ -133,7 +131,7 @@ export interface Surroundings {
 }
 
 /**
- * The rule sets of one policy version: `near` are those whose scope may include the application, `far` are all others.
+ * The rule sets of one policy version. `near` contains those whose scope may include the application, `far` all others.
  */
 interface Around {
   near: PolicySnapshot
@@ -141,9 +139,9 @@ interface Around {
 }
 
 /**
- * Reads the rules of all rule sets that may apply to traffic to an application: those of the draft, and also those of
- * the active policy if a pending change may affect it. If deny rules cannot be read, the traffic to which they may
- * apply is undecided. Throws what the PCE client throws.
+ * Reads the rules of all rule sets that may apply to traffic to an application: those of the draft and, if a pending
+ * change may affect the application, also those of the active policy. If deny rules cannot be read, the traffic to
+ * which they may apply is undecided. Throws the errors of the PCE client.
  *
  * @param own the ringfence's existing rule set, if there is one
  * @param deny the deny rule that the ringfence will have
@@ -172,7 +170,9 @@ export async function readSurroundings(
   }
 }
 
-/** Divides all rule sets except the ringfence's own: those whose scope may include the application, and all others. */
+/**
+ * Divides all rule sets except the ringfence's own into those whose scope may include the application and all others.
+ */
 export function divide(snapshot: PolicySnapshot, application: readonly Label[], own: RuleSet | null) {
   const destination = someWorkloadWith(application)
   const [near, far]: [RuleSet[], RuleSet[]] = [[], []]
@@ -185,24 +185,24 @@ export function divide(snapshot: PolicySnapshot, application: readonly Label[], 
 }
 
 /**
- * Returns the names of objects with unprovisioned changes that may affect the application: rule sets, boundaries, and
- * objects that their rules refer to.
+ * Returns the names of objects with pending changes that may affect the application: rule sets, enforcement boundaries,
+ * and objects to which their rules refer.
  */
 function pendingNames({ near, far }: Around, own: RuleSet | null): string[] {
-  // The active scope of a changed rule set may have included the application.
+  // The scope of a changed rule set may have included the application in the active version.
   const changed = [...pendingHolders(near), ...far.filter(isPending)].map(({ name }) => name)
   const told = JSON.stringify([near.ruleSets, near.boundaries, own])
   const objects = [...near.pendingObjects].flatMap(([href, name]) => (told.includes(`"${href}"`) ? [name] : []))
   return [...changed, ...objects]
 }
 
-/** The deny rule of a ringfence that has not been written yet; it denies traffic from outside the scope. */
+/** The deny rule of a ringfence that has not been written yet. It denies traffic from outside the scope. */
 export type PlannedDeny = Pick<DenyRule, 'providers' | 'consumers' | 'ingress_services'>
 
-/** Returns what the rules say about traffic from a source to one port of a destination. */
+/** A function that matches the rules against traffic from a source to one port of a destination. */
 export type RuleJudge = (source: End, port: number | null, proto: number | null) => RuleAnswers
 
-/** Creates the functions that return what both versions of the policy and the ringfence's own rules say about flows. */
+/** Creates the functions that match both versions of the policy and the ringfence's own rules against flows. */
 export function judgeByRules(
   draft: Around,
   active: Around,
@@ -263,12 +263,12 @@ export function judgeByRules(
 }
 
 /**
- * Returns matchers for the rules of one type that apply at a destination; a null destination stands for any workload of
- * the application.
+ * A function that returns matchers for the rules of one type that apply at a destination. A null destination stands for
+ * any workload of the application.
  */
 type MatchKinds = (kind: RuleType, destination: End | null) => RuleMatch[]
 
-/** Creates a function that builds the matchers for each type of rule on first use. */
+/** Creates a function that builds the matchers for each type of rule when they are first needed. */
 function matchKinds(rules: (kind: RuleType) => PlacedRule[], some: End, snapshot: PolicySnapshot): MatchKinds {
   const made = new Map<RuleType, RuleMatch[]>()
   const compiled = new Map<RuleType, (destination: End) => RuleMatch[]>()

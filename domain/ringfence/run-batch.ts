@@ -25,9 +25,9 @@ export type BatchEntry = { app: string; env: string } & (
 )
 
 /**
- * Resolves the applications of a batch, in the given order. An application that cannot be found becomes an entry with
- * its error; an application that was named before, in any form, becomes a duplicate. Throws invalid_argument if two
- * different applications would share one rule set, because the second ringfence would fail only after the first had
+ * Looks up the applications of a batch, in the given order. An application that cannot be found becomes an entry with
+ * its error. An application that the batch names twice, in any form, becomes a duplicate. Throws invalid_argument if
+ * two different applications would share one rule set, because the second ringfence would fail only after the first had
  * been written.
  */
 export async function resolveBatch(
@@ -75,9 +75,9 @@ export async function resolveBatch(
 export type OrderedEntry = BatchEntry & { score?: number }
 
 /**
- * If requested, sorts the applications so that infrastructure comes first (T16): by descending score, applications
- * without traffic last, and applications with equal scores in the given order. If the estate cannot be ranked, the
- * order stays the same and a warning says so.
+ * If requested, sorts the applications so that infrastructure comes first (T16): by descending score, and applications
+ * without traffic last. Applications with equal scores stay in the given order. If the estate cannot be ranked, the
+ * whole order stays the same and a warning says so.
  */
 export async function orderBatch(
   entries: readonly BatchEntry[],
@@ -99,7 +99,7 @@ export interface RingfenceDone {
   written: RingfenceWritten | null
 }
 
-/** The outcome for each application, in processing order. */
+/** The outcome for each application, in the order of processing. */
 export type BatchOutcome = { app: string; env: string } & (
   | { status: 'success'; done: RingfenceDone }
   | { status: 'error'; error: Record<string, unknown> }
@@ -107,8 +107,8 @@ export type BatchOutcome = { app: string; env: string } & (
 )
 
 /**
- * Processes the applications one after the other. A failure affects only its own application, unless `stopOnError` ends
- * the batch; with `stopOnError`, even an unknown application stops the batch before anything is written. When `signal`
+ * Processes the applications one after the other. A failure affects only its own application, unless `stopOnError` is
+ * true: then it stops the batch, and even an unknown application does so before anything is written. When `signal`
  * aborts, the remaining applications are skipped.
  */
 export async function runBatch(
@@ -139,7 +139,7 @@ export async function runBatch(
 
 /**
  * Writes the ringfences that `runBatch` planned, one after the other, and handles failures in the same way as
- * `runBatch`. It makes no new plan, so that exactly the planned changes are written (D75).
+ * `runBatch`. It makes no new plan, so that exactly what was planned is written (D75).
  */
 export async function writeBatch(
   { signal, log, progress }: Pick<ToolContext, 'signal' | 'log' | 'progress'>,
@@ -187,7 +187,7 @@ export const hasWritten = (outcome: BatchOutcome): boolean =>
     ? outcome.done.written !== null
     : outcome.status === 'error' && outcome.error['partial'] === true
 
-/** Converts an error to the body that answers contain (D3). Unexpected errors reveal no details. */
+/** Converts an error to the form that answers contain (D3). Unexpected errors reveal no details. */
 function describeError(error: unknown): Record<string, unknown> {
   if (error instanceof ToolError) {
     const head = { error: error.code, message: error.message, ...(error.hint !== undefined && { hint: error.hint }) }

@@ -12,7 +12,7 @@ import type { ChosenWindow, TrafficWindow } from '../traffic/traffic-window.js'
 import type { SourceChoice } from './choose-sources.js'
 import { readPolicy, type PolicyRead } from './read-surroundings.js'
 
-/** Data that all ringfences of one call share. Each item is read on first use. */
+/** The data that all ringfences of one call share. Each item is read when it is first needed. */
 export interface Shared {
   /** Returns labels that are at most 60 s old. */
   labels(): Promise<LabelIndex>
@@ -24,20 +24,20 @@ export interface Shared {
   window: TrafficWindow
   /** True if traffic beyond the row limit is also read, in several parts (D136). */
   complete: boolean
-  /** The workloads whose present modes were read. */
+  /** The workloads whose present modes have been read. */
   inventories: Inventories
-  /** Returns the policy, which is read again whenever the label list has been read again. */
+  /** Returns the policy. It is read again whenever the label list has been read again. */
   policy(): Promise<PolicyRead>
   /**
    * Returns the ranking, or a sentence that says why there is none. The ranking is only advice, so a call does not fail
-   * because the ranking fails.
+   * when the ranking fails.
    */
   ranking(): Promise<EstateRanking | string>
 }
 
 type Context = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>
 
-/** Creates the reads that all ringfences of one call share. */
+/** Creates the shared data for all ringfences of one call. */
 export function shareReads(
   ctx: Context,
   { window, days: lookbackDays }: ChosenWindow,
@@ -58,7 +58,7 @@ export function shareReads(
       const index = await labels()
       if (policy?.labels !== index) policy = { labels: index, read: readPolicy(ctx, index) }
       return policy.read.catch((error: unknown) => {
-        // The failed read is forgotten, so that the next application retries it.
+        // A failed read is not remembered, so that the next application repeats it.
         policy = undefined
         throw error
       })
@@ -73,16 +73,16 @@ export function shareReads(
   }
 }
 
-/** All applications of the estate, ranked by how much others depend on them. */
+/** All applications of the estate, ranked by how much other applications depend on them. */
 export interface EstateRanking {
   rows: InfrastructureRow[]
   read: FlowsRead
 }
 
-/** The same default options as in identify-infrastructure-services. */
+/** The default options, which are those of identify-infrastructure-services. */
 const OPTIONS = { minConnections: 1, productionEnvs: PRODUCTION_ENVS }
 
-/** Ranks all applications of the estate by the traffic of a window (T17). Throws what the reader throws. */
+/** Ranks all applications of the estate by the traffic of a window (T17). Throws the errors of the reader. */
 async function rankEstate(
   ctx: Context,
   labels: LabelIndex,
@@ -97,7 +97,10 @@ async function rankEstate(
   return { rows, read }
 }
 
-/** Returns a context whose progress keeps rising across several readers, although each of them counts from zero. */
+/**
+ * Returns a context in which the progress number keeps rising across several readers, although each reader counts from
+ * zero.
+ */
 export function reportRising<C extends Pick<ToolContext, 'progress'>>(ctx: C, prefix = ''): C {
   let step = 0
   return {

@@ -16,9 +16,9 @@ import { ToolError } from '../../schemas/errors.js'
 import { quote } from '../text/escape-text.js'
 
 /**
- * Writes a planned ringfence and reads it back, while no other call of this process writes to this rule set. Sends
- * nothing if the ringfence is complete already. Throws already_exists if the draft has changed since the plan was made,
- * and the errors of `writeRingfence`.
+ * Writes a planned ringfence and reads it back. Meanwhile, no other call of this process writes to the same rule set.
+ * Sends nothing if the ringfence is complete already. Throws already_exists if the draft has changed since the plan was
+ * made, and the errors of `writeRingfence`.
  */
 export function writePrepared(
   ctx: Pick<ToolContext<true>, 'pce' | 'signal' | 'inOrder'>,
@@ -57,8 +57,8 @@ export interface RingfenceWrite {
   existing: RuleSet | null
   rules: readonly PlannedRule[]
   /**
-   * Checks, before the deny rule is written, that every allow rule is in place, and throws if one is not. It receives
-   * the rule set's href.
+   * Checks, before the deny rule is written, that every allow rule is in place, and throws if one is not. The argument
+   * is the href of the rule set.
    */
   beforeDeny: (ruleSet: string) => Promise<void>
 }
@@ -66,9 +66,9 @@ export interface RingfenceWrite {
 /**
  * Writes a ringfence into the draft and returns the hrefs of the rule set and its new rules. A failure stops the
  * writing without undoing anything: allow rules come first, so an incomplete ringfence cuts no traffic, and a repeated
- * call continues from there. If something was written, the error carries `partial` and `written` (D3). It also carries
- * `stands`, which is looked up after the failure: all objects of this ringfence that are in the draft now and were not
- * there before the call.
+ * call continues from there. If something was written, the error contains `partial` and `written` (D3). It also
+ * contains `stands`, which is determined after the failure: all objects of this ringfence that are in the draft now but
+ * were not there before the call.
  */
 export async function writeRingfence(
   ctx: Pick<ToolContext<true>, 'pce' | 'signal' | 'inOrder'>,
@@ -81,7 +81,7 @@ export async function writeRingfence(
     if (existing === null) written.push(href)
     const ruleHrefs: string[] = []
     for (const rule of rules) {
-      // The signal aborts when the server is about to stop. A client that disconnects does not stop a write.
+      // The signal aborts when the server is about to stop. A client that disconnects does not stop the writing.
       signal.throwIfAborted()
       if (rule.collection === 'deny_rules') await beforeDeny(href)
       const api = (rule.collection === 'sec_rules' ? pce.rules : pce.denyRules) as ObjectApi<PceObject>
@@ -106,8 +106,8 @@ export async function writeRingfence(
 }
 
 /**
- * Counts the objects that still have to be written. Somebody else may have written some of the objects in `stands`, so
- * at most one of those that are not in `written` is attributed to our own failed request.
+ * Counts the objects that still have to be written. Somebody else may have written some of the objects in `stands`. So
+ * of those that are not in `written`, at most one is attributed to this call's own failed request.
  */
 function countMissing(wanted: number, written: readonly string[], stands: readonly string[] | null, error: unknown) {
   const ours = stands === null ? written.length : written.filter((href) => stands.includes(href)).length
@@ -116,8 +116,8 @@ function countMissing(wanted: number, written: readonly string[], stands: readon
 }
 
 /**
- * Returns the hrefs of the rule set and rules that did not exist before; null if they cannot be read, or if it is not
- * known which of several rule sets was written. `href` is the href of the rule set, if it is known.
+ * Returns the hrefs of the rule set and rules that did not exist before. Returns null if they cannot be read, or if it
+ * is not known which of several rule sets was written. `href` is the href of the rule set, if it is known.
  */
 async function findNew(
   pce: PceClient,
@@ -131,7 +131,7 @@ async function findNew(
     const found = await findRingfence(pce, application, 'draft', signal, name)
     const alike = alikeIn(found)
     if (href === undefined && alike.length > 1) return null
-    // The rule set counts even if its scope was changed in the meantime, because it still contains the written rules.
+    // The rule set counts even if its scope was changed meanwhile, because it still contains the written rules.
     const named = [...alike, ...found.conflicts.map((one) => one.ruleSet)]
     const ruleSet = href === undefined ? alike[0] : named.find((one) => one.href === href)
     if (ruleSet === undefined) return []
@@ -145,15 +145,15 @@ async function findNew(
 }
 
 /**
- * Lists all rule sets with the name and scope of the ringfence. Further ones may have been created since the plan was
- * made.
+ * Lists all rule sets with the name and scope of the ringfence. Further rule sets may have been created since the plan
+ * was made.
  */
 const alikeIn = ({ ruleSet, others }: RingfenceFound): RuleSet[] => (ruleSet === null ? [] : [ruleSet, ...others])
 
 const hrefsOf = (ruleSet: RuleSet | null): string[] =>
   ruleSet === null ? [] : [ruleSet, ...(ruleSet.rules ?? []), ...(ruleSet.deny_rules ?? [])].map(({ href }) => href)
 
-/** Returns the body of the rule set; for an existing rule set, these are the values that it must still have. */
+/** Returns the body of the request that creates the rule set. An existing rule set must still have these values. */
 export function bodyOf({ application, name, ruleSet }: Prepared): RuleSetBody {
   const [app, env] = application
   const scopes = toWireScopes([application.map((label) => ({ label }))])
@@ -162,7 +162,7 @@ export function bodyOf({ application, name, ruleSet }: Prepared): RuleSetBody {
     : { name, scopes }
 }
 
-/** The result of a real run. */
+/** The result of writing a ringfence in a call that is not a dry run. */
 export interface RingfenceWritten {
   href: string
   /** Hrefs of the new rules, in the order of the plan. */
@@ -173,9 +173,9 @@ export interface RingfenceWritten {
 type Context = Pick<ToolContext<true>, 'pce' | 'signal'>
 
 /**
- * Checks, before the first write, that the draft is unchanged: throws already_exists {reason: changed_meanwhile,
- * changed} if it has changed since the plan was made. The traffic queries take minutes, and a ringfence applies to all
- * workloads that are in its scope by then.
+ * Checks, before the first write, that the draft is unchanged. Throws already_exists {reason: changed_meanwhile,
+ * changed} if it has changed since the plan was made. This can happen, because the traffic queries take minutes. A
+ * ringfence applies to all workloads that are in its scope when it is written.
  */
 async function refuseChanged(ctx: Context, prepared: Prepared): Promise<void> {
   const { ruleSet: planned } = prepared
@@ -189,9 +189,8 @@ async function refuseChanged(ctx: Context, prepared: Prepared): Promise<void> {
 }
 
 /**
- * Checks, before the deny rule is written as the last rule, that the ringfence is ready for it: throws the same error
- * unless the scope is unchanged and every planned allow rule, existing or new, is present and enabled. `href` is the
- * href of the rule set.
+ * Checks, before the deny rule is written as the last rule, that the scope is unchanged and that every planned allow
+ * rule, existing or new, is present and enabled. Otherwise, throws the same error. `href` is the href of the rule set.
  */
 async function refuseUncovered(ctx: Context, prepared: Prepared, href: string): Promise<void> {
   const { ruleSet, changed } = await readAgain(ctx, prepared, href)
@@ -212,7 +211,7 @@ async function refuseUncovered(ctx: Context, prepared: Prepared, href: string): 
 
 /**
  * Returns the current rule set, and how many rule sets have the same name and scope. If the rule set has changed,
- * returns null and describes the change in `changed`. A null `href` means that no rule set existed when the plan was
+ * returns null for it and describes the change in `changed`. If `href` is null, no rule set existed when the plan was
  * made.
  */
 async function readAgain(
@@ -262,12 +261,12 @@ function compareRules(before: RuleSet, now: RuleSet): string[] {
 }
 
 /**
- * Matches the rule fields that do not affect what a rule applies to. `update_type` matters only for a pending deletion,
- * which is handled separately.
+ * Matches the fields of a rule that do not affect to what it applies. `update_type` matters only for a pending
+ * deletion, which is handled separately.
  */
 const BESIDE = /^(created|updated|deleted)_(at|by)$|^update_(type|label)$|^description$|^external_data/
 
-/** Maps the href of each rule to a text that changes whenever the rule does. */
+/** Maps the href of each rule to a text that changes whenever the rule changes. */
 function rulesOf({ rules, deny_rules: denyRules }: RuleSet): Map<string, string> {
   return new Map(
     [...(rules ?? []), ...(denyRules ?? [])].map((rule: Rule | DenyRule) => {
@@ -278,7 +277,10 @@ function rulesOf({ rules, deny_rules: denyRules }: RuleSet): Map<string, string>
   )
 }
 
-/** Normalises a value for comparison: ignores order and absent fields, and reduces references to their hrefs. */
+/**
+ * Converts a value to a form in which equal meanings are equal: ignores order and absent fields, and replaces
+ * references by their hrefs.
+ */
 function canonical(value: unknown): unknown {
   if (Array.isArray(value)) return value.map((item) => JSON.stringify(canonical(item))).sort()
   if (typeof value !== 'object' || value === null) return value
