@@ -9,7 +9,7 @@ import type { RuleType } from '../policy/rule-type.js'
 import { workInTurns } from '../text/pace-work.js'
 import { judgeHits, readRuleHits, type RuleHits } from './rule-hits.js'
 
-/** An active rule without hits. */
+/** An active rule without hits. `ruleSet` is the name of its rule set. */
 export interface UnhitRule {
   type: RuleType
   rule: AnyRule
@@ -26,8 +26,8 @@ export interface HitReport extends Pick<RuleHits, 'from' | 'to' | 'report'> {
 }
 
 /**
- * Finds active rules without hits; returns a sentence if they cannot be determined. `days` is the minimum length of the
- * window.
+ * Finds active rules without hits. Returns a sentence if they cannot be determined. `days` is the minimum length of the
+ * window of the report.
  */
 export async function assessHits(
   ctx: Pick<ToolContext<true>, 'pce' | 'signal' | 'now'>,

@@ -1,17 +1,19 @@
 import type { Box } from '../policy/boxes.js'
 
-/** A box (a set of connections, described by one mask per dimension) and the number of the rule that it belongs to. */
+/** A box (a set of connections, described by one mask per dimension) and the number of the rule to which it belongs. */
 export interface OwnedBox {
   box: Box
   owner: number
 }
 
 /**
- * The dimensions worth indexing. Most boxes do not restrict the other dimensions, so those would not narrow the search.
+ * The dimensions that are indexed. Most boxes do not restrict the other dimensions, so an index of those would hardly
+ * narrow the search.
  */
 const SELECTIVE = /^(?:(?:src|dst)\.(?:label .*|id|ip|fqdn)|port)$/u
 /**
- * Maximum number of values of an indexed box in a dimension. A box with more values is treated as unrestricted in it.
+ * Maximum number of values that an indexed box has in a dimension. A box with more values is indexed as if it were
+ * unrestricted there.
  */
 const MOST_VALUES = 64
 
@@ -25,7 +27,7 @@ interface Postings {
  * saves most comparisons.
  */
 export interface BoxIndex {
-  /** Returns all boxes that overlap this one, and possibly some that do not. */
+  /** Returns all boxes that overlap the given box, and possibly some that do not. */
   near(box: Box): readonly OwnedBox[]
 }
 
@@ -60,7 +62,7 @@ export function indexBoxes(boxes: readonly OwnedBox[]): BoxIndex {
   }
 }
 
-/** Returns each value of a mask as a single bit; null if the mask restricts nothing or has too many values. */
+/** Returns each value of a mask as a single bit. Returns null if the mask restricts nothing or has too many values. */
 function valuesOf(mask: bigint | undefined): bigint[] | null {
   if (mask === undefined || mask < 0n) return null
   const values: bigint[] = []

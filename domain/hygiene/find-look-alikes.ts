@@ -10,7 +10,8 @@ export interface LabelUse {
 }
 
 /**
- * Labels with the same key that are probably meant to be one label, sorted by number of workloads, highest first (T37).
+ * Labels with the same key that are probably meant to be one label. They are sorted by number of workloads, highest
+ * first (T37).
  */
 export interface LookAlikes {
   key: string
@@ -27,13 +28,13 @@ export interface LookAlikes {
  * such as dev and des, or uat and qat.
  */
 const LEAST_NEAR = 4
-/** A misspelt value must be at least this many times rarer than the correct one. */
+/** Number of times by which a misspelt value must be rarer than the correct one. */
 const RARER = 4
 
 /**
  * Finds labels that look alike. Labels that differ in case or spacing are found regardless of their use. Labels that
  * differ by a typing error are found only if one of them is rare, and not if they differ only in numbers.
- * `workloadsWith` returns the number of workloads of a label, by href.
+ * `workloadsWith` maps the href of a label to the number of its workloads.
  */
 export function* findLookAlikes(index: LabelIndex, workloadsWith: (href: string) => number): Steps<LookAlikes[]> {
   const found: LookAlikes[] = []
@@ -66,14 +67,14 @@ export function* findLookAlikes(index: LabelIndex, workloadsWith: (href: string)
 
 const mostUsed = (a: LabelUse, b: LabelUse) => b.workloads - a.workloads || compareTexts(a.value, b.value)
 
-/** Normalises a value by removing everything in which look-alikes differ. */
+/** Normalises a value by removing everything in which look-alikes may differ. */
 const formOf = (value: string): string =>
   value
     .normalize('NFKC')
     .toLowerCase()
     .replace(/[\s\p{Pd}_.]|\p{Default_Ignorable_Code_Point}|\p{C}/gu, '')
 
-/** Finds pairs of values that become equal when one letter is left out of either. */
+/** Finds pairs of values that become equal if one letter is left out of one of them or of both. */
 function* findNear(key: string, forms: ReadonlyMap<string, LabelUse[]>, found: LookAlikes[]): Steps<void> {
   const without = new Map<string, string[]>()
   const paired = new Set<string>()

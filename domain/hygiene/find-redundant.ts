@@ -8,7 +8,9 @@ import type { Steps } from '../text/pace-work.js'
 import { compareTexts } from '../text/compare-texts.js'
 import { type BoxIndex, type OwnedBox, indexBoxes } from './box-index.js'
 
-/** Ways in which a rule is redundant. All these rules can be removed together without changing any decision. */
+/**
+ * The ways in which a rule can be redundant. All redundant rules can be removed together without changing any decision.
+ */
 export type RedundantKind = 'duplicate' | 'covered' | 'always_denied' | 'always_allowed' | 'names_nobody'
 
 /** A redundant rule, and the rules that make it redundant. */
@@ -17,24 +19,24 @@ export interface Redundancy {
   /** Index of the rule in the list of rules. */
   rule: number
   /**
-   * The rules that together decide about every connection of this rule. Each of them is needed for this, unless more
-   * than forty rules were candidates.
+   * The rules that together decide about every connection of this rule. None of them can be left out, unless more than
+   * forty rules were candidates.
    */
   by: readonly number[]
 }
 
 export interface RedundantRules {
   redundant: Redundancy[]
-  /** Indices of allow rules from everything to everything. */
+  /** Indices of allow rules that allow everything from everywhere to everywhere. */
   anyToAny: number[]
   /**
-   * Rules that may be redundant. For these, the answer depends on behaviour that no source about the PCE defines
+   * Rules that may be redundant. Whether they are depends on behaviour that no source about the PCE defines
    * (`unclear`), or would take too long to compute (`size`).
    */
   undecided: { rule: number; because: 'unclear' | 'size' }[]
 }
 
-/** A rule with its creation time. Of two equal rules, the older one is kept. */
+/** A rule with its creation time. Of two equal rules, the older one counts as needed and the newer one as redundant. */
 export interface DatedRule extends RuleInForce {
   since: string
 }
@@ -43,27 +45,27 @@ const ENDS = ['dst', 'src'] as const
 /** The dimensions of domain names. */
 const NAMES = ['dst.fqdn', 'src.fqdn']
 /**
- * Returns the types of rules that take precedence over a type, and the type itself. A rule whose connections are all
- * decided by such rules has no effect.
+ * Returns a type of rule and all types that take precedence over it. A rule has no effect if rules of these types
+ * decide about all its connections.
  */
 const decidersOf = (type: RuleType) => DECIDING_ORDER.slice(0, DECIDING_ORDER.indexOf(type) + 1)
 /**
- * Maximum number of steps for one rule (about a twentieth of a second), and for all rules together. The limits make the
- * search end even in an estate in which everything overlaps. With long masks, a step counts several times.
+ * Maximum number of steps for one rule (about a twentieth of a second), and for all rules together. These limits ensure
+ * that the search ends even in an estate in which everything overlaps. A step with long masks counts several times.
  */
 const MOST_STEPS = 100_000
 const MOST_STEPS_IN_ALL = 40_000_000
-/** Maximum number of steps for the few rules that a call is about to write, because its caller waits. */
+/** Maximum number of steps for the few rules that a call is about to write. It is low, because the caller waits. */
 const MOST_STEPS_AMONG = 4_000_000
-/** Maximum number of candidate rules among which a minimal proof is searched for. */
+/** Maximum number of candidate rules that are searched for a minimal proof of redundancy. */
 const MOST_IN_PROOF = 40
 
 /**
- * Finds the rules that change nothing. Rules are examined from newest to oldest, and each is compared with the rules
- * that remain. Therefore all rules found can be removed together, and the oldest of several equal rules stays. A rule
- * is redundant if, at each end to which the PCE writes it, rules of its type or of a type that takes precedence also
- * decide about all its connections. Where no source defines how the PCE behaves, this must hold for every possible
- * behaviour.
+ * Finds the rules that change nothing. Rules are examined from newest to oldest, and each is compared with those that
+ * are not redundant so far. Therefore all rules found can be removed together, and the oldest of several equal rules
+ * stays. A rule is redundant if, at each end to which the PCE writes it, rules of its type or of a type that takes
+ * precedence also decide about all its connections. Where no source defines how the PCE behaves, this must be true for
+ * every possible behaviour.
  */
 export function* findRedundantRules(rules: readonly DatedRule[]): Steps<RedundantRules> {
   const space = yield* createRuleSpaceInSteps(rules)
@@ -77,7 +79,7 @@ export function* findRedundantRules(rules: readonly DatedRule[]): Steps<Redundan
 }
 
 /**
- * Finds the rules among a few given ones that change nothing beside all other rules; otherwise like
+ * Finds which of a few given rules change nothing beside all other rules. Apart from this limitation, it works like
  * `findRedundantRules`.
  * @param examined indices of the given rules.
  */
@@ -109,7 +111,8 @@ function* searchRules(
     else left.add(rule)
     if (answer === 'unclear' || answer === 'size') found.undecided.push({ rule, because: answer })
   }
-  // A rule that covered this one may have been found redundant later, so the proof names only rules that remain.
+  // A rule that covered this one may have been found redundant later. So the proof names only rules that are not
+  // redundant.
   for (const rule of redundant) {
     yield
     found.redundant.push(search.prove(rule, left))
@@ -121,7 +124,7 @@ const compareAge = (a: DatedRule, b: DatedRule) =>
   compareTexts(a.since, b.since) || compareHrefs(a.rule.href, b.rule.href)
 
 /**
- * Returns the id at the end of an href. Ids are usually ascending numbers, so they tell which of two rules is older.
+ * Returns the id at the end of an href. Ids are usually ascending numbers, so they show which of two rules is older.
  */
 const idOf = (href: string) => href.slice(href.lastIndexOf('/') + 1)
 const compareHrefs = (a: string, b: string) =>
@@ -161,7 +164,7 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
     known.set(rule, own)
     return own
   }
-  /** Returns true if the other rules together decide about everything that the rule decides about. */
+  /** Returns true if the other rules together decide about every connection of the rule. */
   const areEnough = (rule: number, others: readonly number[], reading: Reading, allowance: Allowance): boolean => {
     const own = boxesOf(rule, reading)
     return ENDS.every((end) => {
@@ -178,7 +181,7 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
     }
   }
 
-  /** Returns the rules in `among` that may decide about some of the rule's connections. */
+  /** Returns those rules in `among` that may decide about some of the rule's connections. */
   const neighboursOf = (rule: number, among: ReadonlySet<number>, types: readonly RuleType[]): number[] => {
     const found = new Set<number>()
     for (const end of ENDS)
@@ -189,7 +192,10 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
   }
   const typesFor = (rule: number) => decidersOf((rules[rule] as DatedRule).type)
 
-  /** Cheap first test: returns false for most rules, which have a connection that no other rule decides about. */
+  /**
+   * Makes a cheap first test. It returns false for most rules, because they have a connection about which no other rule
+   * decides.
+   */
   const isCoveredAtAll = (rule: number, among: ReadonlySet<number>, allowance: Allowance): boolean => {
     const types = typesFor(rule)
     return ENDS.every((end) =>
@@ -210,7 +216,7 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
     )
   }
 
-  /** Returns false if the rule may be covered by patterns of domain names that were not compared. */
+  /** Returns false if the rule may be covered by domain name patterns that were not compared. */
   const isDecided = (rule: number) =>
     space.isComplete ||
     !ENDS.some((end) => (boxes[rule] as EndBoxes)[end].some((box) => NAMES.some((one) => box.has(one))))
@@ -233,14 +239,14 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
     [NOTHING_OPEN, ...readings].every((reading) => ENDS.every((end) => boxesOf(rule, reading)[end].length === 0))
 
   /**
-   * Finds a small set of rules that makes a rule redundant: first a single rule, then a larger set from which
-   * unnecessary rules are dropped one by one.
+   * Finds a small set of rules that makes a rule redundant. It tries single rules first, and then a larger set from
+   * which unnecessary rules are dropped one by one.
    */
   function prove(rule: number, among: ReadonlySet<number>): Redundancy {
     const { type } = rules[rule] as DatedRule
     if (namesNobody(rule)) return { kind: 'names_nobody', rule, by: [] }
-    // Each check in a proof may use as many steps as the search for the rule. When the steps are used up, no set of
-    // rules counts as enough, so that more rules are named than necessary.
+    // Each check in a proof may use as many steps as the search for the rule. When the steps are used up, no further
+    // rule is dropped, so that more rules are named than necessary.
     const asking = () => {
       const allowance = { steps: mostSteps }
       return (others: readonly number[], of = rule) => isEnough(of, others, allowance)
@@ -267,7 +273,10 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
   return { isRedundant, prove }
 }
 
-/** Drops each entry of a list if the remaining entries are still enough, and returns the entries that are left. */
+/**
+ * Drops each entry of a list if the others are still enough without it, and returns the entries that could not be
+ * dropped.
+ */
 function leaveOut(list: readonly number[], isEnough: (rest: readonly number[]) => boolean): number[] {
   const single = list.find((one) => isEnough([one]))
   if (single !== undefined) return [single]

@@ -11,25 +11,25 @@ import { loadPolicyUsers, type PolicyUsers } from '../inventory/find-uses.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { labelsOf } from './population.js'
 
-/** Kinds of objects that are checked for use. */
+/** The types of objects that are checked for use. */
 export const USED_KINDS = ['labels', 'label_groups', 'ip_lists', 'services'] as const
 export type UsedKind = (typeof USED_KINDS)[number]
 
 /** An object that nothing uses. */
 export interface UnusedObject {
   object: Label | LabelGroup | IpList | Service
-  /** Names of the label groups that contain it and are unused themselves. */
+  /** Names of the label groups that contain the object and are unused themselves. */
   onlyIn: string[]
 }
 
 export interface KindUse {
   unused: UnusedObject[]
   total: number
-  /** Objects that were not checked, each with the reason. */
+  /** The objects that were not checked, each with the reason. */
   left: { object: UnusedObject['object']; why: 'built in' | 'marked for deletion' }[]
-  /** The places in which uses were searched. */
+  /** The places that were searched for uses, in words. */
   established: string[]
-  /** The reason why no object is reported as unused: a source of possible uses could not be read. */
+  /** The reason why no object is reported as unused: one of the places that may contain uses could not be read. */
   notAssessed?: string
 }
 
@@ -42,16 +42,18 @@ export interface IdleRules {
 
 type Context = Pick<ToolContext<true>, 'pce' | 'signal'>
 
-/** All references to objects, collected once as draft hrefs, and the sources that could not be read. */
+/** All references to objects as draft hrefs, collected once, and the places that could not be read. */
 interface Mentions {
-  /** Hrefs of objects that something other than a label group uses. */
+  /** Hrefs of objects that are used by something other than a label group. */
   used: Set<string>
   groups: Map<string, { name: string; members: string[] }>
-  /** Sources of label uses that could not be read, each with the reason. */
+  /** The types of labelled objects that could not be read, each with the reason. */
   unread: Map<string, string>
 }
 
-/** The PCE's usage flag that replaces each source if the source cannot be read. */
+/**
+ * For a type of labelled objects that cannot be read, the usage flag of the PCE that shows its uses of a label instead.
+ */
 const FLAG_OF: Record<string, string> = {
   workloads: 'workload',
   'pairing profiles': 'pairing_profile',
@@ -62,9 +64,9 @@ const POLICY =
 const USAGE = 'usage flags of the PCE'
 
 /**
- * Finds the objects of these kinds that nothing uses. It checks the references in the draft and the active policy, for
- * labels also all objects that carry labels, and the PCE's own usage flags (`usage=true`) if it provides them. An
- * object counts as used if any of these sources says so. Throws what the PCE client throws.
+ * Finds the objects of the given types that nothing uses. It checks the references in the draft and the active policy,
+ * for labels also all objects that have labels, and the PCE's own usage flags (`usage=true`) if it provides them. An
+ * object counts as used if any of these shows a use. Throws the errors of the PCE client.
  */
 export async function findUnused(
   ctx: Context,
@@ -99,7 +101,7 @@ async function collectMentions(
   return { used, groups, unread }
 }
 
-/** Collects the labels of all objects outside the policy that can carry labels. */
+/** Collects the labels of all labelled objects that are not part of the policy. */
 async function collectBearers({ pce, signal }: Context, used: Set<string>): Promise<Map<string, string>> {
   const unread = new Map<string, string>()
   const scan = (api: 'workloads' | 'kubernetesWorkloads' | 'pairingProfiles' | 'labelMappingRules' | 'permissions') =>
@@ -146,9 +148,7 @@ async function collectBearers({ pce, signal }: Context, used: Set<string>): Prom
 
 const withoutOwn = ({ href: _own, ...rest }: PceObject) => rest
 
-/**
- * Collects all hrefs inside a value as draft hrefs. The object's own href is collected too, which does no harm here.
- */
+/** Collects all hrefs inside a value as draft hrefs. They include the object's own href, which does no harm here. */
 function collectHrefs(value: unknown, found: Set<string>): void {
   if (Array.isArray(value)) for (const item of value) collectHrefs(item, found)
   else if (typeof value === 'object' && value !== null)
@@ -160,7 +160,7 @@ function collectHrefs(value: unknown, found: Set<string>): void {
 const API = { labels: 'labels', label_groups: 'labelGroups', ip_lists: 'ipLists', services: 'services' } as const
 type Listed = (Label | LabelGroup | IpList | Service) & { usage?: Record<string, unknown> }
 
-/** Lists the objects of a kind, with usage flags if the kind has them. */
+/** Lists the objects of a type, with usage flags if the PCE has them for this type. */
 async function list({ pce, signal }: Context, kind: UsedKind): Promise<Listed[]> {
   const params = kind === 'labels' || kind === 'label_groups' ? { usage: true } : {}
   return (await fetchEvery<Listed>({ api: pce[API[kind]], params, signal })).items
@@ -206,15 +206,15 @@ function reach(used: ReadonlySet<string>, groups: Mentions['groups']): Set<strin
 }
 
 /**
- * Returns true if the PCE flags the object as used. The flag `label_group` is ignored if the group was read, because
- * the group may be unused itself.
+ * Returns true if the PCE flags the object as used. The flag `label_group` is ignored if the label group was read,
+ * because the group may be unused itself.
  */
 function isFlagged({ usage, href }: Listed, groups: Mentions['groups']): boolean {
   const isHeld = [...groups.values()].some(({ members }) => members.includes(toDraftHref(href)))
   return Object.entries(usage ?? {}).some(([flag, is]) => is === true && !(flag === 'label_group' && isHeld))
 }
 
-/** Returns the sources that could not be read and that no usage flag replaces. */
+/** Returns the places that could not be read and that no usage flag replaces. */
 function missingSources(objects: readonly Listed[], unread: ReadonlyMap<string, string>): string[] {
   const tells = (flag: string | undefined) =>
     flag !== undefined && objects.every(({ usage }) => typeof usage?.[flag] === 'boolean')

@@ -11,10 +11,10 @@ import { nearNames } from '../text/compare-texts.js'
 import { quote } from '../text/escape-text.js'
 import { mapBounded } from '../text/pace-work.js'
 
-/** The fields of a workload that relabelling needs. */
+/** The fields of a workload that are needed to change its labels. */
 export interface FoundWorkload {
   href: string
-  /** Name of the workload, or its host name if it has none. */
+  /** The name of the workload, or its host name if it has no name. */
   name: string
   ownName: string | null
   hostname: string | null
@@ -24,21 +24,18 @@ export interface FoundWorkload {
 }
 
 /**
- * A reference to a workload as callers give it. `name` may be the workload's name, its host name, or the host name
- * without the domain; all three are searched. A `hostname` beside `name` selects one of several matches.
+ * A reference to a workload in the form that callers use. `name` may be the workload's name, its host name, or the host
+ * name without the domain; all three are searched. A `hostname` beside `name` selects one of several matches.
  */
 export type WorkloadReference = { href: string } | { name: string; hostname?: string } | { hostname: string }
 
-/**
- * The workload, or the reason why it was not found; `candidates` are the workloads to which an ambiguous name may
- * refer.
- */
+/** The workload, or the reason why it was not found. `candidates` are the workloads that an ambiguous name may mean. */
 export type Lookup = FoundWorkload | { problem: string; candidates?: readonly object[] }
 
-/** Maximum number of workloads that are looked up individually; for more, the whole list is read. */
+/** Maximum number of workloads that are looked up individually. If there are more, the whole list is read. */
 const ASKED_ONE_BY_ONE = 10
 const IN_FLIGHT = 4
-/** Maximum number of candidates named in words when a reference is ambiguous. */
+/** Maximum number of candidates named in a message about an ambiguous reference. */
 const MOST_CANDIDATES = 5
 /**
  * Maximum number of names kept for hints; MOST_HINTS is the maximum number of references for which hints are computed.
@@ -65,8 +62,8 @@ type Api = Pick<PceClient, 'workloads' | 'kubernetesWorkloads' | 'containerClust
 
 /**
  * Finds the referenced workloads by exact match, in the caller's order. For a reference that matches no workload or
- * several, the result is a problem in words. A few references are looked up individually; for many, the whole list is
- * read once.
+ * several workloads, the result is a description of the problem. A few references are looked up individually; for many,
+ * the whole list is read once.
  */
 export async function findWorkloads(
   pce: Api,
@@ -122,8 +119,8 @@ async function readInto(
 }
 
 /**
- * Creates an index that keeps only the referenced workloads while all workloads are read. A workload may be added more
- * than once.
+ * Creates an index that is shown all workloads as they are read, but keeps only the referenced ones. A workload may be
+ * added more than once.
  */
 function createIndex(references: readonly WorkloadReference[]) {
   const wanted = { href: new Set<string>(), name: new Set<string>(), hostname: new Set<string>() }
@@ -180,7 +177,7 @@ function createIndex(references: readonly WorkloadReference[]) {
   }
 }
 
-/** A workload, and what distinguishes it from another one of the same name. */
+/** A workload, and the fields that distinguish it from others with the same name. */
 interface KeptOne {
   found: FoundWorkload
   namesake: Namesake
@@ -205,12 +202,12 @@ const toNamesake = ({
   created_at: at,
 })
 
-/** Returns a host's name without its domain. */
+/** Returns a host name without its domain. */
 export const shortFormOf = (hostname: string): string => hostname.split('.', 1)[0] ?? hostname
 
 /**
- * Returns the workloads that have the host name given in the reference beside the name. If no host name is given or no
- * workload has it, returns all workloads.
+ * Returns those of the given workloads whose host name is the one in the reference. If the reference has no host name,
+ * or no workload has it, returns all given workloads.
  */
 function chooseByHost(named: readonly KeptOne[], reference: WorkloadReference): readonly KeptOne[] {
   const wanted = 'name' in reference ? reference.hostname : undefined

@@ -18,38 +18,35 @@ export interface RuleSetEffect {
   /** Number of workloads that enter or leave the scopes of the rule set. */
   enter: number
   leave: number
-  /** Number of workloads for which it cannot be determined whether they enter or leave. */
+  /** Number of workloads for which it cannot be determined whether they enter or leave the scopes. */
   undecided: number
-  /** Number of rules that newly apply to some of these workloads, or no longer do. */
+  /** Number of rules that newly apply, or no longer apply, to some of these workloads. */
   rules_gained: number
   rules_lost: number
-  /** The numbers of rules gained and lost by rule type; types without a change are left out. */
+  /** For each rule type, the numbers of rules gained and lost. Types without a change are left out. */
   by_type: Partial<Record<RuleType, { gained: number; lost: number }>>
 }
 
-/** The effect of relabelling workloads according to the active policy (T38). */
+/** The effect of changing the labels of workloads, according to the active policy (T38). */
 export interface RelabellingEffect {
   /** Number of changed workloads with a VEN in selective or full mode, where policy takes effect at once. */
   enforced: number
   /**
-   * Number of workloads that were in the scope of at least one rule set before the change and are in none after it.
+   * Number of workloads that were in the scope of at least one rule set before the change and are in no scope after it.
    * Rule sets without a scope do not count.
    */
   left_all_scopes: number
   /**
-   * Rule sets that workloads enter or leave, or whose rules select different workloads after the change, sorted by
-   * number of workloads, highest first.
+   * The rule sets that workloads enter or leave, or whose rules select different workloads after the change. They are
+   * sorted by number of workloads, highest first.
    */
   rule_sets: RuleSetEffect[]
-  /**
-   * True if rules were not compared, because the number of rules times the number of different label changes is too
-   * large.
-   */
+  /** True if rules were not compared, because there are too many combinations of rules and different label changes. */
   rules_skipped: boolean
 }
 
 const SIDES = ['providers', 'consumers'] as const
-/** Maximum number of comparisons of a rule with a label change, which take a few seconds in total. */
+/** Maximum number of comparisons of a rule with a label change. This many comparisons take a few seconds. */
 const MOST_COMPARED = 500_000
 
 /** A group of workloads whose labels change in the same way. */
@@ -59,7 +56,7 @@ interface Kind {
   workloads: number
 }
 
-/** Reads the active policy and determines the effect of a relabelling on it. Throws what the PCE client throws. */
+/** Reads the active policy and determines the effect of label changes on it. Throws the errors of the PCE client. */
 export async function judgeRelabelling(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
   changes: readonly Relabelling[],
@@ -140,8 +137,8 @@ function* judge(policy: PolicySnapshot, changes: readonly Relabelling[]): Steps<
 }
 
 /**
- * Groups equal label changes. Only labels matter here, because a rule that names a workload directly applies to it
- * before and after the change.
+ * Groups workloads whose labels change in the same way. Only labels matter here, because a rule that names a workload
+ * directly applies to it before and after the change.
  */
 function kindsOf(changes: readonly Relabelling[]): Kind[] {
   const kinds = new Map<string, Kind>()

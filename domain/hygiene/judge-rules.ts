@@ -12,7 +12,7 @@ import { namesOf, withUserGroups } from '../policy/name-references.js'
 import { findRedundantRules, type DatedRule, type RedundantRules } from './find-redundant.js'
 import { loadPopulation, type Population } from './population.js'
 
-/** A rule and the object that contains it: a rule set, or an enforcement boundary, which is itself a rule. */
+/** A rule and the object that contains it. This is a rule set or, for an enforcement boundary, the boundary itself. */
 export interface HeldRule extends DatedRule {
   holder: { href: string; name: string }
   isBoundary: boolean
@@ -21,8 +21,7 @@ export interface HeldRule extends DatedRule {
 export interface EmptyScope {
   ruleSet: RuleSet
   /**
-   * The scopes of the rule set that contain no workload; these are all of its scopes if the rule set applies to
-   * nothing.
+   * The scopes of the rule set that contain no workload. If they are all its scopes, the rule set applies to nothing.
    */
   scopes: RuleSet['scopes']
 }
@@ -40,7 +39,7 @@ export interface RuleReport extends RedundantRules {
 
 /**
  * Finds rules of a policy version that change nothing, and scopes that contain nothing. Disabled rules and rules that
- * are pending deletion do not count. Throws what the PCE client throws.
+ * are pending deletion do not count. Throws the errors of the PCE client.
  */
 export async function judgeRules(
   ctx: Pick<ToolContext<true>, 'pce' | 'signal' | 'now' | 'progress'>,
@@ -71,7 +70,7 @@ export async function judgeRules(
   }
 }
 
-/** Lists the rules of a policy that are in force, or would be in force once it is provisioned. */
+/** Lists the rules of a policy that are in force, or would be in force if the policy were provisioned. */
 export function holdRules(
   snapshot: Pick<PolicySnapshot, 'ruleSets' | 'boundaries'>,
   contents: PolicyContents,

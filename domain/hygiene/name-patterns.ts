@@ -2,15 +2,15 @@ import ipaddr from 'ipaddr.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import { isAddress } from '../inventory/parse-addresses.js'
 
-/** Minimum length of words and prefixes. Shorter ones match by chance. */
+/** Minimum length of words and prefixes. Shorter ones match names by chance. */
 const LEAST_WORD = 3
-/** Maximum number of words per name; more add no information. */
+/** Maximum number of words used from one name. More words add no information. */
 const MOST_WORDS = 12
 
 /**
- * Returns the patterns that a workload's name may share with others of its kind, most specific first: the host name
- * with any numbers (`pay-web-#`), its prefixes (`pay-web-*`, `pay-*`), and the words in it (`*web*`). Case does not
- * matter. Prefixes are taken only from the part before the first dot.
+ * Returns the patterns that a workload's name may share with similar workloads, most specific first: the host name with
+ * any numbers (`pay-web-#`), its prefixes (`pay-web-*`, `pay-*`), and the words in it (`*web*`). Case does not matter.
+ * Prefixes are taken only from the part before the first dot.
  */
 export function namePatterns({ name, hostname }: Pick<Workload, 'name' | 'hostname'>): string[] {
   const whole = (hostname || name || '').toLowerCase()
@@ -37,7 +37,10 @@ export function nameWords(name: string): string[] {
   return [...new Set(words.filter((word) => word.length >= LEAST_WORD))].slice(0, MOST_WORDS)
 }
 
-/** Interfaces of container networks and of the host itself, whose addresses are the same on thousands of machines. */
+/**
+ * Matches interfaces of container networks and of the host itself. Their addresses are the same on thousands of
+ * machines.
+ */
 const LOCAL_INTERFACE = /^(?:lo|docker|br-|cni|veth|virbr|flannel|cali|podman)/i
 const WIDEST_V4 = 24
 const WIDEST_V6 = 64

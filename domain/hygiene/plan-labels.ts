@@ -17,7 +17,7 @@ import { compareTexts } from '../text/compare-texts.js'
 import { quote } from '../text/escape-text.js'
 import { requireKeys } from './select-workloads.js'
 
-/** The requested change to the labels of a workload; labels that it does not name stay (D190). */
+/** The requested change to the labels of a workload. Labels that it does not name stay as they are (D190). */
 export interface LabelWish {
   /** The labels to set, by key; each replaces any other label with its key. */
   set: ReadonlyMap<string, LabelOutput>
@@ -31,10 +31,10 @@ export interface LabelWish {
 
 export const NO_WISH: LabelWish = { set: new Map(), add: new Map(), removeKeys: new Set(), removeLabels: new Set() }
 
-/** A requested change, and the labels it needs, some of which may have to be created first. */
+/** A requested change, and the labels that it needs. Some of these may have to be created first. */
 export interface WishPlan {
   wish: LabelWish
-  /** The labels as `planWorkloadLabels` returns them, the same for all workloads. */
+  /** The labels in the form in which `planWorkloadLabels` returns them. They are the same for all workloads. */
   labels: ReturnType<typeof planWorkloadLabels>
 }
 
@@ -43,15 +43,18 @@ export interface Relabelling {
   workload: FoundWorkload
   before: readonly LabelRef[]
   after: readonly LabelRef[]
-  /** Existing labels that stay although `add` names another value for their key, because `add` only fills gaps. */
+  /**
+   * Existing labels that stay although `add` names another value for their key, because `add` only fills in missing
+   * labels.
+   */
   kept: readonly LabelRef[]
-  /** Plans the same change again for newer labels of the workload. */
+  /** Plans the same change again, for the current labels of the workload. */
   again: (labels: readonly LabelRef[]) => Relabelling
 }
 
 /**
- * Reads the arguments `set`, `add` and `remove`. Throws label_not_found if a label does not exist and may not be
- * created, not_found if no label has a key, and invalid_argument if a key is named in two arguments.
+ * Reads the arguments `set`, `add` and `remove`. Throws label_not_found if a label does not exist and must not be
+ * created, not_found if no label has a given key, and invalid_argument if a key is named in two arguments.
  */
 export function planWish(
   index: LabelIndex,
@@ -77,7 +80,7 @@ export function planWish(
   return { wish, labels }
 }
 
-/** Throws label_not_found if a label does not exist and may not be created. */
+/** Throws label_not_found if a label does not exist and must not be created. */
 function requireLabels(index: LabelIndex, asked: Record<string, readonly LabelReference[]>, mayCreate: boolean): void {
   if (mayCreate) return
   for (const [argument, references] of Object.entries(asked)) {
@@ -158,12 +161,12 @@ export function isSameLabels(one: readonly LabelRef[], other: readonly LabelRef[
 
 export const isChanged = ({ before, after }: Relabelling): boolean => !isSameLabels(before, after)
 
-/** The number of workloads for each label, written as text. */
+/** The number of workloads for each label. The label is written as text. */
 export type LabelCounts = Record<string, number>
 
 /**
- * Counts what happens to the labels of some workloads: how many are set, how many are removed without replacement, and
- * how many stay although `add` names another value.
+ * Counts what happens to the labels of the given workloads: how many are set, how many are removed without replacement,
+ * and how many stay although `add` names another value.
  */
 export function countWishes(relabellings: readonly Relabelling[]): Record<'set' | 'removed' | 'kept', LabelCounts> {
   const counts = { set: new Map<string, number>(), removed: new Map<string, number>(), kept: new Map<string, number>() }
@@ -187,8 +190,8 @@ const textOf = ({ key, value, href }: LabelRef): string =>
   key === undefined || value === undefined ? href : writeLabel({ key, value })
 
 /**
- * Describes the labels that differ, before and after the change, in the form `role=db, env=-` (`-` marks a missing
- * key), and the labels that stay.
+ * Describes the labels that differ, before and after the change, in the form `role=db, env=-` (`-` stands for a missing
+ * label), and the labels that stay.
  */
 export function describeRelabelling({ before, after }: Relabelling): { before: string; after: string; keeps: string } {
   const texts = (labels: readonly LabelRef[]) =>
@@ -206,7 +209,8 @@ export function describeRelabelling({ before, after }: Relabelling): { before: s
 }
 
 /**
- * Returns the labels of a table row in the form of `set`, and the keys that the row removes in the form of `remove`.
+ * Returns the labels of a table row in the form of the argument `set`, and the keys that the row removes in the form of
+ * the argument `remove`.
  */
 export const wishOfValues = (values: ReadonlyMap<string, string | null>) => ({
   set: [...values].flatMap(([key, value]) => (value === null ? [] : [writeLabel({ key, value })])),

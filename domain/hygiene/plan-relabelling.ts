@@ -25,7 +25,7 @@ export const MOST_WORKLOADS = 10_000
 
 /**
  * The arguments that select workloads, in one of three ways, and describe the change of their labels. With `csv`, the
- * cells of the table describe the change.
+ * table cells describe the change.
  */
 export interface RelabellingArguments {
   workloads?: string[]
@@ -42,23 +42,23 @@ type Arguments = RelabellingArguments
 export interface RelabellingPlan {
   /** All selected workloads, whether their labels change or not. */
   relabellings: Relabelling[]
-  /** The labels of all requested changes together. */
+  /** The labels needed for all requested changes together. */
   labels: WishPlan['labels']
-  /** The Kubernetes workloads that the selection also matches; they are left out. */
+  /** Number of Kubernetes workloads that the selection also matches. They are left out of the plan. */
   leftOut: LeftOut
 }
 
 type Ctx = Pick<ToolContext<true>, 'pce' | 'now' | 'signal' | 'beforeWriting'>
 
 /**
- * Resolves and checks everything that a call names, without writing. Throws label_not_found, not_found,
+ * Looks up and checks everything that a call names, without writing. Throws label_not_found, not_found,
  * invalid_argument with every problem of the table, no_workloads, and the errors of the PCE client.
  */
 export function planRelabelling(ctx: Ctx, index: LabelIndex, args: RelabellingArguments): Promise<RelabellingPlan> {
   return args.csv === undefined ? planSame(args, ctx, index) : planCsv(args.csv, args, ctx, index)
 }
 
-/** Plans the same change for all workloads. */
+/** Plans the same change for all selected workloads. */
 async function planSame(args: Arguments, ctx: Ctx, index: LabelIndex): Promise<RelabellingPlan> {
   const { wish, labels } = planWish(index, args, args.create_missing_labels === true)
   const { found, leftOut } =
@@ -143,11 +143,14 @@ async function findNamed(names: readonly string[], { pce, beforeWriting }: Ctx):
       details,
     )
   }
-  // A workload that was named twice counts once, because the change is the same for all.
+  // A workload that was named twice counts once, because the change is the same for all workloads.
   return [...new Map(lookups.filter(isFound).map((found) => [found.href, found])).values()]
 }
 
-/** Plans an individual change for each line. All problems in the table are found before anything is written. */
+/**
+ * Plans an individual change for each line of the table. All problems in the table are found before anything is
+ * written.
+ */
 async function planCsv(csv: string, args: Arguments, ctx: Ctx, index: LabelIndex): Promise<RelabellingPlan> {
   const lines = readLabelCsv(csv, await columnsOf(csv, ctx, index), args.remove_token)
   if (lines.length > MOST_WORKLOADS) {
@@ -185,8 +188,8 @@ async function planCsv(csv: string, args: Arguments, ctx: Ctx, index: LabelIndex
 }
 
 /**
- * Returns the label keys that columns may have. A key without any label is known only from the PCE's list of label
- * dimensions.
+ * Returns the label keys that columns of the table may have. A key that no label has yet is known only from the PCE's
+ * list of label dimensions.
  */
 async function columnsOf(csv: string, { pce, signal }: Ctx, index: LabelIndex): Promise<string[]> {
   const keys = knownKeys(index)
@@ -206,8 +209,8 @@ const referenceOf = ({ href, name, hostname = '' }: CsvReference) =>
   href !== undefined ? { href } : name !== undefined ? { name, ...(hostname !== '' && { hostname }) } : { hostname }
 
 /**
- * Finds a contradiction if the identifiers of a line belong to different workloads. `found` is the workload of the
- * first identifier.
+ * Returns a problem if the identifiers in a line belong to different workloads. `found` is the workload that the first
+ * identifier names.
  */
 function contradictionOf(
   { href, name, hostname }: CsvReference,
@@ -222,7 +225,7 @@ function contradictionOf(
   return null
 }
 
-/** Plans the change of each line; equal lines share one plan. */
+/** Plans the change of each line of the table. Equal lines share one plan. */
 function planLines(lines: readonly CsvLine[], args: Arguments, index: LabelIndex, problems: CsvProblem[]) {
   const known = new Map<string, WishPlan | Map<string, string>>()
   return lines.map(({ line, values }): WishPlan | undefined => {
@@ -235,7 +238,7 @@ function planLines(lines: readonly CsvLine[], args: Arguments, index: LabelIndex
   })
 }
 
-/** Plans the change for the cells of a line, or returns the problems by column. */
+/** Plans the change that the cells of a line describe, or returns the problems by column. */
 function planValues(
   values: ReadonlyMap<string, string | null>,
   args: Arguments,

@@ -7,26 +7,26 @@ import { readKubernetesWorkloads } from '../inventory/kubernetes-workloads.js'
 import type { Version } from '../inventory/find-object.js'
 import type { PolicyCatalog } from '../policy/load-snapshot.js'
 
-/** The data kept for a workload that rules name directly. */
+/** The data that is kept about a workload that rules name directly. */
 export interface NamedWorkload {
   name?: string | undefined
   labels: readonly { href: string; key?: string; value?: string }[]
 }
 
-/** All combinations of labels that occur on workloads and on other objects that labels can select. */
+/** All combinations of labels that occur on workloads and on other objects that rules can select by labels. */
 export interface Population {
-  /** Number of workloads, Kubernetes workloads included. */
+  /** Number of workloads, including Kubernetes workloads. */
   workloads: number
   /** The requested workloads, by href. */
   named: ReadonlyMap<string, NamedWorkload>
   /**
-   * Returns whether any object has labels that match the scope; null if this is unknown, for example because a label
-   * group could not be read.
+   * Returns whether any object has labels that match the scope. Returns null if this is not known, for example because
+   * a label group could not be read.
    */
   has(scope: readonly ScopeEntry[], catalog: Pick<PolicyCatalog, 'membersOf' | 'keyOf'>): boolean | null
   /**
-   * Descriptions of what could not be read, each with the reason. If there are any, an object that seems to be missing
-   * may merely be unread.
+   * Descriptions of what could not be read, each with the reason. If there are any, an object that seems not to exist
+   * may merely not have been read.
    */
   unread: readonly string[]
 }
@@ -35,8 +35,8 @@ type Bearer = { href: string; labels?: readonly { href: string; key?: string; va
 
 /**
  * Reads the labels of all workloads, Kubernetes workloads and virtual services, and those that container profiles
- * assign. Kinds that the PCE does not know are empty; kinds that this account may not read are listed in `unread`.
- * `wanted` are the workloads whose names are kept.
+ * assign. A type that the PCE does not know counts as empty. A type that this account is not permitted to read is
+ * listed in `unread`. `wanted` contains the workloads whose names are kept.
  */
 export async function loadPopulation(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
@@ -91,7 +91,10 @@ export async function loadPopulation(
   return { workloads, named, unread, has: createTest([...sets]) }
 }
 
-/** Returns the labels that containers of a profile may have: those it assigns, and those it offers as a choice. */
+/**
+ * Returns the labels that the containers of a profile may have: those that the profile assigns, and those from which
+ * one can be chosen.
+ */
 export function labelsOf({ href, labels, assign_labels: assigned }: ContainerWorkloadProfile): string[] {
   const given = (labels ?? []).flatMap((one) => {
     if (!('assignment' in one)) return (one.restriction ?? []).map((choice) => choice.href)
@@ -102,7 +105,7 @@ export function labelsOf({ href, labels, assign_labels: assigned }: ContainerWor
 }
 
 /**
- * Creates the function `has`. It represents label sets as bits: each label has a number with one bit for every set that
+ * Creates the function `has`. It stores, for each label, one number in which each bit stands for a label set that
  * contains the label.
  */
 function createTest(sets: readonly string[]): Population['has'] {
@@ -121,8 +124,8 @@ function createTest(sets: readonly string[]): Population['has'] {
         continue
       }
       const mask = members.reduce((sum, { href }) => sum | (bearers.get(href) ?? 0n), 0n)
-      // An object without a label of the key counts as not excluded, so that an object that may exist is never reported
-      // as absent (P65).
+      // An object that has no label with this key counts as not excluded, so that an object that may exist is never
+      // reported as missing (P65).
       if (exclusion === true) left &= ~mask
       else {
         const { href } = (label ?? group) as { href: string }

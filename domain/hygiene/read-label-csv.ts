@@ -3,23 +3,25 @@ import { ToolError } from '../../schemas/errors.js'
 import { nearNames } from '../text/compare-texts.js'
 import { quote } from '../text/escape-text.js'
 
-/** The values that identify the workload of a line; all given values must belong to the same workload. */
+/** The values that identify the workload of a line. All given values must belong to the same workload. */
 export interface CsvReference {
   href?: string
   name?: string
   hostname?: string
 }
 
-/** A line of the table: a workload and the wanted value for each key. */
+/** A line of the table: a workload and the requested value for each key. */
 export interface CsvLine {
   /** Line number in the text, counted from 1. */
   line: number
   workload: CsvReference
-  /** The wanted values by key; null removes the label. A key with an empty cell is absent, because its label stays. */
+  /**
+   * The requested values by key; null removes the label. Keys with an empty cell are absent, because their labels stay.
+   */
   values: Map<string, string | null>
 }
 
-/** A problem with a line; `column` is the name in the header. */
+/** A problem with a line of the table. `column` is the name in the header. */
 export interface CsvProblem {
   line: number
   column?: string
@@ -31,7 +33,7 @@ const DELIMITERS = [',', ';', '\t'] as const
 /** Maximum number of problems named in an error. */
 const MOST_NAMED = 20
 const LONGEST_CELL = 1024
-/** Maximum number of columns. A PCE has far fewer label keys, and every unknown column is compared with all of them. */
+/** Maximum number of columns. A PCE has far fewer label keys, and every unknown column is compared with all keys. */
 const MOST_COLUMNS = 100
 
 /**
@@ -43,7 +45,7 @@ export function readLabelCsv(text: string, keys: readonly string[], removeToken:
   const [header, ...records] = parseRecords(text)
   if (header === undefined) throw new ToolError('invalid_argument', 'csv is empty.', { argument: 'csv' })
   const columns = readHeader(header, keys)
-  // Cells are trimmed, so the token must be too.
+  // Cells are trimmed, so this token must be trimmed too.
   const token = removeToken?.trim()
   if (token === '')
     throw new ToolError('invalid_argument', 'remove_token is blank: an empty cell changes nothing.', {
@@ -73,8 +75,8 @@ export function readLabelCsv(text: string, keys: readonly string[], removeToken:
 }
 
 /**
- * Throws invalid_argument with the first problems, each with line and column, if there are any problems. `candidates`
- * are the workloads that ambiguous names may mean.
+ * Throws invalid_argument if there are problems, with the first of them, each with line and column. `candidates` are
+ * the workloads that ambiguous names may mean.
  */
 export function refuseProblems(problems: readonly CsvProblem[], candidates: readonly object[] = []): void {
   if (problems.length === 0) return
@@ -109,7 +111,7 @@ function readHeader({ cells, line }: { cells: string[]; line: number }, keys: re
   if (cells.length > MOST_COLUMNS)
     refuseProblems([{ line, problem: `the header has ${cells.length} columns, at most ${MOST_COLUMNS} are read` }])
   const columns = cells.map((cell) => (isIdentity(cell.toLowerCase()) ? cell.toLowerCase() : cell))
-  // If no column names the workloads, the first column that is not a label key is most likely meant to contain them.
+  // If no column names the workloads, the first column that is not a label key was probably meant to name them.
   const nameless = columns.some(isIdentity) ? -1 : columns.findIndex((column) => !keys.includes(column))
   const problems = columns.flatMap((column, at): CsvProblem[] => {
     if (columns.indexOf(column) !== at) return [{ line, column, problem: 'the column is there twice' }]

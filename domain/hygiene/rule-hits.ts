@@ -12,19 +12,22 @@ import { namesAt, type End, type PlacedRule } from '../policy/match-rules.js'
 import { quote } from '../text/escape-text.js'
 import type { Steps } from '../text/pace-work.js'
 
-/** The minimum PCE and VEN releases that count rule hits (P95). */
+/** The lowest PCE and VEN releases that count rule hits (P95). */
 export const COUNTING = { pce: '23.5.10 (hosted: 24.2.0)', ven: '23.2.30' } as const
 const LEAST_VEN = [23, 2, 30] as const
 
-/** The number of hits per rule, as a report of the PCE contains them. */
+/** The number of hits per rule, from a report of the PCE. */
 export interface RuleHits {
-  /** Number of hits by the draft href of the rule. A rule that is absent was not counted. */
+  /** Number of hits by the draft href of the rule. A rule whose hits were not counted is absent. */
   hits: ReadonlyMap<string, number>
-  /** The window of the report; it starts no earlier than the last time counting was switched on or off. */
+  /** The window of the report. It begins no earlier than the last time when counting was switched on or off. */
   from: string
   to: string
   report: string
-  /** Workloads that do not count hits. A rule that the PCE writes to one of them may have been hit there unnoticed. */
+  /**
+   * Workloads that do not count hits. If the PCE writes a rule to one of them, the rule may have been hit there
+   * unnoticed.
+   */
   silent: readonly End[]
 }
 
@@ -32,18 +35,18 @@ const DAY_MS = 86_400_000
 const TEMPLATE = /\/rule_hit_count_report$/
 const RULE = /^\/orgs\/\d+\/sec_policy\/[^/]+\/rule_sets\/[^/]+\/(?:sec_rules|deny_rules)\/[^/]+$/
 /**
- * Maximum size of a report in bytes. A report of 75,000 rules, the most that are counted, has about a tenth of this
- * size.
+ * Maximum size of a report in bytes. A report of 75,000 rules, the maximum number that the PCE counts, has about a
+ * tenth of this size.
  */
 const MOST_BYTES = 64 * 1024 * 1024
 
 type Context = Pick<ToolContext<true>, 'pce' | 'signal' | 'now'>
 
 /**
- * Reads the newest finished rule hit count report that covers `days` days. Returns a sentence if there is none or if
- * nothing is counted. Reports are only read and never requested, because a new report would stay in the PCE for
- * everybody. Throws the errors of the PCE client, except for objects that the PCE does not know or that this account
- * may not read.
+ * Reads the newest finished rule hit count report that covers `days` days. Returns a sentence if there is no such
+ * report or if nothing is counted. Reports are only read and never requested, because a new report would stay on the
+ * PCE for everybody. Throws the errors of the PCE client, except for objects that the PCE does not know or that this
+ * account is not permitted to read.
  */
 export async function readRuleHits(ctx: Context, days: number, labels: LabelIndex): Promise<RuleHits | string> {
   const settings = await allowed(readSettings(ctx))
@@ -72,7 +75,7 @@ export async function readRuleHits(ctx: Context, days: number, labels: LabelInde
   }
 }
 
-/** Returns the answer, or the PCE's message if it refused. */
+/** Returns the PCE's answer, or the PCE's message if it refused the request. */
 async function allowed<T>(asked: Promise<T>): Promise<T | string> {
   try {
     return await asked
@@ -164,7 +167,7 @@ async function findSilent(
   return silent.flat()
 }
 
-/** Returns the workloads that a VEN names; if it names none, returns the workload that has the id of the VEN (P24). */
+/** Returns the workloads that a VEN names. If it names none, returns the workload with the same id as the VEN (P24). */
 const workloadsOf = ({ href, workloads }: Ven): Pick<NonNullable<Ven['workloads']>[number], 'href' | 'labels'>[] =>
   workloads != null && workloads.length > 0 ? workloads : [{ href: href.replace('/vens/', '/workloads/') }]
 
@@ -180,11 +183,11 @@ function isNewEnough(version: string | undefined): boolean {
 
 /** The active rules, classified by their hits. */
 export interface HitFindings {
-  /** Rules without hits that were counted for the whole window on all workloads to which the PCE writes them. */
+  /** Rules without hits. Their hits were counted for the whole window on all workloads to which the PCE writes them. */
   without: PlacedRule[]
   /**
-   * Numbers of rules without hits that may have been hit unnoticed: `young` rules did not exist for the whole window,
-   * and the PCE writes `unheard` rules to workloads that do not count hits.
+   * Numbers of rules without counted hits that may have been hit unnoticed: `young` rules did not exist for the whole
+   * window, and the PCE writes `unheard` rules to workloads that do not count hits.
    */
   young: number
   unheard: number
@@ -193,7 +196,7 @@ export interface HitFindings {
   hit: number
 }
 
-/** Classifies active rules by their hits. A rule counts as unhit only if no hit can have gone unnoticed. */
+/** Classifies active rules by their hits. A rule counts as having no hits only if no hit can have gone unnoticed. */
 export function* judgeHits(
   rules: readonly (PlacedRule & { href: string; created: string })[],
   { hits, from, silent }: RuleHits,
@@ -213,7 +216,7 @@ export function* judgeHits(
   return found
 }
 
-/** Reduces the number of ends to test: returns one end for each distinct set of labels, and all workloads by href. */
+/** Reduces the number of ends to test. Returns one end for each distinct set of labels, and all workloads by href. */
 function groupByLabels(ends: readonly End[]) {
   const kinds = new Map<string, End>()
   for (const end of ends) kinds.set(JSON.stringify(Object.entries(end.labels).sort()), end)

@@ -14,15 +14,17 @@ import { addressFilter, allOf, matchExactly } from '../inventory/match-exactly.j
 import { nearNames } from '../text/compare-texts.js'
 import { quote } from '../text/escape-text.js'
 
-/** A selection of workloads as parameters for the PCE and a filter for the conditions that must be checked here. */
+/** A selection of workloads: parameters for the PCE, and a filter for the conditions that are checked here instead. */
 export interface ResolvedSelection {
   params: Record<string, string | boolean | string[][] | undefined>
   ownFilter: ((workload: Workload) => boolean) | undefined
-  /** The same selection as a test for Kubernetes workloads, because the PCE lists these separately. */
+  /**
+   * Tests whether the selection includes a Kubernetes workload, because the PCE lists Kubernetes workloads separately.
+   */
   selectsPod: (workload: Workload) => boolean
 }
 
-/** Resolves filters for workloads. Throws what `resolveLabelConditions` throws. */
+/** Looks up the filters for workloads. Throws the errors of `resolveLabelConditions`. */
 export async function resolveSelection(
   pce: PceClient,
   { labels: asked, exact, ...filters }: WorkloadSelection,
@@ -52,7 +54,8 @@ export async function resolveSelection(
 type Filters = Omit<WorkloadSelection, 'labels' | 'exact'>
 
 /**
- * Returns true if no Kubernetes workload can meet the filters, because it has no VEN, no host name and no description.
+ * Returns true if no Kubernetes workload can meet the filters, because they require a VEN, a host name or a
+ * description.
  */
 const isForHosts = ({ hostname, description, online, managed }: Filters): boolean =>
   hostname !== undefined || description !== undefined || online !== undefined || managed === false
@@ -94,8 +97,8 @@ export async function countLeftOut(
 }
 
 /**
- * Like `countLeftOut`, but lets the PCE count if its own filters for Kubernetes workloads can express the selection,
- * which may then contain only a part of the name and one label.
+ * Counts like `countLeftOut`, but lets the PCE count if its own filters for Kubernetes workloads can express the
+ * selection. This is possible if the selection has only a part of the name and one label.
  */
 export async function countLeftOutCheaply(
   pce: PceClient,
@@ -113,11 +116,11 @@ export async function countLeftOutCheaply(
 /** Label keys that every PCE has, even if it has no labels with them (P14). */
 const BUILT_IN = ['role', 'app', 'env', 'loc']
 
-/** Returns the built-in keys and the keys of all labels. */
+/** Returns the label keys that every PCE has, and the keys of all labels. */
 export const knownKeys = (index: LabelIndex): string[] => [...new Set([...BUILT_IN, ...index.keys()])]
 
 /**
- * Throws not_found, with similar keys, if no label has one of the keys. `argument` is the name of the caller's
+ * Throws not_found, with similar keys, if no label has one of the given keys. `argument` is the name of the caller's
  * argument.
  */
 export function requireKeys(index: LabelIndex, keys: readonly string[], argument: string): void {

@@ -14,7 +14,7 @@ type Strength = (typeof STRENGTHS)[number]
 interface Evidence {
   value: string
   because: string
-  /** True if the evidence rests on several workloads that nearly all agree. */
+  /** True if the evidence comes from several workloads that nearly all agree. */
   isSolid: boolean
 }
 
@@ -34,23 +34,23 @@ export interface Subject {
 }
 
 /**
- * Evidence is solid if at least SOLID_COUNT workloads agree and their share of all compared workloads is at least
- * SOLID_SHARE.
+ * Thresholds: evidence is solid if at least SOLID_COUNT workloads agree and their share of all compared workloads is at
+ * least SOLID_SHARE.
  */
 const SOLID_COUNT = 3
 const SOLID_SHARE = 0.8
-/** Minimum number of workloads that must agree; a single workload is no pattern. */
+/** Minimum number of workloads that must agree, because a single workload is not a pattern. */
 const LEAST = 2
 
-/** The number of workloads for each value. */
+/** The number of workloads that have each value. */
 type Values = Map<string, number>
-/** The values of each key. */
+/** For each key, its values with their numbers of workloads. */
 type Counted = Map<string, Values>
 
 /**
  * Collects evidence for missing labels while all workloads and their traffic are read. It keeps data only for the name
- * patterns, subnets and peers of the given subjects. Traffic is no evidence for the role, because workloads that
- * communicate usually differ in their roles.
+ * patterns, subnets and peers of the given subjects, the workloads without a label. Traffic is no evidence for the
+ * role, because workloads that communicate usually have different roles.
  */
 export function createSuggester(subjects: readonly Subject[], index: LabelIndex, sources: readonly Source[]) {
   const keys = new Set(subjects.flatMap(({ missing }) => missing))
@@ -64,18 +64,18 @@ export function createSuggester(subjects: readonly Subject[], index: LabelIndex,
   )
 
   return {
-    /** Clears the counts. It must be called before the list of workloads begins or starts over. */
+    /** Clears the counts. It must be called before the list of workloads is read, and again if it is read anew. */
     begin() {
       for (const counts of [byPattern, bySubnet]) for (const counted of counts.values()) counted.clear()
     },
-    /** Adds any workload of the estate; its `labels` must have key and value. */
+    /** Adds any workload of the estate. Its `labels` must contain key and value. */
     seeWorkload(workload: Workload, labels: readonly LabelRef[]) {
       const known = labels.filter(({ key }) => key !== undefined && keys.has(key))
       if (known.length === 0) return
       if (byPattern.size > 0) countIn(byPattern, namePatterns(workload), known)
       if (bySubnet.size > 0) countIn(bySubnet, subnetsOf(workload), known)
     },
-    /** Adds a workload that a subject exchanged traffic with, with the values of its labels by key. */
+    /** Adds a workload with which a subject exchanged traffic, with its label values by key. */
     seePeer(subject: string, peer: string, labels: Readonly<Record<string, string>>) {
       for (const key of keys) {
         const value = Object.hasOwn(labels, key) ? labels[key] : undefined
@@ -88,7 +88,7 @@ export function createSuggester(subjects: readonly Subject[], index: LabelIndex,
         ).add(peer)
       }
     },
-    /** Returns suggestions for each missing label of a subject, best first. */
+    /** Returns the suggestions for each missing label of a subject, the best one first. */
     suggest({ href, workload, missing }: Subject): Suggestion[] {
       return missing.flatMap((key) => {
         const named = sources.includes('names') ? fromNames(byPattern, patternsOf.get(href) ?? [], key) : null
@@ -96,7 +96,7 @@ export function createSuggester(subjects: readonly Subject[], index: LabelIndex,
         return weigh(key, {
           names: joinNames(named, holds),
           addresses: [fromSubnets(bySubnet, subnets.get(href) ?? [], key)],
-          // A laptop or desktop uses all kinds of applications and belongs to none.
+          // A laptop or desktop uses all kinds of applications and does not belong to any of them.
           traffic: isEndpoint(workload) ? [] : [fromPeers(peers.get(href)?.get(key))],
         })
       })
@@ -125,7 +125,7 @@ function orMake<K, V>(map: Map<K, V>, key: K, make: () => V): V {
   return known
 }
 
-/** Returns the most frequent value; null unless at least two workloads and more than half of them have it. */
+/** Returns the most frequent value. Returns null unless at least two workloads, and more than half of all, have it. */
 function majorityOf(values: ReadonlyMap<string, number> | undefined) {
   const sorted = [...(values ?? [])].sort(([a, m], [b, n]) => n - m || compareTexts(a, b))
   const of = sorted.reduce((sum, [, count]) => sum + count, 0)
@@ -135,8 +135,8 @@ function majorityOf(values: ReadonlyMap<string, number> | undefined) {
 }
 
 /**
- * Returns the evidence of the most specific pattern with a majority. Among words, which come last, the one with the
- * clearest majority is used.
+ * Returns the evidence from the most specific pattern for which a majority agrees. Among words, which are the least
+ * specific patterns, the one with the clearest majority is used.
  */
 function fromNames(counts: ReadonlyMap<string, Counted>, patterns: readonly string[], key: string): Evidence | null {
   const found = patterns.flatMap((pattern) => {
@@ -152,7 +152,10 @@ function fromNames(counts: ReadonlyMap<string, Counted>, patterns: readonly stri
   return { value, because: `names: ${agree} of ${of} ${alike} have it`, isSolid }
 }
 
-/** Returns the value of a key that occurs as a word in the workload's name; null unless there is exactly one. */
+/**
+ * Returns the value of a key that occurs as a word in the workload's name. Returns null unless there is exactly one
+ * such value.
+ */
 function heldBy({ name, hostname }: Subject['workload'], values: ReadonlyMap<string, string> | undefined) {
   const words = nameWords(hostname || name || '')
   const held = [...new Set(words.flatMap((word) => values?.get(word) ?? []))]
@@ -162,7 +165,10 @@ function heldBy({ name, hostname }: Subject['workload'], values: ReadonlyMap<str
     : { value, because: `names: this one holds ${quote(value)}`, isSolid: false }
 }
 
-/** Combines the evidence of a name pattern with the evidence of the name itself. If both agree, the result is solid. */
+/**
+ * Combines the evidence from a name pattern with the evidence from the name itself. If both suggest the same value, the
+ * combined evidence is solid.
+ */
 function joinNames(pattern: Evidence | null, held: Evidence | null): (Evidence | null)[] {
   if (pattern === null || held === null || pattern.value !== held.value) return [pattern, held]
   const because = `${pattern.because}, and this one holds ${quote(held.value)}`
@@ -184,13 +190,13 @@ function fromPeers(values: ReadonlyMap<string, ReadonlySet<string>> | undefined)
   const majority = majorityOf(new Map([...(values ?? [])].map(([value, peers]) => [value, peers.size])))
   if (majority === null) return null
   const { value, agree, of } = majority
-  // Users of an application also communicate with it, so traffic alone does not make a workload part of it.
+  // The users of an application also communicate with it, so traffic alone does not make a workload part of it.
   return { value, because: `traffic: ${agree} of ${of} workloads that it talks to have it`, isSolid: false }
 }
 
 /**
- * Weighs the evidence. `strong`: two sources agree, one of them is solid and none disagrees. `fair`: one solid source
- * without contradiction, or two that agree. `weak`: anything less.
+ * Rates the evidence. `strong`: two sources agree, one of them is solid and none disagrees. `fair`: one solid source
+ * without contradiction, or two sources that agree. `weak`: anything less.
  */
 function weigh(key: string, found: Record<Source, (Evidence | null)[]>): Suggestion[] {
   const byValue = new Map<string, { sources: Set<Source>; evidence: Evidence[] }>()

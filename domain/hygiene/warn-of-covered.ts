@@ -39,7 +39,7 @@ export interface RulesToCome {
   own?: string
 }
 
-/** The policy that contains the existing rules. `contents` must hold the objects to which the rules refer. */
+/** The policy that contains the existing rules. `contents` must contain the objects to which the rules refer. */
 export interface StandingPolicy {
   ruleSets: readonly RuleSet[]
   boundaries: readonly EnforcementBoundary[]
@@ -49,15 +49,15 @@ export interface StandingPolicy {
 }
 
 /**
- * The warnings about each planned rule, in the same order, and the warnings that hold for all of them because something
- * was not looked at.
+ * The warnings about each planned rule, in the order of the rules, and the warnings that concern all rules because some
+ * objects were not examined.
  */
 export interface CoveredWarnings {
   byRule: string[][]
   general: string[]
 }
 
-/** Maximum number of objects that are read of each kind: as many as a PCE sends in one answer (P8). */
+/** Maximum number of objects that are read of each type, which is the most that a PCE sends in one answer (P8). */
 const MOST_OBJECTS = 500
 /** Maximum number of rule sets whose deny rules are read separately, if the release of the PCE requires this. */
 const MOST_APART = 20
@@ -70,9 +70,9 @@ const MOST_NAMED = 3
 
 /**
  * Warns of rules that change nothing because existing rules of the draft, in any rule set, already decide about all of
- * their connections. The number of requests and of compared objects is limited, and a warning says what was not looked
- * at. If the PCE does not send something, it counts as unknown and is no error. There are no warnings where only the
- * digest of a change is wanted.
+ * their connections. The number of requests and of compared objects is limited, and a warning says what was not
+ * examined. Anything that the PCE does not send counts as unknown and is not an error. Returns no warnings if the
+ * caller only needs the digest of a change.
  */
 export async function warnOfCovered(source: Source, labels: LabelIndex, coming: RulesToCome): Promise<CoveredWarnings> {
   const nothing = coming.rules.map((): string[] => [])
@@ -90,8 +90,7 @@ export async function warnOfCovered(source: Source, labels: LabelIndex, coming: 
 }
 
 /**
- * Brings the planned rules into the same form as existing rules, because a changed rule still has the PCE's null
- * selectors.
+ * Converts the planned rules to the form of existing rules, because a changed rule still has the PCE's null selectors.
  */
 function readComing({ scopes, rules, own }: RulesToCome): RulesToCome {
   const bodies = rules.map(({ body }) => body as Rule)
@@ -104,8 +103,8 @@ function readComing({ scopes, rules, own }: RulesToCome): RulesToCome {
 }
 
 /**
- * Like `warnOfCovered`, for a rule that is changed or switched on. `change` holds the fields to replace; undefined
- * fields stay as they are.
+ * Warns like `warnOfCovered` about a rule that is changed or enabled. `change` contains the fields to replace;
+ * undefined fields stay as they are.
  */
 export async function warnOfBecomingCovered(
   source: Source,
@@ -124,13 +123,16 @@ export async function warnOfBecomingCovered(
   return tellCovered(await warnOfCovered(source, labels, coming))
 }
 
-/** Returns the warnings about the rules as one list, with the index of the rule if the call has several rules. */
+/**
+ * Returns the warnings about all rules as one list. If the call has several rules, each warning contains the index of
+ * its rule.
+ */
 export const tellCovered = ({ byRule, general }: CoveredWarnings, isOfSeveral = false): string[] => [
   ...byRule.flatMap((warnings, at) => warnings.map((text) => (isOfSeveral ? `Rule ${at}: ${text}` : text))),
   ...general,
 ]
 
-/** Like `warnOfCovered`, for a policy that was read before. */
+/** Warns like `warnOfCovered`, but uses a policy that has already been read. */
 export async function warnOfCoveredBy(
   { ruleSets, boundaries, contents, unread }: StandingPolicy,
   { scopes, rules, own }: RulesToCome,
@@ -171,12 +173,12 @@ const precedes = (standing: RuleType, planned: RuleType) =>
   DECIDING_ORDER.indexOf(standing) <= DECIDING_ORDER.indexOf(planned)
 
 const SIDES = ['providers', 'consumers'] as const
-/** Number of rules processed in one step, which takes less than a millisecond. */
+/** Number of rules processed in one step of work. A step takes less than a millisecond. */
 const RULES_PER_STEP = 20
 
 /**
- * Finds the existing rules, except `own`, that may have a connection in common with a planned rule and decide about it
- * first. This cheap test excludes most rules of an estate from the comparison.
+ * Finds the existing rules, except `own`, that may apply to a connection of a planned rule and take precedence over
+ * that rule. This cheap test excludes most rules of an estate from the comparison.
  */
 function* findNear(
   { ruleSets, boundaries, contents }: Omit<StandingPolicy, 'unread'>,
@@ -199,19 +201,22 @@ function* findNear(
   return near
 }
 
-/** Returns the labels that a rule demands of its providers and of its consumers. */
+/** Returns the labels that a rule requires of its providers and of its consumers. */
 const demandsOf = (rule: HeldRule) => SIDES.map((side) => endsOf(rule, side))
 
-/** Returns false if two rules have no connection in common because their labels of some key differ at one end. */
+/**
+ * Returns false if two rules have no connection in common, because they require different labels with the same key on
+ * one side.
+ */
 const mayMeet = (a: readonly Demand[][], b: readonly Demand[][]): boolean =>
   a.every((ours, at) => ours.some((one) => b[at]!.some((other) => mayBeSame(one, other))))
 
-/** The labels that an end must have, by key; a key is absent if nothing is known about its label. */
+/** The labels that a rule requires on one side, by key. A key is absent if nothing is known about its label. */
 type Demand = ReadonlyMap<string, ReadonlySet<string>>
 
 /**
- * Returns the labels that an end demands in each scope. An end with other actors than labels demands no labels of its
- * own.
+ * Returns the labels that one side of a rule requires, for each scope. A side with actors other than labels requires no
+ * labels beyond those of the scope.
  */
 function endsOf({ rule, scopes, contents }: HeldRule, side: (typeof SIDES)[number]): Demand[] {
   const actors = rule[side]
@@ -237,7 +242,7 @@ function demandOf(entries: readonly ScopeEntry[], { keyOf }: Pick<PolicyContents
 }
 
 /**
- * Joins conditions that must all hold. Of two conditions with the same key, only the first is kept, which makes the
+ * Joins conditions that must all be met. Of two conditions with the same key, only the first is kept, which makes the
  * result weaker but never wrong.
  */
 function join(conditions: readonly Condition[]): Demand {
@@ -253,8 +258,7 @@ const mayBeSame = (a: Demand, b: Demand): boolean =>
   })
 
 function describe({ kind, rule, by }: Redundancy, all: readonly HeldRule[], standing: number): string[] {
-  // Warnings about a rule that names nobody, or that repeats another rule of the call exactly, are given by other
-  // functions.
+  // Other functions warn about a rule that names nobody, or that is exactly equal to another rule of the call.
   if (kind === 'names_nobody') return []
   const own = all[rule] as HeldRule
   if (by.every((at) => at >= standing && saysTheSame((all[at] as HeldRule).rule, own.rule))) return []
@@ -272,7 +276,7 @@ function describe({ kind, rule, by }: Redundancy, all: readonly HeldRule[], stan
   return [text.charAt(0).toUpperCase() + text.slice(1)]
 }
 
-/** Returns a text by which a rule can be found. For a planned rule, it contains the index instead of an href. */
+/** Returns a text by which a reader can find a rule. For a planned rule, it contains the index instead of an href. */
 function nameOf({ type, rule, holder, isBoundary }: HeldRule, planned: number): string {
   if (planned >= 0) return `rule ${planned} of this call`
   const pending = pendingOf(rule) !== null || pendingOf(holder) === 'create' ? ' (not provisioned yet)' : ''
@@ -319,7 +323,7 @@ async function readStanding(source: Source, labels: LabelIndex, coming: RulesToC
   const ruleSets = await addDenyRules(source, known, coming, labels, unread)
   const mentioned = await workInTurns(findMentioned([...ruleSets, ...boundaries, coming]), signal)
   const services = mentioned.has('services') ? await readUpTo<Service>('services', { api: pce.services }) : []
-  // A service that is left out here counts as equal only to itself.
+  // A malformed service is left out here and therefore counts as equal only to itself.
   const compared = await workInTurns(
     flatMapInSteps(services, (one) => readable(() => (requireServiceShapes([one]), [one]))),
     signal,
@@ -338,7 +342,7 @@ async function readStanding(source: Source, labels: LabelIndex, coming: RulesToC
   return { ruleSets, boundaries, contents, unread }
 }
 
-/** Like `flatMap`, but yields before each item so that other work can run. */
+/** Works like `flatMap`, but yields before each item so that other work can run. */
 function* flatMapInSteps<T, R>(items: readonly T[], work: (item: T) => R[]): Steps<R[]> {
   const results: R[] = []
   for (const item of items) {
@@ -348,7 +352,7 @@ function* flatMapInSteps<T, R>(items: readonly T[], work: (item: T) => R[]): Ste
   return results
 }
 
-/** Finds which of the three kinds of objects needed to compare rules occur as hrefs in these objects. */
+/** Finds which of three types of objects the given objects mention by href: services, IP lists and label groups. */
 function* findMentioned(objects: readonly object[]): Steps<ReadonlySet<string>> {
   const kinds = ['services', 'ip_lists', 'label_groups']
   const mentioned = new Set<string>()
@@ -372,8 +376,8 @@ function readable<T>(read: () => T[]): T[] {
 }
 
 /**
- * Adds the deny rules if the PCE's release sends them separately and a new deny rule is to be compared with them. They
- * are read for a limited number of rule sets whose scopes may overlap.
+ * Adds the deny rules, if the PCE's release sends them separately and a new deny rule must be compared with them. They
+ * are read for a limited number of rule sets whose scopes may overlap with that of the new rule.
  */
 async function addDenyRules(
   { pce, signal }: Source,

@@ -8,8 +8,8 @@ import { mapBounded } from '../text/pace-work.js'
 import { isSameLabels, type Relabelling } from './plan-labels.js'
 
 /**
- * The outcome for one workload. `not_done`: the workload is unchanged. `differs`: its labels are neither the old nor
- * the new ones.
+ * The outcome for one workload. `not_done`: the workload is unchanged. `differs`: its labels are neither the old ones
+ * nor the new ones.
  */
 export type LabelOutcome = 'updated' | 'refused' | 'not_done' | 'unknown' | 'differs'
 
@@ -25,29 +25,26 @@ export interface WrittenLabels {
 
 export interface LabelsWritten {
   results: WrittenLabels[]
-  /** The error that ended the writing before all chunks were sent; null if there was none. */
+  /** The error that stopped the writing before all chunks were sent; null if there was none. */
   failure: { error: unknown } | null
   /** The reason why the workloads could not be read back; null if they were read. */
   unread: string | null
 }
 
-/**
- * Maximum number of workloads that the PCE accepts in one bulk request; it accepts only one such request at a time
- * (P48).
- */
+/** Maximum number of workloads in one bulk request. The PCE processes only one such request at a time (P48). */
 const CHUNK = 1000
-/** Maximum number of workloads that are read back individually; for more, the whole list is read. */
+/** Maximum number of workloads that are read back individually. If there are more, the whole list is read. */
 const READ_ONE_BY_ONE = 10
 const IN_FLIGHT = 4
-/** Time limit in milliseconds for reading back one workload; the write is done by then. */
+/** Time limit in milliseconds for reading back one workload. The write is already done at this point. */
 const LOOK_MS = 10_000
 
 type Ctx = Pick<ToolContext<true>, 'pce' | 'signal' | 'progress'>
 
 /**
  * Writes labels in chunks of 1,000, one request after the other, without aborting a request that was sent, and reads
- * the result back. Writing ends early if a chunk fails as a whole or the server stops. Every workload gets an outcome,
- * corrected by what was read back as far as that was possible. Never rejects.
+ * the result back. Writing stops early if a chunk fails as a whole or the server stops. Every workload gets an outcome,
+ * which is corrected by what was read back as far as that was possible. Never rejects.
  */
 export async function writeLabels(ctx: Ctx, changes: readonly Relabelling[]): Promise<LabelsWritten> {
   const { pce, signal, progress } = ctx
@@ -82,8 +79,8 @@ export const bodyOf = ({ workload: { href }, after }: Relabelling) => ({
 })
 
 /**
- * Records the PCE's results. There is one for each object, in the same order (P63); hrefs are used if the PCE includes
- * them.
+ * Records the PCE's results. There is one result for each object, in the same order as in the request (P63). If the PCE
+ * includes hrefs, these are used instead.
  */
 function takeAnswers(chunk: readonly WrittenLabels[], answered: readonly BulkResultItem[]): void {
   const byHref = new Map(answered.map((item) => [item.href, item]))
@@ -96,9 +93,9 @@ function takeAnswers(chunk: readonly WrittenLabels[], answered: readonly BulkRes
 }
 
 /**
- * Plans changes again on the labels that the workloads have now, because a write replaces the whole list of a
- * workload's labels (P7), and a change that another call made after the first plan would be lost. A workload that is
- * gone keeps its plan, and the PCE refuses it.
+ * Plans changes again for the labels that the workloads have now. A write replaces the whole list of a workload's
+ * labels (P7), so a change that another call made after the first plan would be lost. A workload that no longer exists
+ * keeps its plan, and the PCE refuses it.
  * @throws what the PCE client throws; nothing is written then.
  */
 export async function planAgain(
@@ -119,7 +116,7 @@ export async function planAgain(
   return { changes: planned, moved }
 }
 
-/** Returns the labels that workloads have now, by href. */
+/** Returns the labels that the workloads have now, by the href of the workload. */
 async function readLabels(
   { pce, signal }: Pick<Ctx, 'pce' | 'signal'>,
   hrefs: readonly string[],
@@ -147,7 +144,7 @@ async function readLabels(
 }
 
 /**
- * Corrects the outcomes according to the labels that are stored now. Returns the reason if the stored labels could not
+ * Corrects the outcomes by means of the labels that are stored now. Returns the reason if the stored labels could not
  * be read.
  */
 async function readBack({ pce, signal }: Ctx, results: readonly WrittenLabels[]): Promise<string | null> {
