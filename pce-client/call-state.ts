@@ -20,7 +20,7 @@ export interface CallState {
   readonly nature: RequestNature
   readonly retryCount: number
   readonly totalTimeoutMs: number
-  /** Maximum size of the answer, uncompressed. */
+  /** Maximum size of the uncompressed answer in bytes. */
   readonly maxBytes: number
   readonly startedAt: number
   /** Returns the current time of the client's clock, in milliseconds since the epoch. */
@@ -40,7 +40,7 @@ export interface CallState {
   readonly hidesReasons: boolean
   /** The answers of the PCE so far; undefined if there is no listener for them. */
   readonly answers: AnswerFacts[] | undefined
-  /** Status of the last answer; undefined before the first. */
+  /** Status of the last answer; undefined before the first answer. */
   status: number | undefined
   /** The observer to which the end of the call is reported. */
   readonly watched: WatchedRequest | undefined
@@ -62,8 +62,8 @@ export interface CallState {
    */
   answerLost: boolean
   /**
-   * The reason why this client itself ended the attempt. It is kept here because Node then reports only a closed
-   * connection.
+   * The reason why this client itself ended the attempt. It is kept here because the error that Node then reports says
+   * only that the connection was closed.
    */
   ended: { error: PceError; retry: boolean } | undefined
 }

@@ -117,8 +117,8 @@ function createTransport(http: Http, settings: ClientSettings): PceTransport {
 }
 
 /**
- * Ignores a 404 from /health, because SaaS PCEs have no such endpoint; the organisation's own endpoint then decides
- * (P53).
+ * Ignores a 404 from /health, because SaaS PCEs have no such endpoint. The check is then left to the request for the
+ * organisation itself (P53).
  */
 function unlessAbsent(error: unknown): void {
   if (!(error instanceof PceApiError) || error.status !== 404) throw error

@@ -134,7 +134,7 @@ export function checkHref(kind: Kind, orgId: string, reference: ReferenceLike): 
  * Returns the href to which a write is sent. Only the draft of a versioned object can be written; its id is the same in
  * the draft and the active version (P4).
  *
- * @throws {PceError} `invalid_href` for a numbered version, which is history.
+ * @throws {PceError} `invalid_href` for a numbered version, because past versions cannot be changed.
  */
 export function draftHref(kind: Kind, href: string): string {
   if (!kind.versioned) return href
@@ -158,9 +158,9 @@ export function inVersion(href: string, policyVersion: PolicyVersionSelector): s
 }
 
 /**
- * Returns the endpoint of the kind's collection.
+ * Returns the endpoint of the collection of a kind.
  *
- * @throws {PceError} if a required parent is missing or wrong, or if a parent is given although the kind has none.
+ * @throws {PceError} if a required parent is missing or wrong, or if a parent is given although the kind needs none.
  */
 export function collectionOf(
   kind: Kind,

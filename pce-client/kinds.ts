@@ -162,7 +162,7 @@ export const KINDS = {
 
 export type KindAttribute = keyof typeof KINDS
 
-/** The attributes of the kinds that consist of a single object and so need no href. */
+/** The attribute names of the kinds that consist of a single object, which can be addressed without an href. */
 export type SingleAttribute = {
   [Attribute in KindAttribute]: (typeof KINDS)[Attribute] extends { single: true } ? Attribute : never
 }[KindAttribute]

@@ -9,7 +9,7 @@ import { asError, toPceError, type Failure } from './map-failure.js'
 import type { ClientSettings } from './settings.js'
 import type { BodySink } from './transport.js'
 
-/** Maximum number of bytes of an error answer that are read. */
+/** Maximum number of bytes that are read from an error answer. */
 const MAX_ERROR_BYTES = 64 * 1024
 
 interface StreamedRequest {

@@ -10,9 +10,9 @@ export interface PceClientOptions {
    * (P1).
    */
   url: string
-  /** The port. Default `443`. Must be 1..65535, else PceIntegerError. */
+  /** The port of the PCE. Default `443`. Must be 1..65535, else PceIntegerError. */
   port?: string | number
-  /** Version of the API. Default `v2`. */
+  /** Version of the PCE's API. Default `v2`. */
   version?: string
   /** Id of the organisation. Default `1`. Must be at least 1, else PceIntegerError. */
   orgId?: string | number

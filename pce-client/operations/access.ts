@@ -11,7 +11,7 @@ import { segment, madeBy, type Calls, saidBy } from './create-calls.js'
 const KEY_TYPES = ['user', 'service_account']
 /** The default name of a new key, since the PCE requires a name. `options.json` can set another name. */
 const DEFAULT_KEY_NAME = 'pce-client'
-/** Number of entries from which the PCE may have truncated a list. */
+/** A list with at least this many entries may have been truncated by the PCE. */
 const DEFAULT_PAGE = 500
 
 /** API keys (S9, P40, P56). A secret is returned only once, by the operation that creates the key. */

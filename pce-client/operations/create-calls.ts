@@ -10,17 +10,17 @@ import { bodyOf, isRecord, listOf, type TracedResponse, type Http, type SendOpti
 import type { ReferenceLike, RequestOptions } from '../types.js'
 
 /**
- * The functions with which the named operations send requests. Their paths must be complete, and fields of the caller's
- * `json` override the defaults.
+ * The functions with which the named operations send requests. Their paths must be complete. Fields of the caller's
+ * `json` override the defaults of the body.
  */
 export interface Calls {
   readonly http: Http
   readonly settings: ClientSettings
-  /** `/orgs/<id>` */
+  /** The path of the organisation: `/orgs/<id>`. */
   readonly org: string
   /** Checks an href. @throws {PceError} `invalid_href` unless it is an href of this kind in this organisation. */
   readonly href: (kind: Kind, reference: ReferenceLike) => string
-  /** Checks a list of hrefs. @throws {PceError} also `invalid_argument` if it is not a list. */
+  /** Checks each href of a list. @throws {PceError} also `invalid_argument` if it is not a list. */
   readonly hrefs: (kind: Kind, references: readonly ReferenceLike[]) => string[]
   /** Fetches the object at a path. */
   readonly get: <T>(path: string, options: RequestOptions | undefined) => Promise<T>
@@ -201,11 +201,11 @@ export function createDownload<Of>(
 }
 
 /**
- * Encodes an id from the caller as one path segment. Ids are not always numbers or UUIDs (P45), and a slash in one must
- * not lead to another object.
+ * Encodes an id from the caller as one path segment. Ids are not always numbers or UUIDs (P45), and a slash in an id
+ * must not lead to another object.
  *
  * @param name the specification's name for the id.
- * @throws {PceError} `invalid_argument` if it cannot be a path segment.
+ * @throws {PceError} `invalid_argument` if the id cannot be a path segment.
  */
 export function segment(name: string, id: string): string {
   // `.` and `..` would lead to another path even between encoded slashes, and unpaired surrogates cannot be encoded.

@@ -7,10 +7,13 @@ import { integerIn } from '../settings.js'
 import type { BulkResultItem, ReferenceLike, RequestOptions } from '../types.js'
 import { createDownload, segment, madeBy, type Calls, type DownloadOptions } from './create-calls.js'
 
-/** Maximum number of rules in one deletion (P49). */
+/** Maximum number of label mapping rules that one request can delete (P49). */
 const MOST_DELETED = 1000
 
-/** Operations on label mapping rules beyond the generic ones, and on the jobs that run them (S9, P58). */
+/**
+ * Operations on label mapping rules that go beyond the generic ones, and operations on the jobs that run these rules
+ * (S9, P58).
+ */
 export interface LabelMappingOperations {
   /**
    * Moves a rule to another position in the order of evaluation.

@@ -76,13 +76,13 @@ export function beginTrafficRun({ timers }: ClientSettings, options: StreamTraff
 }
 
 /**
- * Milliseconds before the first poll. They are necessary because a query may report a temporary `failed` at the very
- * beginning (T6).
+ * Milliseconds to wait before the first poll. The wait is necessary because a query may report a temporary `failed` at
+ * the very beginning (T6).
  */
 const FIRST_WAIT_MS = 1000
 const WAIT_FACTOR = 1.5
 const LONGEST_WAIT_MS = 10_000
-/** Milliseconds for which a completed query may have no result yet, because of a known race at the PCE. */
+/** Milliseconds for which a completed query may have no result yet, because of a known race condition at the PCE. */
 const RESULT_GRACE_MS = 30_000
 
 /** Polls a submitted query at growing intervals until it is done. @throws {PceApiError} `traffic_query_failed`. */

@@ -31,7 +31,7 @@ export interface TrafficOperations {
     trafficQuery: TrafficQuery,
     options?: Omit<StreamTrafficOptions, 'onFlows'>,
   ): Promise<TrafficFlow[]>
-  /** Runs the same query and passes its rows on as they arrive, so that the result is not held in memory. */
+  /** Like `getTrafficFlowsAsync`, but passes the rows on as they arrive, so that the result is never held in memory. */
   streamTrafficFlows(
     queryName: string,
     trafficQuery: TrafficQuery,
@@ -130,8 +130,8 @@ async function deliver(
 }
 
 /**
- * Deletes a query that is no longer needed at the PCE. Errors are ignored, because the caller must see the error that
- * made the query useless.
+ * Deletes a query that is no longer needed at the PCE. Errors of the deletion are ignored, because the caller must see
+ * the error that made the query useless.
  */
 async function deleteQuery(http: Http, href: string, { requestId, headers }: StreamTrafficOptions): Promise<void> {
   const options = { requestId, headers, includeOrg: false, totalTimeoutMs: CLEAN_UP_MS, retryCount: 0 }

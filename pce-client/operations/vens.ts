@@ -109,7 +109,7 @@ export function createVenOperations(calls: Calls): VenOperations {
   }
 }
 
-/** Checks a duration in the caller's own body. @throws {PceIntegerError} if it is out of range. */
+/** Checks a duration that the caller has set in `options.json`. @throws {PceIntegerError} if it is out of range. */
 function checkSeconds({ json }: RequestOptions = {}, name: string, least: number, most: number): void {
   const seconds = (json as Record<string, unknown> | null | undefined)?.[name]
   if (seconds !== undefined) integerIn(name, seconds, least, most)
