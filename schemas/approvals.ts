@@ -29,7 +29,7 @@ export interface ShownObject {
   effect?: ShownEffect
   /** A sentence that explains why the effect is mixed or undecided. */
   effect_note?: string
-  /** Sentences about what the person should look at. */
+  /** Sentences about what the person should look at before deciding. */
   warnings?: string[]
   /** Time of the draft's last edit (UTC). `updated_by` is the person who made it, by name if the name is known. */
   updated_at?: string
@@ -61,7 +61,7 @@ export const CONTENT_LEFT_OUT = 'What it contains is left out here: look at it i
  * PCE can choose them.
  */
 export interface ShownCall {
-  /** The summary of the call, the same as in `confirm_required`. */
+  /** The summary of the call, which is the same as in `confirm_required`. */
   summary: string
   /** The effect of the whole call on the permitted traffic; absent if the call changes no policy. */
   effect?: ShownEffect
@@ -233,7 +233,7 @@ export interface DeclinedCall {
  * question is valid only for a request with the same facts.
  */
 export interface RequestFacts {
-  /** Null if callers are not authenticated. */
+  /** The caller; null if callers are not authenticated. */
   owner: Owner | null
   /** The MCP method, such as `tools/call`. */
   method: string

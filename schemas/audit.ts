@@ -40,7 +40,7 @@ export interface AuditEntry extends AuditFacts {
    */
   command?: string
   os_user?: string
-  /** Number of items that the command removed, by type. */
+  /** Number of items that the command removed, by type of item. */
   removed?: Record<string, number>
   role: Role | null
   iss: string | null

@@ -41,13 +41,13 @@ export interface Limits {
 export interface HeavyConfig {
   /** Maximum number of calls that run at the same time, each in its own thread. */
   max: number
-  /** Maximum number of running calls of one caller. */
+  /** Maximum number of calls of one caller that run at the same time. */
   perCaller: number
-  /** Maximum number of calls that may wait for a free place. */
+  /** Maximum number of calls that may wait for a free thread. */
   queue: number
-  /** Maximum number of waiting calls of one caller. */
+  /** Maximum number of calls of one caller that may wait for a free thread. */
   queuePerCaller: number
-  /** Maximum heap of one thread, in MiB. */
+  /** Maximum heap size of one thread, in MiB. */
   memoryMb: number
   /** The time in milliseconds after which a thread that does nothing but compute is terminated; 120,000 if absent. */
   silentMs?: number
@@ -58,7 +58,7 @@ export interface HeavyConfig {
  * against the existing tools at start-up.
  */
 export interface OfferConfig {
-  /** If true, only tools that read are offered. */
+  /** If true, only tools that change nothing are offered. */
   readOnly?: boolean
   /** Names of toolsets, including `default` and `all`. If absent: `default`, or `all` if `tools` is given. */
   toolsets?: readonly string[]
@@ -122,7 +122,7 @@ export interface OAuthConfig {
   groupsClaims: readonly string[]
 }
 
-/** The group identifiers of each role, compared exactly (S13). */
+/** The groups whose members get each role, as group identifiers that must match exactly (S13). */
 export interface RoleMapping {
   groups: Readonly<Record<Role, readonly string[]>>
   /** Role of callers whose groups are not listed; with null, such callers are refused. */
@@ -130,7 +130,7 @@ export interface RoleMapping {
 }
 
 export interface ConfirmConfig {
-  /** The signing key of 32 bytes. */
+  /** The key of 32 bytes with which confirmations are signed. */
   hmacKey: Buffer
   /** The previous key: its signatures are still accepted, but no new ones are made with it. */
   previousHmacKey?: Buffer
@@ -202,11 +202,11 @@ export interface DatabaseConfig {
    * the database server are verified.
    */
   tls?: { rootCertFile?: string; certFile?: string; keyFile?: string }
-  /** Host, port and database name, for messages. */
+  /** Host, port and database name, in the form in which messages show them. */
   where: string
   /** Seconds that the program waits at start-up for a database that does not respond. */
   connectTimeoutSeconds: number
-  /** Maximum number of connections of one process. */
+  /** Maximum number of database connections of one process. */
   poolSize: number
   /** `shared` if limits per caller apply to all replicas together, `replica` if they apply to each one separately. */
   limits: 'shared' | 'replica'
@@ -232,7 +232,7 @@ export interface PerUserConfig extends AuthenticatedConfig {
   mode: 'per_user'
   keystore: {
     path: string
-    /** The key-encryption key of 32 bytes. */
+    /** The key-encryption key of 32 bytes, which encrypts the data keys of the stored credentials. */
     kek: Buffer
     previousKek?: Buffer
   }
@@ -246,7 +246,7 @@ export interface SharedConfig extends AuthenticatedConfig {
   statePath: string
 }
 
-/** The PCE mode of authenticated HTTP. */
+/** The possible PCE modes of a server with authentication over HTTP. */
 export type PceMode = (PerUserConfig | SharedConfig)['mode']
 
 /**
@@ -262,7 +262,7 @@ export interface StateFileConfig {
   database?: DatabaseConfig
   auditLogPath?: string
   replicaId?: string
-  /** The value of MCP_OAUTH_ISSUER. */
+  /** The issuer of the identity provider: the value of MCP_OAUTH_ISSUER. */
   issuer?: string
 }
 

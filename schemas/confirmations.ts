@@ -42,7 +42,7 @@ export type Outlook =
 export interface CallToConfirm {
   tool: { name: string }
   call: {
-    /** The arguments as the client sent them, without a `_meta`. */
+    /** The arguments as the client sent them, but without `_meta`. */
     arguments: Record<string, unknown>
     requestId: string
     /** The value that the client sent as the confirm token, unchecked. */
@@ -56,7 +56,7 @@ export interface CallToConfirm {
     canAsk?: boolean
   }
   callerContext: ConfirmingContext & { client?: string; tokenSays?: { name?: string; clientId?: string } }
-  /** The signal is aborted as soon as the client disconnects. */
+  /** The signal of the call, which is aborted as soon as the client disconnects. */
   context: { readonly signal: AbortSignal }
   /** Adds facts to the audit entries of the call, whether it is admitted or not. */
   note: (facts: AuditFacts) => void

@@ -10,7 +10,7 @@ export interface PceCredentials {
   apiKey: string
   apiSecret: string
   tlsVerify: boolean
-  /** A name that the owner chose. */
+  /** A name that the owner chose for these credentials. */
   label?: string
 }
 

@@ -142,7 +142,7 @@ export class ToolError extends Error {
 export interface FormQuestion {
   /** Digest of what the question shows (`Preview.boundTo`). The answer yes is a consent to exactly that. */
   boundTo: string
-  /** Text for the person. */
+  /** The text of the question. */
   message: string
 }
 

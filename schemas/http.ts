@@ -17,7 +17,7 @@ export const HealthStatus = Type.Object({
 /** A check of one thing that must work before the process accepts calls. */
 export interface HealthCheck {
   name: string
-  /** Throws or rejects if the thing does not work at the moment. */
+  /** Performs the check. Throws or rejects if the thing does not work at the moment. */
   run: () => void | Promise<void>
   /**
    * Returns the problem because of which calls are currently refused, or null, without sending a query. A returned

@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { Nullable } from './common.js'
 import { TextOrObject } from './label-reference.js'
 
-/** An IP range as input: an address, a CIDR, or two addresses. */
+/** An IP range in the form that callers write: an address, a CIDR, or two addresses. */
 export const IpRangeInput = Type.Object(
   {
     from_ip: Type.String({ minLength: 1, description: 'Address or CIDR' }),
@@ -24,7 +24,7 @@ export const FqdnInput = {
   fqdns: Type.Optional(Type.Array(FqdnReference, { maxItems: 1000, description: 'Texts or {fqdn, description}' })),
 }
 
-/** An IP list in answers. */
+/** The form in which answers show an IP list. */
 export const IpListOut = Type.Object({
   href: Type.String(),
   name: Type.String(),

@@ -24,7 +24,7 @@ export const ApplicationReference = TextOrObject<
   { key?: string; value?: string; href?: string } | { app: string; env: string }
 >()
 
-/** A label in answers. */
+/** The form in which answers show a label. */
 export const LabelOut = Type.Object(
   { href: Type.String(), key: Type.String(), value: Type.String() },
   { description: 'Label' },

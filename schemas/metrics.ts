@@ -17,7 +17,7 @@ export interface MeasuredCall {
 
 /** One finished request to a PCE, with its retries. */
 export interface MeasuredRequest {
-  /** Method and path template, from a fixed set. */
+  /** Method and path template of the request, from a fixed set. */
   operation: string
   /** Status of the last answer; undefined if there was none. */
   status: number | undefined
@@ -29,7 +29,7 @@ export interface MeasuredRequest {
   seconds: number
 }
 
-/** Figures that are read whenever metrics are requested. */
+/** Figures that are read anew whenever somebody requests the metrics. */
 export interface MeasuredFigures {
   requestsInFlight: number
   heavyRunning: number
@@ -55,6 +55,6 @@ export interface Meter {
    * fails, or null.
    */
   readonly readinessFrom: (checks: readonly string[], findFailed: () => Promise<string | null>) => void
-  /** Registers the source of the figures as soon as it exists. */
+  /** Registers the function that returns the figures, as soon as it exists. */
   readonly readFrom: (figures: () => MeasuredFigures) => void
 }

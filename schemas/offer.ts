@@ -1,6 +1,6 @@
 /** The tools that are offered to one request (D121). A listed tool may be called if the gates of the call allow it. */
 export interface Offer {
-  /** The tools that tools/list returns. */
+  /** The tools that are listed in the answer to tools/list. */
   readonly listed: ReadonlySet<string>
   /**
    * The tools that a call may name; any other name counts as unknown. In addition to the listed tools, these are tools

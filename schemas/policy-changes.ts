@@ -6,7 +6,7 @@ import { RuleTypeOut } from './rule-shapes.js'
 export const CHANGE_EFFECTS = ['widening', 'narrowing', 'neutral'] as const
 export type ChangeEffect = (typeof CHANGE_EFFECTS)[number]
 
-/** Explanations of the effects, for answers. */
+/** Explanations of the effects, in the words that answers use. */
 export const EFFECT_MEANINGS: Readonly<Record<ChangeEffect | 'mixed', string>> = {
   widening: 'may permit more traffic than today and never less',
   narrowing: 'may permit less traffic than today and never more',
@@ -18,7 +18,7 @@ export const EFFECT_MEANINGS: Readonly<Record<ChangeEffect | 'mixed', string>> =
 export const RISKS = ['any_to_any_all_services', 'override_deny', 'any_address', 'scope_removed'] as const
 export type Risk = (typeof RISKS)[number]
 
-/** Explanations of the risks, for answers. */
+/** Explanations of the risks, in the words that answers use. */
 export const RISK_MEANINGS: Readonly<Record<Risk, string>> = {
   any_to_any_all_services: 'an allow rule that no scope limits opens all services between everything and everything',
   override_deny: 'an override deny rule blocks more: no allow rule outweighs it',
@@ -87,7 +87,7 @@ const RuleChangeOut = Type.Object({
 })
 export type RuleChangeShown = Static<typeof RuleChangeOut>
 
-/** One pending object with its differences. */
+/** One object with a pending change, and the differences between its draft and its active version. */
 export const PolicyChangeOut = Type.Object({
   href: Type.String(),
   type: Type.String({ description: 'rule_sets, ip_lists …' }),

@@ -4,7 +4,7 @@ import { TextOrObject } from './label-reference.js'
 
 export const RULE_TYPES = ['allow', 'deny', 'override_deny'] as const
 
-/** A consumer or provider of a rule in answers with full detail. */
+/** The form in which answers with full detail show a consumer or provider of a rule. */
 export const ActorOut = Type.Object({
   type: Type.String({ description: 'ams, label, ip_list …' }),
   href: Type.Optional(Type.String()),
@@ -15,7 +15,7 @@ export const ActorOut = Type.Object({
 })
 export type ActorOut = Static<typeof ActorOut>
 
-/** One condition of a scope in answers. */
+/** The form in which answers show one condition of a scope. */
 export const ScopeOut = Type.Object({
   href: Type.String(),
   key: Type.Optional(Type.String()),
@@ -69,7 +69,7 @@ export const RuleOut = Type.Object({
   update_type: Type.Optional(Type.String({ description: 'Pending change' })),
 })
 
-/** A rule after a write. */
+/** The form in which answers show a rule that has just been written. */
 export const StoredRuleOut = Type.Object(
   { ...RuleOut.properties, description: Type.Optional(Type.String()) },
   { description: 'As stored, in the words of callers' },
@@ -93,7 +93,7 @@ export interface ServiceObject {
   service?: string
 }
 
-/** One service in any form. */
+/** One service in any form that callers may use. */
 export const ServiceInput = TextOrObject<ServiceObject>(['port', 'to_port', 'proto', 'href', 'service'])
 
 /**
@@ -116,7 +116,7 @@ export const RuleParts = {
   description: Type.String({ description: 'Text' }),
 }
 
-/** A rule to create. */
+/** The arguments for a rule that is to be created. */
 export const RuleInput = Type.Object(
   {
     providers: RuleParts.providers,

@@ -32,7 +32,7 @@ export const ServiceListsInput = {
   ),
 }
 
-/** The entries as stored, with the same names as in the input. */
+/** The entries of the service as the PCE stores them, with the same field names as in the input. */
 export const EntriesOut = Type.Optional(
   Type.Array(
     Type.Object({
@@ -45,7 +45,7 @@ export const EntriesOut = Type.Optional(
   ),
 )
 
-/** A service in answers. */
+/** The form in which answers show a service. */
 export const ServiceOut = Type.Object(
   {
     href: Type.String(),

@@ -78,10 +78,10 @@ export interface ApprovalRow {
   id: string
   key: ChallengeKey
   request: string
-  /** The decision; null if there is none yet. */
+  /** The person's decision; null if there is none yet. */
   decision: string | null
   ending: ApprovalEnding | null
-  /** Milliseconds since the epoch. */
+  /** Time of expiry in milliseconds since the epoch. */
   expiresAt: number
 }
 
@@ -98,7 +98,7 @@ export interface Approvals {
    */
   open(row: Pick<ApprovalRow, 'id' | 'key' | 'request' | 'expiresAt'>, instead?: string): Promise<ApprovalRow>
   get(id: string): Promise<ApprovalRow | null>
-  /** Returns the latest question about the call. */
+  /** Returns the latest question about the given call. */
   find(key: ChallengeKey): Promise<ApprovalRow | null>
   /**
    * Returns questions that are undecided and have neither ended nor expired, the first to expire first, and the total
@@ -147,9 +147,9 @@ export interface Notes {
 /** The caller of a request, and the limits that apply to each caller. */
 export interface AdmissionQuestion {
   owner: Owner
-  /** Requests per minute; 0 means no limit. */
+  /** Maximum number of requests per minute; 0 means no limit. */
   perMinute: number
-  /** Simultaneous requests; 0 means no limit. */
+  /** Maximum number of simultaneous requests; 0 means no limit. */
   atATime: number
   /** False if the request has already been counted elsewhere and only needs one of the simultaneous places. */
   isCounted?: boolean
@@ -157,7 +157,7 @@ export interface AdmissionQuestion {
 
 /** A request that has been counted and has been given a place. */
 export interface Admission {
-  /** The caller's keystore record at this moment. */
+  /** The keystore record that the caller has at this moment. */
   record: SealedCredentials | null
   /**
    * Gives the request's place back, or takes a place again for work that continues. Never rejects; a failed attempt is

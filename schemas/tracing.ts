@@ -6,13 +6,13 @@ export interface TraceOrigin {
   tracestate?: string
 }
 
-/** A running span. */
+/** A span of a trace that has not ended yet. */
 export interface OpenSpan {
   /** Marks the span as failed with this code. */
   readonly fail: (code: string) => void
 }
 
-/** A request whose answer is pending. */
+/** An outgoing request whose answer has not arrived yet. */
 export interface SentRequest {
   /** Headers that pass the trace on to the receiver of the request. */
   readonly headers: Readonly<Record<string, string>>

@@ -44,7 +44,7 @@ const services = (description: string) =>
 const reporter = (description: string) =>
   Type.Optional(Type.Array(Type.String(), { maxItems: MAX_FILTER_ENTRIES, description }))
 
-/** The policy decisions to query. */
+/** The policy decisions that a traffic query asks for. */
 export const DecisionsInput = Type.Optional(Type.Array(StringEnum(POLICY_DECISIONS), { description: '[] means all' }))
 
 /** The argument that allows queries which reach the PCE's row limit to be split (D136). */

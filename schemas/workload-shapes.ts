@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { LabelOut, LabelsOut } from './label-reference.js'
 
-/** A workload in the answers of tools that write one. */
+/** The form in which tools that write a workload show it in their answers. */
 export const WorkloadOut = Type.Object(
   {
     href: Type.String(),

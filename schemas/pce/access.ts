@@ -116,7 +116,7 @@ export type User = Read<typeof User>
 const KEY_FIELDS = {
   href: Type.String(),
   key_id: Type.String(),
-  /** The user name that goes with the key in Basic credentials. */
+  /** The user name that is sent with the secret of the key in Basic credentials. */
   auth_username: Type.String(),
   description: MaybeText,
 }
@@ -180,7 +180,7 @@ export const LoginSession = Type.Object({
 export type LoginSession = Read<typeof LoginSession>
 
 const AUTHORS = { created_by: Maybe(Author), updated_by: Maybe(Author) }
-/** The way in which users of this PCE log in. */
+/** The settings that decide how users of this PCE log in. */
 export const AuthenticationSettings = Type.Object({ ...AUDIT_FIELDS, authentication_type: Type.String() })
 export type AuthenticationSettings = Read<typeof AuthenticationSettings>
 
@@ -207,7 +207,7 @@ export const LdapConfig = Type.Object({
 })
 export type LdapConfig = Read<typeof LdapConfig>
 
-/** An identity provider. */
+/** An identity provider through which users of the PCE can log in. */
 export const SamlConfig = Type.Object({
   ...OBJECT_FIELDS,
   ...AUTHORS,

@@ -9,7 +9,7 @@ interface ModeFacts {
   drops: number
   /** True if the PCE reports a flow as allowed in this mode only if an allow rule permits it. */
   allowsByRule: boolean
-  /** Explains the mode to people. */
+  /** An explanation of the mode for people. */
   meaning: string
 }
 

@@ -47,7 +47,7 @@ export const LabelDimension = Type.Object({
   ...EXTERNAL_FIELDS,
   key: Type.String(),
   display_name: Type.String(),
-  /** Icon, initial, colours and position in the console. */
+  /** The look of the dimension in the PCE's console: icon, initial, colours and position. */
   display_info: Maybe(AnyFields),
   usage: Maybe(Type.Object({ labels: MaybeFlag, label_groups: MaybeFlag })),
   deleted: MaybeFlag,
@@ -112,7 +112,7 @@ export const LabelMappingRun = Type.Object({
   href: Type.String(),
   status: Type.String(),
   progress_percent: MaybeNumber,
-  /** The place of the result; absent until the job has one. */
+  /** The place where the result can be read; absent until the job has a result. */
   result: MaybeText,
   created_at: Type.Optional(Type.String()),
   created_by: Maybe(Reference),

@@ -94,7 +94,7 @@ export interface EnforcementTargets {
 
 /** The instructions that have been applied to a device (P55). */
 export interface AppliedInstructions {
-  /** The device's `enforcement_instructions_data_href`. */
+  /** The href of the instructions: the device's `enforcement_instructions_data_href`. */
   enforcement_instructions_data_href?: string
   [field: string]: unknown
 }

@@ -9,7 +9,7 @@ interface DecisionFacts {
    * known.
    */
   strictness: number | null
-  /** Explains the decision to people. */
+  /** An explanation of the decision for people. */
   meaning: string
   /**
    * The PCE's word for the decision and its cause, which only draft decisions have. A value that ends with `_` is the

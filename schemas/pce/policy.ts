@@ -20,7 +20,7 @@ import { Scopes, Rule, DenyRule } from './rule-set.js'
 const byType = <T>(value: T) =>
   Object.fromEntries(CHANGE_SUBSET_TYPES.map((type) => [type, value])) as Record<ChangeSubsetType, T>
 
-/** Draft hrefs by type; the PCE refuses other keys. */
+/** The draft hrefs of a set of changes, by object type. The PCE refuses other keys. */
 export const ChangeSubset = Type.Object(byType(Type.Optional(Type.Array(Reference))))
 export type ChangeSubset = Static<typeof ChangeSubset>
 
@@ -98,11 +98,11 @@ const RuleSetSummary = Type.Object({
   scopes: Maybe(Scopes),
 })
 
-/** An allow rule with its rule set. */
+/** An allow rule, with a summary of the rule set to which it belongs. */
 export const CheckedRule = Type.Object({ ...Rule.properties, rule_set: Maybe(RuleSetSummary) })
 export type CheckedRule = Read<typeof CheckedRule>
 
-/** A deny rule with its rule set. */
+/** A deny rule, with a summary of the rule set to which it belongs. */
 export const CheckedDenyRule = Type.Object({ ...DenyRule.properties, rule_set: Maybe(RuleSetSummary) })
 export type CheckedDenyRule = Read<typeof CheckedDenyRule>
 

@@ -62,7 +62,7 @@ export const ReportSchedule = Type.Object({
 })
 export type ReportSchedule = Read<typeof ReportSchedule>
 
-/** Logs and facts for the vendor's support, packed on request. */
+/** A bundle of logs and facts for the vendor's support, which is created on request. */
 export const SupportBundleRequest = Type.Object({
   ...OBJECT_FIELDS,
   name: Type.String(),

@@ -30,7 +30,7 @@ export const Actor = Type.Object({
   actors: Type.Optional(OneOf('ams', 'container_host')),
   label: Type.Optional(LabelRef),
   label_group: Type.Optional(LabelGroupRef),
-  /** Stands for all labels of a dimension; newer releases only. */
+  /** A label dimension (key), which stands for all its labels; newer releases only. */
   label_dimension: Type.Optional(Type.String()),
   ip_list: Type.Optional(Type.Object({ href: Type.String(), name: Type.Optional(Type.String()) })),
   workload: Type.Optional(Type.Object({ href: Type.String(), name: MaybeText, hostname: MaybeText })),

@@ -49,7 +49,7 @@ export type TrafficServiceFilter = Static<typeof TrafficServiceFilter>
 
 /** Body of POST /traffic_flows/async_queries. The client adds `query_name`. */
 export const TrafficQuery = Type.Object({
-  /** The start as an ISO 8601 time with a time zone. */
+  /** The start of the time window, as an ISO 8601 time with a time zone. */
   start_date: Type.String(),
   end_date: Type.String(),
   sources: TrafficSide,
@@ -59,7 +59,7 @@ export const TrafficQuery = Type.Object({
     exclude: Type.Array(TrafficServiceFilter),
   }),
   sources_destinations_query_op: Type.Optional(OneOf('and', 'or')),
-  /** The decisions to find; an empty list means all. */
+  /** The policy decisions that the rows may have; an empty list means all decisions. */
   policy_decisions: Type.Array(OneOf(...POLICY_DECISIONS)),
   boundary_decisions: Type.Optional(Type.Array(Type.String())),
   /** The reporters of flows: `server`, `endpoint`, `flowlink`, `scanner`. */
@@ -119,7 +119,7 @@ export const TrafficFlow = Type.Object({
    * `override_deny_rules`.
    */
   draft_policy_decision: MaybeText,
-  /** Rules by href, or essential rules, which have only a name. */
+  /** The rules behind the draft decision: each by its href, or an essential rule by its name, since it has no href. */
   rules: MaybeList(
     Type.Object({ href: Type.Optional(Type.String()), essential_service_rule: Type.Optional(Type.String()) }),
   ),
@@ -155,7 +155,7 @@ export type TrafficQueryStatus = Static<typeof TrafficQueryStatus>
 export const AsyncTrafficQuery = Type.Object({
   href: Type.String(),
   status: TrafficQueryStatus,
-  /** The place of the rows, or the reason why there are none. */
+  /** The place where the query's rows can be downloaded, or the reason why there are none. */
   result: Maybe(
     Type.Union([
       Type.String(),
@@ -165,12 +165,12 @@ export const AsyncTrafficQuery = Type.Object({
   created_at: Type.Optional(Type.String()),
   created_by: Maybe(Reference),
   updated_at: MaybeText,
-  /** The query as the PCE accepted it, including `query_name`. */
+  /** The query parameters as the PCE accepted them, including `query_name`. */
   query_parameters: Maybe(AnyFields),
   /** Number of raw observations before the PCE aggregates them into rows. It is never a number of rows. */
   matches_count: MaybeNumber,
   flows_count: MaybeNumber,
-  /** Progress of `updateAsyncQueryRules`. */
+  /** Status of the lookup of rules that `updateAsyncQueryRules` has started. */
   rules: Type.Optional(Type.Unknown()),
   regions: MaybeList(
     Type.Object({

@@ -98,7 +98,7 @@ export const VenStatistics = Type.Record(Type.String(), VenPropertyCounts)
 export type VenStatistics = Partial<Record<VenProperty, VenPropertyCounts>>
 
 const VenTypes = MaybeList(Type.String())
-/** The package of a release for one operating system. */
+/** The software package of a VEN release for one operating system. */
 export const VenImage = Type.Object({
   href: Type.String(),
   release: Type.String(),
@@ -112,7 +112,7 @@ export const VenImage = Type.Object({
 })
 export type VenImage = Read<typeof VenImage>
 
-/** VEN software that the PCE holds. */
+/** One release of the VEN software that the PCE holds. */
 export const VenRelease = Type.Object({
   href: Type.String(),
   release: Type.String(),
@@ -150,7 +150,7 @@ export const PairingProfile = Type.Object({
   log_traffic_lock: Type.Boolean(),
   status_lock: MaybeFlag,
   allowed_uses_per_key: Limit,
-  /** The lifetime of keys in seconds. */
+  /** The lifetime of pairing keys in seconds. */
   key_lifespan: Limit,
   total_use_count: Type.Integer(),
   last_pairing_at: Nullable(Type.String()),
@@ -165,7 +165,7 @@ export type PairingProfile = Read<typeof PairingProfile>
 export const ActionError = Type.Object({
   token: Type.String(),
   message: Type.String(),
-  /** The objects concerned; empty if the PCE named none. */
+  /** The objects for which the action failed; empty if the PCE named none. */
   hrefs: Type.Array(Type.String()),
 })
 export type ActionError = Static<typeof ActionError>
