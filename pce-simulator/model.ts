@@ -27,7 +27,10 @@ export interface Estate {
   services: Service[]
   /** The rule sets, with their `rules` and `deny_rules`. */
   ruleSets: RuleSet[]
-  /** Every query iterates over the conversations anew, so a large estate can generate them on the fly. */
+  /**
+   * The recorded traffic. Every query iterates over the conversations anew, so a large estate can generate them on the
+   * fly.
+   */
   conversations: Iterable<Conversation>
   users: { href: string; username: string; full_name: string }[]
   /** The initial entries of the event log, oldest first; none by default. */

@@ -52,7 +52,10 @@ export interface PceSimulatorOptions {
    * state of the simulator is the same with both.
    */
   reality?: Reality
-  /** If true, a few additional rows, beyond `flows`, are between Kubernetes workloads of the estate. Default false. */
+  /**
+   * If true, a traffic query also returns a few rows between Kubernetes workloads, in addition to `flows`. Default
+   * false.
+   */
   pods?: boolean
   /**
    * If false, the node is not available: `GET /node_available` answers 404, and `/health` shows the reason. Default

@@ -1,7 +1,7 @@
 /**
- * The fields that recorded answers of PCEs have, by kind of object: their names and types, so that the simulator's
- * profile `core-25.2` cannot drift from them. Flows, workloads and events were recorded on release 25.2.40, the others
- * on 21.5 and 22.2 (docs/pce-facts.md).
+ * The names and types of the fields in recorded answers of PCEs, by kind of object. They ensure that the simulator's
+ * profile `core-25.2` cannot drift from real answers. Flows, workloads and events were recorded on release 25.2.40, the
+ * others on 21.5 and 22.2 (docs/pce-facts.md).
  *
  * A type ends in `?` if some records lack the field, and is `null` if the field never had a value in a record; any
  * field may be null (P43). `[]` stands for an element of a list, and `*` for any name.
@@ -189,7 +189,10 @@ export const RECORDED_FIELDS: Readonly<Record<string, Readonly<Record<string, st
   },
 }
 
-/** The fields that are in the vendor's schemas but in no recorded answer. Fields below them are as in the schemas. */
+/**
+ * The fields that are in the vendor's schemas but in no recorded answer. The schemas also determine the fields inside
+ * these.
+ */
 export const GUIDE_FIELDS: Readonly<Record<string, string>> = {
   flow: 'src.workload.managed_by dst.workload.managed_by service.process_name service.windows_service_name transmission',
   workload: 'deleted_at deleted_by delete_type vulnerabilities_summary detected_vulnerabilities',

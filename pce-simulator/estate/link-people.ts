@@ -20,7 +20,8 @@ const branchMachine = anyAddress((random) => ({
 }))
 
 /**
- * Creates the traffic from addresses that the PCE does not know to the production entry tier of the named applications.
+ * Creates the traffic from addresses that the PCE does not know to the named applications, at their entry tier in
+ * production.
  */
 function linkAddresses(hosts: HostsOf, names: readonly string[], from: Party): Relation[] {
   return names.flatMap((name): Relation[] => {

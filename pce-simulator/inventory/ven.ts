@@ -39,7 +39,7 @@ export function pairedWorkloads(world: World): PceObject[] {
   return world.workloads.all().filter((workload) => workload.deleted !== true && ownVen(workload) !== undefined)
 }
 
-/** Finds the workload of a VEN that is still paired. Both have the same uuid (P24). */
+/** Finds the workload of a VEN that is still paired. The VEN and its workload have the same uuid (P24). */
 export function findPaired(world: World, venHref: string): PceObject | undefined {
   const workload = world.workloads.get(venHref.replace('/vens/', '/workloads/'))
   return workload && workload.deleted !== true && ownVen(workload)?.href === venHref ? workload : undefined

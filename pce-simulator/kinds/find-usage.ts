@@ -32,7 +32,7 @@ export function bodiesOf(entry: Entry): VersionedObject[] {
   return entry.active === null || entry.active === entry.draft ? [entry.draft] : [entry.draft, entry.active]
 }
 
-/** The entries that use an object, by type. */
+/** The objects that use a given object, by their type. */
 export interface Usage {
   ruleSets: Entry[]
   labelGroups: Entry[]

@@ -13,7 +13,7 @@ import { readFields } from './read-fields.js'
 export interface GenericKind {
   /** The last segment of the collection's path, which is also the name of the store. */
   segment: string
-  /** The name in event types and resource changes: `syslog_destination`. */
+  /** The name of the kind in event types and in lists of changed objects, such as `syslog_destination`. */
   noun: string
   /** The route of the collection; `/orgs/:org/<segment>` by default. */
   route?: string
@@ -52,7 +52,7 @@ export function genericRoutes(generic: GenericKind): Route[] {
   ]
 }
 
-/** Stores the objects that every PCE starts with. */
+/** Stores the objects that every PCE has from the start. */
 export function seedGeneric(world: World, { segment, route, seeds = [], defaults }: GenericKind): void {
   const path = (route ?? `/orgs/:org/${segment}`).replace(':org', String(world.orgId))
   for (const [id, fields] of seeds) {
@@ -97,7 +97,7 @@ function chosenId(body: unknown, field: string): string {
   return id
 }
 
-/** Returns the name of an object. Network devices have theirs inside `config`. */
+/** Returns the name of an object. In network devices, the name is inside `config`. */
 function nameOf({ name, config }: PceObject): string {
   const text = name ?? (config as { name?: unknown } | undefined)?.name
   return typeof text === 'string' ? text : ''

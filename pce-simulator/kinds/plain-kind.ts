@@ -10,11 +10,11 @@ import { birthStamp, orgPath, updateStamp, type World } from '../world.js'
 import { answerCollection } from './answer-collection.js'
 import { describeChanges } from './describe-changes.js'
 
-/** The definition of a kind without versions, whose writes take effect at once. */
+/** The definition of an object kind without draft and active versions. Writes to its objects take effect at once. */
 export interface PlainKind {
-  /** The last segment of the collection's path: `labels`. */
+  /** The last segment of the collection's path, such as `labels`. */
   segment: string
-  /** The name in event types and resource changes, such as `label`. */
+  /** The name of the kind in event types and in lists of changed objects, such as `label`. */
   noun: string
   /**
    * The route of the collection, by default `/orgs/:org/<segment>`. A collection below another object lists only the

@@ -23,7 +23,7 @@ const ResolveAs = Type.Array(OneOf('workloads', 'virtual_services'), { minItems:
 const NetworkType = OneOf('brn', 'non_brn', 'all')
 
 /**
- * The possible providers and consumers of an enforcement boundary (P22). Unlike those of a rule, they cannot be
+ * The possible providers and consumers of an enforcement boundary (P22). Unlike in a rule, none of them can be
  * excluded.
  */
 const BOUNDARY_ACTORS = actors({

@@ -8,7 +8,7 @@ import { readFields } from './read-fields.js'
 export interface SingleKind {
   /** The route, in Fastify's notation. */
   route: string
-  /** The name in event types and resource changes: `workload_settings`. */
+  /** The name of the kind in event types and in lists of changed objects, such as `workload_settings`. */
   noun: string
   /** The fields that the object has in every new PCE. */
   defaults: Json

@@ -15,7 +15,7 @@ import { bodiesAt, draftHref, inVersion, requireDraftPath, type Version } from '
 /** The definition of a kind whose objects have a draft and an active version (P4). Bodies contain only draft hrefs. */
 export interface VersionedKind {
   type: ChangeSubsetType
-  /** The name in event types and resource changes, such as `ip_list`. */
+  /** The name of the kind in event types and in lists of changed objects, such as `ip_list`. */
   noun: string
   ids: 'int' | 'uuid'
   filters: Filters

@@ -36,8 +36,8 @@ export function findVirtualServices(
 }
 
 /**
- * Groups the workloads of a virtual service by port. Workloads without overrides form one group, with the ports of the
- * service; every other binding is a group of its own.
+ * Groups the workloads of a virtual service by port. Workloads without port overrides form one group, with the ports of
+ * the service; every workload with overrides is a group of its own.
  */
 export function listOffers({ services, bindings }: BoundService): Offer[] {
   const plain = bindings.filter(({ portOverrides }) => portOverrides.length === 0).map(({ workload }) => workload)

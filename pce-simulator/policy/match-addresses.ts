@@ -67,8 +67,8 @@ export function compileFqdn(pattern: string): (fqdn: string) => boolean {
   return (fqdn) => {
     const name = fqdn.toLowerCase()
     let [at, place] = [0, 0]
-    // The position of the last star in the pattern, and the number of characters of the name that are matched up to its
-    // end.
+    // The position of the last star in the pattern, and the number of characters of the name that the pattern matches
+    // up to and including that star.
     let [star, reach] = [-1, 0]
     while (at < name.length) {
       if (wanted[place] === '*') {

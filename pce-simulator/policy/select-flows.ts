@@ -84,8 +84,8 @@ function createSelectorCompiler(policy: Pick<PolicyView, 'ipLists' | 'labelGroup
 
 /**
  * Builds a test for one service filter, whose fields are combined with AND. A process matches if its full path contains
- * the text in upper or lower case (an assumption, P25); Windows services match by name. A port without a protocol matches any
- * protocol.
+ * the text in upper or lower case (an assumption, P25); Windows services match by name. A port without a protocol
+ * matches any protocol.
  */
 function compileService(filter: TrafficServiceFilter): (service: Conversation['service']) => boolean {
   const { port, to_port, proto, process_name, windows_service_name } = filter

@@ -37,7 +37,7 @@ export class Ids {
     ].join('-')
   }
 
-  /** Returns up to 64 hexadecimal digits. */
+  /** Returns the requested number of hexadecimal digits, at most 64. */
   hex(purpose: string, length: number): string {
     return createHash('sha256')
       .update(`${this.#seed}:${purpose}:${this.int(`hex:${purpose}`)}`)

@@ -21,7 +21,7 @@ export interface Appliance {
   osId: string | null
   /** The applications whose production hosts connect to the device. */
   callers: readonly string[]
-  /** The applications to whose production entry tier the device connects. */
+  /** The applications to which the device connects, at their entry tier in production. */
   calls: readonly string[]
 }
 

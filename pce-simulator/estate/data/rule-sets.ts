@@ -65,9 +65,9 @@ const BRANCHES = `list:${BRANCH_LIST}`
 
 /**
  * The rule sets in the order of their ids; the first one is in every new organisation. Core services are open to
- * everyone, and some applications have rules of their own. `payments` in prod deliberately has none, so that rules for
- * it visibly change a later traffic query. The name `crm` is contained in `crm | prod`, so that inexact lookups are
- * noticed.
+ * everyone, and some applications have rules of their own. `payments` in prod deliberately has none, so that adding
+ * rules for it visibly changes the result of a later traffic query. The name `crm` is contained in `crm | prod`, so
+ * that inexact lookups are noticed.
  */
 export const RULE_SETS: readonly RuleSetSpec[] = [
   ruleSet('Default', '', [within('ams', ANY, ALL_SERVICES_NAME, 'Outbound is open')]),
