@@ -9,7 +9,7 @@ export interface InFlightOptions {
   max: number
   /** Returns the key of a request. Each key has its own limit, so that one caller cannot take every place. */
   keyOf?: (request: FastifyRequest) => string
-  /** The number of requests in flight for each key, given if several registrations of this plugin share a limit. */
+  /** The number of requests in flight by key. It is given if several registrations of this plugin share a limit. */
   counts?: Map<string, number>
   /**
    * The hook in which a request is counted: `preParsing` for routes that identify the sender of a request themselves.
@@ -21,17 +21,17 @@ export interface InFlightOptions {
 declare module 'fastify' {
   interface FastifyRequest {
     /**
-     * The places that the request occupies, for routes whose work may outlive their answer; null if the request is not
-     * counted.
+     * The places that the request occupies; null if the request is not counted. A route whose work may outlive its
+     * answer can keep them for longer.
      */
     heldPlaces: HeldPlaces | null
   }
 }
 
 /**
- * Limits the requests in flight on the routes registered beside this plugin. A request is in flight while its answer is
- * in progress, and, if its client has left, while its work continues. Beyond the limit, requests get a quick 503 with
- * Retry-After, which is cheaper than a queue that grows until every caller has timed out.
+ * Limits the requests in flight on the routes that are registered beside this plugin. A request is in flight until its
+ * answer has ended and, if its client has left, until its work has ended. Requests beyond the limit get a quick 503
+ * with Retry-After, which is cheaper than a queue that grows until every caller has timed out.
  */
 export default fp<InFlightOptions>(
   (app, { max, keyOf = () => '', counts: inFlight = new Map<string, number>(), hook = 'onRequest' }, done) => {
@@ -42,8 +42,8 @@ export default fp<InFlightOptions>(
       const key = keyOf(request)
       const count: Count = (by) => {
         const left = (inFlight.get(key) ?? 0) + by
-        // Most keys stay in the Map with a count of zero: a Map that each request fills and empties would make a new
-        // table each time, and the table would live until the old generation is collected.
+        // Most keys stay in the Map with a count of zero. If each request filled and emptied the Map, a new internal
+        // table would be created each time and live until the old generation of the heap is collected.
         if (left === 0 && inFlight.size > MOST_AT_REST) inFlight.delete(key)
         else inFlight.set(key, left)
       }
@@ -64,24 +64,24 @@ export default fp<InFlightOptions>(
 /** Maximum number of keys that are kept without a request in flight. */
 const MOST_AT_REST = 1000
 
-/** Changes the number of requests in flight by one. */
+/** A function that changes the number of requests in flight by one. */
 type Count = (by: 1 | -1) => void
 
 /**
- * The places that one request occupies. All places are given back together, once its answer and everything it started
- * have ended.
+ * The places that one request occupies. They are all released together, when its answer and everything it started have
+ * ended.
  */
 interface HeldPlaces {
   /** Adds a further place that has already been counted. */
   add(count: Count): void
-  /** Keeps the places until this work has ended too, whatever happens to the answer. */
+  /** Keeps the places until this work has ended, even if the answer ends before. */
   keepUntil(work: Promise<unknown>): void
 }
 
 /**
  * Occupies places for a request.
  *
- * @param answer resolves when the answer is over, including when the client left in the middle of it.
+ * @param answer resolves when the answer has ended, even if the client left in the middle of it.
  */
 export function holdPlaces(answer: Promise<unknown>): HeldPlaces {
   const places: Count[] = []
@@ -91,7 +91,7 @@ export function holdPlaces(answer: Promise<unknown>): HeldPlaces {
     if (open === 0) for (const count of places) count(-1)
   }
   const keepUntil = (work: Promise<unknown>) => {
-    // If the work begins just after the client has left, it takes the places back, even if this exceeds the limit.
+    // If the work begins just after the places were released, they are occupied again, even beyond the limit.
     if (open === 0) for (const count of places) count(1)
     open += 1
     work.then(end, end)
@@ -105,15 +105,15 @@ export function holdPlaces(answer: Promise<unknown>): HeldPlaces {
 }
 
 /**
- * For each connection, the callbacks to run when it ends. A connection has only a single listener, since a client may
- * send many requests at once. The callbacks are in a list, because the tables that a Set leaves behind when it is
- * emptied would keep later requests alive.
+ * The callbacks to run when a connection ends, by connection. A connection has only one listener, because a client may
+ * send many requests at once. The callbacks are in a list: a Set would leave internal tables behind whenever it is
+ * emptied, and these would keep later requests alive.
  */
 const waiting = new WeakMap<Socket, (() => void)[]>()
 
 /**
- * Resolves once the answer has been sent or can no longer be sent. If the connection breaks while the answer still
- * waits behind others (pipelining), Node.js never reports its end, so the end of the connection is watched as well.
+ * Resolves when the answer has been sent or can no longer be sent. The end of the connection is watched too: if the
+ * connection breaks while the answer waits behind others (pipelining), Node.js never reports the end of the answer.
  */
 function whenOver({ socket }: IncomingMessage, response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
@@ -135,6 +135,6 @@ function watch(socket: Socket): (() => void)[] {
   return ends
 }
 
-/** Whether the client has left. */
+/** Returns true if the client has left. */
 const hasLeft = ({ socket }: IncomingMessage, response: ServerResponse): boolean =>
   response.destroyed || socket.destroyed

@@ -18,15 +18,16 @@ type Params = Record<string, unknown> | undefined
 export interface KnowledgePorts extends ResourceReader {
   knowledge: Knowledge
   lookUp: LookUp
-  /** The id under which the request appears in errors. */
+  /** The id of the request, for errors. */
   requestId: string
-  /** Called with errors that no caller can do anything about. */
+  /** Called with errors about which no caller can do anything. */
   onFailure: (thrown: unknown) => void
 }
 
 /**
- * Answers the methods of resources, prompts and completions (MCP server features); returns null for any other method. A
- * resource or prompt that the caller may not see does not exist for them. Rejects with RpcFailure.
+ * Answers the methods of resources, prompts and completions (MCP server features); returns null for any other method.
+ * If the caller may not see a resource or prompt, the answer is the same as if it did not exist. Rejects with
+ * RpcFailure.
  */
 export function answerKnowledge(
   method: string,
@@ -59,11 +60,11 @@ export function answerKnowledge(
  * the server.
  */
 const MINUTES = 5 * 60_000
-/** The cacheability of the list of documents, which is the same for all callers. */
+/** How the list of documents may be cached. It is the same for all callers. */
 const OF_EVERYBODY: Cacheability = { ttlMs: MINUTES, cacheScope: 'public' }
-/** The cacheability of answers that depend on the tools that the caller is offered. */
+/** How answers may be cached that depend on the tools offered to the caller. */
 const OF_CALLER: Cacheability = { ttlMs: MINUTES, cacheScope: 'private' }
-/** The cacheability of a page about the estate. It shows the current state, so it must not be cached. */
+/** How a page about the estate may be cached: not at all, because it shows the current state. */
 const OF_MOMENT: Cacheability = { ttlMs: 0, cacheScope: 'private' }
 
 const resultOf = (result: object, cache?: Cacheability): InnerResult => ({
@@ -131,7 +132,10 @@ function readReference(ref: unknown): { kind: 'prompt' | 'resource'; name: strin
   )
 }
 
-/** Converts anything thrown to a JSON-RPC error. Unknown resources and unusable arguments are invalid params. */
+/**
+ * Converts any thrown value to a JSON-RPC error. Unknown resources and unusable arguments become errors about invalid
+ * params.
+ */
 function failureOf(thrown: unknown, { requestId, onFailure }: KnowledgePorts): Error {
   const error = errorOf(thrown)
   const { message, ...data } = renderError(error, requestId)
@@ -141,7 +145,7 @@ function failureOf(thrown: unknown, { requestId, onFailure }: KnowledgePorts): E
   return rpcFailure(RPC.internal, message, data)
 }
 
-/** The error of a tool call whose answer was needed for a resource. */
+/** The error for a resource whose content is the answer of a tool call, if that call failed. */
 export class FailedCall extends Error {
   override readonly name = 'FailedCall'
   readonly code: string

@@ -16,14 +16,14 @@ interface LifecyclePorts {
   server: ServerPorts
   request: RequestPorts
   capabilities: object
-  /** The cacheability of answers that depend on the caller's offer. */
+  /** How answers may be cached that depend on the tools offered to the caller. */
   cache: Cacheability
 }
 
 /**
- * Answers the requests that do not belong to a client's actual work. These are the only methods that differ between the
- * eras: a handshake and pings in the older era; in the newer era, the discovery of the server, and a subscription to
- * changes. Returns null for any other method. Throws RpcFailure.
+ * Answers the requests that serve only the connection between client and server. Only these methods differ between the
+ * eras of the protocol. In the older era, they are the handshake and pings; in the newer era, the discovery of the
+ * server and a subscription to changes. Returns null for any other method. Throws RpcFailure.
  */
 export function answerLifecycle(era: Era, call: InnerCall, ports: LifecyclePorts): InnerResult | null {
   switch (`${era} ${call.method}`) {
@@ -64,9 +64,9 @@ const discover = ({ server, capabilities, cache }: LifecyclePorts): InnerResult 
 const instructionsOf = ({ listTools, offered }: ServerPorts) => instructionsFor(listTools(offered))
 
 /**
- * Answers a subscription. Nothing that a client could subscribe to ever changes, so no notifications are granted, and
- * the subscription ends at once; a stream that stays open would occupy one of the caller's places without ever saying
- * anything (MCP subscriptions, "Acknowledgment", "Graceful Closure").
+ * Answers a subscription. Nothing to which a client could subscribe ever changes, so the server grants no notifications
+ * and ends the subscription at once. A stream that stays open would occupy one of the caller's places without ever
+ * sending anything (MCP subscriptions, "Acknowledgment", "Graceful Closure").
  */
 function listen({ params }: InnerCall, { request }: LifecyclePorts): InnerResult {
   const { notifications } = params ?? {}

@@ -6,8 +6,8 @@ import type { MessagePorts, RequestPorts, ServerPorts } from './ports.js'
 import { claimedVersion, type Era, isLegacy } from './versions.js'
 
 /**
- * Answers one request of either protocol era with a complete JSON-RPC message. The request is given as it was received.
- * `headers` are the HTTP headers, if the request came over HTTP. Never rejects.
+ * Answers one request of either era with a complete JSON-RPC message. The request is passed as it was received.
+ * `headers` are the HTTP headers; they are absent if the request did not come over HTTP. Never rejects.
  */
 export async function answerMessage(
   request: JSONRPCRequest,

@@ -10,7 +10,7 @@ import { startProgress, type Timers } from './progress.js'
 import { RPC } from './read-envelope.js'
 import { invalidParams, refuseCursor, rpcFailure } from './rpc-failure.js'
 
-/** The timers of Node.js, for progress and heartbeats. */
+/** The clock and timers of Node.js, for progress and heartbeats. */
 export const systemTimers: Timers = {
   now: () => performance.now(),
   after(ms, run) {
@@ -22,9 +22,8 @@ export const systemTimers: Timers = {
 export const CAPABILITIES = { tools: {}, ...KNOWLEDGE_CAPABILITIES }
 
 /**
- * The cacheability of lists. They stay the same until the server restarts, and clients are not told of a restart. They
- * depend on what the caller is offered, by role or by headers that caches do not take into account, so they must not be
- * shared between callers.
+ * How lists may be cached. They stay the same until the server restarts, of which clients are not notified. They depend
+ * on what the caller is offered, by role or by headers that caches ignore, so callers must not share cached lists.
  */
 const OFFERED = { ttlMs: 300_000, cacheScope: 'private' } as const
 
@@ -60,8 +59,8 @@ type Notify = RequestPorts['notify']
 
 /**
  * Runs the work and sends its progress to the client, if the client asked for progress. Nothing is sent after the work
- * has ended. If `eager` is true, the start of the work is reported too (D4); otherwise, only what the work itself
- * reports is sent.
+ * has ended. If `eager` is true, a first notification is sent when the work starts (D4); otherwise, only the progress
+ * that the work itself reports is sent.
  */
 async function withProgress<T>(
   { progressToken }: InnerCall,
@@ -80,7 +79,7 @@ async function withProgress<T>(
     if (eager) begin()
     return await work((update) => begin().update(update))
   } finally {
-    // `progress` has been assigned by now, but the compiler does not see this.
+    // `progress` is assigned at this point, although the compiler does not know it.
     ;(progress as ReturnType<typeof startProgress> | null)?.stop()
   }
 }
@@ -134,7 +133,9 @@ async function callOneTool(
   return { kind: 'result', result: renderMcpError(error, requestId) }
 }
 
-/** The time limit of a completion in milliseconds; a person who is typing waits no longer. */
+/**
+ * The time limit of a completion in milliseconds. It is short, because a person who is typing does not wait for longer.
+ */
 const LOOK_UP_MS = 3000
 
 /**

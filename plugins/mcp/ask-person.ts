@@ -5,32 +5,30 @@ import type { InnerCall, InnerResult } from './eras.js'
 import type { Asking, CalledTool, Elicit, RequestPorts, Said } from './ports.js'
 import { invalidParams } from './rpc-failure.js'
 
-/** Runs the tool once, given what the person has answered so far. */
+/** A function that runs the tool once. Its argument is what the person has said so far. */
 type Run = (said: Said) => Promise<CalledTool>
 
-/** The tool's answer, or a question that the client must put to the person first. */
+/** The tool's answer, or a question that the client must first ask the person. */
 export type Outcome = CalledTool | { ok: 'ask'; result: InnerResult & { kind: 'input' } }
 
 /** The key, in `inputRequests`, of the only question that this server asks. */
 const QUESTION = 'approval'
 /** The name of the form's only field. */
 const FIELD = 'confirm'
-/**
- * The maximum number of questions for one call, so that a client that never answers clearly does not go on for ever.
- */
+/** Maximum number of questions for one call, so that the exchange with a client that never answers clearly ends. */
 const MOST_ROUNDS = 5
 /**
- * How long a repeated call waits for the decision on a page, in milliseconds. The wait is shorter than a minute, after
- * which common clients give up.
+ * Maximum time, in milliseconds, for which a repeated call waits for the decision on a page. It is shorter than a
+ * minute, after which common clients give up.
  */
 const WAIT_MS = 45_000
 
 /**
- * Runs a tool, and asks the person at the client if the confirmation gate requires it (D157): with a form if that
- * person has to agree, otherwise with the address of the approval page. A client of 2026-07-28 receives the question as
- * the result and repeats the call with the answer; a client with a connection (stdio) is asked while the call waits.
- * For a client that supports neither, the gate's refusal says what to do. A "no" is also passed to the dispatcher,
- * which records it (D172).
+ * Runs a tool and, if the confirmation gate requires it, asks the person at the client (D157). If this person must
+ * agree, the question is a form; otherwise, it is the address of the approval page. A client of 2026-07-28 receives the
+ * question as the result, and repeats the call with the answer. A client with a connection (stdio) is asked while the
+ * call waits. For a client that supports neither, the gate's refusal says what to do. A "no" is passed to the
+ * dispatcher, which records it (D172).
  *
  * Rejects with RpcFailure -32602 for a `requestState` that belongs to another call or has been used.
  */
@@ -63,7 +61,7 @@ export async function runAsking(
   if (result.ok || round >= MOST_ROUNDS) return result
   const { error } = result
   if (error.ask !== undefined && elicit !== undefined) return askNow(error, { elicit, run, rounds: MOST_ROUNDS })
-  // The person was just sent to the page and has not decided yet, so asking again would add nothing.
+  // The person was already sent to the page and has not decided yet, so the same question is not sent again.
   if (answer === 'yes' && error.code === 'approval_pending') return result
   const question = questionOf(error, call)
   if (question === null) return result
@@ -73,9 +71,9 @@ export async function runAsking(
 }
 
 /**
- * Waits for the decision on a page, but at most WAIT_MS. The timer is kept alive here, because `AbortSignal.any` in
- * Node.js 20 holds the signal of `AbortSignal.timeout` only weakly, so that it may be garbage-collected before it
- * fires.
+ * Waits for the decision on a page, but at most WAIT_MS. A reference to the timer is kept here: in Node.js 20,
+ * `AbortSignal.any` refers to the signal of `AbortSignal.timeout` only weakly, so the signal could otherwise be
+ * garbage-collected before it fires.
  */
 async function awaitDecision(id: string, { watch }: Asking, signal: AbortSignal): Promise<void> {
   const late = new AbortController()
@@ -89,8 +87,8 @@ async function awaitDecision(id: string, { watch }: Asking, signal: AbortSignal)
 
 async function resume(call: InnerCall, sealed: string, asking: Asking): Promise<RequestState> {
   const args = (call.params?.arguments ?? {}) as Record<string, unknown>
-  // Some clients put a confirm token into the `_meta` of the arguments, but the hash of the arguments does not include
-  // it (D19).
+  // Some clients send a confirm token in the `_meta` of the arguments. It is removed, because the hash of the arguments
+  // does not include it (D19).
   const { _meta: _token, ...own } = args
   const state = await asking.states.open(sealed, factsOf(call, await asking.hash(own), asking))
   if (state !== null) return state
@@ -105,14 +103,14 @@ const factsOf = (call: InnerCall, paramsHash: string, { owner }: Asking): Reques
 })
 
 /**
- * Reads an answer. Returns null for anything malformed, so that the question is asked again (MCP multi round-trip
- * requests, "Error Handling").
+ * Reads the client's answer to the question. Returns null if it is malformed, so that the question is asked again (MCP
+ * multi round-trip requests, "Error Handling").
  */
 function readAnswer(response: unknown): 'yes' | 'no' | null {
   const { action, content } = (response ?? {}) as { action?: unknown; content?: unknown }
   if (action === 'decline' || action === 'cancel') return 'no'
   if (action !== 'accept') return null
-  // If the person accepted a link to a page, the answer has no content. A submitted form can still contain a "no".
+  // An accepted link to a page has no content. A submitted form has content, and its field can contain a "no".
   const said = (content as Record<string, unknown> | undefined)?.[FIELD]
   return said === undefined || said === true ? 'yes' : 'no'
 }
@@ -123,8 +121,8 @@ interface Question {
 }
 
 /**
- * Builds the question for the person. Returns null if the error asks nothing, or asks in a way that this client does
- * not support.
+ * Builds the question for the person from an error. Returns null if the error contains no question, or one that this
+ * client cannot ask.
  */
 function questionOf({ ask, details }: ServiceError, { canAsk }: InnerCall): Question | null {
   if (ask !== undefined && canAsk.form)
@@ -147,7 +145,7 @@ const formOf = (message: string) => ({
   },
 })
 
-/** Asks the person while the call waits, and asks again if what the call would do has changed in the meantime. */
+/** Asks the person while the call waits. Asks again if what the call would do has changed in the meantime. */
 async function askNow(
   refusal: ServiceError,
   { elicit, run, rounds }: { elicit: Elicit; run: Run; rounds: number },

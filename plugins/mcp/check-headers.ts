@@ -8,8 +8,8 @@ import type { Era } from './versions.js'
 
 /**
  * Checks the headers of a POST to the MCP endpoint before its body is read (MCP Streamable HTTP, "Sending Messages").
- * The headers about the protocol version are compared with the body later, because errors about the version must carry
- * the id of the request.
+ * The headers about the protocol version are checked only after the body was read, because errors about the version
+ * must contain the id of the request.
  *
  * Throws ToolError `not_acceptable` (406) or `unsupported_media_type` (415).
  */
@@ -28,8 +28,8 @@ export function checkHeaders(headers: IncomingHttpHeaders): void {
 }
 
 /**
- * The values of the Accept header that are known to accept both media types. A client sends the same value with every
- * request, and there are only a few different clients.
+ * The values of the Accept header that are known to accept both media types. They are remembered, because a client
+ * sends the same value with every request, and there are only a few different clients.
  */
 const sufficient = new Set<string>()
 const MOST_SPELLINGS = 100
@@ -43,7 +43,7 @@ function acceptsBoth(accept: string): boolean {
   return true
 }
 
-/** Returns the media ranges of an Accept header, except those ruled out by `q=0` (RFC 9110, 12.5.1). */
+/** Returns the media ranges of an Accept header, except for ranges that `q=0` excludes (RFC 9110, 12.5.1). */
 function acceptedTypes(accept: string): Set<string> {
   const types = new Set<string>()
   for (const range of accept.toLowerCase().split(',')) {
@@ -58,7 +58,7 @@ const accepts = (types: Set<string>, type: string, subtype: string) =>
 
 interface RpcErrorAnswer {
   status: number
-  /** The seconds for `Retry-After`. */
+  /** The number of seconds for the header `Retry-After`. */
   retryAfter?: number
   body: object
 }
@@ -66,8 +66,8 @@ interface RpcErrorAnswer {
 /**
  * Answers an HTTP request that could not be processed, in the form that MCP clients read. For an invalid envelope, the
  * status is 400, and the JSON-RPC code says what is wrong. Otherwise, the status is that of the HTTP rule that the
- * request broke; the code is then -32000 in revisions before 2026-07-28, and equal to the status from that revision on.
- * `data` carries this server's own code and the request id.
+ * request violates. The JSON-RPC code is then -32000 in revisions before 2026-07-28, and equal to the status in later
+ * revisions. `data` contains this server's own code and the request id.
  */
 export function answerRpcError(thrown: unknown, requestId: string, headers: RequestHeaders): RpcErrorAnswer {
   const era = eraOf(headers)
@@ -80,7 +80,7 @@ export function answerRpcError(thrown: unknown, requestId: string, headers: Requ
   return { status, retryAfter, body: errorBody(era, null, code, message, data) }
 }
 
-/** Builds the body of an error. From 2026-07-28 on, the id is left out if it is unknown. */
+/** Builds the body of an error. From revision 2026-07-28 on, it has no id if the id is unknown. */
 function errorBody(era: Era, id: RpcErrorBody['id'], code: number, message: string, data: object): object {
   const body = rpcError(id, code, message, data)
   return era === 'modern' && id === null ? { ...body, id: undefined } : body

@@ -6,14 +6,14 @@ import { readCall, renderFailure, resultOf } from './eras.js'
 import type { Elicit, ServerPorts } from './ports.js'
 import { rpcFailure } from './rpc-failure.js'
 
-/** The time that a person has to answer a question, in milliseconds. */
+/** The time, in milliseconds, that a person has for answering a question. */
 const ANSWERED_WITHIN_MS = 15 * 60_000
 
 /**
- * Creates the SDK's low-level Server for a connection with a handshake. The SDK's zod layer answers params of the wrong
- * form with -32603 and a dump of its schema, and it accepts versions that this server does not offer. Therefore the
- * fallback handler, which gets requests unchanged, answers all methods of this server; only cancellation and requests
- * to the client are left to the SDK.
+ * Creates the SDK's low-level Server for a connection with a handshake. The SDK's zod layer would answer params of the
+ * wrong form with -32603 and a dump of its schema, and would accept versions that this server does not offer. For this
+ * reason, the fallback handler answers all methods of this server, because it gets requests unchanged. Only
+ * cancellation and requests to the client are left to the SDK.
  */
 export function createMcpServer(given: ServerPorts): Server {
   let shows = { forms: false, apps: false }
@@ -53,7 +53,7 @@ export function createMcpServer(given: ServerPorts): Server {
     } catch (thrown) {
       const { error, isUnexpected } = renderFailure(thrown, 'legacy')
       if (isUnexpected) ports.onFailure(thrown)
-      // The SDK turns this exception back into a JSON-RPC error.
+      // The SDK converts this exception back to a JSON-RPC error.
       throw rpcFailure(error.code, error.message, error.data)
     }
   }

@@ -7,25 +7,28 @@ import { RPC } from './read-envelope.js'
 import { invalidParams, RpcFailure } from './rpc-failure.js'
 import { claimedVersion, type Era, isLegacy, MODERN_VERSION, SUPPORTED_VERSIONS, VERSION_KEY } from './versions.js'
 
-/** A request, independent of the era of its envelope. */
+/** A request in a form that does not depend on the era of its envelope. */
 export interface InnerCall {
   method: string
-  /** The params of the method, without `_meta` and without the members that an era adds to its requests. */
+  /** The params of the method, without `_meta` and without the members that only one of the eras has. */
   params: Record<string, unknown> | undefined
   progressToken?: string | number
   /** The confirm token in `_meta.confirm_token`, unchecked. */
   confirmToken?: unknown
-  /** `name/version` of the client, if this request states it; null if the request could have stated it but does not. */
+  /**
+   * `name/version` of the client, if this request names it; null if requests of this era can name the client but this
+   * one does not.
+   */
   client?: string | null
-  /** The sender's W3C Trace Context, unchecked. */
+  /** The W3C Trace Context that the sender gave, unchecked. */
   trace?: TraceOrigin
-  /** The ways to ask a person through the client, according to this request. */
+  /** The ways in which the client can ask a person, according to this request. */
   canAsk: { form: boolean; url: boolean }
-  /** Whether the client shows pages beside answers, according to this request. */
+  /** True if the client shows pages beside answers, according to this request. */
   showsApps?: boolean
   /**
-   * The person's answers to questions, and the state that was sent with these questions (`requestState`), both as the
-   * client sent them.
+   * The person's answers to questions, and the state that the client received with the questions (`requestState`), both
+   * as the client sent them.
    */
   inputResponses?: Record<string, unknown>
   requestState?: string
@@ -39,14 +42,14 @@ export interface ReadCall {
 
 /** The result of a call, before it is formatted for an era. */
 export type InnerResult =
-  /** What a tool returned; it is also sent as text. */
+  /** The value that a tool returned; it is also sent as text. */
   | { kind: 'value'; value: object }
-  /** Any other result, given by its members. */
+  /** Any other result, as an object with its members. */
   | { kind: 'result'; result: object; cache?: Cacheability }
-  /** Questions that a person must answer first; the client then repeats the call with the answers. */
+  /** Questions that a person must answer first. The client then repeats the call with the answers. */
   | { kind: 'input'; inputRequests: Record<string, object>; requestState: string }
 
-/** How long a client may reuse a result, and whether it may be shared between callers. */
+/** The time for which a client may reuse a result, and whether callers may share it. */
 export interface Cacheability {
   ttlMs: number
   cacheScope: 'public' | 'private'
@@ -61,8 +64,8 @@ const CLIENT_INFO_KEY = 'io.modelcontextprotocol/clientInfo'
 const CAPABILITIES_KEY = 'io.modelcontextprotocol/clientCapabilities'
 const SERVER_INFO_KEY = 'io.modelcontextprotocol/serverInfo'
 /**
- * The key in the `_meta` of everything that belongs to a subscription; its value is the id of the subscription's
- * request.
+ * The key under which the `_meta` of everything that belongs to a subscription contains the id of the request that
+ * started the subscription.
  */
 export const SUBSCRIPTION_KEY = 'io.modelcontextprotocol/subscriptionId'
 
@@ -70,20 +73,20 @@ export const SUBSCRIPTION_KEY = 'io.modelcontextprotocol/subscriptionId'
 export type RequestHeaders = Readonly<Record<string, string | string[] | undefined>>
 
 /**
- * Reads a request of either era. `headers` are the HTTP headers, which must agree with what a request of 2026-07-28
- * says about itself.
+ * Reads a request of either era. `headers` are the HTTP headers; they must agree with what a request of 2026-07-28 says
+ * in its body.
  *
- * Throws RpcFailure: -32602 for params that no method could have, and for a `_meta` of 2026-07-28 that lacks a member;
- * -32022 for a revision that this server does not speak; -32020 for headers that are missing or contradict the body.
- * Errors that are also HTTP answers have a `status`.
+ * Throws RpcFailure: -32602 for params that no method could have, and for a `_meta` of 2026-07-28 without a required
+ * member; -32022 for a revision that this server does not support; -32020 for headers that are missing or contradict
+ * the body. Errors that determine the status of the HTTP answer have a `status`.
  */
 export function readCall(request: JSONRPCRequest, headers?: RequestHeaders): ReadCall {
   const { method } = request
   const params: unknown = request.params
   const claimed = claimedVersion(params)
   const named = headers?.['mcp-protocol-version']
-  // Some clients first discover the server, and then do a handshake while still sending the header of the newer
-  // revision.
+  // Some clients first discover the server in the newer revision and then do a handshake, but still send the header of
+  // the newer revision.
   const isHandshake = method === 'initialize' && named === MODERN_VERSION
   const isUnnamed = claimed === undefined && (isHandshake || named === undefined || isLegacy(named))
   if (!isUnnamed && !(isLegacy(claimed) && (named === undefined || isLegacy(named))))
@@ -94,15 +97,15 @@ export function readCall(request: JSONRPCRequest, headers?: RequestHeaders): Rea
   return readLegacy(method, params)
 }
 
-/** Returns the era according to the headers, for errors that occur before the body is read. */
+/** Returns the era that the headers indicate, for errors that occur before the body is read. */
 export const eraOf = (headers: RequestHeaders): Era => {
   const named = headers['mcp-protocol-version']
   return named === undefined || isLegacy(named) ? 'legacy' : 'modern'
 }
 
 /**
- * Reads a request of the older era. Task fields are left out: a server that declares no support for tasks must treat a
- * task request as an ordinary one.
+ * Reads a request of the older era. The fields of tasks are left out, because a server that declares no support for
+ * tasks must treat such a request as an ordinary one.
  */
 function readLegacy(method: string, params: unknown): ReadCall {
   const era = 'legacy'
@@ -116,7 +119,7 @@ function readLegacy(method: string, params: unknown): ReadCall {
 
 const NOBODY = { form: false, url: false }
 
-/** Reads the parts of `_meta` that both eras share. */
+/** Reads the parts of `_meta` that are the same in both eras. */
 function readMeta(meta: unknown): Pick<InnerCall, 'progressToken' | 'confirmToken' | 'trace'> {
   if (!isObject(meta)) throw invalidParams('Invalid params: _meta must be an object')
   const { progressToken, confirm_token: confirmToken } = meta
@@ -130,10 +133,13 @@ function readMeta(meta: unknown): Pick<InnerCall, 'progressToken' | 'confirmToke
   }
 }
 
-/** The maximum length of a trace state (W3C Trace Context, 3.3.1.5) and of a trace parent, in characters. */
+/** Maximum lengths, in characters, of a trace state (W3C Trace Context, 3.3.1.5) and of a trace parent. */
 const LONGEST_TRACE = 512
 
-/** Reads the trace of a request; an unreadable trace is ignored, since it must not make the request fail. */
+/**
+ * Reads the trace of a request. A trace that cannot be read is ignored, because the request must not fail for this
+ * reason.
+ */
 function readTrace({ traceparent, tracestate }: Record<string, unknown>): TraceOrigin | undefined {
   if (typeof traceparent !== 'string' || traceparent.length > LONGEST_TRACE) return undefined
   const hasState = typeof tracestate === 'string' && tracestate.length <= LONGEST_TRACE
@@ -142,7 +148,7 @@ function readTrace({ traceparent, tracestate }: Record<string, unknown>): TraceO
 
 function readModern(method: string, params: unknown, headers: RequestHeaders | undefined): ReadCall {
   const named = headers?.['mcp-protocol-version']
-  // The envelope of an unknown revision cannot be checked for missing members.
+  // It is not known which members the envelope of an unknown revision must have.
   if (claimedVersion(params) === undefined && named !== undefined && named !== MODERN_VERSION) throw unsupported(named)
   const { meta, ...rest } = readEnvelopeOf(params)
   const version = meta[VERSION_KEY] as string
@@ -193,7 +199,7 @@ function readEnvelopeOf(params: unknown): {
 }
 
 /**
- * Reads from a client's capabilities how its user can be asked. Elicitation without a mode means forms (MCP
+ * Returns how a client can ask its user, according to its capabilities. Elicitation without a mode means forms (MCP
  * elicitation, "Capabilities").
  */
 export function readCanAsk({ elicitation }: Record<string, unknown>): { form: boolean; url: boolean } {
@@ -202,7 +208,7 @@ export function readCanAsk({ elicitation }: Record<string, unknown>): { form: bo
   return { form: form || !url, url }
 }
 
-/** Returns `name/version` of a client from its own information, or undefined if nothing in it is readable. */
+/** Returns `name/version` from what a client says about itself, or undefined if neither can be read. */
 export function clientName(info: unknown): string | undefined {
   if (!isObject(info) || typeof info.name !== 'string') return undefined
   return typeof info.version === 'string' ? `${info.name}/${info.version}` : info.name
@@ -211,7 +217,7 @@ export function clientName(info: unknown): string | undefined {
 const isImplementation = (info: unknown) =>
   isObject(info) && typeof info.name === 'string' && typeof info.version === 'string'
 
-/** The param that the header `Mcp-Name` repeats, by method. */
+/** The param whose value the header `Mcp-Name` repeats, by method. */
 const NAMED_BY: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
@@ -222,13 +228,13 @@ const NAMED_BY: ReadonlyMap<string, string> = new Map([
 function checkHeaders(method: string, params: Record<string, unknown>, headers: RequestHeaders): void {
   if (headers['mcp-protocol-version'] === undefined) throw mismatch('MCP-Protocol-Version is missing')
   if (headers['mcp-method'] === undefined) throw mismatch('Mcp-Method is missing')
-  // If the param is not text, the method itself reports this as an error.
+  // A param that is not text is not compared, because the method itself reports this error.
   if (headers['mcp-name'] === undefined && typeof namedIn(method, params) === 'string')
     throw mismatch('Mcp-Name is missing')
   compareHeaders(method, params, headers)
 }
 
-/** Returns the param that `Mcp-Name` repeats, or undefined for a method without a name. */
+/** Returns the value that the header `Mcp-Name` must repeat, or undefined if the method has no such param. */
 function namedIn(method: string, params: Record<string, unknown>): unknown {
   const param = NAMED_BY.get(method)
   return param === undefined ? undefined : params[param]
@@ -246,7 +252,10 @@ function compareHeaders(method: string, params: Record<string, unknown>, headers
   if (name !== value) throw mismatch(`Mcp-Name is ${show(name)}, and params.${param} is ${show(value)}`)
 }
 
-/** The values of `Mcp-Method` and `Mcp-Name`: undefined without the header, null for a name that cannot be decoded. */
+/**
+ * The values of the headers `Mcp-Method` and `Mcp-Name`: undefined if the header is absent, null if the name cannot be
+ * decoded.
+ */
 interface HeaderNames {
   method: string | undefined
   name: string | null | undefined
@@ -254,7 +263,10 @@ interface HeaderNames {
 
 const namesOf = new WeakMap<RequestHeaders, HeaderNames>()
 
-/** Reads the headers once per HTTP request, because a batch compares every one of its messages with them. */
+/**
+ * Reads the headers. Each HTTP request is read only once, because all messages of a batch are compared with its
+ * headers.
+ */
 function namesIn(headers: RequestHeaders): HeaderNames {
   const known = namesOf.get(headers)
   if (known !== undefined) return known
@@ -268,14 +280,14 @@ function namesIn(headers: RequestHeaders): HeaderNames {
 }
 
 /**
- * Maximum length of `Mcp-Method` and `Mcp-Name` in characters: the length, in base64, of the longest URI that a page
+ * Maximum length of `Mcp-Method` and `Mcp-Name`, in characters. It is the base64 length of the longest URI that a page
  * can have (5,000 characters).
  */
 const LONGEST_NAME = 6_700
 
 /**
- * Returns the value of a header without the blanks around it. Node.js joins repeated headers with a comma, so that they
- * never equal a valid value.
+ * Returns the value of a header without leading and trailing blanks. Node.js joins repeated headers with a comma, so
+ * they never equal a valid value.
  */
 function plain(name: string, header: string | string[] | undefined): string | undefined {
   const value = typeof header === 'string' ? header : header?.join(', ')
@@ -308,7 +320,7 @@ const LONGEST_SHOWN = 100
 const show = (text: string | string[]) => JSON.stringify(String(text).slice(0, LONGEST_SHOWN))
 
 const BAD_REQUEST = 400
-/** Error codes of MCP 2026-07-28 ("Error Codes"). */
+/** The error codes that MCP 2026-07-28 defines ("Error Codes"). */
 const HEADER_MISMATCH = -32020
 const UNSUPPORTED_VERSION = -32022
 
@@ -328,7 +340,10 @@ const unsupported = (requested: string | string[]) =>
     BAD_REQUEST,
   )
 
-/** Formats a result for an era, as JSON. A tool's answer is serialised once, although it occurs twice in the result. */
+/**
+ * Formats a result for an era as JSON text. A tool's answer is serialised only once, although the text contains it
+ * twice.
+ */
 export function renderResult(inner: InnerResult, era: Era, info: ServerInfo): string {
   if (inner.kind !== 'value') return JSON.stringify(resultOf(inner, era, info))
   const json = JSON.stringify(inner.value)
@@ -358,18 +373,18 @@ export function resultOf(inner: InnerResult, era: Era, info: ServerInfo): Record
 
 const metaOf = (info: ServerInfo) => ({ [SERVER_INFO_KEY]: info })
 
-/** An error that is formatted for an era, with the HTTP status that goes with it. */
+/** An error in the format of an era, with the corresponding HTTP status. */
 export interface RenderedError {
   error: { code: number; message: string; data?: object }
   status: number
-  /** True for an unexpected error, which belongs in the log and whose message must not reach the client. */
+  /** True for an unexpected error. It must be logged, and its message must not reach the client. */
   isUnexpected: boolean
 }
 
 /**
  * Formats an error for an era. In 2026-07-28, an unknown resource counts as invalid params, and an unknown method is
- * answered with HTTP status 404. The code of a refusal is the HTTP status that the refusal has on other routes, because
- * this revision reserves the codes that this server uses with earlier revisions.
+ * answered with HTTP status 404. In this revision, the code of a refusal is the HTTP status that the refusal has on
+ * other routes, because the codes that this server uses in earlier revisions are reserved.
  */
 export function renderFailure(thrown: unknown, era: Era): RenderedError {
   const isUnexpected = !(thrown instanceof RpcFailure)

@@ -11,16 +11,16 @@ import type { Timers } from './progress.js'
 const STREAM_AFTER_MS = 5000
 const KEEP_ALIVE_MS = 10_000
 /**
- * Maximum number of characters that may wait for a client that does not read: twice the largest answer, which is a
- * single event.
+ * Maximum number of characters that may wait for a client that does not read. It is twice the size of the largest
+ * answer, which is sent as a single event.
  */
 const BACKLOG = 4 * 1024 * 1024
-/** How long a batch waits for a client to read the answers so far, in milliseconds. */
+/** The time, in milliseconds, for which a batch waits for a client to read the previous answers. */
 const PATIENCE_MS = 30_000
 
 /**
- * The answer to a request: the complete JSON-RPC message, and the HTTP status that it has if it is sent neither in a
- * stream nor in a batch.
+ * The answer to a request: the complete JSON-RPC message, and its HTTP status, which is used only if the answer is sent
+ * neither in a stream nor in a batch.
  */
 export interface Answered {
   text: string
@@ -30,26 +30,29 @@ export interface Answered {
 /** Answers one request. Never rejects. */
 export type Answer = (request: JSONRPCRequest, ports: MessagePorts) => Promise<Answered>
 
-/** A JSON text, a stream of server-sent events, or null if the client left before either began. */
+/**
+ * The body of the HTTP answer: a JSON text, a stream of server-sent events, or null if the client left before either
+ * began.
+ */
 type HttpAnswer = Answered | Readable | null
 
 /**
- * The exchange about one HTTP request to the MCP endpoint: a single JSON-RPC request or a batch. It lives only as long
- * as the HTTP request, so that no answer can reach another caller (D6). The answer is plain JSON. It becomes a stream
- * of server-sent events if something must be sent before the answer: a progress notification, or a heartbeat after 5
- * seconds.
+ * The exchange of messages for one HTTP request to the MCP endpoint, which contains a single JSON-RPC request or a
+ * batch. It exists only as long as the HTTP request, so that no answer can reach another caller (D6). The answer is
+ * plain JSON, unless something must be sent before it: a progress notification, or a heartbeat after 5 seconds. In that
+ * case, it becomes a stream of server-sent events.
  */
 export class HttpExchange implements MessagePorts {
-  /** Resolves exactly once, with the contents of the HTTP answer. */
+  /** Resolves exactly once, with the body of the HTTP answer. */
   readonly answer: Promise<HttpAnswer>
-  /** Resolves when no more requests will be answered. */
+  /** Resolves when no further request will be answered. */
   readonly ended: Promise<void>
 
   #gone: AbortController | null = null
   #hasLeft = false
   /**
-   * The answers that wait for the other answers of the batch. The list is empty once there is a stream, because answers
-   * are then sent at once.
+   * The answers of a batch that wait until all of its answers are complete. The list is empty once there is a stream,
+   * because answers are then sent at once.
    */
   #texts: string[] = []
   #resolve!: (answer: HttpAnswer) => void
@@ -67,9 +70,7 @@ export class HttpExchange implements MessagePorts {
     this.ended = new Promise((resolve) => (this.#noteEnd = resolve))
   }
 
-  /**
-   * Answers the requests one after the other, so that a batch never counts as more than one of the requests in flight.
-   */
+  /** Answers the requests one after the other, so that a batch never counts as more than one request in flight. */
   async run(answer: Answer): Promise<void> {
     this.#cancelTimer = this.timers.after(STREAM_AFTER_MS, () => this.#keepAlive())
     let status = 200
@@ -89,7 +90,7 @@ export class HttpExchange implements MessagePorts {
     this.#end()
   }
 
-  /** Ends the stream and aborts the calls that may be aborted. This is called when the client has left. */
+  /** Ends the stream and aborts the calls that may be aborted. It is called when the client has left. */
   close(): void {
     if (this.#closed) return
     this.#end()
@@ -124,8 +125,8 @@ export class HttpExchange implements MessagePorts {
   #openStream(): PassThrough {
     if (this.#stream === null) {
       this.#stream = new PassThrough()
-      // A client that leaves in the middle of the answer destroys the stream; close() handles that, so the error is
-      // ignored.
+      // A client that leaves in the middle of the answer destroys the stream. This error is ignored, because close()
+      // handles the end of the stream.
       this.#stream.on('error', () => {})
       this.#resolve(this.#stream)
       for (const text of this.#texts) this.#event(text)
@@ -135,8 +136,8 @@ export class HttpExchange implements MessagePorts {
   }
 
   /**
-   * Waits until the answers so far have been sent, before more of them pile up for a client that reads slowly. A client
-   * that has taken nothing for 30 s is treated as having left.
+   * Waits until the previous answers have been sent, so that answers do not accumulate for a client that reads slowly.
+   * A client that has read nothing for 30 s is treated as having left.
    */
   async #untilTaken(): Promise<void> {
     await nextTurn()
@@ -156,7 +157,7 @@ export class HttpExchange implements MessagePorts {
   /** Sends one event on a single `data` line, which is possible because JSON text contains no raw line breaks. */
   #event(json: string): void {
     const stream = this.#openStream()
-    // A client that lets so much unread data pile up loses the answer, but the changes of its call are completed.
+    // A client that leaves so much data unread does not get the answer, but the changes of its call are completed.
     if (stream.readableLength + stream.writableLength > BACKLOG) stream.destroy()
     else stream.write(`event: message\ndata: ${json}\n\n`)
   }

@@ -21,13 +21,13 @@ export interface McpOptions {
   /** Every tool that may be offered. */
   tools: readonly AnyTool[]
   knowledge: Knowledge
-  /** Returns the caller of a request, with the tools that they are offered. */
+  /** Returns the caller of a request, and the tools that are offered to this caller. */
   contextOf: (request: FastifyRequest) => CallerContext
-  /** The means to ask the caller's user; absent if calls never wait for a person. */
+  /** The functions for asking the caller's user; absent if calls never wait for a person. */
   asking?: Omit<Asking, 'owner'>
-  /** Counts the further requests of a batch against the caller's limit; rejects if there are too many. */
+  /** Counts all requests of a batch except the first against the caller's limit; rejects if there are too many. */
   charge?: (request: FastifyRequest, times: number) => Promise<void>
-  /** The timers for the heartbeats of a long call; by default the system's timers. */
+  /** The timers for the heartbeats of a long call; by default, the timers of Node.js. */
   timers?: Timers
 }
 
@@ -65,7 +65,7 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
     async (request, reply) => {
       const envelope = readEnvelope(bodyOf(request), versionOf(request))
       if (envelope.messages.length > 1) await options.charge?.(request, envelope.messages.length - 1)
-      // Without MCP sessions, a notification or response has no recipient, but it is accepted all the same.
+      // Notifications and responses are accepted, although without MCP sessions nothing can receive them.
       if (!envelope.messages.some((message) => message.kind === 'request')) return reply.code(202).send()
       const answer = await serve(envelope, request, reply)
       if (answer === null) return reply.hijack()
@@ -92,14 +92,14 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
     const callerContext = options.contextOf(request)
     const exchange = new HttpExchange(requests, batch, options.timers ?? systemTimers)
     reply.raw.once('close', () => exchange.close())
-    // The client left while its context was being created.
+    // The client has left while its context was created.
     if (reply.raw.destroyed) return null
     const server: ServerPorts = {
       info: options.info,
       listTools,
       offered: callerContext.offer.listed,
-      // In older revisions, only the handshake says whether a client shows pages, and it is not remembered (D6). The
-      // links are always sent, because clients that do not know them ignore them.
+      // In older revisions, a client says only in its handshake whether it shows pages, and the handshake is not
+      // remembered (D6). So the links to pages are always sent; clients that do not know them ignore them.
       showsApps: () => true,
       knowledge: options.knowledge,
       orgId: callerContext.pce?.orgId,
@@ -112,12 +112,12 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
       callTool(call, client) {
         // The client's name may be in the request itself; otherwise it is taken from the User-Agent header.
         const work = app.dispatcher.dispatch(call, client ? { ...callerContext, client } : callerContext)
-        // A change is completed even if its client has left, and occupies its place until it is complete.
+        // A change is completed even if its client has left. Until then, the request keeps its place.
         request.heldPlaces?.keepUntil(work)
         return work
       },
     }
-    // The server counts as busy even between two calls of a batch.
+    // Between two calls of a batch, the server still counts as busy.
     if (requests.length > 1) app.dispatcher.expectUntil(exchange.ended)
     void exchange.run((one, ports) => answerMessage(one, server, ports, request.headers))
     return exchange.answer
@@ -126,12 +126,12 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
   done()
 }
 
-/** Returns the body of a request. It is empty for a POST without a body, which never reaches the parser. */
+/** Returns the body of a request. It is empty for a POST without a body, for which the parser is not called. */
 const bodyOf = (request: FastifyRequest) => (Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0))
 
 const ownerOf = ({ caller: { iss, sub } }: CallerContext) => (iss === null || sub === null ? null : { iss, sub })
 
-/** Returns the version in the header; two values are treated as an unknown version. */
+/** Returns the protocol version in the header. If the header occurs twice, the version counts as unknown. */
 function versionOf({ headers }: FastifyRequest): string {
   const version = headers['mcp-protocol-version'] ?? BATCH_VERSION
   return typeof version === 'string' ? version : version.join()

@@ -1,8 +1,8 @@
 import type { Tool } from '@modelcontextprotocol/sdk/types.js'
 
 /**
- * Instructions that a client shows its model once, before any tool is called. They contain everything that holds for
- * all tools, so that no tool has to repeat it.
+ * Instructions that a client shows to its model once, before any tool is called. They contain everything that applies
+ * to all tools, so that no tool has to repeat it.
  */
 export const INSTRUCTIONS: readonly string[] = [
   'Tools for a policy compute engine (PCE) that micro-segments workloads by labels. Concepts, method and compliance are resources (illumio://…): read the one that fits before you plan.',
@@ -18,8 +18,8 @@ export const INSTRUCTIONS: readonly string[] = [
 ]
 
 /**
- * The first words of each instruction about changes. For callers who are offered no changing tools, `ONLY_READS`
- * replaces these instructions.
+ * The first words of each instruction about changes. If a caller is offered no changing tools, these instructions are
+ * replaced by `ONLY_READS`.
  */
 const OF_CHANGES = ['Policy (', 'A changing tool ']
 const ONLY_READS =

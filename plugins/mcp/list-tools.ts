@@ -2,8 +2,9 @@ import type { Tool } from '@modelcontextprotocol/sdk/types.js'
 import { annotationsOf, type AnyTool, describe, titleOf } from '../../tools/define.js'
 
 /**
- * Builds one entry of tools/list, as short as possible without losing meaning for a model, since every conversation
- * pays for the list. The JSON round trip removes TypeBox's symbols here, so that no answer has to do so.
+ * Builds one entry of tools/list. It is as short as possible without losing meaning for a model, because the list is
+ * part of every conversation. TypeBox's symbols are removed here by a JSON round trip, so that this is not necessary
+ * for each answer.
  */
 export function listTool(tool: AnyTool): Tool {
   const known = listed.get(tool)
@@ -22,13 +23,13 @@ export function listTool(tool: AnyTool): Tool {
 }
 
 /**
- * The finished entries. An entry is the same for every server of a process, and takes longer to make than the rest of a
- * server's start.
+ * The cached entries. An entry is the same for every server of a process, and building all entries takes longer than
+ * everything else at a server's start.
  */
 const listed = new WeakMap<AnyTool, Tool>()
 
 /**
- * Keywords that apply to values of one type only and are ignored for values of other types (JSON Schema 2020-12,
+ * Keywords that apply only to values of one type and are ignored for values of other types (JSON Schema 2020-12,
  * validation 6).
  */
 const TYPED: Record<string, readonly string[]> = {
@@ -48,9 +49,9 @@ interface Schema {
 }
 
 /**
- * Returns the same schema in fewer bytes: alternatives that differ only in type become one schema with a list of types,
- * at every depth. `anyOf [{type: string}, {type: null}]` means the same as `type: [string, null]`, but such
- * alternatives would make up a third of some answers' schemas.
+ * Returns an equivalent schema in fewer bytes. Alternatives that differ only in type become one schema with a list of
+ * types, at every depth: `anyOf [{type: string}, {type: null}]` means the same as `type: [string, null]`. Without this,
+ * such alternatives would make up a third of some output schemas.
  */
 export function compactSchema(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(compactSchema)
@@ -66,7 +67,7 @@ export function compactSchema(schema: unknown): unknown {
   return clash ? inner : { ...merged, ...rest }
 }
 
-/** TypeBox's pattern for an object with arbitrary property names. */
+/** The pattern that TypeBox writes for an object with arbitrary property names. */
 const ANY_NAME = '^(.*)$'
 
 /**
@@ -82,8 +83,8 @@ function shortenMap(schema: Schema): void {
 }
 
 /**
- * Merges alternatives of distinct types whose keywords apply only to their own type. Returns null for any other
- * alternatives.
+ * Merges alternatives that have different types and whose keywords apply only to their own type. Returns null for any
+ * other alternatives.
  */
 function mergeTypes(alternatives: readonly unknown[]): Schema | null {
   const types: string[] = []
@@ -98,14 +99,14 @@ function mergeTypes(alternatives: readonly unknown[]): Schema | null {
     types.push(...(list as string[]))
     Object.assign(keywords, own)
   }
-  // Every integer is also a number, so if both were merged, the bounds of one would apply to the other.
+  // Integers and numbers are not merged: every integer is also a number, so the bounds of one would apply to the other.
   if (types.includes('integer') && types.includes('number')) return null
   return { type: types, ...keywords }
 }
 
 /**
- * Returns the same schema without some keywords, at every depth. Properties that have the names of these keywords are
- * kept.
+ * Returns an equal schema without certain keywords, at every depth. Properties with the same names as these keywords
+ * are kept.
  */
 function without(
   schema: unknown,
@@ -124,8 +125,8 @@ function without(
 }
 
 /**
- * Reduces an output schema to types. The descriptions of the fields are only in docs/tools.md, since they would be a
- * fifth of the list. For an object that may have any fields, the empty `properties` is left out, because it says
+ * Reduces an output schema to types. The descriptions of the fields are only in docs/tools.md, because they would make
+ * up a fifth of the list. If an object may have any fields, its empty `properties` are left out, because they say
  * nothing.
  */
 const typesOnly = (schema: unknown): unknown =>
@@ -138,11 +139,11 @@ const typesOnly = (schema: unknown): unknown =>
 const BOUNDS = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minimum', 'maximum', 'pattern']
 
 /**
- * Reduces an input schema to what a model needs to write arguments. Bounds of lengths and numbers are checked by this
- * server and named in its errors; they would be a tenth of a list that is read in every conversation, although hardly
- * anyone reaches them. A default of false, the `standard` amount of detail and the defaults of free text are left out
- * too, because nobody has to know them in order to omit an argument, and so is `additionalProperties`, which is stated
- * for the arguments as a whole.
+ * Reduces an input schema to what a model needs in order to write arguments. Left out are the bounds of lengths and
+ * numbers: they would make up a tenth of the list, are hardly ever reached, and are named in the errors of this server.
+ * Also left out are a default of false, the default level of detail (`standard`) and the defaults of free text, because
+ * a caller can omit an argument without knowing them, and `additionalProperties`, which is stated once for all
+ * arguments.
  */
 const withoutBounds = (schema: object): unknown =>
   without(
@@ -154,19 +155,19 @@ const withoutBounds = (schema: object): unknown =>
         (value === false || value === 'standard' || (typeof value === 'string' && !('enum' in part)))),
   )
 
-/** The size in bytes of a reference, and of a definition without the part that it defines. */
+/** Sizes in bytes: of a reference, and of a definition without the defined part. */
 const REFERENCE_BYTES = 23
 const DEFINITION_BYTES = 20
 
 /**
- * Whether a part of this length, which occurs `times` times, takes fewer bytes if it is defined once and referred to
- * everywhere.
+ * Returns true if a part of this length that occurs `times` times takes fewer bytes when it is defined once and
+ * referred to everywhere.
  */
 const isWorthSharing = (length: number, times: number): boolean =>
   (times - 1) * length > times * REFERENCE_BYTES + DEFINITION_BYTES
 
 /**
- * Returns the same schema, in which parts that occur more than once are defined only once (`$defs`, JSON Schema
+ * Returns an equivalent schema in which each part that occurs several times is defined only once (`$defs`, JSON Schema
  * 2020-12, core 8.2.4). For example, an answer about two directions of traffic contains each of its lists twice.
  */
 function shareParts(schema: Schema): Schema {
@@ -176,7 +177,7 @@ function shareParts(schema: Schema): Schema {
     const text = JSON.stringify(part)
     const before = counts.get(text) ?? 0
     counts.set(text, before + 1)
-    // A repeated part is moved as a whole, so the parts inside it need no definitions of their own.
+    // If a repeated part is moved, the parts inside it move with it and need no definitions of their own.
     if (before === 0) forEachPart(part, count)
   }
   forEachPart(schema, count)
@@ -198,7 +199,7 @@ function shareParts(schema: Schema): Schema {
   return names.size === 0 ? shared : { ...shared, $defs: definitions }
 }
 
-/** Whether a schema can be replaced by a reference, as objects and lists can. */
+/** Returns true if a schema may be replaced by a reference, which is so for objects and lists. */
 const isPart = (value: unknown): value is Schema =>
   typeof value === 'object' &&
   value !== null &&

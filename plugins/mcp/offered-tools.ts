@@ -1,7 +1,7 @@
 import type { Tool } from '@modelcontextprotocol/sdk/types.js'
 import { anyOf, leaveOutNamed } from '../../domain/text/leave-out-named.js'
 
-/** Returns the entries of tools/list for a caller who is offered the tools with these names. */
+/** A function that returns the entries of tools/list for a caller who is offered the tools with these names. */
 export type ListOffered = (offered: ReadonlySet<string>) => Tool[]
 
 /** Matches a description that refers to the same argument of another tool. */

@@ -9,41 +9,41 @@ import type { ListOffered } from './offered-tools.js'
 import type { Timers } from './progress.js'
 import type { LegacyVersion } from './versions.js'
 
-/** The server as one client sees it: for a request over HTTP, or for the process over stdio. */
+/** The server from the point of view of one client: for a request over HTTP, or for the process over stdio. */
 export interface ServerPorts {
   info: ServerInfo
   /** The entries of tools/list, in order. */
   listTools: ListOffered
-  /** The names of the tools that the caller is offered. */
+  /** The names of the tools that are offered to the caller. */
   offered: ReadonlySet<string>
   knowledge: Knowledge
   callTool: CallTool
   lookUp: LookUpFor
-  /** The timers for the time limit of lookups; by default the system's timers. */
+  /** The timers for the time limit of lookups; by default, the timers of Node.js. */
   timers?: Timers
-  /** The organisation at the caller's PCE; absent without a PCE. */
+  /** The number of the organisation at the caller's PCE; absent if the caller has no PCE. */
   orgId?: string
-  /** Counts further tool calls of one request against the caller's limit; rejects if there are too many. */
+  /** Counts all tool calls of a request except the first against the caller's limit; rejects if there are too many. */
   charge?: (times: number) => Promise<void>
-  /** Returns the id under which one tool call appears in logs, in the audit log and at the PCE. */
+  /** Returns the request id of one tool call, for logs, the audit log and the PCE. */
   requestId: () => string
-  /** Called with errors that no caller can do anything about, for the log. */
+  /** Called with errors about which no caller can do anything, so that they are logged. */
   onFailure: (thrown: unknown) => void
-  /** The means to ask the caller's user; absent if calls never wait for a person, or nobody can be asked. */
+  /** The functions for asking the caller's user; absent if calls never wait for a person, or if nobody can be asked. */
   asking?: Asking
   /**
-   * Returns whether the client shows pages beside answers, for requests that do not say so themselves. If absent, the
-   * client shows none.
+   * Returns whether the client shows pages beside answers. It is used for requests that do not say so themselves; if it
+   * is absent, such clients show no pages.
    */
   showsApps?: () => boolean
   /**
-   * Called with what the client said about itself in its handshake: `name/version`, the version that both will use, and
-   * what it can show to its user.
+   * Called with the facts in the client's handshake: its `name/version`, the version that both sides will use, and what
+   * it can show to its user.
    */
   onInitialize?: (client: string | undefined, version: LegacyVersion, shows: { forms: boolean; apps: boolean }) => void
 }
 
-/** What the person at the client has said about a call, and whether they can be asked. */
+/** The answers of the person at the client about a call so far, and whether this person can be asked. */
 export interface Said {
   consent?: { boundTo: string }
   declined?: DeclinedCall
@@ -51,8 +51,7 @@ export interface Said {
 }
 
 /**
- * The dispatcher as a transport sees it: it runs one call of one caller from the gates to the outcome, and never
- * rejects.
+ * The dispatcher from the point of view of a transport: a function that runs one call of one caller and never rejects.
  */
 export type CallTool = (
   call: {
@@ -65,58 +64,60 @@ export type CallTool = (
     progress: (update: ProgressUpdate) => void
     trace?: TraceOrigin
   } & Said,
-  /** The client as in `InnerCall.client`. */
+  /** The client, with the same meaning as in `InnerCall.client`. */
   client: string | null | undefined,
 ) => Promise<CalledTool>
 
 export type CalledTool = { ok: true; value: object } | { ok: false; error: ServiceError }
 
-/** What is needed to ask the caller's user in the middle of a call. */
+/** The functions and facts that are needed for asking the caller's user in the middle of a call. */
 export interface Asking {
   /** The caller; null if callers are not authenticated. */
   owner: Owner | null
-  /** Seals and opens the state of a question; may be loaded with the first question. */
+  /** Functions that seal and open the state of a question. Their code may be loaded with the first question. */
   states: { seal(state: RequestState): string | Promise<string>; open: RequestStates['open'] }
-  /** Hashes arguments (D19). */
+  /** Computes the hash of arguments (D19). */
   hash: (args: Record<string, unknown>) => string | Promise<string>
   /** The watch for decisions; present if people decide on a page. */
   watch?: DecisionWatch
 }
 
 /**
- * Makes the client show a form to its user. Resolves with the answer, or with null if the client does not show the
- * form.
+ * Makes the client show a form to its user. Resolves with the answer; resolves with null if the client does not show
+ * the form.
  */
 export type Elicit = (form: { message: string; requestedSchema: object }) => Promise<unknown>
 
-/** Looks something up through the dispatcher, on behalf of the caller of this server. */
+/** Looks something up for the caller of this server, through the dispatcher. */
 type LookUpFor = <T>(
   question: { tool: string; requestId: string; signal: AbortSignal },
   read: (context: ToolContext<true>) => Promise<T>,
 ) => Promise<T | null>
 
-/** Whether the client still waits for the answer. */
+/** The client's state, as far as a call needs to know whether the client still waits for the answer. */
 export interface Departure {
   /** Aborts when the client cancels or has left. */
   readonly signal: AbortSignal
   /**
-   * Returns whether the client has left. Present if the transport knows this without the signal, because creating the
-   * signal costs more than answering a simple request.
+   * Returns true if the client has left. It is present if the transport knows this without the signal, because creating
+   * the signal costs more than answering a simple request.
    */
   hasLeft?(): boolean
 }
 
-/** The facts and functions of a request that its answer needs. */
+/** The facts about a request, and the functions, that are needed to answer it. */
 export interface RequestPorts {
   id: string | number
   client: Departure
-  /** Present if the client has a connection and has said that its user can be asked. */
+  /**
+   * Shows a form to the client's user; present if the client has a connection and has said that its user can be asked.
+   */
   elicit?: Elicit
   /** Sends a notification that belongs to the request. */
   readonly notify: (method: string, params: object) => void
 }
 
-/** What the transport provides for one request. */
+/** The facts and functions that the transport provides for one request. */
 export interface MessagePorts extends Departure {
   /** Sends a complete notification before the answer. */
   notify(message: object): void

@@ -2,31 +2,31 @@ import type { ProgressUpdate } from '../../domain/call.js'
 
 /** The clock and timers for progress and heartbeats. */
 export interface Timers {
-  /** Returns milliseconds of any clock that never goes back. */
+  /** Returns the milliseconds of a clock that never goes back. */
   now(): number
   /** Runs a function once after `ms` milliseconds. Returns a function that cancels it. */
   after(ms: number, run: () => void): () => void
 }
 
-/** Shortest interval between two notifications, so that a client is not flooded (D4). */
+/** Minimum interval between two notifications, so that a client does not get too many (D4). */
 const SHORTEST_GAP_MS = 1000
 
 /**
- * The time without news after which the last state is sent again, so that the client does not give up. It is less than
- * the promised 2 s.
+ * The time without news after which the last state is sent again as a heartbeat, so that the client does not give up.
+ * It is shorter than the promised 2 s.
  */
 const HEARTBEAT_MS = 1800
 
 export interface Progress {
   update(update: ProgressUpdate): void
-  /** Ends the notifications, because the answer of the call comes next. */
+  /** Stops the notifications, because the answer of the call comes next. */
   stop(): void
 }
 
 /**
- * Sends the progress notifications of one call: the first one at once, and then at most one a second and at least one
- * every two seconds, each with a greater `progress` than the one before (MCP utilities/progress). A heartbeat increases
- * `progress` by a small amount, with which it never reaches the total.
+ * Sends the progress notifications of one call: the first one at once, then at most one a second and at least one every
+ * two seconds. Each notification has a greater `progress` than the one before it (MCP utilities/progress). A heartbeat
+ * increases `progress` by a fraction that is too small for it to ever reach the total.
  */
 export function startProgress(send: (update: ProgressUpdate) => void, timers: Timers): Progress {
   let latest: ProgressUpdate = { progress: 0 }

@@ -17,9 +17,9 @@ export interface Envelope {
 }
 
 /**
- * Reads the JSON-RPC envelope of one HTTP body or one line of stdio. Batches exist only in protocol version 2025-03-26,
- * and a batch is accepted as a whole or not at all. It may have at most 100 messages, none of them `initialize` or of
- * 2026-07-28. Requests and responses must not be mixed, and no two requests may have the same id.
+ * Reads the JSON-RPC envelope of one HTTP body or one line of stdio. Batches exist only in protocol version 2025-03-26.
+ * A batch is accepted or refused as a whole. It may contain at most 100 messages, but no `initialize` and no messages
+ * of 2026-07-28. Requests and responses must not be mixed, and no two requests may have the same id.
  *
  * Throws RpcProblem: -32700 for anything that is not JSON in UTF-8, -32600 for anything that is not an MCP JSON-RPC 2.0
  * message (ids are strings or integers).
@@ -96,8 +96,8 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 const invalid = (why: string, id: RpcId = null) => new RpcProblem(RPC.invalidRequest, `Invalid Request: ${why}`, id)
 
 /**
- * Whether parsed JSON is nested more deeply than `limit`. The check goes level by level instead of recursively:
- * JSON.parse accepts any depth, but JSON.stringify and every recursive check after it do not.
+ * Returns true if parsed JSON is nested more deeply than `limit`. The check works level by level instead of
+ * recursively, because JSON.parse accepts any depth, while JSON.stringify and all recursive code after it do not.
  */
 function exceedsDepth(value: unknown, limit: number): boolean {
   let level: unknown[] = [value]
@@ -116,9 +116,10 @@ function exceedsDepth(value: unknown, limit: number): boolean {
 }
 
 /**
- * The codes of JSON-RPC 2.0, section 5.1. Codes from -32000 on are for servers to choose. MCP uses -32000 for requests
- * that the HTTP transport refuses, and -32002 for a resource that does not exist (MCP resources, "Error Handling").
- * This server also uses -32000 for refusals by a gate or the PCE if there is no tool result to report them.
+ * The error codes of JSON-RPC 2.0, section 5.1. Codes from -32000 on can be chosen by servers. MCP uses -32000 for
+ * requests that the HTTP transport refuses, and -32002 for a resource that does not exist (MCP resources, "Error
+ * Handling"). This server also uses -32000 for a refusal by a gate or the PCE if there is no tool result in which it
+ * could be reported.
  */
 export const RPC = {
   parseError: -32700,
@@ -134,8 +135,8 @@ export const RPC = {
 type RpcId = string | number | null
 
 /**
- * The error for a message that is not JSON-RPC, or is not allowed in MCP. The message is refused as a whole, over HTTP
- * with status 400.
+ * The error for a message that is not JSON-RPC or not allowed in MCP. The whole message is refused, over HTTP with
+ * status 400.
  */
 export class RpcProblem extends Error {
   override readonly name = 'RpcProblem'

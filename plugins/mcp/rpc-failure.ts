@@ -1,8 +1,8 @@
 import { RPC } from './read-envelope.js'
 
 /**
- * The JSON-RPC error that answers a request. Its code is meant for revisions with a handshake; for later revisions,
- * another code may replace it.
+ * The JSON-RPC error with which a request is answered. The code is the one for revisions with a handshake; in later
+ * revisions, another code may replace it.
  */
 export class RpcFailure extends Error {
   override readonly name = 'RpcFailure'
@@ -10,7 +10,7 @@ export class RpcFailure extends Error {
     readonly code: number,
     message: string,
     readonly data?: object,
-    /** The status of the HTTP answer, if the error is also an HTTP answer. */
+    /** The status of the HTTP answer, if the error determines it. */
     readonly status?: number,
   ) {
     super(message)
@@ -23,7 +23,7 @@ export const rpcFailure = (code: number, message: string, data?: object): RpcFai
 export const invalidParams = (message: string, data?: object): RpcFailure =>
   rpcFailure(RPC.invalidParams, message, data)
 
-/** Refuses a cursor: lists have a single page and give out no cursor, so none can be valid. */
+/** Throws if a request contains a cursor. Lists have only one page and no cursors, so no cursor can be valid. */
 export function refuseCursor(params: Record<string, unknown> | undefined): void {
   if (params?.cursor !== undefined) throw invalidParams('this server did not issue params.cursor')
 }

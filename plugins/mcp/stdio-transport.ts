@@ -16,19 +16,19 @@ const LINE_END = Buffer.from('\n')
 
 /**
  * The MCP transport over stdio, with one JSON-RPC message or batch per line. It replaces the SDK's transport, which
- * silently drops invalid lines (so that their sender waits for ever), fails at lines of 10 MiB, and does not support
+ * drops invalid lines silently (so that the sender waits for ever), fails at lines of 10 MiB, and does not support
  * batches. The rules for envelopes are the same as over HTTP.
  *
- * Requests of 2026-07-28 are answered here, each independently. Only messages of revisions with a handshake reach the
- * SDK's Server. One connection may carry messages of both eras, in any order.
+ * Requests of 2026-07-28 are answered here, each independently of the others. Only messages of revisions with a
+ * handshake are passed to the SDK's Server. One connection may contain messages of both eras, in any order.
  */
 export class StdioTransport implements Transport {
   onclose?: () => void
   onerror?: (error: Error) => void
   onmessage?: (message: JSONRPCMessage) => void
   /**
-   * The version that both sides use. Until `initialize` has set it, it is the same version that is assumed for an HTTP
-   * request that names none.
+   * The protocol version that both sides use. Before `initialize` has set it, it is the version that is also assumed
+   * for an HTTP request that does not name one.
    */
   version: LegacyVersion = BATCH_VERSION
 
@@ -36,7 +36,7 @@ export class StdioTransport implements Transport {
   /** The requests of 2026-07-28 that are being answered, each with the controller that cancels it. */
   readonly #running = new Map<string | number, AbortController>()
 
-  /** `server` answers requests of 2026-07-28. */
+  /** Creates the transport. `server` answers requests of 2026-07-28. */
   constructor(
     private readonly input: Readable,
     private readonly output: Writable,
@@ -46,7 +46,7 @@ export class StdioTransport implements Transport {
   start(): Promise<void> {
     const cut = splitLines((line) => this.#read(line))
     this.input.on('data', cut)
-    // The last line may come without a line end.
+    // The last line may lack a line end.
     this.input.on('end', () => cut(LINE_END))
     return Promise.resolve()
   }
@@ -98,8 +98,8 @@ export class StdioTransport implements Transport {
     const claimed = claimedVersion(request.params)
     if (claimed !== undefined && !isLegacy(claimed)) return void this.#answer(request)
     try {
-      // The request is read here first, because the SDK's Server silently drops whatever does not match its own
-      // schemas.
+      // The request is read here before the SDK's Server gets it, because that silently drops requests that do not
+      // match its own schemas.
       readCall(request)
       this.onmessage?.(withoutTask(request))
     } catch (thrown) {
@@ -116,14 +116,14 @@ export class StdioTransport implements Transport {
       if (!signal.aborted) this.#write(JSON.stringify(message))
     }
     const { text } = await answerMessage(request, this.server, { signal, notify })
-    // If a client reuses an id that is still in use, the newer call stays registered.
+    // If a client has reused an id that was still in use, the entry belongs to the newer call and is kept.
     if (this.#running.get(request.id) === controller) this.#running.delete(request.id)
     if (!signal.aborted) this.#write(text)
   }
 
   /**
-   * Cancels a request of 2026-07-28, and returns whether there was one with this id. After that, nothing more is sent
-   * about it (MCP cancellation, "Behavior Requirements").
+   * Cancels a request of 2026-07-28. Returns false if there is no request with this id. Nothing more is sent about a
+   * cancelled request (MCP cancellation, "Behavior Requirements").
    */
   #cancel(params: unknown): boolean {
     const id = (params as { requestId?: string | number } | undefined)?.requestId
@@ -138,7 +138,8 @@ export class StdioTransport implements Transport {
   }
 
   /**
-   * Removes a cancelled request from its batch. The SDK's Server does not answer it, so the batch must not wait for it.
+   * Removes a cancelled request from its batch, so that the batch does not wait for it: the SDK's Server does not
+   * answer it.
    */
   #dropFromBatch(params: unknown): void {
     const id = (params as { requestId?: string | number } | undefined)?.requestId
@@ -164,7 +165,7 @@ export class StdioTransport implements Transport {
 
 type Id = string | number
 
-/** Collects the answers to one batch until every request has one. */
+/** A collector of the answers to one batch. It is complete when every request has an answer. */
 class AnswerCollector {
   readonly #open: Set<Id>
   readonly #answers: JSONRPCMessage[] = []
@@ -173,7 +174,7 @@ class AnswerCollector {
     this.#open = new Set(ids)
   }
 
-  /** Returns whether an answer to this id is still missing. */
+  /** Returns true if the request with this id has no answer yet. */
   waitsFor(id: Id): boolean {
     return this.#open.has(id)
   }
@@ -215,9 +216,9 @@ const LINE_FEED = 0x0a
 const LONGEST_LINE = 4 * 1024 * 1024
 
 /**
- * Splits a byte stream into lines without their ends (LF or CRLF), skipping blank lines. For a line of more than 4 MiB,
- * `onLine` is called once with null, and its bytes are not kept. Bytes are split instead of text, so that characters
- * that arrive in two chunks stay intact.
+ * Splits a byte stream into lines without their ends (LF or CRLF), and skips blank lines. If a line has more than 4
+ * MiB, `onLine` is called once with null, and the bytes are discarded. Bytes are split instead of text, so that a
+ * character whose bytes arrive in two chunks stays intact.
  */
 function splitLines(onLine: (line: Buffer | null) => void): (chunk: Buffer) => void {
   let parts: Buffer[] = []
@@ -242,7 +243,7 @@ function splitLines(onLine: (line: Buffer | null) => void): (chunk: Buffer) => v
 }
 
 /**
- * Whether a line is blank. JSON.parse treats the CR of a CRLF as white space, so the CR matters only in a line that
- * contains nothing else.
+ * Returns true if a line is blank. A line may also end with the CR of a CRLF. JSON.parse ignores it as white space, so
+ * it matters only here.
  */
 const isBlank = (line: Buffer) => line.length === 0 || (line.length === 1 && line[0] === 0x0d)

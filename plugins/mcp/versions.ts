@@ -1,6 +1,6 @@
 /**
- * The two ways in which a request says which revision its sender speaks (MCP 2026-07-28, versioning, "Terminology"):
- * once for a connection, by `initialize`, or in the `_meta` of every request.
+ * The two eras of the protocol, which differ in how a client names its revision (MCP 2026-07-28, versioning,
+ * "Terminology"): once for a connection, with `initialize`, or in the `_meta` of every request.
  */
 export type Era = 'legacy' | 'modern'
 
@@ -8,33 +8,30 @@ export type Era = 'legacy' | 'modern'
 export const LEGACY_VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
 export type LegacyVersion = (typeof LEGACY_VERSIONS)[number]
 
-/** The revision of the protocol that has no initialisation handshake. */
+/** The revision that has no handshake. */
 export const MODERN_VERSION = '2026-07-28'
 
-/** All revisions that this server speaks, newest first. */
+/** All revisions that this server supports, newest first. */
 export const SUPPORTED_VERSIONS: readonly string[] = [MODERN_VERSION, ...LEGACY_VERSIONS]
 
 const LATEST_LEGACY: LegacyVersion = LEGACY_VERSIONS[0]
 
-/**
- * The only version with JSON-RPC batches, and the one that is assumed for an HTTP request without
- * `MCP-Protocol-Version`.
- */
+/** The only revision with JSON-RPC batches. It is also assumed for an HTTP request without `MCP-Protocol-Version`. */
 export const BATCH_VERSION: LegacyVersion = '2025-03-26'
 
 export const isLegacy = (version: unknown): version is LegacyVersion =>
   (LEGACY_VERSIONS as readonly unknown[]).includes(version)
 
 /**
- * Negotiates the version (MCP lifecycle). Returns the requested version if it has a handshake and is supported,
- * otherwise the newest such version. Never fails.
+ * Negotiates the revision (MCP lifecycle). Returns the requested revision if it has a handshake and this server
+ * supports it, otherwise the newest such revision. Never fails.
  */
 export const negotiate = (asked: string): LegacyVersion => (isLegacy(asked) ? asked : LATEST_LEGACY)
 
 /** The key in `_meta` that names the revision of a request. */
 export const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion'
 
-/** Returns the revision that a message's `_meta` names, or undefined if it names none, as before 2026-07-28. */
+/** Returns the revision that a message names in its `_meta`; undefined if it names none, as before 2026-07-28. */
 export function claimedVersion(params: unknown): unknown {
   const meta = isObject(params) ? params._meta : undefined
   return isObject(meta) ? meta[VERSION_KEY] : undefined

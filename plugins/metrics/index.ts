@@ -5,7 +5,7 @@ import type { Exposition, MeterFacts } from './create-meter.js'
 export const openMeter = async (facts: MeterFacts): Promise<Exposition> =>
   (await import('./create-meter.js')).createMeter(facts)
 
-/** Serves `GET /metrics` without a token, on a listener of its own. */
+/** Serves `GET /metrics` without a token, on a separate listener. */
 export default function metrics(
   app: FastifyInstance,
   { render, contentType }: Pick<Exposition, 'render' | 'contentType'>,

@@ -3,21 +3,21 @@ import type { OfferConfig } from '../../schemas/config.js'
 import type { Offer } from '../../schemas/offer.js'
 import { type AnyTool, isInDefault, TOOLSETS, type Toolset } from '../../tools/define.js'
 
-/** The values that may be given as a toolset: `default` means the tools of the contract, `all` means every tool. */
+/** The values that are accepted as a toolset. `default` means the tools of the contract, and `all` means every tool. */
 export const TOOLSET_NAMES: readonly string[] = ['default', 'all', ...Object.keys(TOOLSETS)]
 
-/** The settings with which both operators and clients choose tools. A name that does not exist selects nothing. */
+/** The settings with which operators and clients choose tools. A name that does not exist selects nothing. */
 export type Choice = Omit<OfferConfig, 'hideForbidden'>
 
-/** Whether a tool is in one of the toolsets of this choice. */
+/** Returns true if a tool belongs to one of the chosen toolsets. */
 const isInToolsets = (tool: Pick<AnyTool, 'toolset'>, { toolsets, tools }: Choice): boolean =>
   (toolsets ?? [tools === undefined ? 'default' : 'all']).some(
     (name) => name === 'all' || name === tool.toolset || (name === 'default' && isInDefault(tool)),
   )
 
 /**
- * Returns those of the given tools that the choice selects. `readOnly` takes precedence over everything else, and
- * `excluded` over `tools`. The toolsets in `always` are included whichever toolsets are chosen.
+ * Returns the given tools that the choice selects. `readOnly` takes precedence over everything else, and `excluded`
+ * takes precedence over `tools`. The toolsets in `always` are selected in addition to the chosen toolsets.
  */
 export function chooseTools<T extends AnyTool>(
   tools: readonly T[],
@@ -34,11 +34,14 @@ export function chooseTools<T extends AnyTool>(
   )
 }
 
-/** The tools of one server, and the offer that each caller gets. */
+/** The tools of one server, and the function that returns the offer for each caller. */
 export interface Offers {
   /** The tools that the operator chose. A request can only narrow this choice. */
   readonly tools: readonly AnyTool[]
-  /** Returns the offer for a caller with this role. `callable` is given if the request has narrowed the offer. */
+  /**
+   * Returns the offer for a caller with this role. If the request has narrowed the offer, `callable` contains the names
+   * of the remaining tools.
+   */
   offerTo(role: Role | null, callable?: ReadonlySet<string>): Offer
 }
 

@@ -3,8 +3,8 @@ import fp from 'fastify-plugin'
 
 export interface OfferOptions {
   /**
-   * Narrows the operator's offer by the headers of a request. Returns the names of the tools that remain, or undefined
-   * if all of them remain. Throws ToolError for invalid headers.
+   * A function that narrows the operator's offer by the headers of a request. It returns the names of the remaining
+   * tools, or undefined if all tools remain. It throws ToolError for invalid headers.
    */
   narrow: (headers: IncomingHttpHeaders) => ReadonlySet<string> | undefined
 }
@@ -17,8 +17,8 @@ declare module 'fastify' {
 }
 
 /**
- * Reads the headers with which a client narrows its offer, before the body is read. An invalid header is answered with
- * 400 (D123).
+ * Reads the headers with which a client narrows its offer, before the body is read. If a header is invalid, the answer
+ * is 400 (D123).
  */
 export default fp<OfferOptions>(
   (app, { narrow }, done) => {

@@ -5,7 +5,7 @@ import { ToolError } from '../../schemas/errors.js'
 import type { AnyTool, Toolset } from '../../tools/define.js'
 import { type Choice, chooseTools, namesOf, TOOLSET_NAMES } from './choose-tools.js'
 
-/** The headers of a request that narrow its offer, named as in GitHub's MCP server (D123). */
+/** The headers with which a request can narrow its offer. They have the same names as in GitHub's MCP server (D123). */
 export const HEADERS = {
   readOnly: 'X-MCP-Readonly',
   toolsets: 'X-MCP-Toolsets',
@@ -19,18 +19,17 @@ export interface Narrowing {
   /** The tools that the operator offers. */
   offered: readonly AnyTool[]
   /**
-   * Every tool that this server could offer. The name of such a tool is valid even if the operator does not offer the
-   * tool.
+   * All tools that this server could offer. Their names are valid in headers even if the operator does not offer them.
    */
   tools: readonly AnyTool[]
-  /** The toolsets that stay in the offer whichever toolsets the client chooses. */
+  /** The toolsets that remain in the offer even if the client does not choose them. */
   always: readonly Toolset[]
 }
 
 /**
- * Creates the function that narrows the operator's offer by the headers of a request. It returns the names of the tools
- * that remain, or undefined if no header narrows the offer. It throws ToolError `bad_request {header}` for an invalid
- * value, and for a name that does not exist.
+ * Creates the function that narrows the operator's offer by the headers of a request. It returns the names of the
+ * remaining tools, or undefined if no header narrows the offer. It throws ToolError `bad_request {header}` for an
+ * invalid value or a name that does not exist.
  */
 export function narrowByHeaders({
   offered,
@@ -41,7 +40,7 @@ export function narrowByHeaders({
   const checkTools = (header: string, names: readonly string[]) =>
     refuseUnknown(header, 'tool', names, known, [...namesOf(offered)])
   return (headers) => {
-    // This is a shortcut, because most requests have no such headers.
+    // Most requests have none of these headers, so this shortcut saves work.
     if (FIELDS.every((field) => headers[field] === undefined)) return undefined
     const readOnly = readSwitch(HEADERS.readOnly, headers)
     const toolsets = readNames(HEADERS.toolsets, headers)
@@ -73,8 +72,8 @@ function readSwitch(header: string, headers: IncomingHttpHeaders): boolean {
 }
 
 /**
- * Reads a list of names. Returns undefined if the header is absent or blank, as it is if a client's settings use an
- * unset variable.
+ * Reads a list of names. Returns undefined if the header is absent or blank. It is blank if a client's settings refer
+ * to an unset variable.
  */
 function readNames(header: string, headers: IncomingHttpHeaders): string[] | undefined {
   const value = valueOf(header, headers)

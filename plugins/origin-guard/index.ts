@@ -10,8 +10,8 @@ interface OriginGuardOptions {
 }
 
 /**
- * Checks the Host and Origin headers of requests to the routes registered beside this plugin, before authorization and
- * before the body is read.
+ * Checks the Host and Origin headers of requests to the routes that are registered beside this plugin, before
+ * authorization and before the body is read.
  */
 export default fp<OriginGuardOptions>(
   (app, options, done) => {
@@ -26,10 +26,10 @@ export default fp<OriginGuardOptions>(
 )
 
 /**
- * Refuses requests that a foreign web page could send to a server on the visitor's own machine or network (DNS
- * rebinding; MCP transports, "MUST validate the Origin header"). The Host header must name one of this server's hosts,
- * and so must an absolute request target, which takes precedence over the header (RFC 9112, 3.2.2). Origin may be
- * absent, since only browsers send it. X-Forwarded-Host is ignored.
+ * Refuses requests that a foreign web page could send to a server on its visitor's machine or network (DNS rebinding;
+ * MCP transports, "MUST validate the Origin header"). The Host header must name one of this server's hosts. So must an
+ * absolute request target, which takes precedence over the header (RFC 9112, 3.2.2). Origin may be absent, because only
+ * browsers send it. X-Forwarded-Host is ignored.
  *
  * Throws ToolError `bad_request` if there is no Host header (RFC 9112, 3.2), `host_not_allowed` or
  * `origin_not_allowed`.
@@ -52,7 +52,7 @@ function checkOrigin(
   }
 }
 
-/** Maximum number of Host values to remember; a client sends the same value with each request. */
+/** Maximum number of remembered Host values. A client sends the same value with each request. */
 const MOST_SPELLINGS = 100
 
 /** Remembers permitted values of the Host header, so that each value is parsed only once. */
@@ -74,7 +74,8 @@ const targetHostOf = (url: string) => (URL.canParse(url) ? hostnameOf(new URL(ur
 
 interface AllowedHosts {
   /**
-   * Whether a Host header, a request target or an Origin may name this host (in the form that `hostnameOf` returns).
+   * A function that returns true if a Host header, a request target or an Origin may name this host (in the form that
+   * `hostnameOf` returns).
    */
   allows(hostname: string): boolean
 }
@@ -83,11 +84,11 @@ const LOOPBACK = ['localhost', '127.0.0.1', '::1']
 const WILDCARDS = new Set(['0.0.0.0', '::'])
 
 /**
- * Collects the hosts that this server answers for: loopback names, the bind host, the host of the public URL and the
- * hosts that the operator listed (D7). Ports are ignored, since a proxy or a container may map them.
+ * Collects the names of this server: loopback names, the bind host, the host of the public URL, and the hosts that the
+ * operator listed (D7). Ports are ignored, because a proxy or a container may map them.
  *
- * A server bound to a wildcard address has as many addresses as its machine, so any IP literal is permitted too. This
- * is safe because an attack by DNS rebinding always uses a name, and names must still be listed.
+ * A server bound to a wildcard address has all addresses of its machine, so any IP literal is permitted too. This is
+ * safe, because an attack by DNS rebinding always uses a name, and names must be listed in any case.
  */
 function allowedHosts(options: { host: string; publicUrl?: string; allowedHosts: readonly string[] }): AllowedHosts {
   const names = new Set(LOOPBACK)
@@ -103,8 +104,8 @@ function allowedHosts(options: { host: string; publicUrl?: string; allowedHosts:
 const AUTHORITY = /^(?:\[([0-9a-f:.]+)\]|([^\s:/?#@[\]\\]+))(?::(\d{1,5}))?$/i
 
 /**
- * Returns the host of `host`, `host:port`, `[v6]` or `[v6]:port`, in lower case and without brackets; a bare IPv6
- * address is accepted too. Returns null for anything else (userinfo, paths, blanks), because a host that needs
+ * Returns the host in `host`, `host:port`, `[v6]` or `[v6]:port`, in lower case and without brackets; an IPv6 address
+ * without brackets is accepted too. Returns null for anything else (userinfo, paths, blanks), because a host that needs
  * interpretation is refused.
  */
 function hostnameOf(authority: string): string | null {

@@ -2,12 +2,12 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { ToolError } from '../../schemas/errors.js'
 
 /**
- * Whether an Accept header asks for HTML. The header must name the type itself: browsers do so, while programs that
- * accept anything do not. A quality of 0 refuses the type (RFC 9110, 12.5.1).
+ * Returns true if an Accept header asks for HTML. The header must name HTML itself, as browsers do; programs that
+ * accept anything do not name it. A quality of 0 refuses the type (RFC 9110, 12.5.1).
  */
 export const asksForHtml = (accept: string | undefined): boolean => names(accept, 'text/html')
 
-/** Whether an Accept header asks for JSON and not for HTML. */
+/** Returns true if an Accept header asks for JSON and not for HTML. */
 export const asksForJson = (accept: string | undefined): boolean =>
   names(accept, 'application/json') && !asksForHtml(accept)
 
@@ -22,10 +22,10 @@ const OWN_SITES = new Set(['same-origin', 'none'])
 const LOOPBACK = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/
 
 /**
- * Refuses a form that another page has sent. The origin guard permits every origin that this server answers to,
- * including other ports on the same machine. A form, however, must come from exactly the origin that it is sent to: the
- * public origin, or the same scheme at the host that the request names, or plain http on loopback, for access that
- * bypasses a proxy. Programs send neither `Origin` nor `Sec-Fetch-Site`.
+ * Refuses a form that another page has sent. The origin guard permits every origin of this server, including other
+ * ports on the same machine. A form, however, must come from exactly the origin to which it is sent: the public origin,
+ * or the host that the request names with the same scheme, or with plain http on loopback, for access that bypasses a
+ * proxy. Programs send neither `Origin` nor `Sec-Fetch-Site`.
  *
  * Throws ToolError `form_expired`.
  */
@@ -38,16 +38,18 @@ export function checkFormOrigin(headers: IncomingHttpHeaders, publicUrl: string)
   if (isForeignSite || isForeignOrigin) throw new ToolError('form_expired', 'This form was sent from another page.')
 }
 
-/** The field of every form that carries the CSRF token; no tool has an argument with this name. */
+/** The field with the CSRF token in every form. No tool has an argument with this name. */
 export const CSRF_FIELD = '_csrf'
 
 /** Matches an approval's id: 256 bits in base64url. */
 const APPROVAL_ID = /^[\w-]{43}$/
 
-/** Whether a text has the form of an approval's id. */
+/** Returns true if a text has the form of an approval's id. */
 export const isApprovalId = (text: string): boolean => APPROVAL_ID.test(text)
 
-/** Returns the value if it is a page of this server to which a login may return, and undefined for anything else. */
+/**
+ * Returns the value if it is a page of this server to which a login may return; returns undefined for any other value.
+ */
 export function readOwnPage(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined
   const [, first, second, ...rest] = value.split('/')
@@ -58,6 +60,6 @@ export function readOwnPage(value: unknown): string | undefined {
 export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 export type Method = (typeof METHODS)[number]
 
-/** The lists of methods that a path may accept. All other methods are answered with 405 (RFC 9110, 15.5.6). */
+/** The possible lists of methods that a path accepts. All other methods are answered with 405 (RFC 9110, 15.5.6). */
 export const READ: readonly Method[] = ['GET', 'HEAD']
 export const POST: readonly Method[] = ['POST']

@@ -33,16 +33,16 @@ export type { SetupOptions } from './ports.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The person at a page; null on other routes and for unknown visitors. */
+    /** The visitor of a page; null on other routes and for unknown visitors. */
     visit: Visit | null
-    /** The page that a refusal links back to, without the base path. */
+    /** The page to which the page of a refusal links back, without the base path. */
     refusedAt: string | null
   }
 }
 
 /**
- * The name of the session cookie. Browsers accept a name with the prefix `__Host-` only if the cookie is secure, for
- * this host alone, and for all of its paths.
+ * The name of the session cookie. With the prefix `__Host-`, browsers accept the cookie only if it is secure, is valid
+ * for this host alone, and applies to all paths.
  */
 const COOKIE = '__Host-svc-mcp-setup'
 const LARGEST_FORM = 16 * 1024
@@ -141,7 +141,7 @@ export default async function pages(
     if (request.visit === null) throw asksForHtml(request.headers.accept) ? unauthorized() : unknownAt(admission)
   }
 
-  /** Identifies the visitor, and resolves with the page that the request is for. */
+  /** Identifies the visitor, and resolves with the path of the requested page. */
   async function identify(
     { authenticate, pageOf }: Admission<FastifyRequest, FastifyReply>,
     request: FastifyRequest,
@@ -155,7 +155,7 @@ export default async function pages(
     const identity = viaBearer
       ? await authenticate!(request, reply)
       : await readSession(person, { issuer, now: now(), ended })
-    // Requests from unknown senders are not counted, because otherwise a single sender could keep everyone else from
+    // Requests of unknown senders are not counted, because a single sender could otherwise keep everyone else from
     // logging in.
     if (identity === null) return page
     const { authenticatedAt } = viaBearer ? {} : person!
@@ -186,8 +186,8 @@ export default async function pages(
 
   async function audit(request: FastifyRequest, reason: ErrorCode) {
     const identity = request.visit?.identity
-    // Refusals of unknown senders are recorded in the server log only, because auditing each would let anyone fill the
-    // disk of the audit log.
+    // Refusals of unknown senders are recorded only in the server log, because anyone could otherwise fill the disk of
+    // the audit log.
     if (identity === undefined) return
     const route = (request.routeOptions.url ?? home).replace('/:id', '')
     const { id: requestId, clientAddress } = request
@@ -204,7 +204,7 @@ export default async function pages(
 const unknownAt = ({ authenticate }: Admission<FastifyRequest, FastifyReply>) =>
   authenticate === undefined ? noProgram() : unauthorized()
 
-/** Refuses bearer tokens: a model's client holds one, so the model could otherwise approve its own calls (D153). */
+/** Refuses bearer tokens. The client of a model has one, so the model could otherwise approve its own calls (D153). */
 const noProgram = () =>
   new ToolError(
     'forbidden',
@@ -216,11 +216,11 @@ const noProgram = () =>
 const dataOf = (request: FastifyRequest) => readSessionData(request.session)
 const visitOf = ({ visit }: FastifyRequest) => visit!
 /**
- * Whether the sender is a program. No page can make a browser send a bearer token, but a request that also has the
- * session cookie is treated as coming from a browser.
+ * Returns true if the sender is a program, which sends a bearer token. No page can make a browser send one. A request
+ * that also has the session cookie counts as coming from a browser.
  */
 const isProgram = (request: FastifyRequest) => visitOf(request).viaBearer && request.cookies[COOKIE] === undefined
-/** Returns a key of issuer and subject together, because two providers may use the same `sub`. */
+/** Returns a key of both issuer and subject, because two providers may use the same `sub`. */
 const ownerOf = ({ iss, sub }: Identity) => JSON.stringify([iss, sub])
 
 const sendPage = (reply: FastifyReply, page: string) =>

@@ -7,18 +7,16 @@ import type { ServiceError } from '../errors/convert.js'
 import type { Fetch } from './login/find-provider.js'
 import type { OfferedPce } from './setup/form-fields.js'
 
-/**
- * The page that people reach after a login that was not started for another page; the paths of the login are below it.
- */
+/** The page to which a login leads that was not started for another page. The paths of the login are below its path. */
 export type HomePage = '/setup' | '/approve'
 
-/** What the composition passes to the pages. `Request` and `Reply` are types of the web framework. */
+/** The options that the composition passes to the pages. `Request` and `Reply` are types of the web framework. */
 export interface PagesOptions<Request, Reply> extends LoginPorts<Request> {
   mode: PceMode
   /** The public URL, without a slash at the end. */
   publicUrl: string
   home: HomePage
-  /** A key of 32 bytes, see `deriveSessionKey`. */
+  /** The session key of 32 bytes, see `deriveSessionKey`. */
   sessionKey: Buffer
   /** The OAuth client of the browser login. If absent, there is no browser login. */
   login?: LoginOptions
@@ -33,7 +31,7 @@ export interface PagesOptions<Request, Reply> extends LoginPorts<Request> {
   approve?: ApproveOptions
 }
 
-/** The parts of the rest of the server that a login needs. */
+/** The functions and facts of other parts of the server that a login needs. */
 export interface LoginPorts<Request> {
   issuer: string
   groupsOfRole: Readonly<Record<Role, readonly string[]>>
@@ -43,80 +41,84 @@ export interface LoginPorts<Request> {
    */
   verifyToken: (token: string, request: Request) => Promise<Identity>
   /**
-   * Counts a request against its caller's limit. It is called for every request of a known person, and for every step
-   * of a login, because a step may cause a request to the identity provider; `request.visit` is null then. Other
-   * requests of unknown visitors are not limited by caller. Rejects with ToolError `rate_limited {retry_after}`.
+   * Counts a request against its caller's limit. It is called for every request of a known person. It is also called
+   * for every step of a login, because a step may cause a request to the identity provider; `request.visit` is then
+   * null. All other requests of unknown visitors are not limited by caller. Rejects with ToolError `rate_limited
+   * {retry_after}`.
    */
   limitCaller: (request: Request) => Promise<void>
-  /** Remembers used logins and ended sessions for every process. */
+  /** The record of used logins and ended sessions, for all processes. */
   usedTokens: UsedTokens
-  /** Rejects if `usedTokens` can record nothing at the moment. */
+  /** Rejects if `usedTokens` cannot record anything at the moment. */
   checkState: () => Promise<void>
   fetch?: Fetch
   /** Returns milliseconds since the epoch. */
   now?: () => number
 }
 
-/** Options of the page where users register their PCE key. */
+/** Options of the page on which users register their PCE key. */
 export interface SetupOptions<Request, Reply> {
   /** The PCEs that users may register; empty if any host may be tried. */
   offeredPces: readonly OfferedPce[]
-  /** Whether users may turn off the verification of the PCE's certificate. */
+  /** True if users may turn off the verification of the PCE's certificate. */
   allowInsecureTls: boolean
   /**
    * Identifies the sender of a request by its Authorization header. Rejects with ToolError `unauthorized`, after
-   * setting the challenge on the reply, with `keys_unavailable` or with `rate_limited`.
+   * setting the challenge on the reply, with `keys_unavailable`, or with `rate_limited`.
    */
   authenticate: (request: Request, reply: Reply) => Promise<Identity>
-  /** Makes one tool call on behalf of this person. Never rejects. */
+  /** Makes one tool call for this person. Never rejects. */
   callTool: (name: string, args: Record<string, unknown>, identity: Identity, request: Request) => Promise<ToolAnswer>
   /**
-   * Counts a test of the PCE connection against the limit of its sender, who is in `request.visit`. Rejects with
+   * Counts a test of the PCE connection against the limit of its sender, whom `request.visit` names. Rejects with
    * ToolError `rate_limited {retry_after}`.
    */
   limitPceTries?: (request: Request) => Promise<void>
 }
 
-/** Options of the pages where people approve calls. */
+/** Options of the pages on which people approve calls. */
 export interface ApproveOptions {
   desk: ApprovalDesk
-  /** Maximum number of seconds between entering the password and deciding; 0 means no limit. */
+  /** Maximum number of seconds between entering the password and making a decision; 0 means no limit. */
   maxAgeSeconds: number
 }
 
-/** The visitor of a page, as far as the request itself identifies them. */
+/** The visitor of a page, as far as the request identifies this person. */
 export interface Visit {
   identity: Identity
   viaBearer: boolean
-  /** True if the visitor's form has become a tool call, which has audit entries of its own. */
+  /** True if the visitor's form has led to a tool call, which has audit entries of its own. */
   isDispatched: boolean
-  /** When the visitor entered their password at the provider, if known, in milliseconds since the epoch. */
+  /**
+   * The time at which the visitor entered the password at the provider, in milliseconds since the epoch, if it is
+   * known.
+   */
   authenticatedAt?: number
 }
 
-/** The result of a tool call, as the dispatcher returns it. */
+/** The result of a tool call, in the form in which the dispatcher returns it. */
 export type ToolAnswer = { ok: true; value: object } | { ok: false; error: ServiceError }
 
 /**
- * Makes one tool call on behalf of the visitor, with the same gates, checks and audit entries as over MCP. Never
- * rejects.
+ * A function that makes one tool call for the visitor, with the same gates, checks and audit entries as over MCP. It
+ * never rejects.
  */
 type CallTool = (name: string, args: Record<string, unknown>) => Promise<ToolAnswer>
 
 /** The person at the /setup page, and the calls that can be made for them. */
 export interface Visitor {
   identity: Identity
-  /** The person's role; null if their groups give none. */
+  /** The person's role; null if the person's groups give none. */
   role: Role | null
   call: CallTool
 }
 
-/** How people log in with a browser: the client registration at the identity provider (D17). */
+/** The OAuth client with which people log in with a browser, as registered at the identity provider (D17). */
 export interface LoginOptions {
   clientId: string
   /** The client's secret; absent for a public client. PKCE is used in both cases. */
   clientSecret?: string
-  /** Scopes to request besides `openid`, separated by blanks. */
+  /** The scopes that are requested in addition to `openid`, separated by blanks. */
   scope: string
   /** The audience that the access token must have. */
   audience: string

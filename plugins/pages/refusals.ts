@@ -10,11 +10,11 @@ import { renderMessagePage } from './layout/page-layout.js'
 
 export interface Refusal extends HttpErrorAnswer {
   error: ServiceError
-  /** Whether the error is logged with its cause for the operator. */
+  /** True if the error is logged with its cause, because the operator must act. */
   isOurFault: boolean
 }
 
-/** Converts anything thrown by the handling of a page's request to an answer. */
+/** Converts any error from handling a request for a page to an answer. */
 export function convertRefusal(thrown: unknown, requestId: string): Refusal {
   return describeError(convertHttp(explainLibraryError(thrown)), requestId)
 }
@@ -51,19 +51,19 @@ export function announce<Reply extends { code(status: number): Reply; header(nam
   return reply.code(status)
 }
 
-/** The facts that are recorded about a refused form; they include none of its contents. */
+/** The facts that are recorded about a refused form. They contain nothing of what was entered. */
 export interface RefusedForm {
   reason: ErrorCode
   /** The path, without its query. */
   route: string
   mode: PceMode
   requestId: string
-  /** The name that the browser gives itself (User-Agent). */
+  /** The name of the browser in the User-Agent header. */
   client?: string
   clientAddress: string | null
 }
 
-/** Builds the audit entry of a form that never became a tool call (D25). `now` is in milliseconds since the epoch. */
+/** Builds the audit entry of a form that led to no tool call (D25). `now` is in milliseconds since the epoch. */
 export function describeRefusedForm(
   form: RefusedForm,
   { iss, sub }: Owner,
@@ -108,8 +108,8 @@ const TITLES: Partial<Record<ErrorCode, string>> = {
 }
 
 /**
- * Renders the page that is shown instead of the requested one. `back` is the page that it links to. `canLogIn` tells
- * whether this server has a browser login.
+ * Renders the page that is shown instead of the requested one. `back` is the page to which it links. `canLogIn` is true
+ * if this server has a browser login.
  */
 export function renderRefusalPage(
   error: ServiceError,

@@ -6,13 +6,13 @@ import { ToolError } from '../../schemas/errors.js'
 export interface LimitOptions {
   /** Maximum number of requests per minute for each key; 0 means no limit. */
   max: number
-  /** Returns the key that a request counts against. */
+  /** Returns the key against which a request is counted. */
   keyOf: (request: FastifyRequest) => string
 }
 
 /**
- * Counts a request against the limit, `times` times (default 1). If the limit is exceeded, rejects with ToolError
- * `rate_limited {retry_after}`, in seconds.
+ * A function that counts a request `times` times (default 1) against the limit. If the limit is exceeded, it rejects
+ * with ToolError `rate_limited {retry_after}`, in seconds.
  */
 export type Limit = (request: FastifyRequest, times?: number) => Promise<void>
 
@@ -24,22 +24,24 @@ declare module 'fastify' {
 
 const MINUTE_MS = 60_000
 /**
- * Maximum number of callers that each limit remembers. The least recent callers are forgotten, so that made-up callers
- * cannot fill the memory. The count of a forgotten caller restarts from zero, but to bring this about would take this
- * many other callers within a minute, each with a token or, before authentication, an address block of their own.
+ * Maximum number of callers that each limit remembers. The callers whose last request is oldest are forgotten, so that
+ * invented callers cannot fill the memory. The count of a forgotten caller starts again from zero. To cause this, this
+ * many other callers would be needed within a minute, each with a token or, before authentication, with its own address
+ * block.
  */
 const MOST_CALLERS = 10_000
 
 /**
- * Adds the decorator that creates limits per minute. They are counted in this process (D12), so every replica counts by
- * itself.
+ * Adds the decorator that creates limits per minute. Requests are counted in this process (D12), so each replica counts
+ * separately.
  */
 export default fp(
   async (app) => {
     await app.register(rateLimit, { global: false })
     app.decorate('createLimit', ({ max, keyOf }: LimitOptions): Limit => {
       if (max === 0) return () => Promise.resolve()
-      // Every limit has its own store, whose size is set here because the plugin's options do not apply to it.
+      // Every limit has its own store. The size of the store is set here, because the plugin's options do not affect
+      // it.
       const options: RateLimitOptions = { max, timeWindow: MINUTE_MS, keyGenerator: keyOf, cache: MOST_CALLERS }
       const count = app.createRateLimit(options)
       return async (request, times = 1) => {

@@ -6,12 +6,12 @@ import fp from 'fastify-plugin'
 export const REQUEST_ID_HEADER = 'x-request-id'
 
 /**
- * Determines the id of a request; used as `genReqId` of the Fastify instance. It runs before every hook, so that even a
- * refused request has an id. Received bytes that could not be parsed as a request get a new id.
+ * Determines the id of a request; used as `genReqId` of the Fastify instance. It runs before every hook, so that
+ * refused requests have an id too. Bytes that could not be parsed as a request get a new id.
  */
 export const requestIdOf = (request?: IncomingMessage) => acceptRequestId(request?.headers[REQUEST_ID_HEADER])
 
-/** Returns the request id with every reply (S1, S19). */
+/** Adds the request id to every reply (S1, S19). */
 export default fp(
   (app, _options, done) => {
     app.addHook('onRequest', (request, reply, next) => {
@@ -26,22 +26,22 @@ export default fp(
 const ACCEPTABLE = /^[A-Za-z0-9._:-]{1,128}$/
 
 /**
- * Returns the id of an HTTP request: the `X-Request-Id` of the proxy if it has only harmless characters, otherwise a
- * new UUID. Accepting anything else, including a repeated header (which Node joins with a comma), would let a client
- * write text of its choice into the logs of this server and of the PCE.
+ * Returns the id of an HTTP request: the `X-Request-Id` of the proxy if it contains only harmless characters, otherwise
+ * a new UUID. If anything else were accepted, including a repeated header (which Node joins with a comma), clients
+ * could write any text into the logs of this server and of the PCE.
  */
 function acceptRequestId(header: string | string[] | undefined): string {
   return typeof header === 'string' && ACCEPTABLE.test(header) ? header : randomUUID()
 }
 
 const LONGEST_PATH = 200
-/** Matches an access token anywhere in a URL, so that it can be kept out of the log. */
+/** Matches an access token in a URL, so that the token can be removed before the URL is logged. */
 const TOKEN = /eyJ[\w-]*\.[\w-]+\.?[\w-]*/g
 
 /** Returns the URL for the log, without the query, which may contain tokens, codes and states. */
 const showPath = (url = '') => url.split('?', 1)[0]!.replace(TOKEN, '[token]').slice(0, LONGEST_PATH)
 
-/** Logs one line for every finished HTTP request, in place of Fastify's two lines. */
+/** Logs one line for every finished HTTP request, instead of the two lines that Fastify would log. */
 export class RequestLog extends LogController {
   constructor() {
     super({ requestIdLogLabel: 'request_id' })

@@ -4,7 +4,7 @@ import { fastify } from 'fastify'
 import fp from 'fastify-plugin'
 
 export interface SecurityHeadersOptions {
-  /** Whether browsers reach this server over https, so that HSTS may be sent. */
+  /** True if browsers reach this server over https, so that HSTS may be sent. */
   isPublicHttps: boolean
 }
 
@@ -16,8 +16,8 @@ declare module 'fastify' {
 }
 
 /**
- * Sets the security headers of every answer: no page of this server may be framed, sniffed, loaded by other sites or
- * named in a Referer header, and nothing may be cached unless its route permits it.
+ * Sets the security headers of every answer. Pages of this server must not be framed, sniffed, loaded by other sites,
+ * or named in a Referer header, and nothing may be cached unless its route permits it.
  */
 export default fp<SecurityHeadersOptions>(
   async (app, options) => {
@@ -32,7 +32,7 @@ export default fp<SecurityHeadersOptions>(
 )
 
 /**
- * Lets helmet compute the headers once, on a separate instance. They are the same for every answer, and computing them
+ * Computes the headers with helmet once, on a separate instance. They are the same for every answer, and computing them
  * each time would cost a fifth of the throughput.
  */
 async function headersOf({ isPublicHttps }: SecurityHeadersOptions): Promise<OutgoingHttpHeaders> {

@@ -3,10 +3,13 @@ import type { Tracing } from '../../schemas/tracing.js'
 
 export { openTracing } from './open-tracing.js'
 
-/** The paths of probes, which are not traced, because they come every few seconds and reveal nothing. */
+/**
+ * The paths of health probes. They are not traced, because probes come every few seconds and their traces are of no
+ * use.
+ */
 const UNTRACED = new Set(['/healthz', '/readyz'])
 
-/** Creates a span for every request, and runs the request's work within the trace of that span. */
+/** Creates a span for every request, and runs everything for the request within the trace of this span. */
 export default fp<{ tracing: Tracing }>(
   (app, { tracing }, done) => {
     app.addHook('onRequest', (request, reply, next) => {

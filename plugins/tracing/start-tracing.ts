@@ -22,13 +22,13 @@ export interface TracingOptions {
   /** Identifies this process. */
   replica: string
   log: { warn(facts: object, message: string): void }
-  /** Maximum time that closing waits for the last spans to be sent, in milliseconds. */
+  /** Maximum time, in milliseconds, for which closing waits until the last spans are sent. */
   patienceMs: number
 }
 
 /**
- * Shortest interval between two warnings, in milliseconds, since an unreachable collector would otherwise be reported
- * with every export.
+ * Minimum interval between two warnings, in milliseconds. Without it, an unreachable collector would be reported with
+ * every export.
  */
 const TOLD_EVERY_MS = 60_000
 const LONGEST_TOLD = 500
@@ -37,8 +37,8 @@ type Headers = Parameters<Tracing['serve']>[0]
 
 /**
  * Starts tracing. Spans are sent to the destination in the standard variables (OTEL_EXPORTER_OTLP_ENDPOINT and others),
- * which OpenTelemetry's libraries read from the environment themselves. Nothing is registered globally except a logger
- * for those libraries.
+ * which OpenTelemetry's libraries read from the environment themselves. Nothing is registered globally, except for a
+ * logger for these libraries.
  */
 export function startTracing({ name, version, replica, log, patienceMs }: TracingOptions): Tracing {
   tellTroubles(log)
@@ -129,7 +129,7 @@ export function startTracing({ name, version, replica, log, patienceMs }: Tracin
 const fails = (span: Span, code: string) =>
   span.setStatus({ code: SpanStatusCode.ERROR }).setAttribute('error.type', code)
 
-/** Returns the code of an error, but never its message, which may contain more than a trace should. */
+/** Returns the code of an error. The message is never returned, because it may contain more than a trace should. */
 function codeOf(error: unknown): string {
   if (error instanceof ToolError) return error.code
   const { thrown } = error as { thrown?: unknown }

@@ -17,15 +17,15 @@ import { renderPicture } from './render-picture.js'
 import { renderLead, renderQuotation } from './render-sentence.js'
 import { showStored } from './render-value.js'
 
-/** What every approval page needs to know about the person who views it. */
+/** The facts about the person who views a page and about the current time, for every approval page. */
 export interface Reader {
   identity: Identity
   role: Role | null
   csrfToken: string
   basePath: string
-  /** The path that the logout form posts to. */
+  /** The path to which the logout form is posted. */
   logoutPath: string
-  /** The path of this page without the base path; the next login returns to it. */
+  /** The path of this page without the base path. The next login returns to this page. */
   ownPath: string
   /** The current time, in milliseconds since the epoch. */
   now: number
@@ -42,13 +42,13 @@ interface ApprovalPage extends Reader {
    */
   loginAgainPath: string | null
   notice: Notice | null
-  /** A note that was refused because it is too long, with the error; null if there is none. */
+  /** A submitted note that is too long, with the error message; null if there is none. */
   entered: { note: string; error: string } | null
 }
 
 /**
- * Renders the page of one request, either with the form for the decision or with its outcome. Everything on the page
- * was stored when the request was made.
+ * Renders the page about one request, with the form for the decision or with the outcome. The page shows only what was
+ * stored when the request was made.
  */
 export function renderApprovalPage(page: ApprovalPage): string {
   const { approval, part, notice, entered } = page
@@ -95,13 +95,14 @@ const STATES: Readonly<Record<AskedApproval['state'], { title: string; kind: str
 }
 
 /**
- * Renders the name of a person. The name is only what the identity provider says, so the subject, which really
- * identifies the person, is shown too.
+ * Renders the name of a person, followed by the subject. The name is only what the identity provider says, whereas the
+ * subject identifies the person.
  */
 export function renderWho({ sub, iss, name }: Pick<Identity, 'sub' | 'iss' | 'name'>, reader: Identity): string {
   const isReader = sub === reader.sub && iss === reader.iss
   const account = name === undefined || name === sub ? '' : html` (<bdi>${showName(sub)}</bdi>)`
-  // Two providers can use the same subject for different people, so the issuer is named if it is not the reader's own.
+  // Two providers can use the same subject for different people, so the issuer is named unless it is also the reader's
+  // issuer.
   const elsewhere = iss === reader.iss ? '' : html`, logged in at <bdi>${showName(iss)}</bdi>`
   return html`<b><bdi>${showName(name ?? sub)}</bdi></b
     >!${account}!${elsewhere}${isReader ? ' – you' : ''}`
@@ -149,7 +150,7 @@ function renderAsked(request: ApprovalRequest, isOpen: boolean, now: number): st
   </section>`
 }
 
-/** Renders the outcome of the request. It takes the focus, because it is what the person has come for. */
+/** Renders the outcome of the request. It takes the focus, because the person has opened the page to see it. */
 function renderOutcome({ approval, identity, now, notice }: ApprovalPage): string {
   const { decision, request, state } = approval
   const { kind } = STATES[state]
@@ -198,8 +199,8 @@ function explainState({ state, decision }: AskedApproval, expiresAt: number, now
 }
 
 /**
- * Renders the page for a person who may not decide: the person who asked, in two-person mode, or a person whose role
- * does not allow the tool.
+ * Renders the page for a person who may not decide: either the person who asked, in two-person mode, or a person whose
+ * role may not use the tool.
  */
 function renderWatching({ method, address }: ApprovalPage): string {
   const why =
@@ -229,7 +230,7 @@ function renderDecision(page: ApprovalPage): string {
   </section>`
 }
 
-/** Says exactly what a denial applies to, since it covers less than one might expect. */
+/** Returns a sentence about what exactly a denial applies to, because it covers less than one might expect. */
 const describeDenial = (expiresAt: number): string =>
   `a denial holds for exactly this call of this person, until ${describeMoment(expiresAt)} and while it would do what is shown here. Later, with other arguments, or from somebody else, it is asked again.`
 

@@ -2,13 +2,13 @@ import { LONGEST_NOTE, type AskedApproval } from '../../../schemas/approvals.js'
 import { ToolError } from '../../../schemas/errors.js'
 import type { Notice } from '../layout/page-layout.js'
 
-/** The submitted verdict, or a note that is too long together with its error message. */
+/** The submitted verdict; or, if the note is too long, the note and an error message. */
 type ReadDecision = { verdict: 'approved' | 'denied'; note?: string } | { note: string; error: string }
 
 const VERDICTS: Readonly<Record<string, 'approved' | 'denied'>> = { approve: 'approved', deny: 'denied' }
 
 /**
- * Reads the submitted form, and turns the note into a single line. Throws ToolError `invalid_argument` unless exactly
+ * Reads the submitted form and converts the note to a single line. Throws ToolError `invalid_argument` unless exactly
  * one of the page's two buttons was pressed.
  */
 export function readDecision(body: unknown): ReadDecision {
@@ -26,13 +26,15 @@ export function readDecision(body: unknown): ReadDecision {
 }
 
 /**
- * Whether the person must log in again before deciding. An unknown login time counts as too old. Times are milliseconds
- * since the epoch.
+ * Returns true if the person must log in again before deciding. An unknown login time counts as too old. Times are in
+ * milliseconds since the epoch.
  */
 export const wantsLogin = (authenticatedAt: number | undefined, maxAgeSeconds: number, now: number): boolean =>
   maxAgeSeconds > 0 && (authenticatedAt === undefined || now - authenticatedAt > maxAgeSeconds * 1000)
 
-/** Returns the notice for a person whose decision came too late, or null if their decision is the one that stands. */
+/**
+ * Returns the notice for a person whose decision came too late; null if this person's own decision is the valid one.
+ */
 export function noticeOfDecision(
   won: boolean,
   verdict: 'approved' | 'denied',

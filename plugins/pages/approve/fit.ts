@@ -1,18 +1,18 @@
 /**
- * Returns the mark for a place where something is left out. Stored texts are HTML-encoded, so only this function can
- * put the mark into a page, and `isCut` can search for it.
+ * Returns the mark that shows that something is left out. Stored texts are HTML-encoded, so no other code can put the
+ * mark into a page, and `isCut` can search for it.
  */
 export const leftOutMark = (words: string): string => `<span class="cut">${words}</span>`
 export const isCut = (rendered: string): boolean => rendered.includes('<span class="cut">')
 
-/** The number of bytes of HTML that may still be written. */
+/** The remaining number of bytes of HTML (`left`). */
 export interface Room {
   left: number
 }
 
 /**
- * Renders items until there are `most` of them or the room is used up, and counts the items left out. The last item may
- * exceed the room, so `render` must limit the size of each item itself.
+ * Renders items until there are `most` of them or the room is used up, and counts the items that are left out. The last
+ * item may exceed the room, so `render` must limit the size of each item.
  */
 export function fit<Item>(
   items: readonly Item[],

@@ -20,8 +20,9 @@ interface Shown {
 }
 
 /**
- * Serves `/approve` and `/approve/{id}`, the pages where a person sees what a call would do, and approves or denies it
- * (D153 to D156). The pages never query a PCE, and only show something to people who have logged in with this browser.
+ * Serves `/approve` and `/approve/{id}`, the pages on which a person sees what a call would do, and approves or denies
+ * it (D153 to D156). The pages never query a PCE. They show something only to people who have logged in with this
+ * browser.
  */
 export default function approve(app: FastifyInstance, options: Options, done: () => void): void {
   const { desk, maxAgeSeconds, publicUrl, porter } = options
@@ -55,7 +56,10 @@ export default function approve(app: FastifyInstance, options: Options, done: ()
   porter.refuseOtherMethods({ '/approve': READ, '/approve/:id': [...READ, 'POST'] })
   done()
 
-  /** Finds the request. Rejects with the same ToolError whether it does not exist or this person may not see it. */
+  /**
+   * Finds the request with this id. Rejects with the same ToolError if it does not exist and if this person may not see
+   * it.
+   */
   async function find(request: FastifyRequest): Promise<AskedApproval> {
     const id = idOf(request)
     const approval = isApprovalId(id) ? await desk.find(id) : null

@@ -6,18 +6,21 @@ import { renderQuotation, renderSentence } from './render-sentence.js'
 import { renderValue, showStored } from './render-value.js'
 
 /**
- * The upper bounds of the page: the number of objects, and the bytes of HTML for a field, for an object's fields and
- * parts, for all objects, and for any other list.
+ * The limits of the page: the number of objects, and the bytes of HTML of a field, of an object's fields and parts, of
+ * all objects together, and of any other list.
  */
 const MOST_OBJECTS = 200
 const BYTES = { field: 24_000, fields: 64_000, parts: 128_000, objects: 480_000, list: 32_000 }
-/** Maximum number of objects that are all unfolded. If there are more, those that open no traffic are folded. */
+/**
+ * Maximum number of objects that are all shown unfolded. If there are more, the objects that open no traffic are
+ * folded.
+ */
 const MOST_UNFOLDED = 20
 const LONGEST_SENTENCE = 4000
 const LONGEST_NAME = 300
 const MOST_KINDS = 12
 
-/** The groups of objects in the order in which a person should read them, the riskiest first. */
+/** The groups of objects in the order in which a person should read them, riskiest first. */
 const EFFECTS: readonly { effect: ShownEffect | undefined; title: string; badge: string; kind: string }[] = [
   { effect: 'widening', title: 'Opens more', badge: '▲ opens more', kind: 'bad' },
   { effect: 'mixed', title: 'Opens some and closes some', badge: '▲▼ opens and closes', kind: 'bad' },
@@ -38,8 +41,8 @@ const DEEDS: Readonly<Record<ShownObject['change'], string>> = {
 }
 
 /**
- * Renders what a call would change as a part of the page: everything that was stored about it, within bounds, with
- * marks where something was left out.
+ * Renders the part of the page that shows what a call would change. It shows everything that was stored about the
+ * change, up to the limits; where something is left out, there is a mark.
  */
 export function renderChange(shown: ShownCall): string {
   const folds = shown.objects.length > MOST_UNFOLDED
@@ -114,7 +117,7 @@ function renderTotals(shown: ShownCall): string {
       </dl>`
 }
 
-/** Counts the objects of each kind, or gives only the total if not all objects were stored. */
+/** Counts the objects of each kind. If not all objects were stored, gives only their total number. */
 function countKinds({ objects, objects_total: total }: ShownCall): string {
   if (objects.length < total) return String(total)
   const counts = new Map<string, number>()
@@ -203,7 +206,7 @@ function renderInside(object: ShownObject, bytes: number, renderBelow: (part: Sh
   !${leftOut(below.omitted, 'more parts')}`
 }
 
-/** Renders a part without its own parts, for anything nested deeper than a rule of a rule set. */
+/** Renders a part without its own parts. It is used for anything nested more deeply than a rule of a rule set. */
 function renderBarePart(part: ShownObject): string {
   const inside = fit(part.fields, { left: BYTES.field }, renderField)
   return html`<li>
@@ -245,7 +248,7 @@ function renderNotes(object: ShownObject): string {
 const renderFieldList = (fields: string) => (fields === '' ? '' : html`<dl class="changes">!${fields}</dl>`)
 
 /**
- * Renders a field with its old (−) and new (+) value. If both values are lists, the entries that are in both are
+ * Renders a field with its old (−) and new (+) value. If both values are lists, the entries that both contain are
  * counted and folded.
  */
 function renderField({ path, before, after }: ShownField): string {
@@ -304,7 +307,7 @@ const renderLine = (mark: 'goes' | 'comes', value: unknown) =>
     ><span class="unseen">${mark === 'goes' ? 'before: ' : 'after: '}</span>!${renderValue(value)}
   </dd>`
 
-/** Renders the objects that the hrefs in the requests refer to, each with its content. */
+/** Renders the objects to which the hrefs in the requests refer, each with its content. */
 function renderReferred(shown: ShownCall): string {
   const { referred = [], referred_unread: unread = 0, referred_left_out: leftAway = 0 } = shown
   const more = unread + leftAway
@@ -377,7 +380,7 @@ const renderName = (name: string | undefined, href: string | undefined) =>
     href === undefined ? '' : html`<code class="href">${showStored(href, 1000)}</code>`,
   ].join(' ')
 
-/** Renders the facts of a tool that has no objects to show. */
+/** Renders the facts of a tool that shows no objects. */
 function renderFacts({ facts = {} }: ShownCall): string {
   const entries = Object.entries(facts)
   if (entries.length === 0) return ''

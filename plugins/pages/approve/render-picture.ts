@@ -7,13 +7,16 @@ import { readShownRingfences } from '../../../pictures/facts/ringfence-facts.js'
 import { renderInline } from '../../../pictures/page/render-svg.js'
 import type { ShownCall } from '../../../schemas/approvals.js'
 
-/** The maximum size of the drawing in bytes of HTML; the rest of the page is for the description of the change. */
+/**
+ * The maximum size of the drawing in bytes of HTML. The description of the change needs the remaining space of the
+ * page.
+ */
 const MOST_BYTES = 200_000
 
 /**
- * Draws what a call would do to policy, without script or style of its own. Returns an empty text for a call that does
- * not change policy, and for a drawing that would be too large. The text below the drawing says the same, so a narrow
- * window can hide the drawing.
+ * Draws what a call would do to policy, without script and without a style of its own. Returns an empty text if the
+ * call does not change policy or if the drawing would be too large. The text below the drawing says the same, so the
+ * drawing can be hidden in a narrow window.
  */
 export function renderPicture(shown: ShownCall): string {
   if (!shown.objects.some(({ effect }) => effect !== undefined)) return ''

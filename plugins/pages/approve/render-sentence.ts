@@ -2,14 +2,14 @@ import { html } from 'ghtml'
 import { showStored } from './render-value.js'
 
 /**
- * Matches the quotations that `quote` puts into a sentence. If the sentence was cut within a quotation, its end is
- * missing.
+ * Matches the quotations that `quote` puts into a sentence. If the sentence was cut within a quotation, the closing
+ * quotation mark is missing.
  */
 const QUOTATION = /"((?:[^"\\]|\\.)*)(?:"|\\?$)/gu
 
 /**
- * Renders a sentence that this server wrote. Each quotation in it, such as the name of an object, becomes a separate
- * element, so that the reader sees which words are this server's and which are quoted (D236).
+ * Renders a sentence that this server wrote. Each quotation in it, such as the name of an object, becomes an element of
+ * its own, so that the reader can distinguish this server's words from quoted words (D236).
  */
 export function renderSentence(sentence: string, most: number): string {
   const shown = showStored(sentence, most)

@@ -3,8 +3,8 @@ import { clipText, escapeText, unescapeText } from '../../../domain/text/escape-
 import { leftOutMark } from './fit.js'
 
 /**
- * Prepares a stored text for display. Its hidden characters have already been replaced by visible escapes, which are
- * kept; any that were missed are escaped now. The result must still be HTML-encoded.
+ * Prepares a stored text for display. In stored texts, hidden characters are already replaced by visible escapes, which
+ * are kept; any hidden characters that remain are escaped here. The result must still be HTML-encoded.
  */
 export const showStored = (text: string, most = Infinity): string => {
   const bare = unescapeText(text)
@@ -17,12 +17,12 @@ const MOST_MEMBERS = 40
 
 const PROTOCOLS: Readonly<Record<string, string>> = { 1: 'ICMP', 6: 'TCP', 17: 'UDP', 58: 'ICMPv6' }
 
-/** The maximum length of a value's JSON, in characters. Only the beginning of a longer value is shown. */
+/** Maximum number of characters of a value's JSON that are shown. */
 const LARGEST_VALUE = 4000
 
 /**
- * Renders a JSON value in words, in at most about 20 KB of HTML. An object that the PCE identifies by an href is shown
- * by its name, with the href beside it.
+ * Renders a JSON value in words, in at most about 20 KB of HTML. An object with an href is shown by its name, with the
+ * href beside it.
  */
 export function renderValue(value: unknown): string {
   const json = JSON.stringify(value) ?? ''

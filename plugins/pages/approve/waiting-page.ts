@@ -17,7 +17,9 @@ interface WaitingPage extends Reader {
 
 const LONGEST_SUMMARY = 300
 
-/** Renders the requests that wait for this person, and the person's own requests that wait for others. */
+/**
+ * Renders the requests that wait for a decision of this person, and this person's own requests that wait for others.
+ */
 export function renderWaitingPage(page: WaitingPage): string {
   const { total, approvals, method } = page
   const open = approvals.filter(({ approval }) => approval.state === 'pending')

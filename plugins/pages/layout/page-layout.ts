@@ -11,11 +11,11 @@ interface Page {
   title: string
   /** The contents of the page as HTML. */
   body: string
-  /** HTML at the right end of the bar. */
+  /** The HTML at the right end of the bar. */
   corner?: string
-  /** HTML after all visible content: forms whose buttons are elsewhere on the page. */
+  /** The HTML of forms whose buttons are elsewhere on the page. It comes after all visible content. */
   forms?: string
-  /** True for content that needs more width than a form. */
+  /** True if the content needs more width than a form. */
   isWide?: boolean
 }
 
@@ -23,9 +23,9 @@ interface Page {
 export const LOGOUT_BUTTON = '<button class="quiet" type="submit" form="logout-form">Log out</button>'
 
 /**
- * Builds a complete page. Its referrer policy lets the browser name this server's own origin to this server. With the
- * `no-referrer` of the headers, the browser would send `Origin: null` with every form (Fetch, append a request Origin
- * header), which the origin guard must refuse.
+ * Builds a complete page. Its referrer policy permits the browser to name this server's origin in requests to this
+ * server. With the policy `no-referrer` of the headers, the browser would send `Origin: null` with every form (Fetch,
+ * append a request Origin header), and the origin guard would have to refuse the form.
  */
 export function layOut({ title, body, corner = '', forms = '', isWide = false }: Page): string {
   return html`<!doctype html>
@@ -58,8 +58,7 @@ export function layOut({ title, body, corner = '', forms = '', isWide = false }:
 }
 
 /**
- * A message at the top of a page. It must be short, because it travels in the session cookie from a form to the next
- * page.
+ * A message at the top of a page. It must be short, because the session cookie carries it from a form to the next page.
  */
 export interface Notice {
   kind: 'good' | 'warning' | 'bad'
@@ -68,8 +67,8 @@ export interface Notice {
 }
 
 /**
- * Renders a notice that takes the focus, so that it is seen and read aloud first; without scripts, only the `autofocus`
- * attribute can do that. `more` is HTML that is added at the end.
+ * Renders a notice that takes the focus, so that it is seen and read aloud first. Without scripts, only the `autofocus`
+ * attribute can do this. `more` is HTML that is appended.
  */
 export const renderNotice = ({ kind, title, text }: Notice, more = ''): string =>
   html` <div class="notice ${kind}" role="${kind === 'good' ? 'status' : 'alert'}" tabindex="-1" autofocus>
@@ -81,10 +80,10 @@ interface MessagePage {
   title: string
   text: string
   hint?: string
-  /** A machine-readable code, for support. */
+  /** The code of the error, for support. */
   code?: string
   requestId?: string
-  /** A link to the page where the person can continue. */
+  /** The link to a page on which the person can continue. */
   link?: { href: string; label: string }
 }
 
@@ -110,9 +109,9 @@ export const renderMessagePage = ({ title, text, hint, code, requestId, link }: 
   })
 
 /**
- * Renders the page after a logout. The session here is over, but this server cannot end the session at the identity
- * provider, so the next login asks for the password. `loginPath` is null if there is no browser login. `backTo` is the
- * page that the next login leads to, if not the usual one.
+ * Renders the page after a logout. The session with this server has ended, but this server cannot end the session at
+ * the identity provider, so the next login asks for the password. `loginPath` is null if there is no browser login.
+ * `backTo` is the page to which the next login leads, if it is not the usual one.
  */
 export const renderLoggedOutPage = (loginPath: string | null, backTo?: string): string =>
   renderMessagePage({

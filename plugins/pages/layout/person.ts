@@ -5,8 +5,8 @@ import type { Identity, Role } from '../../../schemas/caller.js'
 const LONGEST_SHOWN = 300
 
 /**
- * Prepares a name from the identity provider for display, so that no name can be made to look like another one. The
- * result still has to be HTML-encoded.
+ * Prepares a name from the identity provider for display, so that one name cannot be made to look like another. The
+ * result must still be HTML-encoded.
  */
 export const showName = (text: string): string => escapeText(clipText(text, LONGEST_SHOWN))
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { PICTURE_STYLE } from '../../../pictures/style.js'
 
-/** The style sheet of every page. The content policy contains its hash, so it must be used unchanged. */
+/** The style sheet of all pages. The content policy contains its hash, so the text must be used unchanged. */
 const STYLE = `
 :root {
   color-scheme: light dark;
@@ -177,8 +177,8 @@ ${PICTURE_STYLE}
 export const STYLE_ELEMENT = `<style>${STYLE}</style>`
 
 /**
- * The Content-Security-Policy of the pages: nothing runs, nothing is loaded, and forms are sent to this server only.
- * The style sheet is permitted by its hash; the icon is also part of the page.
+ * The Content-Security-Policy of the pages: nothing runs, nothing is loaded, and forms are sent only to this server.
+ * The hash permits the style sheet. The icon is part of the page, too.
  */
 export const CONTENT_POLICY = [
   "default-src 'none'",

@@ -15,25 +15,28 @@ import { LOGIN_SECONDS, type PendingLogin } from './browser-session.js'
 import { explainLoginFailure, type Fetch, discoverProvider } from './find-provider.js'
 import type { HomePage, LoginOptions } from '../ports.js'
 
-/** The purpose and the conditions of a login. */
+/** The conditions of a login, and the page to which it leads. */
 export interface LoginWish {
-  /** If true, the provider asks for the password even if someone is logged in there. */
+  /** If true, the provider asks for the password even if the person is already logged in there. */
   isAnew: boolean
-  /** The page to return to, if not the usual one. */
+  /** The page to which the login returns, if it is not the usual one. */
   backTo?: string
-  /** Seconds after which the provider asks for the password again, for pages that require a recent login. */
+  /**
+   * The age of a login in seconds at which the provider asks for the password again, for pages that require a recent
+   * login.
+   */
   maxAgeSeconds?: number
 }
 
 export interface BrowserLogin {
   /**
-   * Starts a login. Returns the URL to send the browser to, and the facts that the provider's answer will be checked
-   * against.
+   * Starts a login. Returns the URL to which the browser is sent, and the facts with which the provider's answer will
+   * be compared.
    */
   start(wish: LoginWish): Promise<{ url: string; pending: PendingLogin }>
   /**
-   * Finishes a login with the query that the browser returned with. Resolves with the access token and what the
-   * provider says about the person and their login.
+   * Finishes a login. `query` is the query with which the browser has returned. Resolves with the access token, and
+   * with what the provider says about the person and the login.
    */
   finish(query: string, pending: PendingLogin): Promise<FinishedLogin>
 }
@@ -41,14 +44,14 @@ export interface BrowserLogin {
 interface FinishedLogin {
   token: string
   name?: string
-  /** When the provider last asked for the password (`auth_time`), in milliseconds since the epoch. */
+  /** The time at which the provider last asked for the password (`auth_time`), in milliseconds since the epoch. */
   authenticatedAt?: number
 }
 
 /**
  * Implements the authorization code flow with PKCE, state and nonce (OpenID Connect Core, 3.1; RFC 7636, 9207). Both
- * steps reject with ToolError `login_unavailable` if the provider does not answer, and `login_failed` if it refuses,
- * with a reason in this server's own words.
+ * steps reject with ToolError `login_unavailable` if the provider does not answer, and with `login_failed` if it
+ * refuses. The reason is given in this server's own words.
  */
 export function createBrowserLogin(
   options: LoginOptions & { issuer: string; publicUrl: string; home: HomePage; fetch: Fetch; now: () => number },
@@ -57,7 +60,7 @@ export function createBrowserLogin(
   const provider = discoverProvider(options)
   const redirectUri = `${publicUrl}${home}/callback`
   const resource = resourceOf(options, publicUrl)
-  // It is short, because several logins fit into one cookie.
+  // The state is short, because several logins must fit into one cookie.
   const at = createHash('sha256').update(options.issuer).digest('base64url').slice(0, 8)
   return {
     async start({ isAnew, backTo, maxAgeSeconds }) {
@@ -67,7 +70,7 @@ export function createBrowserLogin(
         redirect_uri: redirectUri,
         scope: `openid ${knowsNames(configuration) ? 'profile ' : ''}${options.scope}`,
         ...resource,
-        // Providers from before RFC 8707 read the audience from this parameter; others ignore it.
+        // Providers older than RFC 8707 read the audience from this parameter; other providers ignore it.
         audience,
         state,
         nonce,
@@ -85,7 +88,7 @@ export function createBrowserLogin(
       return { url: url.href, pending: { state, nonce, verifier, until, at, ...wish } }
     },
     async finish(query, { state, nonce, verifier, at: begunAt = at }) {
-      // The code of one provider is never sent to another one (RFC 9700, 4.4).
+      // The code of one provider must not be sent to another provider (RFC 9700, 4.4).
       if (begunAt !== at) throw otherProvider()
       const configuration = await provider()
       const url = new URL(redirectUri)
@@ -116,13 +119,13 @@ const otherProvider = () =>
   )
 
 /**
- * Whether the provider announces the scope `profile`. This scope is requested only then, because other providers may
- * refuse unknown scopes (RFC 6749, 3.3).
+ * Returns true if the provider announces the scope `profile`. Only then, this scope is requested, because other
+ * providers may refuse unknown scopes (RFC 6749, 3.3).
  */
 const knowsNames = (provider: Configuration): boolean =>
   provider.serverMetadata().scopes_supported?.includes('profile') === true
 
-/** Maximum length of a name in the session cookie, in characters. */
+/** Maximum number of characters of a name in the session cookie. */
 const LONGEST_NAME = 100
 
 /** Returns the first of these claims that contains a name (OpenID Connect Core, 5.1). */
@@ -133,9 +136,9 @@ function readName(claims: IDToken | undefined): string | undefined {
 }
 
 /**
- * Returns the resource that a token is requested for (RFC 8707, 2), which must be an absolute URI. If the audience is
- * not a URI, the resource is this server's own address. If the scope is a URI, however, no resource is sent (Entra ID
- * refuses a `resource` that differs from its scope).
+ * Returns the resource for which a token is requested (RFC 8707, 2). It must be an absolute URI: the audience or, if
+ * that is not a URI, this server's own address. If the scope is a URI, no resource is sent, because Entra ID refuses a
+ * `resource` that differs from its scope.
  */
 function resourceOf({ audience, scope }: LoginOptions, publicUrl: string): { resource?: string } {
   if (URL.canParse(audience) && !audience.includes('#')) return { resource: audience }
@@ -143,24 +146,24 @@ function resourceOf({ audience, scope }: LoginOptions, publicUrl: string): { res
 }
 
 /**
- * Maximum number of simultaneous callbacks. Each causes one request to the identity provider and is over within
- * seconds.
+ * Maximum number of callbacks that are processed at the same time. Each causes one request to the identity provider and
+ * ends within seconds.
  */
 const MOST_EXCHANGES = 16
 /**
- * Maximum number of simultaneous callbacks of one client, so that nobody can occupy all places when the provider is
- * slow.
+ * Maximum number of callbacks of one client that are processed at the same time, so that nobody can occupy all places
+ * while the provider is slow.
  */
 const MOST_PER_CLIENT = 4
-/** The seconds for `retry_after`: about as long as a provider that hangs can block a place. */
+/** The value of `retry_after` in seconds, about as long as a provider that hangs can occupy a place. */
 const RETRY_AFTER = 5
 
-/** Runs one exchange. `client` is the client's address. */
+/** A function that runs one exchange with the identity provider. `client` is the client's address. */
 export type RunExchange = <Result>(client: string, exchange: () => Promise<Result>) => Promise<Result>
 
 /**
- * Limits the simultaneous exchanges with the identity provider, per client and in total, because anyone can start
- * logins and return from all of them at the same moment. Beyond the limits, the function rejects with ToolError
+ * Limits the simultaneous exchanges with the identity provider, for each client and in total, because anyone can start
+ * many logins and return from all of them at the same moment. Beyond the limits, the function rejects with ToolError
  * `overloaded {retry_after}` and starts nothing.
  */
 export function boundExchanges(): RunExchange {

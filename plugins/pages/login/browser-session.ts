@@ -4,7 +4,10 @@ import type { Identity } from '../../../schemas/caller.js'
 import type { UsedTokens } from '../../../schemas/state.js'
 import type { Notice } from '../layout/page-layout.js'
 
-/** The interface of the session library. Values are stored in the cookie as JSON; setting undefined removes one. */
+/**
+ * The interface of the session library. Values are stored in the cookie as JSON; setting a value to undefined removes
+ * it.
+ */
 interface SessionStore {
   get(key: string): unknown
   set(key: string, value: unknown): void
@@ -17,11 +20,11 @@ export interface SessionData {
   readonly person: Person | undefined
   pendingLogins: PendingLogin[]
   leaveNotice(notice: Notice | null): void
-  /** Returns the notice that an earlier form has left, and removes it. */
+  /** Returns the notice that a previous form has left in the session, and removes it. */
   takeNotice(): Notice | null
   /**
-   * Starts a new session. Nothing of the previous session is kept, not even its CSRF secret, so that knowing the old
-   * secret does not help.
+   * Starts a new session. It contains nothing of the previous session, not even the CSRF secret, so that nobody who
+   * knows the old secret can use it.
    */
   logIn(person: Person): void
   end(): void
@@ -52,7 +55,7 @@ export function readSessionData(store: SessionStore): SessionData {
   }
 }
 
-/** The duration of a session from the login on, regardless of activity (D46). */
+/** The maximum duration of a session after the login, regardless of activity (D46). */
 export const SESSION_SECONDS = 15 * 60
 
 /** The person who is logged in with this browser, as stored in the session cookie. */
@@ -65,7 +68,7 @@ export interface Person {
   overage: boolean
   /** The time at which the session expires, in milliseconds since the epoch. */
   until: number
-  /** When the person entered their password, if known, in milliseconds since the epoch. */
+  /** The time at which the person entered the password, in milliseconds since the epoch, if it is known. */
   authenticatedAt?: number
 }
 
@@ -77,8 +80,8 @@ export function beginSession(identity: Identity, now: number, authenticatedAt?: 
 }
 
 /**
- * Returns the identity of a session; null if it has expired, was ended, or belongs to another issuer than the current
- * one. Rejects if it cannot be determined whether it was ended.
+ * Returns the identity in a session. Returns null if the session has expired, has been ended, or belongs to another
+ * issuer than the current one. Rejects if it cannot be determined whether the session has been ended.
  */
 export async function readSession(
   person: Person | undefined,
@@ -91,8 +94,8 @@ export async function readSession(
 }
 
 /**
- * A login that was started in this browser. It is kept in the session cookie, and the identity provider's answer is
- * checked against it.
+ * A login that was started in this browser. It is stored in the session cookie, so that the identity provider's answer
+ * can be compared with it.
  */
 export interface PendingLogin {
   state: string
@@ -101,21 +104,21 @@ export interface PendingLogin {
   verifier: string
   /** The time at which the login expires, in milliseconds since the epoch. */
   until: number
-  /** Identifies the issuer at which it was started; absent in logins of earlier releases. */
+  /** Identifies the issuer for which the login was started; absent in logins that earlier releases started. */
   at?: string
-  /** The conditions of the login, as in the `LoginWish` that started it. */
+  /** The conditions of the login, with the same meaning as in `LoginWish`. */
   isAnew?: boolean
   backTo?: string
   maxAgeSeconds?: number
 }
 
 /**
- * The time limit of a login, during which the person may have to enter a password and a second factor and give consent.
+ * The time limit of a login. Within it, the person may have to enter a password and a second factor, and give consent.
  */
 export const LOGIN_SECONDS = 10 * 60
 /**
- * Maximum number of logins to keep: several, because the page may be open in several tabs, but few, because the cookie
- * must stay small.
+ * Maximum number of started logins in the cookie. There can be several, because the page may be open in several tabs,
+ * but only few, because the cookie must stay small.
  */
 const MOST_LOGINS = 3
 
@@ -124,7 +127,7 @@ export function addLogin(pending: readonly PendingLogin[] | undefined, login: Pe
 }
 
 /**
- * Finds the login that `state` belongs to, and returns it with the remaining ones, or null if there is none or it has
+ * Finds the login with this `state`, and returns it with the other logins. Returns null if there is none or if it has
  * expired.
  */
 export function takeLogin(
@@ -139,16 +142,16 @@ export function takeLogin(
 }
 
 /**
- * The logins that have been tried in this process, so that each causes only one request to the provider. Successful
- * logins are recorded for all processes.
+ * The logins that were tried in this process. They are remembered so that each login causes only one request to the
+ * provider. Successful logins are recorded for all processes.
  */
 export interface TriedLogins {
-  /** Returns whether this is the first attempt for the login with this state. */
+  /** Returns true if this is the first attempt for the login with this state. */
   add(state: string): boolean
 }
 
 /**
- * Maximum number of logins to remember. A forgotten one can cause one more request to the provider, which refuses it.
+ * Maximum number of remembered logins. A forgotten login can cause one more request to the provider, which refuses it.
  */
 const MOST_TRIED = 10_000
 
@@ -179,11 +182,14 @@ function isSame(a: string, b: string): boolean {
 }
 
 /**
- * The sessions that were ended early. They are recorded because it is not enough to delete the cookie: someone could go
- * on using a copy of it.
+ * The sessions that were ended before they expired. They are recorded, because deleting the cookie is not enough:
+ * somebody could continue to use a copy of it.
  */
 export interface EndedSessions {
-  /** `until` is when the session expires by itself and can be forgotten here, in milliseconds since the epoch. */
+  /**
+   * Ends a session. `until` is the time at which it expires anyway, so that it can be forgotten, in milliseconds since
+   * the epoch.
+   */
   add(id: string, until: number): Promise<void>
   has(id: string): Promise<boolean>
 }
@@ -202,13 +208,14 @@ const KEY_BYTES = 32
 /**
  * Derives the key of the session cookie from a key that every replica has (32 bytes; the key-encryption key of the
  * keystore, if there is one). All replicas derive the same key, nobody has to configure it, and its label separates it
- * from other uses of that key (RFC 5869, 3.2). The derived key depends on the server's address, so that another server
- * with the same key does not accept this server's sessions: the groups in a session may have another meaning there.
+ * from other uses of the original key (RFC 5869, 3.2). The derived key depends on the server's address, so that another
+ * server with the same original key does not accept this server's sessions. The groups in a session may have another
+ * meaning there.
  */
 export const deriveSessionKey = (key: Buffer, publicUrl: string): Buffer =>
   derive(key, `svc-mcp setup session cookie v2 ${publicUrl}`)
 
-/** Derives from the session key the key that ties CSRF tokens to a person. */
+/** Derives, from the session key, the key that binds CSRF tokens to a person. */
 export const deriveCsrfKey = (sessionKey: Buffer): Buffer => derive(sessionKey, 'svc-mcp setup csrf token v1')
 
 const derive = (key: Buffer, label: string) => Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), label, KEY_BYTES))

@@ -15,7 +15,7 @@ import {
 import { ToolError } from '../../../schemas/errors.js'
 
 interface ProviderOptions {
-  /** Must be exactly the provider's own name for itself. */
+  /** The issuer, written exactly as the provider itself writes it. */
   issuer: string
   clientId: string
   clientSecret?: string
@@ -26,16 +26,16 @@ interface ProviderOptions {
 
 /** Time limit of one request to the provider, in seconds. */
 const PATIENCE_SECONDS = 5
-/** How long the endpoints are used before they are read again. They hardly ever change. */
+/** The time after which the provider's endpoints are read again. They hardly ever change. */
 const FRESH_MS = 60 * 60_000
-/** The time during which a provider that is down is not asked again, however many people want to log in. */
+/** The time for which a provider that is down is not asked again, even if many people want to log in. */
 const COOLDOWN_MS = 5_000
 
 /**
- * Creates the function that reads the endpoints of the identity provider from its discovery document: at the first
- * login, once for everyone who waits, and again after an hour. While the provider is down, the earlier endpoints stay
- * in use. The function rejects with ToolError `login_unavailable` if the provider does not answer, or answers with an
- * unusable document.
+ * Creates the function that returns the endpoints of the identity provider. They are read from its discovery document
+ * at the first login, once for everyone who waits, and again after an hour. While the provider is down, the earlier
+ * endpoints are used. The function rejects with ToolError `login_unavailable` if the provider does not answer, or if
+ * its document is unusable.
  */
 export function discoverProvider(options: ProviderOptions): () => Promise<Configuration> {
   let known: { configuration: Configuration; at: number } | null = null
@@ -77,7 +77,7 @@ async function discover({ issuer, clientId, clientSecret, fetch }: ProviderOptio
     {
       [customFetch]: boundFetch(fetch),
       timeout: PATIENCE_SECONDS,
-      // The library would refuse plain http even on loopback; which addresses may use it is checked below.
+      // The library would refuse plain http even on loopback. The check below decides which addresses may use it.
       execute: [allowInsecureRequests],
     },
   )
@@ -87,7 +87,7 @@ async function discover({ issuer, clientId, clientSecret, fetch }: ProviderOptio
 
 function authenticate({ token_endpoint_auth_methods_supported: ways }: ServerMetadata, secret?: string): ClientAuth {
   if (secret === undefined) return None()
-  // A provider that names no method for sending the secret supports client_secret_basic (RFC 8414, 2).
+  // If a provider names no method for sending the secret, it supports client_secret_basic (RFC 8414, 2).
   return (ways ?? ['client_secret_basic']).includes('client_secret_basic')
     ? ClientSecretBasic(secret)
     : ClientSecretPost(secret)
@@ -102,8 +102,8 @@ function checkMetadata(metadata: ServerMetadata, issuer: string): void {
 }
 
 /**
- * Whether an address uses https. Plain http is permitted only on loopback, and only if the provider itself is there
- * (D14).
+ * Returns true if an address uses https, or plain http where this is permitted: on loopback, if the provider itself is
+ * there (D14).
  */
 function isSafeAddress(address: string | undefined, issuer: string): boolean {
   if (address === undefined || !URL.canParse(address)) return false
@@ -120,8 +120,8 @@ export type Fetch = typeof globalThis.fetch
 const LARGEST_ANSWER = 256 * 1024
 
 /**
- * Creates a `fetch` for the identity provider, without redirects and with at most 256 KiB. Rejects with ToolError
- * `login_unavailable` for a larger answer, and otherwise as `fetch` does.
+ * Creates a `fetch` for the identity provider that follows no redirects and reads at most 256 KiB. Rejects with
+ * ToolError `login_unavailable` for a larger answer, and otherwise as `fetch` does.
  */
 function boundFetch(fetch: Fetch): Fetch {
   return async (input, init) => {
@@ -178,9 +178,9 @@ const NO_ANSWER = new Set([
 const OPERATOR_HINT = 'Try again; if this keeps happening, ask the operator of this server to check its log.'
 
 /**
- * Explains a failed login in this server's own words. Anyone can choose the provider's text, and an error of the
- * library may contain the answer with its tokens, so neither is passed on. The ToolError's `details.reason` is short
- * and safe to log.
+ * Explains a failed login in this server's own words. The provider's text is not passed on, because anyone can choose
+ * it. The text of the library's error is not passed on either, because it may contain the answer with its tokens.
+ * `details.reason` of the ToolError is short and safe to log.
  */
 export function explainLoginFailure(error: unknown): ToolError {
   if (error instanceof AuthorizationResponseError || error instanceof ResponseBodyError)
@@ -190,14 +190,14 @@ export function explainLoginFailure(error: unknown): ToolError {
   return failed("The identity provider's answer does not belong to this login.", code)
 }
 
-/** Explains a failure before anyone could log in, in the same way as `explainLoginFailure`. */
+/** Explains a failure that occurred before a login could begin, in the same way as `explainLoginFailure`. */
 function explainUnavailable(error: unknown): ToolError {
   if (error instanceof ToolError) return error
   if (isOwn(error)) return error.cause
   return unavailable(error instanceof ClientError ? (error.code ?? 'unknown') : networkReason(error))
 }
 
-/** Whether the error was thrown by `boundFetch` and then wrapped by the library. */
+/** Returns true if the error was thrown by `boundFetch` and then wrapped by the library. */
 const isOwn = (error: unknown): error is ClientError & { cause: ToolError } =>
   error instanceof ClientError && error.cause instanceof ToolError
 

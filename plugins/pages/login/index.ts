@@ -13,14 +13,14 @@ interface Options extends LoginPorts<FastifyRequest>, Pick<Admission<FastifyRequ
   client?: LoginOptions
   ended: EndedSessions
   now: () => number
-  /** Seconds after which a login for /approve asks for the password again; if absent, it never does. */
+  /** The age of a login in seconds at which /approve requires the password again; absent if it never does. */
   approveMaxAge?: number
   porter: Porter<FastifyRequest, FastifyReply>
 }
 
 /**
- * Adds the routes for the login of a browser and for the logout, at paths below the page that people usually reach
- * after a login.
+ * Adds the routes for logging a browser in and out. Their paths are below the path of the page to which a login usually
+ * leads.
  */
 export default function login(app: FastifyInstance, options: Options, done: () => void): void {
   const { home, client, porter, ended, authenticate } = options
@@ -43,7 +43,7 @@ export default function login(app: FastifyInstance, options: Options, done: () =
   done()
 }
 
-/** Adds the route that starts logins, and the route that the provider sends the browser back to. */
+/** Adds the route that starts logins, and the route to which the provider sends the browser back. */
 function openLogin(app: FastifyInstance, client: LoginOptions, options: Options): void {
   const { home, porter, ended, limitCaller, approveMaxAge } = options
   const { basePath, dataOf } = porter

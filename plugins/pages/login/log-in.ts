@@ -19,7 +19,7 @@ interface Ports {
   ended: EndedSessions
   usedTokens: UsedTokens
   tried: TriedLogins
-  /** Rejects if the state cannot be written at the moment. */
+  /** Rejects if the store cannot record anything at the moment. */
   checkState: () => Promise<void>
   runExchange: RunExchange
   /** Returns milliseconds since the epoch. */
@@ -27,7 +27,7 @@ interface Ports {
 }
 
 /**
- * Starts a login in this browser, and resolves with the URL to send the browser to. Rejects with ToolError
+ * Starts a login in this browser, and resolves with the URL to which the browser is sent. Rejects with ToolError
  * `login_unavailable`.
  */
 export async function beginLogin(session: SessionData, wish: LoginWish, { login }: Ports): Promise<string> {
@@ -37,8 +37,8 @@ export async function beginLogin(session: SessionData, wish: LoginWish, { login 
 }
 
 /**
- * Returns the page that a login leads back to, given the query with which the browser has returned, or undefined for
- * the usual page.
+ * Returns the page to which a login leads back, or undefined for the usual page. `query` is the query with which the
+ * browser has returned.
  */
 export function findBackTo({ pendingLogins }: SessionData, query: string): string | undefined {
   const state = new URLSearchParams(query).get('state')
@@ -46,14 +46,14 @@ export function findBackTo({ pendingLogins }: SessionData, query: string): strin
 }
 
 /**
- * Completes a login with the query that the browser brought back: checks that the login was started in this browser,
- * fetches and verifies the access token, and stores the person in a new session. The token itself is not kept. After
- * ToolError `login_failed`, `login_unavailable` or `keys_unavailable`, this login cannot be tried again. Nothing has
- * been started, and another attempt is possible, only after `overloaded`, and after a `login_unavailable` whose reason
- * is that nothing can be recorded.
+ * Completes a login with the query with which the browser has returned. It checks that the login was started in this
+ * browser, fetches and verifies the access token, and stores the person in a new session. The token itself is not kept.
+ * After ToolError `login_failed`, `login_unavailable` or `keys_unavailable`, this login cannot be tried again. There
+ * are two exceptions, in which nothing was started: `overloaded`, and a `login_unavailable` whose reason is that
+ * nothing can be recorded.
  *
- * A login that has not succeeded exists only in the cookie and in the memory of this process, because anyone can start
- * a login and return from it with a made-up code (D82).
+ * Until a login has succeeded, it exists only in the cookie and in the memory of this process, because anyone can start
+ * a login and return from it with an invented code (D82).
  */
 export async function completeLogin(
   session: SessionData,
@@ -67,8 +67,8 @@ export async function completeLogin(
     const { state, until } = taken.login
     await checkState().catch(rejectUnrecorded)
     session.pendingLogins = taken.others
-    // A copy of the cookie still contains the login. If it was used in another process, the provider refuses it,
-    // because a code works only once (RFC 6749, 4.1.2).
+    // A copy of the cookie may still contain the login. If another process has used the login, the provider refuses it
+    // now, because a code is valid only once (RFC 6749, 4.1.2).
     if (!tried.add(state)) throw usedLogin()
     const { token, name, authenticatedAt } = await login.finish(query, taken.login)
     const askedAt = whenAsked(taken.login, authenticatedAt)
@@ -80,14 +80,14 @@ export async function completeLogin(
   })
 }
 
-/** How far the provider's clock may be behind, in milliseconds. */
+/** Maximum number of milliseconds by which the provider's clock may be behind. */
 const CLOCK_SKEW_MS = 60_000
 
 /**
- * Returns when the provider asked this person for their password, as the provider states it; undefined if this is
- * unknown. If the provider was told to ask, and states no time or one within this login, the start of the login is
- * returned. Throws ToolError `login_failed` if a recent login is required, but the stated time shows that the provider
- * did not ask although it was told to.
+ * Returns the time at which the provider asked this person for the password, according to the provider; undefined if
+ * this is unknown. If the provider was told to ask, and it states no time or a time within this login, returns the
+ * start of the login. Throws ToolError `login_failed` if a recent login is required and the stated time shows that the
+ * provider did not ask, although it was told to.
  */
 function whenAsked(login: PendingLogin, authenticatedAt: number | undefined): number | undefined {
   if (login.isAnew !== true) return authenticatedAt
@@ -102,7 +102,7 @@ function whenAsked(login: PendingLogin, authenticatedAt: number | undefined): nu
   )
 }
 
-/** Ends the session, so that copies of its cookie become useless. */
+/** Ends the session, so that copies of its cookie can no longer be used. */
 export async function endLogin(session: SessionData, ended: EndedSessions): Promise<void> {
   const { person } = session
   if (person !== undefined) await ended.add(person.id, person.until)
@@ -128,7 +128,7 @@ const rejectUnclaimed = (cause: StateError) =>
 type StateError = Error & { cause?: { code?: unknown } }
 
 /**
- * Throws `login_unavailable` for a store that cannot record the login. The reason is a code for the log, such as
+ * Throws `login_unavailable` because the store cannot record the login. The reason is a code for the log, such as
  * SQLITE_FULL.
  */
 function cannotRecord(cause: StateError, hint: string): never {
@@ -142,8 +142,8 @@ function cannotRecord(cause: StateError, hint: string): never {
 }
 
 /**
- * Verifies the token that a login has fetched. Problems with it are reported to the operator, because the person can do
- * nothing about a token that they never saw.
+ * Verifies the access token that a login has fetched. Problems with the token are reported to the operator, because the
+ * person never saw the token and cannot solve them.
  */
 async function verifyForPerson(token: string, verifyToken: (token: string) => Promise<Identity>): Promise<Identity> {
   try {
@@ -162,8 +162,8 @@ async function verifyForPerson(token: string, verifyToken: (token: string) => Pr
 }
 
 /**
- * Reduces an identity's groups to those that decide its role: one group for each role. A person may be in hundreds of
- * groups, but a cookie holds only 4 KB.
+ * Reduces an identity's groups to those that determine its role: one group for each role. A person may be in hundreds
+ * of groups, but a cookie can contain only 4 KB.
  */
 function keepDecidingGroups(identity: Identity, groupsOfRole: Readonly<Record<Role, readonly string[]>>): Identity {
   const own = new Set(identity.groups)

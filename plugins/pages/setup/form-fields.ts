@@ -1,7 +1,7 @@
 import type { ErrorDetails } from '../../../schemas/errors.js'
 import { CSRF_FIELD } from '../check-request.js'
 
-/** The tools behind the forms. The fields of the forms are named like the tools' arguments (D17). */
+/** The tools that the forms call. The fields of a form have the same names as the tool's arguments (D17). */
 export const REGISTER_TOOL = 'register-pce-credentials'
 export const REMOVE_TOOL = 'delete-pce-credentials'
 export const STATUS_TOOL = 'check-pce-credentials-status'
@@ -12,21 +12,23 @@ export interface FormField {
   label: string
   hint: string
   /**
-   * The kind of control. `tick` is a checkbox, which the form shows only if the person may insist on storing
-   * credentials that the PCE refused.
+   * The type of the input. `tick` is a checkbox, which is shown only if the person may insist on storing credentials
+   * that the PCE refused.
    */
   kind: 'text' | 'number' | 'secret' | 'choice' | 'tick'
-  /** The part of the form that the field belongs to. */
+  /** The part of the form to which the field belongs. */
   part: 'pce' | 'key'
-  /** Whether the page may show the value again after an error, and fill in a usual value at first (D110). */
+  /**
+   * True if the page may fill in a usual value at first, and may show the entered value again after an error (D110).
+   */
   isKept?: boolean
-  /** The text beside the field if it was left empty. */
+  /** The error message if the field is empty. */
   missing?: string
-  /** The text beside the field for an invalid value, if the check itself has only a technical message. */
+  /** The error message for an invalid value, if the check itself gives only a technical message. */
   wrong: string
 }
 
-/** The fields of the registration form, in the order in which people have the values at hand. */
+/** The fields of the registration form, in the order in which people usually have the values at hand. */
 export const FORM_FIELDS: readonly FormField[] = [
   {
     name: 'pce_host',
@@ -107,22 +109,22 @@ export const FORM_FIELDS: readonly FormField[] = [
 /** The contents of the fields that may be shown again, by name. */
 export type FormValues = Readonly<Record<string, string>>
 
-/** The values that apply to almost every PCE. */
+/** The usual values, which are right for almost every PCE. */
 export const USUAL_VALUES: FormValues = { pce_port: '443', pce_org_id: '1' }
 
 const WHOLE_NUMBER = /^(0|[1-9]\d{0,14})$/
 const KINDS = new Map(FORM_FIELDS.map(({ name, kind }) => [name, kind]))
 
 /**
- * Turns the fields of the form into the arguments of register-pce-credentials. Blanks around a value are removed, since
- * they are pasted by mistake, and an empty field becomes an absent argument. A malformed number or choice remains text,
- * and a repeated field becomes a list, so that the check of the tool's arguments refuses it.
+ * Converts the fields of the form to the arguments of register-pce-credentials. Blanks around a value are removed,
+ * because they are pasted by mistake, and an empty field becomes an absent argument. A malformed number or choice stays
+ * a text, and a repeated field becomes a list, so that the check of the tool's arguments refuses it.
  */
 export function readForm(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const args: Record<string, unknown> = {}
   for (const [name, sent] of Object.entries(fields)) {
     const value = typeof sent === 'string' ? readValue(name, sent.trim()) : sent
-    // Anyone may name a field __proto__; it must become an ordinary name, which no tool knows.
+    // The name of a field may be __proto__. It must become an ordinary name, which no tool knows.
     if (name !== CSRF_FIELD && value !== '') Object.defineProperty(args, name, { value, enumerable: true })
   }
   return args
@@ -135,20 +137,20 @@ function readValue(name: string, text: string): unknown {
   return text
 }
 
-/** A PCE that the operator lets users register. */
+/** A PCE that the operator permits users to register. */
 export interface OfferedPce {
   host: string
   /** The port; null means any port. */
   port: number | null
 }
 
-/** Returns the name of the PCE in the selection, which serves as label and as value. */
+/** Returns the text for a PCE in the drop-down list, which is both its label and its value. */
 export const nameOfPce = ({ host, port }: OfferedPce): string =>
   port === null ? host : `${host.includes(':') ? `[${host}]` : host}:${port}`
 
 /**
- * Adds the port of the selected PCE to the arguments if the operator's list contains the port, so that users need not
- * enter it.
+ * Adds the port of the selected PCE to the arguments, so that users need not enter a port that is in the operator's
+ * list.
  */
 export function fillInPort(
   args: Readonly<Record<string, unknown>>,
@@ -159,16 +161,16 @@ export function fillInPort(
 }
 
 /**
- * The maximum length of a value that is shown again: that of the longest host name (RFC 1035, 2.3.4), which is longer
- * than any other value.
+ * Maximum length of a value that is shown again: the length of the longest host name (RFC 1035, 2.3.4). All other
+ * values are shorter.
  */
 const LONGEST_KEPT = 253
-/** Matches what may be an API key, a secret that was pasted into the wrong field, or a URL with a password. */
+/** Matches a text that may be an API key, a secret that was pasted into the wrong field, or a URL with a password. */
 const LIKE_A_SECRET = /api_|[0-9a-z]{32}|@/i
 
 /**
- * Returns the values of a refused form that its fields show again: the location of the PCE, but never a key, not even
- * one in the wrong field. Values that look like a secret are left out.
+ * Returns the values of a refused form that its fields show again: the location of the PCE, but never a key. Values
+ * that look like a secret are left out too, because a key may have been entered in the wrong field.
  */
 export function keepValues(fields: Readonly<Record<string, unknown>>): FormValues {
   const entered = ({ name }: FormField) => (typeof fields[name] === 'string' ? fields[name].trim() : '')
@@ -186,18 +188,18 @@ export function keepValues(fields: Readonly<Record<string, unknown>>): FormValue
 }
 
 export interface FieldErrors {
-  /** The messages by the name of the field. */
+  /** The error messages, by name of the field. */
   fields: ReadonlyMap<string, string>
-  /** The messages that belong to no field of the form. */
+  /** The error messages that belong to no field of the form. */
   others: readonly string[]
 }
 
-/** Matches technical messages of the schema check. People are told instead what to enter. */
+/** Matches technical messages of the schema check, in place of which people are told what to enter. */
 const TECHNICAL = /^(expected|required)/
 
 /**
- * Assigns the problems of a refused registration to the fields. `sent` are the arguments of the call; none of their
- * values is shown, even if a message quotes it (D17).
+ * Assigns the problems of a refused registration to the fields of the form. `sent` contains the arguments of the call.
+ * Their values are never shown, even if a message quotes one (D17).
  */
 export function findFieldErrors(details: ErrorDetails, sent: Readonly<Record<string, unknown>>): FieldErrors {
   const fields = new Map<string, string>()
@@ -225,7 +227,7 @@ function inWords(
 }
 
 /**
- * Removes the values of the form from a text. Values of one or two characters stay, because they occur in ordinary
+ * Removes the values of the form from a text. Values of one or two characters are kept, because they occur in ordinary
  * words.
  */
 export function withoutValues(text: string, sent: Readonly<Record<string, unknown>>): string {

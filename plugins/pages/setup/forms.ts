@@ -11,15 +11,17 @@ import {
 import type { Notice } from '../layout/page-layout.js'
 import type { ToolAnswer } from '../ports.js'
 
-/** The result of a form, as the next page shows it. */
+/** The result of a submitted form, as the next page shows it. */
 export interface FormOutcome {
   notice: Notice | null
   errors: FieldErrors | null
-  /** True if the PCE refused the replacement for a registered key, so that the person may insist on storing it. */
+  /**
+   * True if the PCE refused a key that was to replace a registered one, so that the person may insist on storing it.
+   */
   canInsist?: boolean
   /**
-   * If true, the page is shown in answer to the form itself, with the status of the error. Otherwise the browser is
-   * redirected to a new page.
+   * If true, the page is sent as the answer to the form, with the status of the error. Otherwise, the browser is
+   * redirected to the page.
    */
   staysHere: boolean
 }
@@ -28,7 +30,7 @@ export interface Form {
   path: string
   tool: string
   /**
-   * Whether the form counts against the limit for connection tests. A registration has its own limit, against which
+   * True if the form counts against the limit for connection tests. A registration has a separate limit, against which
    * refused hosts do not count.
    */
   isLimited: boolean
@@ -63,7 +65,7 @@ export const FORMS: readonly Form[] = [
     tool: TEST_TOOL,
     isLimited: true,
     readArguments: () => ({}),
-    // An unusable PCE is a regular result of the test, not an error.
+    // For a connection test, an unusable PCE is a regular result and not an error.
     describe: (answer) => told(describeTest(answer)),
   },
 ]
@@ -124,6 +126,6 @@ const notice = (kind: Notice['kind'], title: string, text = ''): Notice => ({
   text: text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}…` : text,
 })
 
-/** Builds a notice about the error of a tool call, with what can be done about it. */
+/** Builds a notice about the error of a tool call that says what the person can do. */
 const noticeOf = (title: string, { message, hint }: Pick<ServiceError, 'message' | 'hint'>): Notice =>
   notice('bad', title, hint === undefined ? message : `${message} ${hint}`)

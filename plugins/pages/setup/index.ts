@@ -8,8 +8,8 @@ import { type Form, FORMS, type FormOutcome } from './forms.js'
 import { renderSetupPage } from './setup-page.js'
 
 /**
- * Serves `/setup`, a browser form for the caller's own PCE credentials (S6, S7, D17). The page makes all changes
- * through tool calls.
+ * Serves `/setup`, a browser form for the caller's own PCE credentials (S6, S7, D17). All changes are made by tool
+ * calls.
  */
 export default function setup(
   app: FastifyInstance,
@@ -40,8 +40,8 @@ export default function setup(
     if (outcome.staysHere && !answer.ok) {
       const entered = form.tool === REGISTER_TOOL ? keepValues(fields) : null
       const refusal = describeError(answer.error, request.id)
-      // The person has to correct the form, so the answer has status 400: the status of the PCE's answer would blame
-      // this server or a proxy.
+      // The person must correct the form, so the answer has status 400. The status of the PCE's answer would look like
+      // a fault of this server or of a proxy.
       const shown = outcome.canInsist === true ? { ...refusal, status: 400 } : refusal
       return showSetup(request, announce(shown, reply), outcome, entered)
     }

@@ -17,15 +17,15 @@ export interface RegistrationForm {
   values: FormValues
   /** The PCEs to choose from; empty if any host may be entered. */
   offeredPces: readonly OfferedPce[]
-  /** Whether the operator lets users turn off the verification of the PCE's certificate. */
+  /** True if the operator permits users to turn off the verification of the PCE's certificate. */
   allowInsecureTls: boolean
-  /** Whether to offer storing credentials that the PCE does not accept. */
+  /** True if the form offers to store credentials that the PCE does not accept. */
   canInsist: boolean
   submitLabel: string
 }
 
 const WIDTHS: Record<string, string> = { pce_host: 'large', pce_port: 'small', pce_org_id: 'small' }
-/** The attributes that keep password managers from filling in another login and from storing what is entered. */
+/** HTML attributes that keep password managers from filling in another login and from storing the entered values. */
 const NOT_A_LOGIN = 'data-1p-ignore data-bwignore data-lpignore="true" data-form-type="other"'
 const PARTS = { pce: 'Your PCE', key: 'Your API key' }
 
@@ -106,7 +106,7 @@ function renderPort(field: FormField, { offeredPces, values }: RegistrationForm,
   return renderField({ ...rest, hint: 'Where the list has none.' }, values.pce_port, error)
 }
 
-/** Renders the choice of certificate verification, or nothing if the operator permits no choice. */
+/** Renders the choice of certificate verification; returns nothing if the operator permits no choice. */
 function renderCertificateCheck(
   field: FormField,
   { allowInsecureTls: isOffered, values }: RegistrationForm,

@@ -17,7 +17,7 @@ interface SetupPage {
   errors: FieldErrors | null
   /** The values that the fields of the registration form show again; null if no registration was refused. */
   entered: FormValues | null
-  /** Whether to offer storing credentials that the PCE has not accepted. */
+  /** True if the form offers to store credentials that the PCE did not accept. */
   canInsist?: boolean
   /** The current time, in milliseconds since the epoch. */
   now: number
@@ -26,7 +26,7 @@ interface SetupPage {
   /** The path prefix of every link, for a proxy that serves this server below a path. */
   basePath: string
   allowInsecureTls: boolean
-  /** Whether the person can log out. Without a login, as with a bearer token, they cannot. */
+  /** True if the person can log out. This is not possible without a login, for example with a bearer token. */
   canLogOut: boolean
 }
 
@@ -72,8 +72,8 @@ function renderErrors({ fields, others }: FieldErrors): string {
 }
 
 /**
- * Renders the registration form. If credentials are already registered, it is collapsed unless the person is filling it
- * in.
+ * Renders the registration form. If credentials are already registered, the form is collapsed unless the person has
+ * just submitted it.
  */
 function renderRegistration(page: SetupPage): string {
   const { visitor, status, entered, canInsist = false } = page
@@ -105,7 +105,7 @@ const ADVICE = html`<p class="hint">
   Create an API key for your own user in the PCE console and enter both parts of it. This page never shows them again.
 </p>`
 
-/** Returns the registered values for the form, since a new key is usually for the same PCE. */
+/** Returns the registered values for the form, because a new key is usually for the same PCE. */
 const valuesOf = ({
   pce_host: host,
   pce_port: port,
@@ -121,8 +121,8 @@ const valuesOf = ({
 })
 
 /**
- * Renders the other forms. They come last, so that the registration is the first form of the page for tools that look
- * for one. Their buttons refer to them by id.
+ * Renders all forms except the registration form. They come last, so that tools which look for a form find the
+ * registration first. Their buttons are elsewhere and refer to them by id.
  */
 function renderOtherForms({ basePath, csrfToken, canLogOut, visitor }: SetupPage): string {
   const form = (name: string) =>
@@ -144,7 +144,10 @@ interface CredentialStatus {
   last_check?: { at: string; ok: boolean; message?: string }
 }
 
-/** Renders what is registered for this person or, in the words of the tool's error, why this is not known. */
+/**
+ * Renders the credentials that are registered for this person. If they are not known, renders the tool's error as the
+ * reason.
+ */
 function renderStatusCard(role: Role | null, status: ToolAnswer, now: number): string {
   const title = role === null ? 'No role' : 'Registered credentials'
   if (!status.ok) {
@@ -182,8 +185,8 @@ const renderCard = (title: string, kind: string, badge: string, content: string)
   </section>`
 
 /**
- * Renders the registered values. The buttons belong to forms at the end of the page. Removing the credentials takes a
- * second click, without any script.
+ * Renders the registered values. Their buttons belong to forms at the end of the page. Removing the credentials
+ * requires a second click, which works without a script.
  */
 const renderFacts = (value: CredentialStatus, now: number) =>
   html`<dl>!${factsOf(value).map(renderFact).join('')} !${renderLastCheck(value, now)}</dl>
@@ -218,7 +221,7 @@ function factsOf(value: CredentialStatus): [string, string][] {
   return facts.flatMap(([name, fact]) => (fact === undefined || fact === '' ? [] : [[name, String(fact)]]))
 }
 
-/** Renders when the PCE was last tried with these credentials, and the result. */
+/** Renders the time and the result of the last attempt to use these credentials at the PCE. */
 function renderLastCheck({ last_check: check }: CredentialStatus, now: number): string {
   if (check === undefined) return ''
   const { at, ok, message = 'The PCE could not be used.' } = check
