@@ -21,15 +21,15 @@ import { draftHrefOf, inDraftForm } from './load-policy.js'
 import { type FieldStep, stepsOf } from './read-changes.js'
 import type { VersionStep } from './search-history.js'
 
-/** A changed object, or a changed rule inside an object. */
+/** A changed object, or a changed rule inside an object, as part of a history entry. */
 export interface HistoryPart {
   href: string
-  /** The type as events and versions name it, such as `rule_set`, `rule_sets` or `sec_rule`. */
+  /** The type of the object, named as in events or versions, such as `rule_set`, `rule_sets` or `sec_rule`. */
   type: string
   name?: string
   change: string
   fields: FieldStep[]
-  /** The reason why the changed fields are not listed; absent if they are. */
+  /** The reason why the changed fields are not listed; absent if they are listed. */
   note?: string
 }
 
@@ -38,7 +38,10 @@ export interface HistoryEntry {
   /** Href of the event or of the policy version. */
   href: string
   at: string
-  /** The author of the change: usually a name for an event; an href for a version, and for an event without a name. */
+  /**
+   * The author of the change. For an event this is usually a name; for a version, and for an event without a name, it
+   * is an href.
+   */
   by: string
   /** The event type, or `provisioned`. */
   what: string
@@ -47,7 +50,7 @@ export interface HistoryEntry {
   parts: HistoryPart[]
 }
 
-/** Returns true if the href belongs to the target or to something inside it. */
+/** Returns true if the href belongs to the target of the search or to something inside it. */
 function isWithin(target: Target, href: string | undefined): boolean {
   if (href === undefined) return false
   const draft = draftHrefOf(href)
@@ -57,9 +60,9 @@ function isWithin(target: Target, href: string | undefined): boolean {
 }
 
 /**
- * Returns true if a party of an event is the target or belongs to it. Events must be passed newest first: the event of
- * a deletion names the object, so that older events, which refer to the object or its rules only by href, are
- * recognised.
+ * Returns true if a party of an event is the target or belongs to it. Events must be passed newest first. The event of
+ * a deletion contains the name of the object, so that older events, which contain only hrefs of the object or its
+ * rules, are recognised too.
  */
 function isAbout(target: Target, party: EventParty): boolean {
   const { gone, hrefs } = target
@@ -69,21 +72,21 @@ function isAbout(target: Target, party: EventParty): boolean {
   return isNamed
 }
 
-/** Returns true if an event concerns the target, either by what it changed or by the path of its request. */
+/** Returns true if an event concerns the target, because of what it changed or because of the path of its request. */
 export const touches = (target: Target, event: PceEvent): boolean =>
   isWithin(target, endpointOf(event)) || changedParties(event).some(({ party }) => isAbout(target, party))
 
-/** Returns true if an event names the target without changing it, as the report of a VEN does. */
+/** Returns true if an event mentions the target without changing it, as the report of a VEN does. */
 export const mentions = (target: Target, event: PceEvent): boolean =>
   mentionedParties(event).some((party) => isAbout(target, party))
 
 /** Returns true if the request of an event failed, so that the event changed nothing. */
 export const isFailed = ({ status }: PceEvent): boolean => status === 'failure'
 
-/** Fields that repeat the time, the author and the kind of change, which a history entry already states. */
+/** The fields that repeat the time, author and type of a change, because a history entry already states these. */
 const TOLD_BY_ENTRY: ReadonlySet<string> = new Set([...AUTHORSHIP, 'update_type'])
 
-/** Extracts the parts of an event that concern the target. */
+/** Returns the parts of an event that concern the target of the search. */
 export function readEvent(target: Target, event: PceEvent): HistoryEntry {
   const parts = changedParties(event).flatMap(({ party, change }): HistoryPart[] => {
     if (!isAbout(target, party)) return []
@@ -102,12 +105,12 @@ export function readEvent(target: Target, event: PceEvent): HistoryEntry {
   return { href, at: timestamp ?? '', by: creatorOf(event), what: type ?? 'unknown', parts }
 }
 
-/** Maximum number of pairs of objects that are read for all versions together. */
+/** Maximum number of objects that are read in both versions, for all version steps together. */
 const MOST_READ = 100
 
 /**
  * Returns the versions that changed the target, each with the changes since the previous version. Objects that cannot
- * be read in one of the two versions, and objects beyond the first hundred, are listed without fields.
+ * be read in one of the two versions, and objects beyond the maximum number, are listed without fields.
  */
 export async function readVersionSteps(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },
@@ -185,7 +188,7 @@ async function readPart(
 
 const WORDS = new Map<string, string>(Object.entries(TARGET_KINDS).map(([word, kind]) => [kind, word]))
 
-/** Returns the word that events and the argument `kind` use for a type of objects. */
+/** Returns the word for a type of object that events and the argument `kind` use. */
 const wordOf = (type: string): string => WORDS.get(type) ?? type
 
 const RULE_CHANGES = { added: 'create', changed: 'update', removed: 'delete' } as const

@@ -17,7 +17,8 @@ type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 /** The differences between two versions of the policy. */
 export interface PolicyDifference {
   /**
-   * Changed objects by type. New objects have no earlier version (`active`), deleted ones no later version (`draft`).
+   * The changed objects by type. A new object has no earlier version (`active`), a deleted one no later version
+   * (`draft`).
    */
   objects: ChangedObject[]
   before: WholePolicy
@@ -25,8 +26,8 @@ export interface PolicyDifference {
 }
 
 /**
- * Finds the objects that differ between two versions of the policy, with their content in both. The author and the time
- * of an edit do not count as differences.
+ * Finds the objects that differ between two versions of the policy, and returns their content in both. Differences only
+ * in the author or time of an edit do not count.
  */
 export function comparePolicies(
   before: WholePolicy,
@@ -38,8 +39,8 @@ export function comparePolicies(
 
 function* compare(before: WholePolicy, after: WholePolicy): Steps<PolicyDifference> {
   const objects: ChangedObject[] = []
-  // From here on, both versions share the same object if it is equal in both, so that references to it are recognised
-  // as equal.
+  // From here on, an object that is equal in both versions is the same JavaScript object in both, so that references to
+  // it are recognised as equal.
   const joined: Record<string, Map<string, PceObject>> = {}
   for (const type of READ_TYPES) {
     const now = (joined[type] = new Map(after[type]))
@@ -65,7 +66,7 @@ type Marked = { update_type?: string | null }
 const isMarked = ({ update_type: updateType }: Marked) => updateType === 'delete'
 
 /**
- * Removes rules that are marked for deletion. A draft still contains such rules, but they must not count when the draft
+ * Removes rules that are marked for deletion. A draft still contains such rules, but they must not count if the draft
  * is the earlier version of a comparison.
  */
 function withoutDeletedRules(object: PceObject): PceObject {
@@ -91,8 +92,8 @@ function describeChange(type: ReadType, href: string, is: PceObject | null, was:
 }
 
 /**
- * Describes some of the differing objects like pending changes (T22). Their effect is determined by the rules of the
- * two versions and by the current labels and workloads, because labels and workloads have no versions.
+ * Describes some of the differing objects in the same way as pending changes (T22). Their effect is determined by the
+ * rules of the two versions and by the current labels and workloads, because labels and workloads have no versions.
  */
 export function describeDifference(
   ctx: Context,
@@ -106,8 +107,8 @@ function surroundingsOf(ctx: Context, { before, after }: PolicyDifference): Surr
   const kinds = Object.fromEntries(
     (['ip_lists', 'services', 'label_groups'] as const).map((kind) => [
       kind,
-      // An object that is missing in one version is taken from the other version, so that rules that refer to it can
-      // still be resolved.
+      // If an object is missing in one version, it is taken from the other one, so that rules that refer to it can
+      // still be interpreted.
       {
         draft: new Map([...before[kind], ...after[kind]]),
         active: new Map([...after[kind], ...before[kind]]),

@@ -21,16 +21,16 @@ type Reading = Pick<ToolContext<true>, 'pce' | 'signal'>
 
 /** The pending changes that a call would discard. */
 export interface Discard {
-  /** All changes to discard, including dependencies. */
+  /** All changes to discard, including those that depend on the changes named by the call. */
   chosen: TypedPendingChange[]
-  /** Changes that the call did not name but that depend on the named ones. */
+  /** The changes that the call did not name, but that depend on the named ones. */
   included: Dependency[]
   /** Changes that stay pending. */
   rest: TypedPendingChange[]
 }
 
 /**
- * Determines the changes to discard: those that the caller names, or everything if `all` is given explicitly. Throws
+ * Determines the changes to discard: those that the caller names, or all of them if `all` is given explicitly. Throws
  * missing_identifier, conflicting_identifiers, invalid_argument {invalid}, not_pending {not_pending, pending} and
  * dependencies_required {required}.
  */
@@ -62,12 +62,12 @@ function without(pending: readonly TypedPendingChange[], some: readonly TypedPen
   return pending.filter(({ href }) => !taken.has(toDraftHref(href)))
 }
 
-/** Maximum number of changes that are described. For each change, two objects must be read while the caller waits. */
+/** Maximum number of changes that are described. For each of them, two objects must be read while the caller waits. */
 export const MOST_DESCRIBED = 250
 
 /**
  * Describes the changes that would be lost, up to MOST_DESCRIBED, and the effect that they would have had. Throws the
- * errors of the PCE client. `read` holds the objects that were read already; they are not read again.
+ * errors of the PCE client. Objects in `read` are not read again.
  */
 export const describeLosses = (
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
@@ -76,8 +76,8 @@ export const describeLosses = (
 ): Promise<JudgedChange[]> => describeChanges(ctx, chosen.slice(0, MOST_DESCRIBED), read)
 
 /**
- * Finds deletions that would stay pending although the discard would make other objects use the deleted ones again, so
- * that the PCE would refuse to provision the deletions. Each deletion comes with the names of the users of its object.
+ * Finds pending deletions that the PCE would refuse to provision after the discard, because discarding other changes
+ * makes objects use the deleted object again. Each deletion comes with the names of these objects.
  */
 export function findStrandedDeletions(
   losses: readonly JudgedChange[],
@@ -101,11 +101,11 @@ function pointsAt(value: unknown, hrefs: readonly string[]): boolean {
   )
 }
 
-/** The result of a discard, derived from the changes that are pending afterwards. */
+/** The result of a discard, as seen from the changes that are pending afterwards. */
 export interface Discarded {
   /** The chosen changes that are still pending. */
   still: TypedPendingChange[]
-  /** Other changes that disappeared or were edited in the meantime, presumably by somebody else. */
+  /** Other changes that disappeared or were edited meanwhile, presumably by somebody else. */
   moved: TypedPendingChange[]
   /** All changes that are pending now; undefined if they could not be read. */
   pending?: TypedPendingChange[]
@@ -114,9 +114,9 @@ export interface Discarded {
 }
 
 /**
- * Discards exactly these changes. They are named individually even if there are no others, so that changes added in the
- * meantime are not lost. Throws the errors of the PCE client, with `read_back` if the PCE left open whether the discard
- * was done; a request that the PCE accepted counts as done.
+ * Discards exactly the given changes. They are named individually even if there are no others, so that changes added
+ * meanwhile are not lost. Throws the errors of the PCE client, with `read_back` if the PCE left open whether the
+ * discard was carried out. A request that the PCE accepted counts as carried out.
  */
 export async function discardChanges(
   pce: PceClient,

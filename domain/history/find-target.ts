@@ -16,9 +16,7 @@ import { draftHrefOf } from './load-policy.js'
 
 type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 
-/**
- * Kinds of objects whose history can be requested, by the name that callers use, with the path segment of their hrefs.
- */
+/** The types of objects whose history can be requested: the name that callers use, and the path segment in hrefs. */
 export const TARGET_KINDS = {
   rule_set: 'rule_sets',
   ip_list: 'ip_lists',
@@ -31,7 +29,7 @@ export const TARGET_KINDS = {
 } as const satisfies Record<string, NamedKind>
 export type TargetKind = keyof typeof TARGET_KINDS | 'label'
 
-/** The arguments that select a target: exactly one of href, name (with kind) and application. */
+/** The arguments that select a target. Exactly one of href, name (with kind) and application must be given. */
 export interface TargetArguments {
   href?: string
   name?: string
@@ -39,25 +37,27 @@ export interface TargetArguments {
   application?: ApplicationReference
 }
 
-/** The target of a search: the objects to look for in events and versions. */
+/** The target of a search: the objects whose changes are searched for in events and versions. */
 export interface Target {
-  /** The target as sentences name it, such as `the rule set "Payments"` or `the application payments|prod`. */
+  /**
+   * The target in the words that sentences use, such as `the rule set "Payments"` or `the application payments|prod`.
+   */
   what: string
   /**
-   * Draft hrefs of the target's objects; everything inside these objects also belongs to the target. If the target is a
-   * deleted object known only by name, its href is added once an event reveals it.
+   * Draft hrefs of the target's objects. Everything inside these objects also belongs to the target. If the target is a
+   * deleted object of which only the name is known, its href is added as soon as an event reveals it.
    */
   hrefs: Set<string>
-  /** Draft hrefs of single rules that belong to the target although the other rules of their rule sets do not. */
+  /** Draft hrefs of single rules that belong to the target, although the other rules in their rule sets do not. */
   rules: ReadonlySet<string>
   /**
-   * The deleted object, present if no object has this name any more. `error` is thrown if no event mentions the name
-   * either.
+   * The type and name of a deleted object; present only if no object has this name any more. `error` is thrown if no
+   * event mentions the name either.
    */
   gone?: { kind: TargetKind; name: string; error: ToolError }
   /**
-   * The labels of the target application, if the target is an application. A deleted rule set also belongs to the
-   * target if one of its scopes has these labels.
+   * The labels of the application, if the target is one. A deleted rule set also belongs to the target if one of its
+   * scopes has these labels.
    */
   application?: { labels: readonly Label[]; keyOf: (labelHref: string) => string | undefined }
   /** A text that says what the search covers. */
@@ -65,9 +65,9 @@ export interface Target {
 }
 
 /**
- * Determines the target. The href may belong to a deleted object, because the caller may still want its history. Throws
- * missing_identifier, conflicting_identifiers, invalid_href, ambiguous_name, and not_found if the application's labels
- * do not exist.
+ * Determines the target of a search. The href may belong to a deleted object, because its history may still be wanted.
+ * Throws missing_identifier, conflicting_identifiers, invalid_href, ambiguous_name, and not_found if the application's
+ * labels do not exist.
  */
 export async function findTarget(ctx: Context, args: TargetArguments): Promise<Target> {
   const given = (['href', 'name', 'application'] as const).filter((argument) => args[argument] !== undefined)
@@ -108,14 +108,15 @@ async function targetOfHref(ctx: Context, given: string): Promise<Target> {
 }
 
 /**
- * Returns the hrefs under which events name a workload: its own href, and the hrefs of its VEN in both forms. Events of
- * a VEN, such as a change of the enforcement mode, may name only the VEN.
+ * Returns the hrefs under which events may name a workload: its own href, and the hrefs of its VEN in both forms.
+ * Events of a VEN, such as a change of the enforcement mode, may name only the VEN.
  */
 const hrefsOf = ({ href, ven, agent }: Pick<Workload, 'href' | 'ven' | 'agent'>): string[] =>
   [href, ven?.href, agent?.href].filter((one) => typeof one === 'string')
 
 /**
- * Returns the hrefs of a workload. If the workload no longer exists, this is only its own href, which is then enough.
+ * Returns all hrefs under which events may name a workload. If the workload no longer exists, its own href is the only
+ * one, which is then enough.
  */
 async function readWorkloadHrefs({ pce, signal }: Context, href: string): Promise<string[]> {
   try {

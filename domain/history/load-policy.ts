@@ -10,7 +10,7 @@ import { loadDenyRules } from '../inventory/read-rules.js'
 import { readEnds, readRuleSets, requireServiceShapes } from '../inventory/require-rule-shape.js'
 import { type Steps, mapBounded, workInTurns } from '../text/pace-work.js'
 
-/** Kinds of versioned objects that can be read. The client does not support secure connect gateways. */
+/** The types of versioned objects that can be read. The client does not support secure connect gateways. */
 const KINDS = {
   rule_sets: 'ruleSets',
   ip_lists: 'ipLists',
@@ -23,7 +23,7 @@ const KINDS = {
 } as const satisfies Partial<Record<ChangeSubsetType, keyof PceClient>>
 export type ReadType = keyof typeof KINDS
 
-/** The kinds that the PCE has in every release. */
+/** The types that the PCE supports in every release. */
 const IN_EVERY_RELEASE: ReadonlySet<ReadType> = new Set(['rule_sets', 'ip_lists', 'services', 'label_groups'])
 
 /** The object types, in the order in which people read a policy. */
@@ -40,8 +40,8 @@ const IN_FLIGHT = 4
 /**
  * Reads one version of the policy. Objects of the draft that are marked for deletion are left out. Throws the errors of
  * the PCE client, because an incomplete policy would be misleading. Throws not_found {version, type} if the PCE answers
- * that the version has no list of a type, because the version is then unreadable rather than empty. Types that this PCE
- * does not know are empty, because the PCE does not have them in the draft either.
+ * that the version has no list of a type, because the version is then unreadable, not empty. A type that this PCE does
+ * not know has no objects, because it has none in the draft either.
  */
 export async function loadPolicy(
   pce: PceClient,
@@ -98,7 +98,9 @@ async function isUnknownKind(api: ObjectApi<PceObject>, signal: AbortSignal): Pr
   }
 }
 
-/** Indexes objects by draft href. `single` is the href of the only object of a type without ids (P12). */
+/**
+ * Indexes objects by draft href. If a type has only one object and no ids, `single` is the href of this object (P12).
+ */
 function* index(
   type: ReadType,
   objects: readonly PceObject[],
@@ -118,7 +120,7 @@ function* index(
 
 const VERSIONED = /^(\/orgs\/\d+\/sec_policy)\/(?:draft|active|\d+)\//
 
-/** Returns the draft href of an object in any version. The id is the same in all versions (P4). */
+/** Returns the draft href of an object from its href in any version. The id is the same in all versions (P4). */
 export const draftHrefOf = (href: string): string => href.replace(VERSIONED, '$1/draft/')
 
 /** Returns a JSON value in which every versioned `href` is replaced by its draft href. */

@@ -6,7 +6,7 @@ import type { AnyRule } from '../policy/rule-in-force.js'
 
 type Emptied = Readonly<Record<string, unknown>>
 
-/** The kinds of objects that can be restored individually, each with the fields to write and their empty values. */
+/** The types of objects that can be restored individually. Each type has the fields to write and their empty values. */
 const OWN_FIELDS = {
   rule_sets: { name: '', description: '', enabled: true, scopes: [] },
   ip_lists: { name: '', description: '', ip_ranges: [], fqdns: [] },
@@ -36,7 +36,7 @@ const EITHER_RULE: Emptied = {
   all_ips_except_for_in_providers: false,
 }
 
-/** The fields of rules to write, each with the value that the PCE uses if the field is not set. */
+/** The fields of rules to write, each with the value that the PCE assumes if the field is not set. */
 const RULE_FIELDS = {
   rules: {
     ...EITHER_RULE,
@@ -54,8 +54,8 @@ const RULE_FIELDS = {
 type RuleList = keyof typeof RULE_FIELDS
 
 /**
- * One write request. `of` is the href, in the version, of the rule that the request restores; absent if the request
- * restores the object itself.
+ * One write request. If it restores a rule, `of` is the href of this rule in the restored version. `of` is absent if
+ * the request restores the object itself.
  */
 export interface Step {
   method: 'PUT' | 'POST' | 'DELETE'
@@ -68,12 +68,12 @@ export interface Step {
   of?: string
 }
 
-/** A field that differs from the version and that no write restores. */
+/** A field that differs between the draft and the version to restore, and that no write restores. */
 export interface LeftField {
   field: string
-  /** The href, in the version, of the rule that has the field; absent if the object itself has it. */
+  /** The href of the rule that has the field, in the version to restore; absent if the object itself has the field. */
   rule?: string
-  /** True if the object or rule with this field is created again and will lack the field. */
+  /** True if the object or rule that had this field is created again without it. */
   isMissing: boolean
 }
 
@@ -85,12 +85,12 @@ export interface Difference {
 
 const COLLECTIONS = { rules: 'sec_rules', deny_rules: 'deny_rules' } as const
 
-/** Fields that are sent in a POST even with their defaults; the PCE requires most of them for a rule. */
+/** Fields that are sent in a POST even if they have their defaults. The PCE requires most of them for a rule. */
 const REQUIRED = new Set(['enabled', 'providers', 'consumers', 'ingress_services', 'resolve_labels_as'])
 
 /**
- * Returns the writes that make the draft equal to the version, and the differing fields that no write restores. Only
- * fields that differ are written.
+ * Returns the writes that make the object in the draft equal to the version, and the differing fields that no write
+ * restores. Only fields that differ are written.
  * @param draft the object in the draft; null if it does not exist there.
  * @param wanted the object in the version, with draft hrefs.
  * @param renamed the hrefs of rules that were created in place of deleted ones, by the hrefs in the version.
@@ -115,7 +115,7 @@ export function planSteps(
   return { steps: [...first, ...rules.steps], left: [...left, ...rules.left] }
 }
 
-/** Divides the differing fields into those to write and those that are left. */
+/** Divides the differing fields into those that are written and those that are not restored. */
 function divide(fields: Emptied, wanted: PceObject, now: PceObject | null) {
   const differing = now === null ? saidIn(wanted) : changedIn(wanted, now)
   const left = differing.flatMap(([field, value]) =>
@@ -139,7 +139,7 @@ const changedIn = (wanted: PceObject, now: PceObject) =>
 
 const TABLES = 'ip_tables_rules'
 
-/** Returns the content of an object's iptables rules, without fields such as author and time. */
+/** Returns the content of an object's iptables rules, without records such as author and time. */
 const tablesOf = (object: PceObject | null): unknown[] =>
   ((object as RuleSet | null)?.[TABLES] ?? [])
     .filter((rule) => rule.update_type !== 'delete')
@@ -150,8 +150,8 @@ const hasContent = (value: unknown): boolean =>
   typeof value === 'object' && value !== null ? Object.values(value).some(hasContent) : isSaid(value)
 
 /**
- * Plans the writes of rules. Deny rules are created first and deleted last, so that a call that fails half-way leaves
- * no allow rule without its deny rules.
+ * Plans the writes of rules. Deny rules are created first and deleted last. So if a call fails half-way, no allow rule
+ * lacks the deny rules that limit it.
  */
 function ruleSteps(draft: PceObject | null, wanted: PceObject, renamed: ReadonlyMap<string, string>): Difference {
   const steps: Step[] = []
@@ -177,8 +177,8 @@ function ruleSteps(draft: PceObject | null, wanted: PceObject, renamed: Readonly
 }
 
 /**
- * Returns the wanted object with the hrefs of the draft: the object's own href, and the hrefs of equal rules that were
- * created in place of deleted ones, so that nothing is written twice.
+ * Returns the requested object with the hrefs of the draft: the object's own href, and the hrefs of equal rules that
+ * were created in place of deleted ones, so that nothing is written twice.
  */
 export function alignWith(draft: PceObject, wanted: PceObject): PceObject {
   const lists = (['rules', 'deny_rules'] as const).flatMap((list) => {
@@ -212,7 +212,7 @@ function bare(value: unknown): unknown {
   return Object.fromEntries(said.map(([field, inner]) => [field, bare(inner)]))
 }
 
-/** Returns the hrefs of everything that these writes refer to. */
+/** Returns the hrefs of all objects to which the given writes refer. */
 export function referencesIn(steps: readonly Step[]): string[] {
   const hrefs = new Set<string>()
   const collect = (value: unknown): void => {

@@ -2,7 +2,7 @@ import { differs } from '../policy/diff-fields.js'
 
 /**
  * The change of a field. `before` and `after` are its values. If an event reports only the list entries that differ,
- * `removed`, `added` and `updated` (entries that stayed with other content) hold these entries.
+ * `removed`, `added` and `updated` contain these entries; `updated` entries stayed in the list with other content.
  */
 export interface FieldStep {
   field: string
@@ -15,12 +15,14 @@ export interface FieldStep {
 
 type Fields = Record<string, unknown>
 
-/** The fields in which an event reports the change of a list, each with the corresponding field of `FieldStep`. */
+/**
+ * The fields in which an event reports the change of a list. Each is mapped to the corresponding field of `FieldStep`.
+ */
 const LIST_CHANGES = { deleted: 'removed', created: 'added', updated: 'updated' } as const
 
 /**
- * Reads the changes of an event. A field has the form `{before, after}`, `{created, deleted, updated}` or both, possibly
- * inside other fields; anything else is the new value of the field.
+ * Reads the changes in an event. A field may have the form `{before, after}`, `{created, deleted, updated}` or both,
+ * possibly inside other fields. Anything else is the new value of the field.
  */
 export function stepsOf(changes: unknown): FieldStep[] {
   return isFields(changes) ? Object.entries(changes).flatMap(([field, value]) => stepsIn(field, value)) : []
@@ -40,8 +42,8 @@ function stepsIn(field: string, value: unknown): FieldStep[] {
 }
 
 /**
- * Returns true for `{created, deleted, updated}`, with any of the three. `besideOthers` allows other fields beside
- * them.
+ * Returns true for an object with at least one of the fields `created`, `deleted` and `updated`. Other fields are
+ * allowed only if `besideOthers` is true.
  */
 function isListChange(value: unknown, besideOthers = false): value is Fields {
   if (!isFields(value)) return false
@@ -52,7 +54,7 @@ function isListChange(value: unknown, besideOthers = false): value is Fields {
   )
 }
 
-/** Returns true if the value may hold the entries of a change: a list, a single object, or null. */
+/** Returns true if the value may contain the entries of a list change: a list, a single object, or null. */
 const isEntries = (value: unknown) => value === null || typeof value === 'object'
 
 function listSteps(field: string, change: Fields): FieldStep[] {
@@ -63,7 +65,7 @@ function listSteps(field: string, change: Fields): FieldStep[] {
   return told.length > 0 ? [{ field, ...Object.fromEntries(told) }] : []
 }
 
-/** Returns true if an object is not a reference and each of its fields is itself a change. */
+/** Returns true if an object is not a reference and each of its fields is a change itself. */
 const isNested = (value: Fields): boolean =>
   value['href'] === undefined &&
   Object.keys(value).length > 0 &&
@@ -73,8 +75,8 @@ const isNested = (value: Fields): boolean =>
 
 /**
  * Returns the fields that differ between two objects, with their paths. This is needed because an event may report
- * `agent` as a whole although only `agent.config.mode` changed. Lists, and references to different objects, are
- * returned as a whole.
+ * `agent` as a whole although only `agent.config.mode` changed. Lists, and references to different objects, are not
+ * divided further.
  */
 function innermost(field: string, before: unknown, after: unknown): FieldStep[] {
   if (!isFields(before) || !isFields(after) || before['href'] !== after['href']) return [{ field, before, after }]

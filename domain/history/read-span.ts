@@ -2,19 +2,23 @@ import { ToolError } from '../../schemas/errors.js'
 import { quote } from '../text/escape-text.js'
 import { readTime } from '../traffic/traffic-window.js'
 
-/** A span of time that includes both ends; either end may be open. Times are in the PCE's format, with a time zone. */
+/**
+ * A span of time, including its start and its end. Either may be missing. Times are in the PCE's format, with a time
+ * zone.
+ */
 export interface Span {
   since?: string
   until?: string
   /**
-   * Returns true if the time is in the span. A time that cannot be parsed is in the span only if both ends are open.
+   * Returns true if the time is in the span. A time that cannot be parsed is in the span only if the span has neither
+   * start nor end.
    */
   has: (time: string | undefined) => boolean
 }
 
 /**
- * Interprets `since` and `until`; a bare date means the whole day in UTC. Throws invalid_argument if one of them is not
- * a time, or if the span ends before it begins.
+ * Reads the arguments `since` and `until`. A date without a time means the whole day in UTC. Throws invalid_argument if
+ * one of them is not a time, or if the span ends before it begins.
  */
 export function readSpan({ since, until }: { since?: string; until?: string }): Span {
   const [from, to] = [readBound('since', since, '00:00:00'), readBound('until', until, '23:59:59.999')]

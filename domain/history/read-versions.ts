@@ -8,7 +8,7 @@ import type { PolicyVersion } from '../../schemas/pce/policy.js'
 export interface VersionList {
   /** The versions, newest first; the first one is active. */
   versions: PolicyVersion[]
-  /** Number of versions that exist. It exceeds the length of `versions` if the PCE truncated its answer. */
+  /** Number of versions that exist. It is greater than the length of `versions` if the PCE did not list all of them. */
   total: number
 }
 
@@ -39,7 +39,7 @@ const isVersion = (one: unknown): one is PolicyVersion => {
   return typeof href === 'string' && Number.isInteger(version)
 }
 
-/** Converts counts that the PCE sends as text to numbers; values that are not numbers are left out. */
+/** Converts counts from text, which the PCE sends, to numbers. Values that are not numbers are left out. */
 function withNumbers(version: PolicyVersion): PolicyVersion {
   const { workloads_affected: affected, object_counts: counts, ...rest } = version as unknown as Record<string, unknown>
   const numbers = Object.entries(counts ?? {}).flatMap(([name, value]) => {
@@ -59,22 +59,22 @@ const toCount = (value: unknown): number | null => {
   return Number.isSafeInteger(number) ? (number as number) : null
 }
 
-/** A version that the caller selected. */
+/** A version of the policy that the caller selected. */
 export interface ChosenVersion {
   /**
-   * The version number if it is known, even if the caller gave `active`; otherwise the selector that the caller gave.
+   * The version number if it is known, even if the caller named the version `active`; otherwise what the caller gave.
    */
   selector: PolicyVersionSelector
   /** Details of the provisioned version; null for the draft. */
   facts: PolicyVersion | null
-  /** The version as sentences name it, such as `version 12`, `the active policy` or `the draft`. */
+  /** The version in the words that sentences use, such as `version 12`, `the active policy` or `the draft`. */
   name: string
 }
 
 /**
- * Finds the version that the caller means. Throws not_found {version, oldest, newest} if there is no such number. If
- * the PCE truncated the list, an older version may still exist; it is then accepted, and reading it will show whether
- * it exists.
+ * Finds the version that the caller selected. Throws not_found {version, oldest, newest} if there is no version with
+ * this number. If the PCE did not list all versions, an older one may still exist. It is then accepted, and reading it
+ * will show whether it exists.
  */
 export function chooseVersion({ versions, total }: VersionList, asked: PolicyVersionSelector): ChosenVersion {
   if (asked === 'draft') return { selector: asked, facts: null, name: 'the draft' }

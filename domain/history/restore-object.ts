@@ -41,7 +41,7 @@ import { chooseVersion, loadVersions } from './read-versions.js'
 
 type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 
-/** The arguments that name the object to restore and the version. */
+/** The arguments that name the object to restore and the version from which it is restored. */
 export interface ObjectArguments {
   version: number
   href?: string
@@ -54,21 +54,21 @@ export interface ObjectPlan {
   /** The object as messages name it, such as `the rule set "Payments"`. */
   what: string
   version: string
-  /** The object in the draft; null if it was deleted after the version. */
+  /** The object in the draft; null if it was deleted after the version was provisioned. */
   draft: PceObject | null
   wanted: PceObject
   steps: Step[]
-  /** The differing fields that are not written; the warnings name them. */
+  /** The differing fields that are not written. The warnings name them. */
   left: LeftField[]
   warnings: string[]
 }
 
 /**
  * Plans the writes that restore one object from a version. It checks names, pending deletions and every reference, so
- * that nothing is written that the PCE must refuse.
+ * that no write is attempted that the PCE must refuse.
  * @throws {ToolError} missing_identifier, invalid_href, not_found for a version or object, ambiguous_name,
- *   pending_changes if the deletion of the object is pending, already_exists if its name is taken, and not_found with
- *   `references` if the object refers to objects that were deleted in the meantime.
+ * pending_changes if the deletion of the object is pending, already_exists if another object uses its name, and
+ * not_found with `references` if the object refers to objects that have been deleted since.
  */
 export async function planObject(ctx: Context, args: ObjectArguments): Promise<ObjectPlan> {
   const { pce, signal } = ctx
@@ -107,8 +107,8 @@ export async function planObject(ctx: Context, args: ObjectArguments): Promise<O
 }
 
 /**
- * Reads the draft object with the name of an object that was deleted after the version. It was created in place of the
- * deleted object, perhaps by a call that failed half-way.
+ * Reads the draft object that has the name of a deleted object and was created in its place, perhaps by a call that
+ * failed half-way.
  */
 async function readNamesake(
   ctx: Context,
@@ -119,12 +119,16 @@ async function readNamesake(
 ): Promise<PceObject | null> {
   const href = await hrefOf(lookups, kind, name)
   if (typeof href !== 'string') return null
-  // If the version contains this href under another name, it is a different object.
+  // If the version contains this href, the draft object existed already and was not created in place of the deleted
+  // one.
   const isOther = (await readObject(ctx, kind, toVersionHref(href, version))) !== null
   return isOther ? null : readObject(ctx, kind, href)
 }
 
-/** Returns the draft href of the object with exactly this name, or the error not_found instead of throwing it. */
+/**
+ * Returns the draft href of the object with exactly this name. If there is none, returns the error not_found instead of
+ * throwing it.
+ */
 async function hrefOf(lookups: PolicyLookups, kind: RestorableKind, name: string): Promise<string | ToolError> {
   try {
     return toDraftHref((await lookups.byName(kind, name)).href)
@@ -135,8 +139,8 @@ async function hrefOf(lookups: PolicyLookups, kind: RestorableKind, name: string
 }
 
 /**
- * Finds the object of the version by href, or by its exact name in the version or in the draft, because it may have
- * been deleted, renamed or created again since that version.
+ * Finds the object in the version by href, or by its exact name in the version or in the draft. It may have been
+ * deleted, renamed or created again since that version.
  */
 async function identify(
   ctx: Context,
@@ -162,7 +166,7 @@ async function identify(
   const then = await hrefOf(past, asked, name)
   const now = await hrefOf(draft, asked, name)
   if (typeof then === 'string' && typeof now === 'string' && then !== now) {
-    // The version's object no longer exists; the other object was created in its place.
+    // The object in the version no longer exists, and the other object was created in its place.
     if ((await readObject(ctx, asked, then)) === null) return { kind: asked, href: then }
     const text = `In version ${version} another ${nounOf(asked)} was named ${quote(name)} than now. Give the href of one.`
     throw new ToolError('ambiguous_name', text, { kind: asked, name, candidates: [{ href: then }, { href: now }] })
@@ -173,8 +177,8 @@ async function identify(
 }
 
 /**
- * Returns the href that an object had in a version. It is a different href if the object was deleted after the version
- * and created again with the same name.
+ * Returns the href that an object had in a version. The href is a different one if the object was deleted after the
+ * version and created again with the same name.
  */
 async function hrefBefore(
   ctx: Context,
@@ -189,7 +193,9 @@ async function hrefBefore(
   return typeof then === 'string' && (await readObject(ctx, kind, then)) === null ? then : href
 }
 
-/** Reads an object with all its rules, in draft form. Returns null if it does not exist in that version. */
+/**
+ * Reads an object with all its rules and converts it to draft form. Returns null if it does not exist in that version.
+ */
 async function readObject({ pce, signal }: Context, kind: RestorableKind, href: string): Promise<PceObject | null> {
   try {
     const object = (await pce.get(href, { includeOrg: false, signal })).json<PceObject>()
@@ -266,8 +272,8 @@ async function whyUnusable(
 }
 
 /**
- * Returns the name that an object had in a version; undefined if it cannot be read, because the name is only additional
- * information.
+ * Returns the name that an object had in a version. Returns undefined if it cannot be read, because the name is not
+ * essential.
  */
 async function nameThen(pce: PceClient, href: string, signal: AbortSignal): Promise<string | undefined> {
   try {
@@ -338,8 +344,8 @@ export async function describeObjectPlan(
 }
 
 /**
- * Returns the change that the writes of a plan make to the draft policy; null for a new IP list or service, because no
- * rule can refer to it yet.
+ * Returns the change that the writes of a plan make to the draft policy. Returns null for a new IP list or service,
+ * because no rule can refer to it yet.
  */
 export function changeOf({ kind, draft, wanted, steps }: ObjectPlan): PolicyChange | null {
   if (kind === 'ip_lists') return draft === null ? null : { is: 'ip_list', list: { ...draft, ...wanted } as IpList }
@@ -347,7 +353,7 @@ export function changeOf({ kind, draft, wanted, steps }: ObjectPlan): PolicyChan
   if (draft === null) return { is: 'new_rule_set', ruleSet: wanted as RuleSet }
   const now = partsOf(draft)
   const written = new Set(steps.map(({ path }) => path))
-  // Rules that are not written keep their draft content, so that they do not count as changed.
+  // Rules that are not written keep the content that they have in the draft, so that they do not count as changed.
   const kept = <R extends PceObject>(rules: readonly R[] | null | undefined) =>
     (rules ?? []).map((rule) => (written.has(rule.href) ? rule : ((now.get(rule.href) as R | undefined) ?? rule)))
   const { enabled, scopes, rules, deny_rules: denyRules } = wanted as RuleSet
@@ -358,7 +364,7 @@ export function changeOf({ kind, draft, wanted, steps }: ObjectPlan): PolicyChan
 /** The result of restoring an object. */
 export interface RestoredObject {
   href: string
-  /** The new hrefs of rules that had been deleted; the keys are their hrefs in the version. */
+  /** The hrefs of newly created rules, by the hrefs that these rules had in the version before they were deleted. */
   newHrefs: ReadonlyMap<string, string>
   /** True if the object was read back and equals the version; undefined if it could not be read. */
   verified?: boolean
@@ -412,7 +418,7 @@ function create(pce: PceClient, kind: RestorableKind, path: string, body: object
 }
 
 /**
- * Returns the names of the `inOrder` queues of everything that the plan writes: the queues for the object's names and
+ * Returns the names of the `inOrder` queues that the writes of a plan must pass: those for the object's names and those
  * for the hrefs of its rules.
  */
 const ordersOf = ({ kind, draft, wanted, steps }: ObjectPlan) => [
@@ -421,7 +427,8 @@ const ordersOf = ({ kind, draft, wanted, steps }: ObjectPlan) => [
 ]
 
 /**
- * Throws if the draft has changed so that the writes of a plan would no longer restore the version, or would undo more.
+ * Throws if the draft has changed in such a way that the writes of a plan would no longer restore the version, or would
+ * undo further changes.
  */
 async function refuseChanged(ctx: Context, plan: ObjectPlan): Promise<void> {
   const { kind, what, draft, wanted, steps } = plan
@@ -446,7 +453,7 @@ async function refuseChanged(ctx: Context, plan: ObjectPlan): Promise<void> {
   if (JSON.stringify(planSteps(kind, now, wanted, '').steps) !== JSON.stringify(steps)) throw changed()
 }
 
-/** Returns a map of an object and its rules by href. */
+/** Returns a map that contains an object and its rules by href. */
 function partsOf(object: PceObject): Map<string, PceObject> {
   const { rules, deny_rules: denyRules } = object as RuleSet
   return new Map([object, ...(rules ?? []), ...(denyRules ?? [])].map((part) => [part.href, part]))

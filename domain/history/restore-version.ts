@@ -17,23 +17,23 @@ import { type ChosenVersion, chooseVersion, loadVersions } from './read-versions
 
 type Reading = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 
-/** The state from which a restoration starts. */
+/** The versions and pending changes that a restoration is based on. */
 interface Ground {
   version: ChosenVersion
   /** The number of the active version. */
   inForce: number
-  /** The pending changes to be dropped; the call must name all of them. */
+  /** The pending changes that the restoration discards. The call must name all of them. */
   dropped: TypedPendingChange[]
-  /** Labels, workloads and user groups that the dropped changes name; such objects have no draft. */
+  /** Labels, workloads and user groups that the discarded changes mention. Such objects have no draft. */
   named: BoundChanges['named']
-  /** A digest of this state. It changes whenever any part of the state changes. */
+  /** A digest of all the above. It changes whenever any of these parts changes. */
   digest: string
 }
 
 export interface RestorePlan extends Ground {
-  /** The content of the version to restore. */
+  /** The content of the version that is restored. */
   policy: WholePolicy
-  /** The differences between the active policy and the draft after the restoration. */
+  /** The differences between the active policy and the draft as it will be after the restoration. */
   difference: PolicyDifference
 }
 
@@ -43,9 +43,9 @@ export interface RestoreArguments {
 }
 
 /**
- * Determines the version and the pending changes that the call names. The call must name all pending changes and no
- * others. Throws not_found {version, oldest, newest}, not_pending {not_pending, pending} if the call names too many,
- * and pending_changes {pending, unnamed} if it names too few.
+ * Looks up the version and the pending changes that the call names. The call must name exactly the pending changes.
+ * Throws not_found {version, oldest, newest}, not_pending {not_pending, pending} if the call names too many, and
+ * pending_changes {pending, unnamed} if it names too few.
  */
 export async function findGround(
   ctx: Reading,
@@ -83,7 +83,9 @@ export async function planRestore(ctx: Reading, args: RestoreArguments): Promise
   return { ...ground, policy, difference: await comparePolicies(active, policy, ctx.signal) }
 }
 
-/** Describes what the draft would change once provisioned, and which pending changes would be lost. */
+/**
+ * Describes what provisioning the draft would change after the restoration, and which pending changes would be lost.
+ */
 export async function describePlan(
   ctx: Reading,
   { difference, dropped }: RestorePlan,
@@ -105,7 +107,7 @@ export async function requireSameGround(
   approved: Approval | undefined,
 ): Promise<void> {
   const { digest, dropped } = await findGround(ctx, args)
-  // Reading the content of the dropped changes took time, so the changes that were read first may have been edited
+  // Reading the content of the discarded changes took time, so the changes that were read first may have been edited
   // since.
   const last = dropped.length === 0 ? [] : await ctx.pce.getPendingPolicyChanges({ signal: ctx.signal })
   const isSame = digestChanges(last) === digestChanges(dropped)
@@ -119,7 +121,7 @@ export async function requireSameGround(
   throw new ToolError('pending_changes', text, {}, { hint: 'Call again.' })
 }
 
-/** The result of a restoration, as it was read back. */
+/** The result of a restoration, according to what was read back. */
 export interface Restored {
   /** The changes that are pending now; undefined if they could not be read. */
   pending?: TypedPendingChange[]
@@ -130,9 +132,9 @@ export interface Restored {
 }
 
 /**
- * Drops the pending changes, lets the PCE restore the version into the draft, and compares the draft with the version.
- * Nothing is provisioned. Throws the errors of the PCE client, with the `dropped_hrefs` of the changes lost so far, and
- * with `read_back` if the PCE left open what it did.
+ * Discards the pending changes, has the PCE restore the version into the draft, and compares the draft with the
+ * version. Nothing is provisioned. Throws the errors of the PCE client, with the `dropped_hrefs` of the changes
+ * discarded so far, and with `read_back` if the PCE left open what it did.
  */
 export async function restoreVersion(ctx: Reading, plan: RestorePlan): Promise<Restored> {
   const { pce } = ctx
@@ -154,8 +156,8 @@ export async function restoreVersion(ctx: Reading, plan: RestorePlan): Promise<R
         { dropped_hrefs: droppedHrefs },
       )
   }
-  // If the active policy and the draft are already the same as that version, the restoration would change nothing and
-  // is not requested.
+  // If the active policy and the draft are already equal to that version, the restoration would change nothing and is
+  // not requested.
   if (difference.objects.length === 0) return lookBack(ctx, policy)
   try {
     await pce.restorePolicy(version.selector)
@@ -175,7 +177,7 @@ export async function restoreVersion(ctx: Reading, plan: RestorePlan): Promise<R
   return lookBack(ctx, policy)
 }
 
-/** Drops the pending changes. Errors also say that nothing was restored. */
+/** Discards the pending changes. If this fails, the error also says that nothing was restored. */
 async function dropBefore(pce: Reading['pce'], dropped: TypedPendingChange[]): Promise<Discarded> {
   try {
     return await discardChanges(pce, { chosen: dropped, rest: [] })
@@ -196,8 +198,8 @@ const describeLook = ({ pending, differing }: Restored) => ({
 })
 
 /**
- * Reads the result back. It uses the call's signal, so that it does not delay a server that stops; the restoration is
- * already done.
+ * Reads the result back. It stops when the call is cancelled, so that it does not delay a server that is stopping. The
+ * restoration has already taken place.
  */
 async function lookBack({ pce, signal }: Pick<Reading, 'pce' | 'signal'>, policy: WholePolicy): Promise<Restored> {
   try {

@@ -14,13 +14,13 @@ const DAY_SECONDS = 86_400
  * events need further requests.
  */
 const MOST_ROUNDS = 5
-/** Maximum number of versions whose changes are read, with one request each. */
+/** Maximum number of policy versions whose changes are read. Each takes one request. */
 const MOST_VERSIONS = 40
 const IN_FLIGHT = 4
 
 type Context = Pick<ToolContext<true>, 'pce' | 'signal' | 'now' | 'progress'>
 
-/** The events that were found, and how far the search reached. */
+/** The events that a search found, and how far back it searched. */
 export interface EventSearch {
   /** The events that were found, newest first. */
   events: PceEvent[]
@@ -28,15 +28,15 @@ export interface EventSearch {
   searched: number
   /** Time of the oldest event that was examined. */
   oldest?: string
-  /** True if all events of the time span that the PCE still has were examined. */
+  /** True if all events in the time span were examined that the PCE still has. */
   isComplete: boolean
   /** Number of days for which the PCE keeps events (P79); null if the PCE does not say. */
   keptDays: number | null
 }
 
 /**
- * Finds the events of a span that pass a test. The search is bounded: in a long span with many events it covers only
- * the later part.
+ * Finds the events in a time span that pass a test. The number of requests is limited: in a long span with many events,
+ * only the later part is searched.
  */
 export async function searchEvents(
   { pce, signal, progress }: Context,
@@ -50,8 +50,8 @@ export async function searchEvents(
   for (let round = 1; round <= MOST_ROUNDS && !isComplete; round++) {
     const params = { 'timestamp[gte]': span.since, 'timestamp[lte]': until }
     const before = seen.size
-    // Results are kept separately until the list is complete, because if reading the list starts over, all its events
-    // come again.
+    // Results are kept separately until the list is complete. If reading starts over, all events of the list arrive
+    // again.
     let batch = new Map<string, PceEvent>()
     let hrefs: string[] = []
     let last = oldest
@@ -76,7 +76,8 @@ export async function searchEvents(
     for (const [href, event] of batch) found.set(href, event)
     for (const href of hrefs) seen.add(href)
     isComplete = read.isWhole
-    // If more events share one time than the PCE returns at once, asking again would return the same events forever.
+    // If more events have the same time than the PCE returns at once, another request would return the same events
+    // forever.
     if (seen.size === before) break
     ;[oldest, until] = [last, last]
     progress({ progress: seen.size, message: `${seen.size} events searched, back to ${last}` })
@@ -93,7 +94,7 @@ export async function searchEvents(
 
 /**
  * Reads for how many days the PCE keeps events. Returns null if this setting cannot be read, because not every account
- * may read it, and the search works without it.
+ * is permitted to read it and the search works without it.
  */
 async function readRetention(pce: PceClient, signal: AbortSignal): Promise<number | null> {
   try {
@@ -106,26 +107,26 @@ async function readRetention(pce: PceClient, signal: AbortSignal): Promise<numbe
   }
 }
 
-/** A version, the version before it, and the objects that the version changed. */
+/** A policy version with the version before it and the objects that it changed. */
 export interface VersionStep {
   version: PolicyVersion
-  /** The version before it; null for the first version. */
+  /** The version before this one; null if this is the first version. */
   previous: PolicyVersion | null
   modified: ModifiedPolicyObject[]
 }
 
-/** The versions that were examined, and how far the search reached. */
+/** The versions that a search examined, and whether these are all versions in the time span. */
 export interface VersionSearch {
   /** The versions that were examined, newest first. */
   steps: VersionStep[]
-  /** Number of versions in the span; `total` is the number of all versions. */
+  /** Number of versions in the time span. `total` is the number of all versions. */
   inSpan: number
   total: number
-  /** True if all versions of the span were examined. */
+  /** True if all versions in the time span were examined. */
   isComplete: boolean
 }
 
-/** Returns the newest versions of a span and what each of them changed. */
+/** Returns the newest versions in a time span and what each of them changed. */
 export async function searchVersions({ pce, signal }: Context, span: Span): Promise<VersionSearch> {
   const { versions, total } = await loadVersions(pce, signal)
   const inSpan = versions.flatMap((version, at) =>

@@ -10,8 +10,8 @@ import { READ_TYPES, draftHrefOf } from './load-policy.js'
 type Changed = PolicyDifference['objects'][number]
 
 /**
- * Returns the differing objects that match the filter. `note` says what is not known about the authors, if the
- * selection is by author.
+ * Returns those of the differing objects that match the filter. If the filter is an author, `note` says what is not
+ * known about the authors.
  * @throws {ToolError} not_found naming the href or the name if neither version has an object with it.
  */
 export async function selectDifferences(

@@ -3,7 +3,7 @@ import type { HistoryEntry, HistoryPart } from './collect-history.js'
 import { draftHrefOf, inDraftForm } from './load-policy.js'
 import type { FieldStep } from './read-changes.js'
 
-/** The changes of one object that one history entry reports. */
+/** The changes to one object that one history entry reports. */
 interface Told {
   at: number
   isVersion: boolean
@@ -11,8 +11,8 @@ interface Told {
 }
 
 /**
- * Removes from the entries of policy versions those changes that the edits since the previous version have already
- * reported, so that each change is listed once. A field stays if the edits do not lead exactly from its old value to
+ * Removes from the history entries of policy versions those changes that edit events since the previous version already
+ * report, so that each change is listed only once. A field stays if the edits do not lead exactly from its old value to
  * its new one. Entries are given newest first.
  */
 export function tellOnce(entries: readonly HistoryEntry[]): HistoryEntry[] {
@@ -31,10 +31,7 @@ export function tellOnce(entries: readonly HistoryEntry[]): HistoryEntry[] {
   )
 }
 
-/**
- * Returns the steps of the edits made between this version and the previous version that contains the object, oldest
- * first.
- */
+/** Returns the edits between this version and the previous version that contains the object, oldest first. */
 function editsBefore(told: readonly Told[], at: number): FieldStep[] {
   const older = told.filter((one) => one.at > at)
   const end = older.findIndex(({ isVersion }) => isVersion)
@@ -53,7 +50,7 @@ function withoutTold(part: HistoryPart, edits: readonly FieldStep[]): HistoryPar
   return { ...part, fields: part.fields.filter((step) => !told.includes(step)), note }
 }
 
-/** Returns true if the edits of a field lead from its value before the version to its value after the version. */
+/** Returns true if the edits of a field lead from its value in the previous version to its value in this version. */
 function leadsTo({ before, after }: FieldStep, edits: readonly FieldStep[]): boolean {
   let value = inDraftForm(before ?? null)
   for (const edit of edits) {
@@ -70,7 +67,10 @@ function leadsTo({ before, after }: FieldStep, edits: readonly FieldStep[]): boo
   return edits.length > 0 && isSame(value, after)
 }
 
-/** Removes entries from a list and adds others; returns null if an entry to remove is not in the list. */
+/**
+ * Applies the change of a list: removes some entries and adds others. Returns null if an entry to remove is not in the
+ * list.
+ */
 function changeList(value: unknown, { removed = [], added = [] }: FieldStep): unknown[] | null {
   const list: unknown[] = value === null ? [] : Array.isArray(value) ? [...(value as unknown[])] : [value]
   for (const entry of removed) {
@@ -84,7 +84,7 @@ function changeList(value: unknown, { removed = [], added = [] }: FieldStep): un
 const isSame = (a: unknown, b: unknown) =>
   diffFields({ value: inDraftForm(a ?? null) }, { value: inDraftForm(b ?? null) }).length === 0
 
-/** Returns the rules that the event of a new rule set contains, as if each rule had an event of its own. */
+/** Splits the event of a new rule set: returns the rules that it contains as if each had an event of its own. */
 function rulesInside({ fields }: HistoryPart): { href: string; fields: FieldStep[] }[] {
   return fields
     .filter(({ field }) => field === 'rules' || field === 'deny_rules')
