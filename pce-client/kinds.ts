@@ -75,15 +75,18 @@ function kind<T extends KindTraits>(
   }
 }
 
-/** Describes a kind that belongs to the whole PCE. `endpoint` defaults to the kind's name in the specification. */
+/**
+ * Returns the definition of a kind whose objects belong to the whole PCE. `endpoint` defaults to the kind's name in the
+ * specification.
+ */
 const pce = <T extends KindTraits>(specName: string, verbs: Verbs, traits: T = {} as T, endpoint = specName) =>
   kind(specName, `/${endpoint}`, verbs, traits)
 
-/** Describes a kind that belongs to one organisation. */
+/** Returns the definition of a kind whose objects belong to one organisation. */
 const org = <T extends KindTraits>(specName: string, verbs: Verbs, traits: T = {} as T, endpoint = specName) =>
   kind(specName, `/orgs/{org_id}/${endpoint}`, verbs, traits)
 
-/** Describes a policy kind, which has draft and active versions. */
+/** Returns the definition of a policy kind, whose objects have draft and active versions. */
 const policy = <T extends KindTraits>(specName: string, verbs: Verbs, traits: T = {} as T, endpoint = specName) =>
   kind(specName, `/orgs/{org_id}/sec_policy/{pversion}/${endpoint}`, verbs, traits)
 

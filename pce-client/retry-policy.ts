@@ -97,8 +97,8 @@ const READING_POSTS = new Set([
 ])
 
 /**
- * The path of a login. A login without an answer has changed nothing, but repeating it may count as another attempt to
- * log in.
+ * The path of a login. A login whose answer was lost has changed nothing, but repeating it may count as another attempt
+ * to log in.
  */
 const LOGIN = '/login_users/authenticate'
 

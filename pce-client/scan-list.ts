@@ -39,7 +39,7 @@ interface Reading<T> {
   onItems: (items: T[]) => void | Promise<void>
 }
 
-/** Thrown to end a download when enough objects have been read. */
+/** The error that ends a download when enough objects have been read. */
 class Enough extends Error {}
 
 /**

@@ -9,7 +9,7 @@ import type { AnswerFacts, PceClientOptions, RetryEvent, Timers } from './types.
 /** The parts of the PCE's address, none of which is secret. */
 export interface PceAddress {
   readonly scheme: 'http' | 'https'
-  /** `<scheme>://<host>:<port>`, always with the port. */
+  /** The origin `<scheme>://<host>:<port>`, which always includes the port. */
   readonly origin: string
   readonly version: string
   readonly orgId: string
@@ -258,7 +258,8 @@ function readPem(what: string, path: string, block: string): string {
 
 function tryInOpenssl(parts: { ca?: string; cert?: string; key?: string }, what: string): void {
   try {
-    // Loaded only here, because loading TLS takes milliseconds that a start without certificate files can save.
+    // The TLS module is loaded only here, because loading it takes milliseconds, which a start without certificate
+    // files can save.
     process.getBuiltinModule('node:tls').createSecureContext(parts)
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException

@@ -65,7 +65,7 @@ export function createResponse(
       try {
         if (parsed === undefined) return JSON.parse(text) as T
       } catch {
-        // The error is ignored here, because the statement after this block reports it to the caller.
+        // The error is ignored here; the statement after this block throws a clearer one.
       }
       throw new PceError('invalid_response', `${method} ${path}: the answer is not valid JSON (status ${status})`)
     },

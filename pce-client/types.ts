@@ -71,14 +71,14 @@ export interface PceClientOptions {
    * not find out which hosts and ports exist. Default false.
    */
   hideReasons?: boolean
-  /** The clock, the waits and the random jitter; tests replace them. */
+  /** The client's source of time, waits and random numbers; tests replace it. */
   timers?: Timers
 }
 
 export interface Timers {
-  /** Milliseconds since the epoch. */
+  /** Returns the current time in milliseconds since the epoch. */
   now(): number
-  /** Resolves after `ms`; rejects with the signal's reason when it aborts. */
+  /** Waits `ms` milliseconds; rejects with the signal's reason when the signal aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
   /** Returns a random number with 0 <= x < 1. */
   random(): number
@@ -225,7 +225,7 @@ export interface ObjectApi<T extends object = PceObject> {
   getByName(name: string, policyVersion?: PolicyVersionSelector, options?: RequestOptions): Promise<T | null>
   /** Lists objects, truncated by the PCE, usually after 500. `options.params` narrow the list. */
   get(policyVersion?: PolicyVersionSelector, parent?: ReferenceLike | null, options?: RequestOptions): Promise<T[]>
-  /** Like `get`, but also returns the total that the PCE reports. */
+  /** Like `get`, but also returns the total number of objects that the PCE reports. */
   getPage(
     policyVersion?: PolicyVersionSelector,
     parent?: ReferenceLike | null,
@@ -266,7 +266,10 @@ export interface ObjectApi<T extends object = PceObject> {
   bulkDelete(references: ReferenceLike[], options?: RequestOptions): Promise<BulkResultItem[]>
 }
 
-/** A traffic query in the PCE's form. Without `max_results`, the operation returns as many rows as it can get. */
+/**
+ * A traffic query in the form that the PCE expects. Without `max_results`, the operation returns as many rows as it can
+ * get.
+ */
 export type TrafficQuery = Omit<TrafficQueryBody, 'max_results'> & Partial<Pick<TrafficQueryBody, 'max_results'>>
 
 export interface TrafficQueryProgress {
@@ -304,21 +307,21 @@ export interface StreamTrafficOptions extends RequestOptions {
 export interface TrafficQueryOutcome {
   query: AsyncTrafficQuery
   flows: number
-  /** Number of rows without a source, destination or service; they are not counted in `flows`. */
+  /** Number of rows that lack a source, destination or service; they are not counted in `flows`. */
   unparseable: number
   matchesCount: number | null
-  /** Null, or the reason why the rows have no draft decision. Set only with `draftDecisions`. */
+  /** The reason why the rows have no draft decision; null if they have one. Set only with `draftDecisions`. */
   draftUnavailable?: string | null
   /** True if the download was skipped. Set only with `skipFull`. */
   skipped?: true
 }
 
-/** The specification's transport operations. */
+/** The client's operations for sending requests, as the specification defines them. */
 export interface PceTransport {
   /** If true, endpoints are prefixed with `orgs/{orgId}` (default true). */
   includeOrg: boolean
   readonly orgId: string
-  /** Scheme, host and port, for messages and logs. */
+  /** Scheme, host and port of the PCE, for messages and logs. */
   readonly origin: string
   /** @deprecated since v1.0.3 of the specification: `http[s]://<host>:<port>/api/<version>`. */
   readonly baseUrl: string
@@ -358,7 +361,7 @@ export interface PceTransport {
   close(): void
 }
 
-/** One generic API for each attribute of the specification, in camel case: `client.ruleSets.getAll()`. */
+/** The generic APIs of all object kinds, by the kind's attribute in camel case: `client.ruleSets.getAll()`. */
 export type ObjectApis = {
   readonly [K in KindAttribute]: K extends SingleAttribute ? SingleObjectApi<ObjectTypes[K]> : ObjectApi<ObjectTypes[K]>
 }

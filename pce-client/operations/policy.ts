@@ -41,7 +41,7 @@ export interface PolicyOperations {
   getPendingPolicyChanges(options?: RequestOptions): Promise<TypedPendingChange[]>
   /**
    * Lists what else must be provisioned together with a set of draft changes; empty if the set is complete. With
-   * `options.json` set to `{operation: 'revert'}`, it lists what reverting the set requires.
+   * `options.json` set to `{operation: 'revert'}`, it lists what else must be reverted together with the set.
    */
   getPolicyDependencies(
     hrefs: readonly string[],

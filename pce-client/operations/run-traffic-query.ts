@@ -171,7 +171,7 @@ function queryFailed(path: string, status: number, why: string): PceApiError {
  * Downloads the rows of a finished query and passes them on in batches. If the download breaks off, it starts over.
  * Since the result is a stored file, rows that were passed on before are then skipped.
  *
- * @param bounds the requested size: a download with more rows is aborted.
+ * @param bounds the limits for the result: a download that exceeds them is aborted.
  * @param deliver receives a batch, and the number of rows passed on so far, including the batch.
  * @throws {PceError} like every call; `invalid_response` for a result that is damaged or incomplete.
  */
