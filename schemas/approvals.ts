@@ -10,10 +10,10 @@ export type ShownEffect = ChangeEffect | 'mixed' | 'undecided'
 
 /**
  * One changed field of an object. Values are JSON, and hrefs are accompanied by the object's name if it has one.
- * `before` or `after` is missing if the field does not exist before or after the change.
+ * `before` is missing if the field did not exist before the change, `after` if it does not exist after it.
  */
 export interface ShownField {
-  /** Dotted path of the field: `name` or `ingress_services.0.port`. */
+  /** Dotted path of the field, such as `name` or `ingress_services.0.port`. */
   path: string
   before?: unknown
   after?: unknown
@@ -31,7 +31,9 @@ export interface ShownObject {
   effect_note?: string
   /** Sentences about what the person should look at before deciding. */
   warnings?: string[]
-  /** Time of the draft's last edit (UTC). `updated_by` is the person who made it, by name if the name is known. */
+  /**
+   * Time of the draft's last edit (UTC). `updated_by` is the person who made this edit, by name if the name is known.
+   */
   updated_at?: string
   updated_by?: string
   fields: ShownField[]
@@ -103,8 +105,8 @@ export interface ShownCall {
 export const MOST_SHOWN_BYTES = 256 * 1024
 
 /**
- * A call that waits, or waited, for a person's decision. It is made from the preview of the call and stored, so that
- * the page shows exactly this preview and does not read the PCE again.
+ * A call that waits, or waited, for a person's decision. The fields are taken from the preview of the call and stored,
+ * so that the page shows exactly this preview and does not read the PCE again.
  */
 export interface ApprovalRequest {
   /** 256 random bits in base64url. Identifies the request in its URL, in the audit log and in answers. */
@@ -158,7 +160,7 @@ export type ApprovalState = 'pending' | 'approved' | 'denied' | 'used' | 'void' 
 export const APPROVAL_EVENTS = ['asked', 'shown', 'approved', 'denied', 'used', 'void', 'expired', 'lost'] as const
 export type ApprovalEvent = (typeof APPROVAL_EVENTS)[number]
 
-/** A request together with its state and the decision. */
+/** A request for approval, together with its state and the decision. */
 export interface AskedApproval {
   request: ApprovalRequest
   state: ApprovalState
@@ -179,23 +181,24 @@ export type ApprovalPart = 'asker' | 'admin' | 'watching' | 'nobody'
  */
 export interface ApprovalDesk {
   readonly method: PersonMethod
-  /** Finds a request; null if it does not exist, is older than requests are kept, or was not written by this server. */
+  /** Finds a request; null if it does not exist, is too old to be kept, or was not written by this server. */
   find(id: string): Promise<AskedApproval | null>
   /**
    * Records in the audit log that this person was shown the request, only once per person and request in each process.
    */
   noteShown(request: ApprovalRequest, person: Identity, from: DecisionOrigin): Promise<void>
   /**
-   * Returns the open requests that this person made or may decide, the oldest first: at most 100, and for an admin at
-   * most 10 of each asker, so that the requests of one asker do not hide those of the others. `total` counts them all.
+   * Returns the open requests that this person made or may decide, the oldest first. There are at most 100 of them and,
+   * for an admin, at most 10 from each caller, so that the requests of one caller do not hide those of the others.
+   * `total` counts all open requests.
    */
   waitingFor(person: Identity): Promise<{ total: number; approvals: AskedApproval[] }>
   partOf(request: ApprovalRequest, person: Identity): ApprovalPart
   /**
-   * Records a decision. If there are several, in any tabs and replicas, only the first one counts. Resolves with the
-   * decision that counts, when the audit log is on disk. Rejects with ToolError `not_found` if the request does not
-   * exist for this person, `forbidden` if they may see it but not decide, `approval_expired`, `audit_unavailable` and
-   * `confirm_unavailable`.
+   * Records a decision. If several decisions arrive, from any browser tab and at any replica, only the first one
+   * counts. Resolves with the decision that counts, as soon as its audit entry is on disk. Rejects with ToolError
+   * `not_found` if the request does not exist for this person, `forbidden` if they may see it but not decide,
+   * `approval_expired`, `audit_unavailable` and `confirm_unavailable`.
    */
   decide(
     id: string,
@@ -244,7 +247,7 @@ export interface RequestFacts {
 }
 
 export interface RequestState extends RequestFacts {
-  /** Number of times that the request has already asked the client. */
+  /** Number of questions that the client has already been asked for this request. */
   round: number
   /** Digest of what the person was shown (`Consent.boundTo`). */
   boundTo?: string
@@ -257,7 +260,7 @@ export interface RequestState extends RequestFacts {
  * twice, or use it for another request.
  */
 export interface RequestStates {
-  /** Seals a state, which can be opened for 15 minutes. */
+  /** Seals a state. The sealed state can be opened within 15 minutes. */
   seal(state: RequestState): string
   /**
    * Opens a sealed state; null if it was sealed for other facts or has already been opened. Rejects with ToolError

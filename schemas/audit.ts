@@ -2,7 +2,7 @@ import type { ApprovalEvent } from './approvals.js'
 import type { Owner, Role } from './caller.js'
 import type { ErrorCode } from './errors.js'
 
-/** Facts that gates and routes add to their audit entries. */
+/** Facts that the gates and routes of a call add to its audit entries. */
 export interface AuditFacts {
   /** SHA-256 of the canonical arguments of a call that needs confirmation. */
   params_hash?: string
@@ -59,7 +59,9 @@ export interface AuditEntry extends AuditFacts {
   client_address?: string
   pce_host?: string
   duration_ms?: number
-  /** True if the client disconnected or cancelled before the outcome. Nothing that was written to the PCE is undone. */
+  /**
+   * True if the client disconnected or cancelled before the call ended. Nothing that was written to the PCE is undone.
+   */
   client_gone?: true
   /**
    * The process that wrote the line (MCP_REPLICA_ID). The audit log adds it to every line, including lines that report

@@ -78,7 +78,7 @@ interface CommonConfig {
   /** True if traces are recorded. They are sent to OTEL_EXPORTER_OTLP_ENDPOINT. */
   tracing?: true
   limits: Limits
-  /** The settings that decide which tools are offered; if absent, the default tools are. */
+  /** The settings that decide which tools are offered; if absent, the default tools are offered. */
   offer?: OfferConfig
   heavy: HeavyConfig
   /** Sentences for the operator, which are printed only once, at start-up. */
@@ -164,7 +164,7 @@ export interface ApprovalConfig {
   maxAgeSeconds: number
 }
 
-/** Limits per minute, unless a field says otherwise; 0 means no limit. */
+/** The rate limits: maximum numbers per minute, unless a field says otherwise; 0 means no limit. */
 export interface RateLimits {
   /** Maximum number of simultaneous requests of one caller. */
   inFlightPerCaller: number
@@ -179,7 +179,7 @@ export interface BrowserLoginConfig {
   clientSecret?: string
 }
 
-/** The settings that decide which PCEs users may register, and how these are reached. */
+/** The settings that decide which PCEs users may register, and how the server reaches these PCEs. */
 export interface UserPceConfig {
   /**
    * Permitted hosts, with or without a port. If the list is empty, every host that passes the address check is

@@ -22,7 +22,7 @@ export interface PlannedRequest {
 }
 
 /**
- * A planned request in an output schema. Its fields are named only in a description, since nearly half of the tools
+ * The output schema of a planned request. Its fields are named only in a description, since nearly half of the tools
  * have this schema, and the list of tools takes up space in every conversation.
  */
 const PlannedRequestOut = Type.Unsafe<PlannedRequest>({ type: 'object' })

@@ -140,7 +140,7 @@ export class ToolError extends Error {
 
 /** A question to be answered with yes or no. */
 export interface FormQuestion {
-  /** Digest of what the question shows (`Preview.boundTo`). The answer yes is a consent to exactly that. */
+  /** Digest of what the question shows (`Preview.boundTo`). The answer "yes" is consent to exactly that. */
   boundTo: string
   /** The text of the question. */
   message: string

@@ -9,7 +9,7 @@ import { OPEN_FIELDS } from './synonyms.js'
 export const TextOrObject = <T extends object>(fields: readonly (keyof T & string)[] = []) =>
   Type.Union([Type.String(), Type.Unsafe<T>({ type: 'object', [OPEN_FIELDS]: fields })])
 
-/** A label in any form: `"key=value"`, an href, `{key, value}` or `{href}`. */
+/** A label in any form that callers may use: `"key=value"`, an href, `{key, value}` or `{href}`. */
 export const LabelReference = TextOrObject<{ key?: string; value?: string; href?: string }>()
 
 /** A filter for objects that have all given labels. */

@@ -39,8 +39,8 @@ export interface MeasuredFigures {
 }
 
 /**
- * The interface through which the parts of the server report events for the metrics. Without metrics, they get no
- * meter. All texts come from fixed sets: none is chosen by a client, a person or a host.
+ * The interface through which the parts of the server report events for the metrics. If metrics are off, they do not
+ * get this object. All texts come from fixed sets: none is chosen by a client, a person or a host.
  */
 export interface Meter {
   readonly toolCall: (call: MeasuredCall) => void

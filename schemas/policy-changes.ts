@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from './common.js'
 import { RuleTypeOut } from './rule-shapes.js'
 
-/** The effects of a change on the traffic that the policy permits, regardless of other rules. */
+/** The effects that a change itself has on the permitted traffic, without regard to other rules. */
 export const CHANGE_EFFECTS = ['widening', 'narrowing', 'neutral'] as const
 export type ChangeEffect = (typeof CHANGE_EFFECTS)[number]
 
@@ -162,7 +162,7 @@ export const VersionChangeOut = Type.Object({
 })
 export type VersionChange = Static<typeof VersionChangeOut>
 
-/** A pending change, as listed by tools that discard some changes or leave some out. */
+/** A pending change, as shown by tools that discard some changes or leave some out. */
 export const PendingOut = Type.Object({
   href: Type.String(),
   type: Type.String({ description: 'Object type' }),

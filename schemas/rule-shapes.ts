@@ -51,8 +51,8 @@ export const WideningOut = Type.Optional(
 )
 
 /**
- * A rule in answers; only allow rules have `resolve_labels_as`. In the full form, the PCE's own fields, such as
- * `log_flow`, take the place of `conditions`.
+ * The form in which answers show a rule; only allow rules have `resolve_labels_as`. In full detail, the PCE's own
+ * fields, such as `log_flow`, take the place of `conditions`.
  */
 export const RuleOut = Type.Object({
   rule_type: RuleTypeOut,
@@ -77,7 +77,9 @@ export const StoredRuleOut = Type.Object(
 
 const { resolve_labels_as: _resolution, egress_services: _programs, ...DENY_PARTS } = StoredRuleOut.properties
 
-/** A deny rule after a write. It has no fields that only allow rules have. */
+/**
+ * The form in which answers show a deny rule that has just been written. It has no fields that only allow rules have.
+ */
 export const StoredDenyRuleOut = Type.Object(DENY_PARTS, { description: 'As stored, in the words of callers' })
 
 /** The services that a caller named, as they were resolved: `{href, name}` or ports. */

@@ -174,7 +174,10 @@ export interface Admissions {
    * @throws {ToolError} `rate_limited {retry_after}` and `overloaded`.
    */
   admit(question: AdmissionQuestion): Promise<Admission>
-  /** Counts `times` events against a separate limit. Rejects with ToolError `rate_limited {retry_after}`. */
+  /**
+   * Counts `times` events of one caller against the limit with this name. Rejects with ToolError
+   * `rate_limited {retry_after}`.
+   */
   readonly count: (limit: string, owner: Owner, perMinute: number, times: number) => Promise<void>
 }
 

@@ -4,9 +4,9 @@ import { Nullable } from '../common.js'
 /**
  * The schemas in this folder describe what the PCE returns (P49), not what it accepts. They share one convention:
  * - objects are open: releases add fields, and unknown fields are kept unchanged;
- * - `href` and whatever names an object (name, key, value) are required, and so are the fields that the reference marks
- *   `*`, except for the audit fields, which some kinds and releases leave out;
- * - a list may be null instead of empty, and an optional text may be null (P43); numbers, switches and enumerations are
+ * - `href` and the fields that identify an object (name, key, value) are required, and so are the fields that the
+ *   reference marks with `*`, except for the audit fields, which some kinds and releases leave out;
+ * - a list may be null instead of empty, and an optional text may be null (P43); numbers, booleans and enumerations are
  *   null only if the reference says so or a real answer has shown it;
  * - limits for writes (lengths, ranges) are not repeated, because an answer is not refused for its values.
  */
@@ -37,7 +37,7 @@ export const OneOf = <const T extends readonly string[]>(...values: T) =>
 /** Fields whose names are not known in advance, such as annotations and settings of other systems. */
 export const AnyFields = Type.Record(Type.String(), Type.Unknown())
 
-/** Read-only fields that the PCE adds to every object it returns. */
+/** The read-only fields that say when an object was created and changed, and by whom. */
 export const AUDIT_FIELDS = {
   created_at: Type.Optional(Type.String()),
   updated_at: Type.Optional(Type.String()),
@@ -53,7 +53,10 @@ export const OBJECT_FIELDS = {
 
 export const UpdateType = OneOf('create', 'update', 'delete')
 
-/** Fields of versioned objects, including the pending change, or null if there is none. */
+/**
+ * The fields that only versioned objects have, including the type of the pending change, which is null if there is
+ * none.
+ */
 export const VERSIONED_FIELDS = {
   ...OBJECT_FIELDS,
   update_type: Maybe(UpdateType),

@@ -72,7 +72,7 @@ export const AppGroupRisk = Type.Object({
 })
 export type AppGroupRisk = Read<typeof AppGroupRisk>
 
-/** The facts that put a workload or an application group at risk. No source describes the fields of the details. */
+/** The facts that put a workload or an application group at risk. No source describes the fields in `risk_details`. */
 export const RiskDetails = Type.Object({ risk_details: Maybe(AnyFields) })
 export type RiskDetails = Read<typeof RiskDetails>
 

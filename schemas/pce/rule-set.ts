@@ -40,7 +40,7 @@ export const Actor = Type.Object({
 })
 export type Actor = Static<typeof Actor>
 
-/** A service by href, a TCP or UDP port (range), or an ICMP type and code. */
+/** A service of a rule: a service object by its href, a TCP or UDP port (range), or an ICMP type and code. */
 export const IngressService = Type.Union([
   Reference,
   Type.Object({
@@ -53,7 +53,7 @@ export const IngressService = Type.Union([
 ])
 export type IngressService = Static<typeof IngressService>
 
-/** Fields that all rules and enforcement boundaries have in common. */
+/** The fields that both rules and enforcement boundaries have. */
 export const RULE_SIDES = {
   providers: Type.Array(Actor),
   consumers: Type.Array(Actor),
@@ -70,7 +70,7 @@ const RULE_FIELDS = {
   egress_services: MaybeList(Reference),
   unscoped_consumers: MaybeFlag,
   network_type: Type.Optional(NetworkType),
-  /** True if the VEN logs the connections; this does not narrow the rule. */
+  /** True if the VEN logs the connections that the rule matches; this does not change what the rule matches. */
   log_flow: MaybeFlag,
   /** This field and the next one exist only in release 26 and later. */
   all_ips_except_for_in_consumers: MaybeFlag,
@@ -133,7 +133,7 @@ export const RuleSet = Type.Object({
 })
 export type RuleSet = Read<typeof RuleSet>
 
-/** A boundary: traffic is blocked unless a rule allows it. Deny rules supersede boundaries (P22). */
+/** An enforcement boundary, which blocks traffic unless a rule allows it. Deny rules supersede boundaries (P22). */
 export const EnforcementBoundary = Type.Object({
   ...VERSIONED_FIELDS,
   ...RULE_SIDES,

@@ -32,7 +32,7 @@ const RansomwareRisk = Type.Object({
   os_platforms: MaybeList(Type.String()),
 })
 
-/** Ports and protocols, or Windows processes. Exactly one of the three lists is used (P18). */
+/** A service: either ports and protocols or Windows processes. Exactly one of the three lists is used (P18). */
 export const Service = Type.Object({
   ...VERSIONED_FIELDS,
   ...EXTERNAL_FIELDS,

@@ -80,7 +80,7 @@ export const WorkloadSettings = Type.Object({
 })
 export type WorkloadSettings = Read<typeof WorkloadSettings>
 
-/** The proxies that the PCE trusts to state the caller's address. */
+/** The addresses of the proxies that the PCE trusts when they state the address of the caller. */
 export const TrustedProxyIps = Type.Object({
   ...SINGLE_FIELDS,
   max_trusted_proxy_ips_per_region: Type.Integer(),

@@ -33,7 +33,9 @@ export const Job = Type.Object({
   requested_at: MaybeText,
   requested_by: Maybe(Reference),
   terminated_at: MaybeText,
-  /** The place of the data when the job is done; `{}` before, and the reason if the job failed. */
+  /**
+   * The place where the data can be fetched when the job is done; `{}` before that, or the reason if the job failed.
+   */
   result: Maybe(Type.Object({ href: Type.Optional(Type.String()), message: Type.Optional(Type.String()) })),
 })
 export type Job = Read<typeof Job>

@@ -62,7 +62,7 @@ export const TrafficQuery = Type.Object({
   /** The policy decisions that the rows may have; an empty list means all decisions. */
   policy_decisions: Type.Array(OneOf(...POLICY_DECISIONS)),
   boundary_decisions: Type.Optional(Type.Array(Type.String())),
-  /** The reporters of flows: `server`, `endpoint`, `flowlink`, `scanner`. */
+  /** The types of agents that may have reported the flows: `server`, `endpoint`, `flowlink`, `scanner`. */
   data_sources: Type.Optional(Type.Object({ include: Type.Array(Type.String()), exclude: Type.Array(Type.String()) })),
   exclude_workloads_from_ip_list_query: MaybeFlag,
   /** Maximum number of rows, 0..200000. */

@@ -93,7 +93,7 @@ export const VenPropertyCounts = Type.Object({
 })
 export type VenPropertyCounts = Static<typeof VenPropertyCounts>
 
-/** The counts of VENs, by the name of the counted property. */
+/** The numbers of VENs for each counted property, by the property's name. */
 export const VenStatistics = Type.Record(Type.String(), VenPropertyCounts)
 export type VenStatistics = Partial<Record<VenProperty, VenPropertyCounts>>
 

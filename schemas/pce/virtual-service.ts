@@ -102,7 +102,7 @@ export const DiscoveredVirtualServer = Type.Object({
 })
 export type DiscoveredVirtualServer = Read<typeof DiscoveredVirtualServer>
 
-/** A server load balancer. The PCE never returns its devices' passwords. */
+/** A server load balancer. The PCE never returns the passwords of its devices. */
 export const Slb = Type.Object({
   ...OBJECT_FIELDS,
   name: Type.String(),

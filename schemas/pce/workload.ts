@@ -49,8 +49,8 @@ const RansomwareRisk = Type.Object({
 })
 
 /**
- * The VEN of a workload in the form of older releases. The contents of its `config` and `status` vary, and for an
- * unmanaged workload it has no href (P16).
+ * The VEN of a workload in the form of older releases. The contents of `config` and `status` vary, and the VEN of an
+ * unmanaged workload has no href (P16).
  */
 const Agent = Type.Object({
   href: Type.Optional(Type.String()),
