@@ -23,13 +23,13 @@ export const UNCERTAIN = {
   duplicateName: { token: 'name_must_be_unique', message: 'Name must be unique' },
   /** P31: the token for a second object with the same external_data_set and external_data_reference. */
   duplicateExternalDataToken: 'input_validation_error',
-  /** P51: whether deny rules reach a source in selective mode. */
+  /** P51: If true, deny rules reach a source in selective mode. */
   denyRulesReachSelectiveSources: true,
-  /** P8: whether filters by a part of a text ignore case. */
+  /** P8: If true, filters by a part of a text ignore case. */
   filtersIgnoreCase: true,
-  /** P8: whether flags may be written `True` and `False`, as clients in some languages do. */
+  /** P8: If true, flags may be written `True` and `False`, as clients in some languages do. */
   flagsIgnoreCase: true,
-  /** P8: whether unknown query parameters are ignored; false would refuse them. */
+  /** P8: If true, unknown query parameters are ignored; if false, they would be refused. */
   ignoreUnknownParameters: true,
   /** P8: the maximum of max_results. Live PCEs accept more than 500, although the documentation says otherwise. */
   largestPage: Infinity,
@@ -51,16 +51,16 @@ export const UNCERTAIN = {
   labelGroupInUse: { token: 'label_group_referenced', message: 'Label group is still in use' },
   virtualServiceInUse: { token: 'virtual_service_referenced', message: 'Virtual service is still in use' },
   virtualServerInUse: { token: 'virtual_server_referenced', message: 'Virtual server is still in use' },
-  /** P23: whether provisioning the deletion of a virtual service removes its bindings. */
+  /** P23: If true, provisioning the deletion of a virtual service removes its bindings. */
   bindingsEndWithTheirService: true,
   /**
-   * P23: whether deleting or unpairing a workload removes its bindings; with false, bindings would remain for a
-   * workload that is no longer listed.
+   * P23: If true, deleting or unpairing a workload removes its bindings; if false, bindings would remain for a workload
+   * that is no longer listed.
    */
   bindingsEndWithTheirWorkload: true,
   /** P23: the `status` of a service binding that a POST created. */
   bindingStatus: 'created',
-  /** P17, P18: whether built-in objects are read-only. */
+  /** P17, P18: If true, built-in objects are read-only. */
   builtInObjectsAreFixed: true,
   /**
    * P13: the answer of policy_check without any parameters: no rules found. If only some parameters are missing, the
@@ -84,7 +84,7 @@ export const UNCERTAIN = {
   ruleSearchActors: 'all',
   /** P27: the name of firewall settings in lists of changes. */
   firewallSettingsName: 'Firewall Settings',
-  /** P48: whether a 429 has a Retry-After header, which is not documented. */
+  /** P48: If true, a 429 has a Retry-After header, which is not documented. */
   sendRetryAfterWith429: true,
   /**
    * P13: the status of actions on VENs (unpair, upgrade, remote_action, authentication_recovery), whose answers contain
@@ -98,14 +98,14 @@ export const UNCERTAIN = {
   unknownVen: { token: 'not_found_error', message: 'Not found' },
   venDowngrade: { token: 'input_validation_error', message: 'VEN cannot be downgraded' },
   venWithoutImage: { token: 'input_validation_error', message: 'VEN platform is not supported by the release' },
-  /** P13: how long an upgrade waits for its VEN by default, in seconds. Simulated VENs never upgrade. */
+  /** P13: the default number of seconds that an upgrade waits for its VEN. Simulated VENs never upgrade. */
   venUpgradeTimeoutSeconds: 86_400,
   /** P13: the field that contains the VEN types in the body of PUT software/ven/releases/defaults. */
   venReleaseDefaultsTypes: 'ven_types',
   /** P13: the status for a DELETE of the default VEN release. */
   defaultReleaseDeletionStatus: 406,
   /**
-   * P9: whether `disconnected_before` finds only VENs that are offline; with false, the last heartbeat of online VENs
+   * P9: If true, `disconnected_before` finds only VENs that are offline; if false, the last heartbeat of online VENs
    * would be compared too.
    */
   disconnectedMeansOffline: true,
@@ -115,7 +115,7 @@ export const UNCERTAIN = {
    */
   workloadsUnpairedStatus: 204,
   /**
-   * P16: whether an unpaired workload can still be read with include_deleted, like a deleted unmanaged one; with false,
+   * P16: If true, an unpaired workload can still be read with include_deleted, like a deleted unmanaged one; if false,
    * it would be erased.
    */
   unpairedWorkloadIsKept: true,
@@ -127,7 +127,7 @@ export const UNCERTAIN = {
   /** P9: the policy_health of a managed workload without complaints that is not suspended. */
   healthyPolicyHealth: 'active',
   /**
-   * P24: whether a container workload profile that is created without the field `managed` is managed; with false, its
+   * P24: If true, a container workload profile that is created without the field `managed` is managed; if false, its
    * labels would be refused.
    */
   postedProfileIsManaged: true,
@@ -136,7 +136,7 @@ export const UNCERTAIN = {
     token: 'unmanaged_container_workload_profile_labels',
     message: 'Labels cannot be assigned to an unmanaged container workload profile',
   },
-  /** P70: whether a label can be deleted although a container workload profile offers it as a choice. */
+  /** P70: If true, a label can be deleted although a container workload profile offers it as a choice. */
   restrictionLeavesLabelDeletable: true,
   /** P24: the cluster_mode of a cluster that no Kubelink has joined yet. */
   newClusterMode: 'legacy',
@@ -148,25 +148,24 @@ export const UNCERTAIN = {
   /** P13, P30: the status for a result that has expired. 410 only occurs in one client's tests. */
   expiredResultStatus: 404,
   /**
-   * P71: whether an `Accept` of any type, which many clients send, gets a download as JSON; with false, it would get
+   * P71: If true, an `Accept` of any type, which many clients send, gets a download as JSON; if false, it would get
    * CSV.
    */
   anyTypeMeansJson: true,
   /** P11: the status of `update_rules`: 202 or 204. */
   updateRulesStatus: 202,
   /**
-   * P13: whether `offset` and `limit` of `update_rules` choose the rows whose rules are computed. One client sends
+   * P13: If true, `offset` and `limit` of `update_rules` choose the rows whose rules are computed. One client sends
    * these parameters.
    */
   updateRulesHasWindow: true,
   /**
-   * P2: whether the token of a login can be exchanged again within its 30 seconds; with false, only one exchange would
+   * P2: If true, the token of a login can be exchanged again within its 30 seconds; if false, only one exchange would
    * be possible.
    */
   authTokenIsReusable: true,
   /**
-   * P2: whether an API key may be requested for longer than the organisation's maximum; with false, it would be
-   * refused.
+   * P2: If true, an API key may be requested for longer than the organisation's maximum; if false, it would be refused.
    */
   keyMayOutliveMaximum: true,
   /** P13: the status of a login: 200 or 201. */

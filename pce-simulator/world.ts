@@ -20,7 +20,7 @@ export interface ProvisionedVersion {
   snapshot: Snapshot
 }
 
-/** An asynchronous job for a collection. Its rows are fixed when it starts (P10). */
+/** An asynchronous job that reads a collection. Its rows are determined when it starts (P10). */
 export interface Job {
   href: string
   description: string

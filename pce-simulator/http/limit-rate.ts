@@ -83,8 +83,8 @@ function eachCredential(create: () => Limit): Limit {
 }
 
 /**
- * Limits the number of requests that are processed at the same time, from the head of the request to the end of its
- * answer.
+ * Limits the number of requests that are processed at the same time. A request counts from its headers to the end of
+ * its answer.
  */
 function createPlaces(most: number | undefined): Limit {
   let taken = 0

@@ -26,7 +26,7 @@ export interface RuleKind {
   create: Shape
   update: Shape
   defaults: Json
-  /** The read-only fields that the answer to a GET contains in addition. */
+  /** The read-only fields that the answer to a GET contains in addition to the stored ones. */
   extra: Json
   check(world: World, rule: Json): void
 }

@@ -98,7 +98,7 @@ export interface Verdict {
   decision: PolicyDecision
   /** The step that decided the verdict; null if no managed workload is involved. */
   decidedBy: 'essential' | 'override_deny' | 'allow' | 'deny' | 'default' | null
-  /** The verdict in the terms of `draft_policy_decision`; null if no managed workload is involved. */
+  /** The verdict as a value of `draft_policy_decision`; null if no managed workload is involved. */
   draftDecision: DraftDecision | null
   /** The rules that apply at the source or destination whose verdict decides, by their hrefs in the rule set. */
   allowRules: readonly string[]

@@ -1,7 +1,7 @@
 import type { Actor, ScopeEntry } from '../../schemas/pce/rule-set.js'
 import { sameObjectKey } from '../model.js'
 
-/** The facts about the source or destination of a connection that rules refer to. */
+/** The facts about the source or destination of a connection by which rules can select it. */
 export interface EndFacts {
   /** The href of the workload; null for an address that does not belong to one. */
   workload: string | null

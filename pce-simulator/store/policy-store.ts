@@ -4,7 +4,7 @@ import type { VersionedObject } from '../../schemas/pce/reference.js'
 export type UpdateType = 'create' | 'update' | 'delete'
 
 /**
- * A versioned object with its draft and active version. Bodies contain only draft hrefs and no update_type of their
+ * A versioned object: its draft body and its active body. Bodies contain only draft hrefs and no update_type of their
  * own. They are never modified in place, so a snapshot copies only references.
  */
 export interface Entry {

@@ -26,8 +26,7 @@ export function measureDatabase(world: World): Record<string, unknown> {
   const server: Share = { oldestDay: null, rows: 0 }
   const endpoint: Share = { oldestDay: null, rows: 0 }
   for (const { src, dst, flowDirection, firstDay, lastDay, everyDays } of world.conversations) {
-    // Older occurrences than the retention period are no longer stored, and later ones than today have not been
-    // observed yet.
+    // Occurrences before the retention period are no longer stored, and those after today have not been observed yet.
     const from = firstDay + Math.max(0, Math.ceil((firstKept - firstDay) / everyDays)) * everyDays
     const to = Math.min(lastDay ?? today, today)
     if (from > to) continue

@@ -16,8 +16,8 @@ import { ALL_ROWS, type RuleWindow, type TrafficQuery } from './traffic-query.js
 
 /**
  * An asynchronous traffic query, from its POST to its DELETE. The result shows the estate in its state at the time of
- * the POST. Bodies are never modified in place, so keeping that state costs only references. Rows are computed on
- * demand, because a result of 200,000 rows is too large to keep for every query.
+ * the POST. Stored objects are never modified in place, so keeping that state costs only references. Rows are computed
+ * on demand, because a result of 200,000 rows is too large to keep for every query.
  */
 export class TrafficQueryRun implements TrafficQuery {
   readonly href: string

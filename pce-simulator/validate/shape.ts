@@ -34,7 +34,7 @@ export const OneOf = <const T extends string>(...values: readonly T[]) =>
   Type.Union(values.map((value) => Type.Literal(value)))
 export const Port = Type.Integer({ minimum: 0, maximum: 65_535 })
 
-/** The two fields that together identify an object of a kind for an external system (P49). */
+/** The two fields that together identify an object of a kind in an external system (P49). */
 export const EXTERNAL_DATA = {
   external_data_set: Type.Optional(Nullable(Type.String({ maxLength: 255 }))),
   external_data_reference: Type.Optional(Nullable(Type.String({ maxLength: 255 }))),
