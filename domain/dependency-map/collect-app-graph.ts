@@ -6,25 +6,25 @@ import { groupRows } from '../traffic/group-rows.js'
 import type { AppGraph } from './lay-out-graph.js'
 
 /**
- * The connections of edges by policy decision. The arrays are parallel: entry i is one decision that occurs on one
- * edge; entries are in order of first appearance.
+ * The connections of edges by policy decision, as parallel arrays. Entry i of each array describes one decision that
+ * occurs on one edge. Entries are in the order of first appearance.
  */
 export interface EdgeDecisions {
-  /** The edge's number. */
+  /** The number of the edge. */
   readonly edge: Uint32Array
   /** Index of the decision in `names`. */
   readonly decision: Uint32Array
   readonly connections: Float64Array
-  /** Names of the decisions; `unknown` if the PCE gave none. */
+  /** Names of the decisions. The name is `unknown` if the PCE reported no decision. */
   readonly names: readonly string[]
 }
 
-/** The graph of applications and the traffic between them, with the policy decisions on that traffic. */
+/** The graph of applications, the traffic between them, and the policy decisions on that traffic. */
 export interface DecidedGraph extends AppGraph {
   readonly decisions: EdgeDecisions
 }
 
-/** Returns the connections by decision for each of the given edge numbers. */
+/** Returns the numbers of connections by decision for each of the given edges. */
 export function decisionsOf(
   { edge, decision, connections, names }: EdgeDecisions,
   wanted: Iterable<number>,
@@ -39,21 +39,24 @@ export function decisionsOf(
 
 /** Builds the graph of applications from flow rows. */
 interface AppGraphCollector {
-  /** Returns true if the ends of a row are two different applications. */
+  /** Returns true if the source and destination of a row are two different applications. */
   isEdge(row: FlowRow): boolean
-  /** Adds a row and returns the number of its edge; null if the row is no edge. */
+  /** Adds a row and returns the number of its edge; null if the row does not lead from one application to another. */
   readonly add: (row: FlowRow) => number | null
-  /** Returns the graph: each ordered pair of applications is one edge, with its connections by decision (T11, T17). */
+  /**
+   * Returns the graph. Each ordered pair of applications is one edge, with its numbers of connections by decision (T11,
+   * T17).
+   */
   finish(): DecidedGraph
 }
 
 export function collectAppGraph(encoder: FlowEncoder): AppGraphCollector {
   const { src, dst } = applicationColumns(encoder)
   const nodes: Application[] = []
-  /** Maps the code of an application to its index in `nodes`. */
+  /** Index in `nodes` by the code of the application. */
   const places: number[] = []
   const placeOf = (code: number) => (places[code] ??= nodes.push(src.value(code) as Application) - 1)
-  // The numbers of the current row. Grouping by numbers avoids looking up texts that perhaps no answer shows.
+  // The codes of the current row. Grouping by codes avoids decoding texts that may not be part of any answer.
   const current = { from: 0, to: 0, edge: 0 }
   const numbers = (name: keyof typeof current): Column<number> => ({ code: () => current[name], value: (code) => code })
   const pairs = groupRows({ from: numbers('from'), to: numbers('to') })
@@ -91,11 +94,11 @@ export function collectAppGraph(encoder: FlowEncoder): AppGraphCollector {
   }
 }
 
-/** Ports of remote administration and file sharing, the usual means of lateral movement (T18). */
+/** The ports of remote administration and file sharing, which are the usual means of lateral movement (T18). */
 export const HIGH_RISK_PORTS: readonly number[] = [22, 23, 135, 139, 445, 3389, 5985, 5986]
 
 interface EdgePorts {
-  /** The ports, written like `443/tcp`, busiest first; protocols without ports appear by name. */
+  /** The ports in the form `443/tcp`, busiest first. Protocols without ports appear by name. */
   ports: string[]
   ports_total: number
   high_risk_ports: number[]
@@ -104,7 +107,7 @@ interface EdgePorts {
 /** Collects the ports that are used on each edge of the graph. Edges are identified by their numbers. */
 export interface EdgePortCollector {
   readonly add: (edge: number, row: FlowRow) => void
-  /** Returns the busiest ports of each of these edges, at most `limit` per edge. */
+  /** Returns the busiest ports of each of the given edges, at most `limit` per edge. */
   of(edges: ReadonlySet<number>, limit: number): Map<number, EdgePorts>
   /** Returns the edges that use high-risk ports, each with the number of its connections on these ports. */
   risky(): Map<number, number>
@@ -117,7 +120,7 @@ const service: Column<{ port: number; proto: number }> = {
 }
 
 export function collectEdgePorts(): EdgePortCollector {
-  // Number of the edge that the current row belongs to.
+  // Number of the edge to which the current row belongs.
   let current = 0
   const edge: Column<number> = { code: () => current, value: (code) => code }
   const services = groupRows({ edge, service })
@@ -170,9 +173,9 @@ export interface PortUse {
   connections: number
 }
 
-/** The use of an application by others. */
+/** The use of one application by other applications and addresses. */
 export interface Consumed {
-  /** The ports with the most connections, without traffic inside the application. */
+  /** The ports with the most connections. Traffic inside the application does not count. */
   ports: PortUse[]
   ports_total: number
   /** Number of distinct source addresses without an app label. */
@@ -185,7 +188,7 @@ export interface Consumed {
  */
 export interface Consumption {
   readonly add: (row: FlowRow) => void
-  /** Returns the use of these applications, in the same order, with at most `ports` ports each. */
+  /** Returns the use of the given applications, in the same order, with at most `ports` ports each. */
   of(applications: readonly Application[], ports: number): Consumed[]
 }
 
@@ -221,12 +224,17 @@ export function collectConsumption(encoder: FlowEncoder): Consumption {
   }
 }
 
-/** Counts the source addresses that belong to no application. Their traffic is not an edge of the application graph. */
+/**
+ * Counts source addresses that do not belong to an application. Their traffic is not an edge of the application graph.
+ */
 export interface UnlabelledCollector {
-  /** Returns true if a row leads from a source without an application to an application. Only such rows are added. */
+  /** Returns true if the source of a row is no application and the destination is one. Only such rows are added. */
   isSource(row: FlowRow): boolean
   readonly add: (row: FlowRow) => void
-  /** Returns the number of distinct source addresses that reach at least one application for which `isWanted` holds. */
+  /**
+   * Returns the number of distinct source addresses with traffic to at least one application for which `isWanted`
+   * returns true.
+   */
   count(isWanted: (application: Application) => boolean): number
 }
 

@@ -2,8 +2,8 @@ import { compareTexts } from '../text/compare-texts.js'
 import { applicationKey, type Application } from '../traffic/applications.js'
 
 /**
- * The edges of a graph as parallel arrays; `from` and `to` are indices into the list of nodes. Typed arrays save
- * memory, because an estate has about ten times as many edges as applications and several callers may ask at once.
+ * The edges of a graph as parallel arrays. `from` and `to` are indices in the list of nodes. Typed arrays save memory,
+ * because an estate has about ten times as many edges as applications and several callers may need the graph at once.
  */
 export interface AppEdges {
   readonly from: Uint32Array
@@ -17,7 +17,7 @@ export interface AppGraph {
   readonly edges: AppEdges
 }
 
-/** Returns the edges for whose numbers `isKept` returns true. */
+/** Returns those edges for whose numbers `isKept` returns true. */
 export function filterEdges({ from, to, connections }: AppEdges, isKept: (edge: number) => boolean): AppEdges {
   const kept = new Uint32Array(from.length)
   let count = 0
@@ -37,19 +37,19 @@ export function filterEdges({ from, to, connections }: AppEdges, isKept: (edge: 
 export interface GraphLayout {
   /** Nodes in the order of their keys. */
   readonly nodes: readonly Application[]
-  /** For each node, its index in the caller's list. */
+  /** For each node of this layout, its index in the caller's list. */
   readonly given: Uint32Array
   /** For each index in the caller's list, the node of this layout. */
   readonly placed: Uint32Array
   readonly outgoing: Adjacency
   readonly incoming: Adjacency
-  /** Neighbours in either direction, each listed once. */
+  /** The neighbours of each node, in either direction, each listed once. */
   readonly neighbours: Adjacency
 }
 
 /**
- * Lays out a graph. Nodes are sorted by key in UTF-16 code units, like everywhere else, and by app if two different
- * nodes share a key.
+ * Lays out a graph. Nodes are sorted by key, in UTF-16 code units as everywhere else. If two different nodes have the
+ * same key, they are sorted by app.
  */
 export function layOutGraph({ nodes, edges }: AppGraph): GraphLayout {
   const keys = nodes.map(applicationKey)
@@ -74,8 +74,8 @@ export function layOutGraph({ nodes, edges }: AppGraph): GraphLayout {
 export const degreeOf = ({ starts }: Adjacency, node: number): number => starts[node + 1]! - starts[node]!
 
 /**
- * Adjacency lists of the nodes 0..n-1 in two flat arrays. The neighbours of node v are `targets[starts[v]]` up to, but
- * not including, `targets[starts[v + 1]]`, in ascending order. `starts` has n + 1 entries.
+ * Adjacency lists of the nodes 0..n-1 in two flat arrays. The neighbours of node v are `targets[starts[v]]` to
+ * `targets[starts[v + 1] - 1]`, in ascending order. `starts` has n + 1 entries.
  */
 export interface Adjacency {
   readonly starts: Uint32Array
@@ -84,7 +84,7 @@ export interface Adjacency {
 
 /** Builds the adjacency lists of the edges `from[i]` to `to[i]`. No edge may occur twice. */
 export function buildAdjacency(count: number, from: Uint32Array, to: Uint32Array): Adjacency {
-  // Grouping by target and then reversing yields ascending lists without sorting.
+  // Grouping by target and then reversing produces ascending lists without sorting.
   return reverseAdjacency(gather(count, to, from))
 }
 
@@ -95,7 +95,7 @@ export function reverseAdjacency({ starts, targets }: Adjacency): Adjacency {
   return gather(starts.length - 1, targets, sources)
 }
 
-/** Merges the neighbours of two graphs over the same nodes; each neighbour is listed once. */
+/** Merges the neighbours that nodes have in two graphs over the same nodes. Each neighbour is listed once. */
 export function uniteAdjacency(one: Adjacency, other: Adjacency): Adjacency {
   const starts = new Uint32Array(one.starts.length)
   const targets = new Uint32Array(one.targets.length + other.targets.length)
@@ -115,7 +115,7 @@ export function uniteAdjacency(one: Adjacency, other: Adjacency): Adjacency {
   return { starts, targets: targets.slice(0, length) }
 }
 
-/** Groups `values[i]` by `keys[i]` and keeps their order within each group. */
+/** Groups the entries `values[i]` by `keys[i]` and keeps their order within each group. */
 function gather(count: number, keys: Uint32Array, values: Uint32Array): Adjacency {
   const starts = new Uint32Array(count + 1)
   for (const key of keys) starts[key + 1]!++

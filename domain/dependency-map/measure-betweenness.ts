@@ -2,51 +2,51 @@ import type { Adjacency } from './lay-out-graph.js'
 import type { Steps } from '../text/pace-work.js'
 
 /**
- * Bounds that keep path counts within floating-point range, because the number of shortest paths grows exponentially
- * with distance. Above TOO_MANY_PATHS a whole level is scaled down; TRACE_OF_PATHS keeps negligible counts above zero,
- * so that no share is ever 0/0.
+ * Limits that keep path counts within floating-point range, because the number of shortest paths grows exponentially
+ * with distance. Above TOO_MANY_PATHS, all counts of a level are scaled down. TRACE_OF_PATHS keeps negligible counts
+ * above zero, so that no share is ever 0/0.
  */
 const TOO_MANY_PATHS = 2 ** 500
 const TRACE_OF_PATHS = 2 ** -900
 
-/** Working memory of one search, with one entry per node. It is reused for the next search. */
+/** The working memory of one search, with one entry per node. It is reused for the next search. */
 interface Scratch {
   /**
-   * Nodes level by level as the search reaches them, ascending within a level. The length of the array is the number of
-   * nodes plus one.
+   * The nodes, level by level as the search reaches them, in ascending order within a level. The length of the array is
+   * the number of nodes plus one.
    */
   order: Uint32Array
-  /** Where each level begins in `order`; the last entry marks the end of the last level. */
+  /** For each level, the index in `order` at which it begins. The last entry is the end of the last level. */
   levels: number[]
-  /** Number of edges, in both directions, at the nodes of each level. */
+  /** For each level, the number of edges of its nodes, in both directions. */
   edges: number[]
-  /** 1 for a node that has not been reached yet, else 0. */
+  /** 1 for a node that has not been reached yet, otherwise 0. */
   unreached: Uint8Array
   /** One bit per node; all bits are 0 between uses. */
   bits: Uint32Array
-  /** Sums that are being computed. They have no meaning once their level is finished. */
+  /** Sums during their computation. They have no meaning once their level is finished. */
   gathered: Float64Array
-  /** Number of shortest paths that arrive at a node, in the unit of the previous level. */
+  /** Number of shortest paths from the source to a node, in the unit of the previous level. */
   arriving: Float64Array
   /**
-   * Number of shortest paths that arrive at a node, in the unit of the node's own level; 0 until that level is
+   * Number of shortest paths from the source to a node, in the unit of the node's own level; 0 until that level is
    * finished.
    */
   leaving: Float64Array
-  /** 1 plus the dependency of a node, per path that arrives there; 0 until its level is finished. */
+  /** 1 plus the dependency of a node, divided by the number of paths to it; 0 until its level is finished. */
   perPath: Float64Array
 }
 
 /**
  * Computes the betweenness of every node of an undirected, unweighted graph: the share of shortest paths between two
- * other nodes that pass through it, summed over all ordered pairs and divided by (n-1)(n-2), so it is 0..1; all 0 if n
- * <= 2 (T17).
+ * other nodes that pass through it, summed over all ordered pairs and divided by (n-1)(n-2), so that it is between 0
+ * and 1. It is 0 for all nodes if n <= 2 (T17).
  *
  * The algorithm is U. Brandes, "A faster algorithm for betweenness centrality" (2001). Each step between two levels
  * runs from the side with fewer edges (S. Beamer, K. Asanović, D. Patterson, "Direction-optimizing breadth-first
- * search", 2012). Sums run over ascending nodes from either side, so results are identical to the last bit. We do not
- * use graphology (metrics 2.4.2): it blocks the event loop until it is done, counts paths in 32 bits, so that a graph
- * of 97 nodes can give NaN, and is wrong for graphs with exactly 128 edges.
+ * search", 2012). From either side, sums are formed in ascending order of nodes, so results are identical to the last
+ * bit. We do not use graphology (metrics 2.4.2): it blocks the event loop until it is done, counts paths in 32 bits, so
+ * that a graph of 97 nodes can give NaN, and is wrong for graphs with exactly 128 edges.
  */
 export function* measureBetweenness(neighbours: Adjacency): Steps<Float64Array> {
   const count = neighbours.starts.length - 1
@@ -91,7 +91,8 @@ function countPaths(source: number, neighbours: Adjacency, scratch: Scratch): vo
     edgesLeft -= own
     let end = to
     if (to < unreached.length) {
-      // Pulling has to look at every node to find the unreached ones, so its cost includes `unreached.length`.
+      // A step from the side of the unreached nodes must examine every node to find them, so its cost includes
+      // `unreached.length`.
       end =
         edgesLeft + unreached.length < own
           ? pullPaths(to, neighbours, scratch)
@@ -104,8 +105,8 @@ function countPaths(source: number, neighbours: Adjacency, scratch: Scratch): vo
 }
 
 /**
- * Finalises the path counts of a level and chooses its unit. Any unit is possible, because only path counts of the same
- * level are compared.
+ * Finalises the path counts of a level and chooses their unit. Any unit is possible, because only path counts of the
+ * same level are compared.
  */
 function finishLevel(from: number, to: number, { starts }: Adjacency, scratch: Scratch): number {
   const { order, gathered, arriving, leaving } = scratch
@@ -127,9 +128,9 @@ function finishLevel(from: number, to: number, { starts }: Adjacency, scratch: S
 }
 
 /**
- * Finds the next level from the edges of the current one: appends its nodes to `order`, gathers their path counts and
- * returns the end of the level. The inner loop has no branch, because it would be unpredictable; nodes reached earlier
- * also gather counts, but those are never read again.
+ * Finds the next level from the edges of the current one. It appends the nodes of the next level to `order`, adds up
+ * their path counts and returns the end of the level. The inner loop has no branch, because the branch would be
+ * unpredictable. So counts are also added up for nodes that were reached earlier, but these are never read again.
  */
 function pushPaths(from: number, to: number, { starts, targets }: Adjacency, scratch: Scratch): number {
   const { order, bits, unreached, gathered, leaving } = scratch
@@ -150,7 +151,7 @@ function pushPaths(from: number, to: number, { starts, targets }: Adjacency, scr
 }
 
 /**
- * Sorts the nodes of a level. Each node sets its bit and the bits are read in order; a small level is sorted directly.
+ * Sorts the nodes of a level: it sets one bit per node and reads the bits in order. A small level is sorted directly.
  */
 function putInOrder(order: Uint32Array, from: number, to: number, bits: Uint32Array): void {
   if ((to - from) * 8 < bits.length) {
@@ -165,7 +166,10 @@ function putInOrder(order: Uint32Array, from: number, to: number, bits: Uint32Ar
   }
 }
 
-/** Finds the next level from the edges of unreached nodes. Their only reached neighbours are in the current level. */
+/**
+ * Finds the next level from the edges of unreached nodes. All reached neighbours of these nodes are in the current
+ * level.
+ */
 function pullPaths(to: number, neighbours: Adjacency, { order, unreached, gathered, leaving }: Scratch): number {
   let end = to
   for (let node = 0; node < unreached.length; node++) {
@@ -179,7 +183,7 @@ function pullPaths(to: number, neighbours: Adjacency, { order, unreached, gather
   return end
 }
 
-/** Returns the sum of a figure over the neighbours of a node. */
+/** Returns the sum of the values that the neighbours of a node have. */
 function sumOver({ starts, targets }: Adjacency, node: number, figures: Float64Array): number {
   let sum = 0
   for (let edge = starts[node]!, last = starts[node + 1]!; edge < last; edge++) sum += figures[targets[edge]!]!
@@ -187,7 +191,8 @@ function sumOver({ starts, targets }: Adjacency, node: number, figures: Float64A
 }
 
 /**
- * Goes back from the farthest level: each node passes its dependency to its predecessors in proportion to their paths.
+ * Goes back from the farthest level: each node passes its dependency on to its predecessors, in proportion to their
+ * numbers of paths.
  */
 function addDependencies(neighbours: Adjacency, scratch: Scratch, sums: Float64Array): void {
   const { order, levels, edges, gathered, arriving, leaving, perPath } = scratch
@@ -212,7 +217,7 @@ function addDependencies(neighbours: Adjacency, scratch: Scratch, sums: Float64A
   }
 }
 
-/** Adds the dependencies of a level to all neighbours; only the sums of the previous level are read afterwards. */
+/** Adds the dependencies of a level to all neighbours. Only the sums of the previous level are read afterwards. */
 function pushDependencies(from: number, to: number, { starts, targets }: Adjacency, scratch: Scratch): void {
   const { order, gathered, perPath } = scratch
   for (let i = from; i < to; i++) {

@@ -3,23 +3,25 @@ import { applicationKey } from '../traffic/applications.js'
 import { degreeOf, filterEdges, layOutGraph, type Adjacency, type AppGraph } from './lay-out-graph.js'
 import { measureBetweenness } from './measure-betweenness.js'
 
-/** Default env values that mean production, compared without regard to case (T17). */
+/** The env label values that count as production by default. Case is ignored (T17). */
 export const PRODUCTION_ENVS: readonly string[] = ['prod', 'production']
 
 interface InfrastructureOptions {
-  /** Edges with fewer connections are dropped, together with nodes that are left without an edge. */
+  /**
+   * Minimum number of connections of an edge. Edges with fewer are dropped, together with nodes that have no edge left.
+   */
   minConnections: number
-  /** Env values that mean production, compared without regard to case. */
+  /** The env label values that count as production. Case is ignored. */
   productionEnvs: readonly string[]
 }
 
 export interface InfrastructureRow {
-  /** Index in the caller's list of nodes. */
+  /** Index of the application in the caller's list of nodes. */
   node: number
   app: string
   env: string
   is_production: boolean
-  /** A score from 0 to 100 with one decimal. The provider and consumer scores are the values before deductions. */
+  /** A score from 0 to 100 with one decimal. The scores as provider and as consumer are those before deductions. */
   infrastructure_score: number
   provider_score: number
   consumer_score: number
@@ -40,7 +42,7 @@ export interface InfrastructureRow {
 }
 
 interface InfrastructureRanking {
-  /** Every node that still has an edge, highest score first; ties are in the order of the keys. */
+  /** All nodes that still have an edge, highest score first. Nodes with equal scores are in the order of their keys. */
   rows: InfrastructureRow[]
   /** Number of edges that were kept. */
   edges: number
@@ -95,7 +97,7 @@ export function* rankInfrastructure(graph: AppGraph, options: InfrastructureOpti
       consumes: pick(keys, outgoing, node),
     }
   })
-  // The rows are already in the order of their keys, and sorting is stable.
+  // The rows are already in the order of their keys, and the sort is stable.
   rows.sort((a, b) => b.infrastructure_score - a.infrastructure_score)
   const count = (tier: Tier) => rows.filter((row) => row.tier === tier).length
   return {
@@ -110,8 +112,8 @@ export function* rankInfrastructure(graph: AppGraph, options: InfrastructureOpti
 }
 
 /**
- * Returns the edges between two different nodes that have enough connections, and the nodes that these edges join.
- * `given` holds the indices of these nodes in `graph`.
+ * Returns the edges between two different nodes that have enough connections, and the nodes at both ends of these
+ * edges. `given` contains the indices of these nodes in `graph`.
  */
 function keepBusyEdges({ nodes, edges }: AppGraph, minConnections: number): AppGraph & { given: Uint32Array } {
   const busy = filterEdges(
@@ -136,7 +138,7 @@ const pick = (keys: readonly string[], { starts, targets }: Adjacency, node: num
 
 export type Tier = 'Core Infrastructure' | 'Shared Service' | 'Standard Application'
 
-/** Inputs for the score of one node. */
+/** The measures from which the score of one node is computed. */
 interface NodeMeasures {
   inDegree: number
   outDegree: number
@@ -147,16 +149,16 @@ interface NodeMeasures {
 }
 
 interface InfrastructureScore {
-  /** The greater of the provider and consumer scores after deductions, from 0 to 100 with one decimal. */
+  /** The score as provider or as consumer after deductions, whichever is greater: from 0 to 100 with one decimal. */
   score: number
-  /** A score from 0 to 100 with one decimal, before deductions. */
+  /** The score before deductions, from 0 to 100 with one decimal. */
   provider: number
   consumer: number
   pattern: 'provider' | 'consumer'
   tier: Tier
 }
 
-/** Returns the maximum of each measure over all nodes; a node with the maximum scores 100. */
+/** Returns the maximum of each measure over all nodes. The node with this maximum scores 100. */
 function greatestOf(all: readonly NodeMeasures[]): NodeMeasures {
   const greatest: NodeMeasures = { inDegree: 0, outDegree: 0, betweenness: 0, totalConnections: 0 }
   for (const measures of all) {
@@ -166,13 +168,13 @@ function greatestOf(all: readonly NodeMeasures[]): NodeMeasures {
   return greatest
 }
 
-/** Tolerance when comparing sums, because sums that are mathematically equal may differ in the last bit. */
+/** Tolerance for comparing sums, because sums that are mathematically equal may differ in the last bit. */
 const EQUAL_WITHIN = 1e-9
 
 /**
  * Scores how much a node serves as infrastructure for others (T17). Two things lower the score: a node that both
- * provides and consumes sits in the middle of a chain rather than at its end, and a node outside production matters
- * less. The tier is derived from the rounded score, so that it agrees with the figure shown.
+ * provides and consumes is in the middle of a chain rather than at its end, and a node outside production matters less.
+ * The tier is derived from the rounded score, so that it agrees with the displayed score.
  */
 export function scoreInfrastructure(
   node: NodeMeasures,

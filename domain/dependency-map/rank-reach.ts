@@ -3,32 +3,36 @@ import { findArticulationPoints, findStrongComponents } from './find-components.
 import { degreeOf, type GraphLayout, type Adjacency } from './lay-out-graph.js'
 
 export interface ReachRow {
-  /** Index in the caller's list of nodes. */
+  /** Index of the application in the caller's list of nodes. */
   node: number
   app: string
   env: string
-  /** True if the application connects, or perhaps connects, parts of the graph that would otherwise be separate. */
+  /** True if removing the application from the graph would, or might, separate parts that it connects. */
   is_articulation_point: boolean
   /** True if it is not certain that the application is an articulation point. */
   isPerhapsOne: boolean
-  /** Number of other nodes that can be reached along directed edges. */
+  /** Number of other applications that can be reached from this one along directed edges. */
   reachable_apps: number
-  /** Number of nodes counted in `reachable_apps` that cannot be reached along certain edges alone. */
+  /**
+   * Number of applications counted in `reachable_apps` that cannot be reached along edges that are certain to be open.
+   */
   reachedPerhaps: number
-  /** Number of nodes that are one hop away; this is not the number of connections. */
+  /** Number of applications that are one hop away. It is not a number of network connections. */
   direct_connections_out: number
   direct_connections_in: number
   /**
-   * Numbers of nodes counted in `direct_connections_out` and `direct_connections_in` to which no certain edge leads.
+   * Numbers of applications counted in `direct_connections_out` and `direct_connections_in` that are one hop away only
+   * by edges that are not certain to be open.
    */
   directPerhaps: { out: number; in: number }
 }
 
 /**
- * Ranks nodes by how many others an intruder could reach from them, most first; ties are in the order of the keys
- * (T18). `certain` has only the edges of the graph that are certain to be open; any of the other edges may be open.
- * Therefore a node is perhaps an articulation point if certain edges alone do not connect its neighbours without it. It
- * certainly is one if even all edges together do not connect its certain neighbours without it.
+ * Ranks nodes by the number of other nodes that an intruder could reach from them, most first. Nodes with equal numbers
+ * are in the order of their keys (T18). `certain` contains only the edges that are certain to be open; any of the other
+ * edges may be open. Therefore a node is perhaps an articulation point if its neighbours are not connected without it
+ * by certain edges alone. It certainly is one if its certain neighbours are not connected without it even by all edges
+ * together.
  */
 export function* rankReach(graph: GraphLayout, certain = graph): Steps<ReachRow[]> {
   const { nodes, given, outgoing, incoming, neighbours } = graph
@@ -57,7 +61,7 @@ export function* rankReach(graph: GraphLayout, certain = graph): Steps<ReachRow[
 }
 
 /**
- * Size of one row of bits in 32-bit words. Targets are handled in batches of 32 * WORDS, so that memory grows with n,
+ * Size of one row of bits in 32-bit words. Targets are processed in batches of 32 * WORDS, so that memory grows with n,
  * not n².
  */
 const WORDS = 32
@@ -65,9 +69,9 @@ const BATCH = WORDS * 32
 const COMPONENTS_AT_ONCE = 128
 
 /**
- * Counts the other nodes that each node reaches along directed edges (T18). All nodes of a strong component reach the
- * same nodes. Each component comes after the components that it leads to, so a single pass can combine the sets of
- * reached nodes, with one bit per target.
+ * Counts the other nodes that can be reached from each node along directed edges (T18). From all nodes of a strong
+ * component, the same nodes can be reached. Each component comes after the components to which it leads. So a single
+ * pass can combine the sets of reached nodes, with one bit per target.
  */
 export function* countReachable(outgoing: Adjacency): Steps<Uint32Array> {
   const { component, members, ends } = yield* findStrongComponents(outgoing)
@@ -76,7 +80,7 @@ export function* countReachable(outgoing: Adjacency): Steps<Uint32Array> {
   const bits = new Uint32Array(ends.length * WORDS)
 
   for (let first = 0, batch = 0; batch < members.length; batch += BATCH) {
-    // Components that end before this batch cannot lead to any of its nodes.
+    // Components whose last node comes before this batch cannot lead to any of its nodes.
     while (ends[first]! <= batch) first++
     bits.fill(0, first * WORDS)
     for (let own = first; own < ends.length; own++) {

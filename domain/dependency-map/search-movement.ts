@@ -7,7 +7,8 @@ import { filterEdges, layOutGraph, type Adjacency, type AppEdges, type GraphLayo
 import { rankReach, type ReachRow } from './rank-reach.js'
 
 /**
- * A filter that selects one application or all applications with an app or env label; without both, it selects nothing.
+ * A filter that selects one application, or all applications with an app or env label. Without both labels, it selects
+ * nothing.
  */
 export interface AppFilter {
   app?: string
@@ -31,18 +32,18 @@ export interface Movement {
   decisions: EdgeDecisions
   /** Number of edges on which every flow is blocked. Paths never use them. */
   blockedEdges: number
-  /** The edges on which no flow is certain to pass, but some may. Paths use them as if they were open. */
+  /** The edges on which some flow may pass, but no flow is certain to pass. Paths use them as if they were open. */
   undecidedEdges: ReadonlySet<number>
-  /** Reach of every node of the graph, largest first. */
+  /** The nodes that can be reached from every node of the graph, the most first. */
   reach: ReachRow[]
   /**
-   * The paths that were found; null if neither a start nor a target was given. If only one of the two was given,
-   * `starts` or `targets` is null for the other.
+   * The paths that were found; null if neither a start nor a target was given. If only a start was given, `targets` is
+   * null; if only a target was given, `starts` is null.
    */
   paths: (FoundPaths & { starts: number[] | null; targets: number[] | null }) | null
   /**
-   * For each node, the number of hops to the nearest target: 0 for a target itself, `FAR` if none is reachable. Null
-   * without a target.
+   * For each node, the number of hops to the nearest target: 0 for a target itself, `FAR` if no target can be reached.
+   * Null if no target was given.
    */
   hopsToTarget: Int32Array | null
   /** For each node, the number of hops to the nearest target along edges that are certain to be open. */
@@ -58,12 +59,12 @@ export interface EdgePassage {
   perhaps: ReadonlySet<number>
 }
 
-/** Marks a node from which the destination cannot be reached. */
+/** The distance of a node from which the destination cannot be reached. */
 export const FAR = -1
 
 /**
- * Searches for nodes and paths that can be reached along edges that are not certain to be blocked. Rejects with the
- * signal's reason when cancelled.
+ * Searches for the nodes and paths that can be reached along edges that are not certain to be blocked. Rejects with the
+ * signal's reason if the call is cancelled.
  */
 export async function searchMovement(
   { nodes, edges, decisions }: DecidedGraph,
@@ -89,8 +90,8 @@ export async function searchMovement(
   const found = search && (await workInTurns(search, signal))
   let undecided = found?.undecided ?? null
   if (found?.undecided === null && found.isCounted) {
-    // All paths between the starts and the targets were found, so the paths along certain edges are counted in a search
-    // of their own.
+    // The search has found all paths between the starts and the targets. So the paths along certain edges are counted
+    // in a separate search.
     const known =
       certain === layout ? found : await workInTurns(findPathsBetween(certain, starts!, targets!, maxHops), signal)
     if (known.isCounted) undecided = found.total - known.total
@@ -120,10 +121,10 @@ interface View {
 }
 
 /**
- * Chooses the part of the graph to show. With a target, these are all nodes and edges that lead to the target within
- * the allowed hops. With only an env, these are the applications of that env and the edges that start or end there.
- * With an app as the start, this is the whole graph, because the applications that the start leads to lie outside the
- * start.
+ * Chooses the part of the graph that an answer shows. If a target is given, these are all nodes and edges that lead to
+ * the target within the allowed number of hops. If only an env is given, these are the applications of that env and the
+ * edges that start or end there. If an app is given as the start, this is the whole graph, because the applications to
+ * which the start leads are not part of the start.
  */
 export function viewOf({ nodes, edges, hopsToTarget: hops }: Movement, { start, maxHops }: MovementQuestion): View {
   if (hops !== null) {
@@ -141,8 +142,8 @@ export function viewOf({ nodes, edges, hopsToTarget: hops }: Movement, { start, 
 }
 
 /**
- * Returns the edges of a view with the most connections on high-risk ports, and their total number. Ties are ordered by
- * the keys of their ends.
+ * Returns those edges of a view that have the most connections on high-risk ports, and the total number of edges with
+ * such connections. Edges with equal numbers are ordered by the keys of their nodes.
  */
 export function riskiestEdges(
   { nodes, edges }: Movement,
@@ -164,15 +165,15 @@ export function riskiestEdges(
 }
 
 /**
- * Finds the edges on the paths in an answer. `numbers` lists the number of each such edge once, in order of appearance,
- * and `between` returns the number of the edge from one node to another.
+ * Finds the edges on the paths in an answer. `numbers` contains the number of each such edge once, in order of
+ * appearance. `between` returns the number of the edge from one node to another.
  */
 export function edgesOfPaths({ nodes, edges, paths }: Movement): {
   numbers: number[]
   between: (from: number, to: number) => number | undefined
 } {
   const idOf = (from: number, to: number) => from * nodes.length + to
-  /** Number of each wanted edge; -1 until it is known. */
+  /** The number of each edge on a path; -1 until it is known. */
   const wanted = new Map<number, number>()
   for (const { path } of paths?.paths ?? [])
     for (let hop = 1; hop < path.length; hop++) wanted.set(idOf(path[hop - 1]!, path[hop]!), -1)
@@ -187,13 +188,15 @@ export function edgesOfPaths({ nodes, edges, paths }: Movement): {
 const MOST_PATHS = 50
 
 interface FoundPath {
-  /** The path from start to end, as indices in the caller's list of nodes. */
+  /** The nodes of the path from start to end, as indices in the caller's list of nodes. */
   path: number[]
   hops: number
 }
 
 interface FoundPaths {
-  /** Paths of equal length are sorted by the key of their first node, then their second, and so on. */
+  /**
+   * The paths. Paths of equal length are sorted by the key of their first node, then of their second node, and so on.
+   */
   paths: FoundPath[]
   /** Total number of paths. If `isCounted` is false, this is only a lower bound. */
   total: number
@@ -203,9 +206,9 @@ interface FoundPaths {
 }
 
 /**
- * Finds one path from each start to every node 1 to `maxHops` hops away along directed edges. The path is a shortest
- * one along edges that are certain to be open, or along all edges if no such path exists. If several paths are equally
- * short, the one that sorts first in `paths` is taken. The longest paths come first. `starts` are indices in the
+ * Finds one path from each start to every node that is 1 to `maxHops` hops away along directed edges. It is a shortest
+ * path along edges that are certain to be open, or along all edges if there is no such path. Of several equally short
+ * paths, the one that is sorted first in `paths` is used. The longest paths come first. `starts` are indices in the
  * caller's list of nodes.
  */
 export function* findPaths(
@@ -220,7 +223,8 @@ export function* findPaths(
   const counts = { total: 0, undecided: 0 }
   let paths: FoundPath[] = []
   for (const start of placesInOrder(graph, starts)) {
-    // Neighbours are sorted by key, so the search reaches the nodes of a level in the sort order of their paths.
+    // Neighbours are sorted by key, so the search reaches the nodes of a level in the order in which their paths are
+    // sorted.
     for (const { order, parent, levels, isNew } of walk(start, maxHops, counts)) {
       const longest: FoundPath[] = []
       for (let hops = levels.length - 2; hops > 0; hops--)
@@ -238,10 +242,10 @@ export function* findPaths(
 }
 
 /**
- * Finds one path to each target from every node 1 to `maxHops` hops away. The path is a shortest one along edges that
- * are certain to be open, or along all edges if no such path exists. If several paths are equally short, the one that
- * sorts first in `paths` is taken. The shortest paths come first, because the nearest nodes matter most to a target.
- * `targets` are indices in the caller's list of nodes.
+ * Finds one path to each target from every node that is 1 to `maxHops` hops away. It is a shortest path along edges
+ * that are certain to be open, or along all edges if there is no such path. Of several equally short paths, the one
+ * that is sorted first in `paths` is used. The shortest paths come first, because the nodes nearest to a target matter
+ * most to it. `targets` are indices in the caller's list of nodes.
  */
 export function* findPathsTo(
   graph: GraphLayout,
@@ -251,7 +255,8 @@ export function* findPathsTo(
 ): Steps<FoundPaths> {
   const { given } = graph
   const compare = comparePaths(graph, (a, b) => a.hops - b.hops)
-  // Within a level, the first node claims its predecessors, so each node gets the first possible next hop in key order.
+  // Within a level, the first node that leads to a predecessor becomes the next hop of that predecessor. So each node
+  // has the next hop that comes first by key.
   const walk = createTwoWalks(graph, certain, ({ incoming }) => createWalk(incoming, { byNumber: true }))
   const counts = { total: 0, undecided: 0 }
   let paths: FoundPath[] = []
@@ -274,8 +279,8 @@ export function* findPathsTo(
 }
 
 /**
- * Creates a function that compares paths by their hops, and equally long paths by the key of their first node, then of
- * their second node, and so on.
+ * Creates a function that compares paths by their number of hops. Paths of equal length are compared by the key of
+ * their first node, then of their second node, and so on.
  */
 const comparePaths =
   ({ placed }: GraphLayout, byHops: (a: FoundPath, b: FoundPath) => number) =>
@@ -287,8 +292,8 @@ const comparePaths =
   }
 
 /**
- * Creates a search that walks along certain edges and then, if there are uncertain ones, along all edges. In the second
- * walk, only nodes that the first walk did not reach count as new. The reached nodes are added to `counts`.
+ * Creates a search that follows certain edges first and then, if there are uncertain edges, all edges. In the second
+ * step, only nodes that the first step did not reach count as new. The reached nodes are added to `counts`.
  */
 function createTwoWalks(graph: GraphLayout, certain: GraphLayout, create: (graph: GraphLayout) => Search) {
   const walkCertain = create(certain)
@@ -315,17 +320,17 @@ function createTwoWalks(graph: GraphLayout, certain: GraphLayout, create: (graph
 }
 
 /**
- * Maximum number of edges that a search for all paths examines before it gives up counting; this takes some tens of
- * milliseconds.
+ * Maximum number of edges that a search for all paths examines before it stops counting. This many edges take some tens
+ * of milliseconds.
  */
 const MOST_LOOKS = 5_000_000
 const LOOKS_AT_ONCE = 10_000
 
 /**
- * Finds every path of at most `maxHops` hops from a start to a target, shortest first. A path visits no node twice and
- * passes through no other start or target, because the part between those is found as a path of its own. The number of
- * paths can grow exponentially with the hops, so the search stops after examining `looks` edges. `starts` and `targets`
- * are indices in the caller's list of nodes.
+ * Finds every path of at most `maxHops` hops from a start to a target, shortest first. A path visits no node twice. It
+ * passes through no other start or target, because the part between those is found as a separate path. The number of
+ * paths can grow exponentially with the number of hops, so the search stops after examining `looks` edges. `starts` and
+ * `targets` are indices in the caller's list of nodes.
  */
 export function* findPathsBetween(
   graph: GraphLayout,
@@ -349,10 +354,10 @@ export function* findPathsBetween(
   let total = 0
   let looked = 0
   const path = new Uint32Array(maxHops + 1)
-  /** For each hop, the next edge to examine. */
+  /** For each hop of the current path, the next edge to examine. */
   const next = new Uint32Array(maxHops + 1)
   const isOnPath = new Uint8Array(given.length)
-  // Paths are searched by increasing length, so that the shortest paths are found first and shown.
+  // Paths are searched by increasing length, so that the shortest paths are found before the search stops.
   for (let length = 1; length <= maxHops; length++) {
     for (const start of placesInOrder(graph, starts)) {
       path[0] = start
@@ -387,8 +392,8 @@ export function* findPathsBetween(
 }
 
 /**
- * Returns, for each index in the caller's list, the number of hops to the nearest of the given nodes; `FAR` if none is
- * reachable.
+ * Returns, for each index in the caller's list, the number of hops to the nearest of the given nodes; `FAR` if none of
+ * them can be reached.
  */
 export function countHopsTo({ given, placed, incoming }: GraphLayout, targets: readonly number[]): Int32Array {
   const hops = countHops(
@@ -423,24 +428,27 @@ function countHops(
   return hops
 }
 
-/** Converts indices of the caller's list to nodes of the layout, sorted and without duplicates. */
+/** Converts indices in the caller's list to nodes of the layout, sorted and without duplicates. */
 const placesInOrder = ({ placed }: GraphLayout, places: readonly number[]): number[] =>
   [...new Set(places)].map((place) => placed[place]!).sort((a, b) => a - b)
 
 interface Walk {
-  /** Nodes in the order they were reached, beginning with the origin at 0 hops. */
+  /** The nodes in the order in which they were reached, beginning with the origin at 0 hops. */
   readonly order: Uint32Array
-  /** For each node, the node it was reached from. */
+  /** For each node, the node from which it was reached. */
   readonly parent: Uint32Array
-  /** Where the nodes at 0, 1, 2... hops begin in `order`; the last entry marks the end of the last level. */
+  /**
+   * For each number of hops (0, 1, 2...), the index in `order` at which its nodes begin. The last entry is the end of
+   * the last level.
+   */
   readonly levels: readonly number[]
 }
 
 type Search = (from: number, maxHops: number) => Walk
 
 /**
- * Creates a breadth-first search whose result is valid until its next run. With `byNumber`, the nodes of each level are
- * visited in ascending order.
+ * Creates a breadth-first search. Its result is valid until its next run. If `byNumber` is true, the nodes of each
+ * level are visited in ascending order.
  */
 function createWalk({ starts, targets }: Adjacency, { byNumber = false } = {}): Search {
   const count = starts.length - 1
