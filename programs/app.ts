@@ -39,7 +39,7 @@ interface AppDeps extends AppBasis {
   timers?: McpOptions['timers']
 }
 
-/** Maximum number of times per minute that one person may test PCE credentials with the browser form. */
+/** Maximum number of tests of PCE credentials that one person may make per minute with the browser form. */
 const PCE_TRIES_PER_MINUTE = 10
 
 /**
@@ -54,17 +54,14 @@ export async function buildApp(config: HttpConfig, deps: AppDeps): Promise<Fasti
 declare module 'fastify' {
   interface FastifyInstance {
     /**
-     * The instance that serves the metrics on its own listener (`metricsPlace`) and is closed together with this one.
-     * Null if metrics are off.
+     * The instance that serves the metrics on a separate listener (`metricsPlace`). It is closed together with this
+     * one. Null if metrics are off.
      */
     metricsServer: FastifyInstance | null
   }
 }
 
-/**
- * Returns where the metrics are served: at the host of the server, or on loopback if the server listens on a Unix
- * socket.
- */
+/** Returns the address of the metrics: the host of the server, or loopback if the server listens on a Unix socket. */
 export const metricsPlace = ({ http }: HttpConfig): HttpListen => {
   const { socket, ...listen } = http
   return { ...listen, port: http.metricsPort ?? 0, ...(socket !== undefined && { host: '127.0.0.1' }) }
@@ -114,8 +111,8 @@ async function buildInsecure(config: InsecureHttpConfig, deps: ObservedDeps): Pr
 }
 
 // Builds the pipeline in order: a request to a secured route passes the guards, the token check, and then the caller's
-// limits. The caller's context is opened once the body has been read. Public routes are registered separately, so there
-// is no list of exempt paths to maintain.
+// limits. The caller's context is opened after the body has been read. Public routes are registered separately, so no
+// list of exempt paths is needed.
 async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: ObservedDeps): Promise<FastifyInstance> {
   let app: FastifyInstance | null = null
   const composed = await composeAuthenticated(config, { ...deps, listensAt: () => addressOf(app) })
@@ -134,7 +131,7 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ob
   await app.register(rateLimits)
   const { meter, tracing, now } = deps
   await app.register(accessTokens, { oauth, publicUrl, ...rates, ...(now && { now }), ...(meter && { meter }) })
-  // These limits cover everything that a caller does, on whichever route.
+  // These limits count everything that a caller does, regardless of the route.
   const inAll = placesFor(config)
   readFigures(deps.meter, inAll, composed)
   const perCaller = { max: rates.inFlightPerCaller, keyOf: callerOf, counts: new Map<string, number>() }
@@ -196,8 +193,9 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ob
 }
 
 /**
- * Creates a rate limit that applies to a caller across all replicas. Each replica counts unknown callers by itself, so
- * that they cannot load the database. While the database does not answer, it counts all callers by itself.
+ * Creates a rate limit that applies to a caller across all replicas. Unknown callers are counted by each replica
+ * separately, so that they cannot load the database. As long as the database does not respond, this is also done for
+ * known callers.
  */
 function overAll(admissions: Admissions, name: string, perMinute: number, here: Limit): Limit {
   return async (request, times = 1) => {
@@ -215,7 +213,7 @@ function overAll(admissions: Admissions, name: string, perMinute: number, here: 
 /** Creates the limit of requests in flight on all routes together, with its counter. */
 const placesFor = ({ http: { maxInFlight } }: HttpConfig) => ({ max: maxInFlight, counts: new Map<string, number>() })
 
-/** Registers the gauges that are read when metrics are collected, rather than reported as events. */
+/** Registers the gauges, whose values are read when metrics are collected instead of being reported as events. */
 function readFigures(
   meter: Observers['meter'],
   { counts }: ReturnType<typeof placesFor>,
@@ -242,8 +240,8 @@ interface PagesRouteOptions {
 }
 
 /**
- * Registers the pages for people. They have their own login, so they are outside the secured routes, but behind the
- * same guards.
+ * Registers the pages for people. They are not among the secured routes, because they have their own login, but the
+ * same guards protect them.
  */
 async function registerPages(
   app: FastifyInstance,
@@ -254,7 +252,7 @@ async function registerPages(
   const { admissions } = composed.state
   await app.register(inFlight, inAll)
   await app.register(inFlight, { ...perCaller, hook: 'preParsing' })
-  // The pages count their requests themselves, because only some of them cost anything.
+  // The pages count their requests themselves, because only some of these requests cost anything.
   if (admissions)
     await app.register(admission, {
       admissions,
@@ -289,7 +287,7 @@ async function registerPages(
   })
 }
 
-/** Assembles the options of the form where users register their PCE key. */
+/** Assembles the options of the form with which users register their PCE key. */
 function setupOptions(
   app: FastifyInstance,
   config: PerUserConfig,
@@ -305,7 +303,7 @@ function setupOptions(
     allowInsecureTls: config.userPce.allowInsecureTls,
     authenticate: async (request, reply) => app.authenticate(request, reply),
     callTool: async (name, args, identity, request) => {
-      // A call that was started by a form is always completed, so this signal is never aborted.
+      // This signal is never aborted, because a call that a form has started is always completed.
       const { signal } = new AbortController()
       const call = {
         name,
@@ -319,8 +317,8 @@ function setupOptions(
         client: request.headers['user-agent'],
         clientAddress: addressOfClient(request),
       })
-      // The operator's offer restricts assistants. A person at the form can register a PCE key even if no tool may
-      // write.
+      // The operator's offer restricts assistants, but not a person at the form, who can register a PCE key even if no
+      // tool may write.
       const work = app.dispatcher.dispatch(call, { ...callerContext, offer: undefined })
       request.heldPlaces?.keepUntil(work)
       return work
@@ -342,7 +340,7 @@ function addressOf(app: FastifyInstance | null): { address: string; port: number
   return typeof address === 'string' ? null : address
 }
 
-/** Returns the authenticated identity of a request, by token or by browser session. */
+/** Returns the identity with which a request was authenticated, by token or by browser session. */
 const identityOf = ({ identity, visit }: FastifyRequest): Owner | undefined => identity ?? visit?.identity
 
 /** Returns the identity of a request as an owner, or null if it is unknown. */
@@ -352,14 +350,12 @@ function knownCaller(request: FastifyRequest): Owner | null {
 }
 
 /**
- * Remembers the key of each identity. A remembered token yields the same identity object for every request, so it works
- * as the key of a WeakMap.
+ * Caches the key of each identity. All requests with a remembered token have the same identity object, so it can be the
+ * key of a WeakMap.
  */
 const callerKeys = new WeakMap<Owner, string>()
 
-/**
- * Returns the key under which a request is counted. Unknown callers of a public page are counted by network address.
- */
+/** Returns the key by which a request is counted. Unknown callers of a public page are counted by network address. */
 function callerOf(request: FastifyRequest): string {
   const identity = identityOf(request)
   if (identity === undefined) return keyOf(nobodyAt(request))
@@ -373,17 +369,21 @@ const keyOf = ({ iss, sub }: Owner) => JSON.stringify([iss, sub])
 
 /** Timeouts in milliseconds, so that slow headers or a slow body cannot hold a connection. */
 const TIMEOUTS = { headers: 10_000, request: 30_000, keepAlive: 75_000, silence: 120_000, checkEvery: 5_000 }
-/** How long the shutdown waits for the last spans to be sent, in milliseconds. */
+/** Maximum time, in milliseconds, for which the shutdown waits until the last spans are sent. */
 const LAST_SPANS_MS = 1000
-/** How long a connection stays open for the client to read the refusal that ends it, in milliseconds. */
+/**
+ * The time, in milliseconds, for which a connection stays open so that the client can read the refusal that ends it.
+ */
 const LINGER_MS = 1000
 const MOST_CONNECTIONS = 2000
 const MOST_REQUESTS_PER_CONNECTION = 1000
-/** The maximum size of all headers together, in bytes. An access token with some two hundred groups needs that much. */
+/**
+ * The maximum size of all headers together, in bytes. An access token with about two hundred groups needs this size.
+ */
 const LARGEST_HEADERS = 32 * 1024
 /**
- * The largest announced length, in bytes, of a rejected body that is still read and dropped to keep the connection
- * usable.
+ * Maximum announced length, in bytes, of a rejected body that is still read. Reading and discarding it keeps the
+ * connection usable.
  */
 const MOST_DROPPED = 4 * 1024 * 1024
 
@@ -397,7 +397,7 @@ interface AppBasis {
   isDraining?: () => boolean
 }
 
-/** Creates the parts that all modes share: the reception of requests, and the public routes. */
+/** Creates the parts that all modes have: the listener that receives requests, and the public routes. */
 async function createApp(
   { http }: HttpConfig,
   { log, isDraining = () => false, tracing, meter, metricsServer }: AppBasis & Watched,
@@ -422,8 +422,8 @@ async function createApp(
 }
 
 /**
- * Creates a listener that limits slow and broken clients, and gives this server's own answers to requests that never
- * reach a route.
+ * Creates a listener that limits slow and broken clients. It answers requests that never reach a route with this
+ * server's own errors.
  */
 async function createServer(
   http: HttpListen,
@@ -442,11 +442,10 @@ async function createServer(
       headersTimeout: TIMEOUTS.headers,
       connectionsCheckingInterval: TIMEOUTS.checkEvery,
       maxHeaderSize: LARGEST_HEADERS,
-      // Node's own refusal would carry no request id, so the origin guard refuses requests without a Host header
-      // instead.
+      // The origin guard refuses requests without a Host header, because Node's own refusal would have no request id.
       requireHostHeader: false,
     },
-    // Requests that are already running when the process must stop are finished, not refused.
+    // When the process must stop, requests that are already running are completed and not refused.
     return503OnClosing: false,
     frameworkErrors(error, request, reply) {
       void answerHttpError(error, request, reply.headers(app.securityHeaders).header(REQUEST_ID_HEADER, request.id))
@@ -454,13 +453,13 @@ async function createServer(
     clientErrorHandler(error: NodeJS.ErrnoException, socket) {
       if (!socket.writable) return void socket.destroy()
       socket.end(answerClientError(error.code, requestIdOf(), app.securityHeaders))
-      // Closing the connection at once could lose the answer; leaving it open would let a client that keeps sending
-      // occupy the connection for ever.
+      // If the connection were closed at once, the answer could be lost. If it stayed open, a client that keeps sending
+      // could occupy it for ever.
       setTimeout(() => socket.destroy(), LINGER_MS).unref()
     },
   })
   app.server.maxConnections = MOST_CONNECTIONS
-  // An unknown Expect header may be ignored (RFC 9110, 10.1.1), and Node's own 417 would carry no request id.
+  // An unknown Expect header is ignored, which is allowed (RFC 9110, 10.1.1). Node's own 417 would have no request id.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
 
   let isClosing = false
@@ -469,11 +468,11 @@ async function createServer(
     done()
   })
   app.addHook('onSend', (request, reply, payload, done) => {
-    // With this header, clients that keep connections open, proxies above all, send their next request to another
-    // process.
+    // Because of this header, clients that keep connections open, especially proxies, send their next request to
+    // another process.
     if (isClosing || isDraining()) reply.header('connection', 'close')
-    // A proxy that is still sending the body would lose the answer if the connection were closed, so bodies that are
-    // short enough are read to the end.
+    // Short bodies are read to the end: if the connection were closed while a proxy is still sending the body, the
+    // proxy would lose the answer.
     else if (reply.statusCode === 413 && Number(request.headers['content-length']) <= MOST_DROPPED)
       reply.removeHeader('connection')
     done(null, payload)

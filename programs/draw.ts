@@ -1,5 +1,5 @@
 /**
- * This is `svc-mcp draw`: it calls the tool behind a picture as the server would, and writes its answer as a drawing.
+ * The command `svc-mcp draw`. It calls the tool that a picture is based on, as the server would, and draws the answer.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -21,11 +21,13 @@ import { readPackage } from './process/read-package.js'
 import { inWords, type StdioConfig } from '../schemas/config.js'
 import { tools } from '../tools/index.js'
 
-/** The response budget in bytes. No model reads these answers, so the budget is the largest that can be configured. */
+/**
+ * Maximum size of an answer in bytes. No model reads these answers, so it is the largest size that can be configured.
+ */
 const BUDGET = 800_000
 /**
- * The maximum number of pages of an answer that are fetched for a picture of a change; nobody studies more in one
- * picture.
+ * Maximum number of pages of an answer that are fetched for a picture of changes. Nobody would study more changes in
+ * one picture.
  */
 const MOST_PAGES = 5
 const DAY_MS = 86_400_000
@@ -47,7 +49,8 @@ class DrawError extends Error {}
 /**
  * Runs the command and resolves with its exit code. Rejects with StartupError if the settings are wrong.
  *
- * @param worker the module that worker threads load; this file may be in another folder than the program.
+ * @param worker the module that worker threads load. It is a parameter, because this file may be in another folder than
+ * the program.
  */
 export async function draw(args: readonly string[], worker: URL): Promise<number> {
   const run = (kind: PictureKind, options: RunOptions, given: object) => drawOne(kind, options, given, worker)
@@ -85,7 +88,7 @@ export async function draw(args: readonly string[], worker: URL): Promise<number
     await program.parseAsync([...args], { from: 'user' })
     return 0
   } catch (error) {
-    // Commander has already printed the error, and its error carries the exit code.
+    // Commander has already printed the error. The error contains the exit code.
     if (error instanceof Error && 'exitCode' in error) return error.exitCode as number
     if (!(error instanceof DrawError)) throw error
     process.stderr.write(`svc-mcp draw: ${error.message}\n`)
@@ -196,7 +199,7 @@ async function renderPage(picture: Picture): Promise<string> {
  */
 async function ask(tool: string, args: Record<string, unknown>, worker: URL): Promise<object[]> {
   const config = await readSettings()
-  // The person at the shell sees the outcome, so messages at level `info` are unnecessary.
+  // Messages at level `info` are left out, because the person at the shell sees the outcome anyway.
   const log = createLogger(config.logLevel === 'info' ? 'warn' : config.logLevel)
   for (const warning of config.warnings) alwaysSaid(log).warn(warning)
   const composed = composeUnauthenticated(config, { tools, log, worker })
@@ -238,8 +241,8 @@ async function ask(tool: string, args: Record<string, unknown>, worker: URL): Pr
 }
 
 /**
- * Reads the server's settings for use at a shell. Restrictions and confirmations for assistants do not apply to a
- * person at a shell (D121).
+ * Reads the server's settings for use in a shell. Restrictions and confirmations are for assistants and do not apply to
+ * a person at a shell (D121).
  */
 async function readSettings(): Promise<StdioConfig> {
   const { env, ...found } = readEnvironment()
@@ -252,20 +255,20 @@ async function readSettings(): Promise<StdioConfig> {
   return { ...own, limits: { ...own.limits, responseBudgetBytes: BUDGET } }
 }
 
-/** Checks the target before the PCE is queried, which may take minutes. */
+/** Checks the path of the output file before the PCE is queried, because the query may take minutes. */
 async function checkTarget(path: string, force: boolean): Promise<void> {
   const folder = await stat(dirname(path)).catch(() => null)
   if (folder === null || !folder.isDirectory()) throw new DrawError(`--output: there is no folder ${dirname(path)}`)
   if (existsSync(path) && !force) throw new DrawError(`--output: ${path} exists; --force replaces it`)
 }
 
-/** Writes the file completely or not at all. */
+/** Writes the file; if this fails, no incomplete file is left. */
 async function write(path: string, text: string, force: boolean): Promise<void> {
   const scratch = join(dirname(path), `.${randomUUID()}.unfinished`)
   try {
     const file = await open(scratch, 'wx')
     await file.writeFile(text).finally(() => file.close())
-    // The target may have been created in the meantime.
+    // Somebody may have created the file in the meantime.
     await checkTarget(path, force)
     await rename(scratch, path)
   } catch (error) {

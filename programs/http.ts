@@ -42,27 +42,28 @@ import {
 import { tools } from '../tools/index.js'
 
 /**
- * How long new requests are still accepted after the signal to stop, while /readyz already fails, so that a load
- * balancer can react first.
+ * The time, after the signal to stop, for which new requests are still accepted. /readyz already fails during this
+ * time, so that a load balancer can react first.
  */
 const LAME_DUCK_MS = 500
-/** The time that a connection accepted just before the server stopped listening has to send its request. */
+/** The time in which a connection that was accepted just before the server stopped listening can send its request. */
 const FIRST_WORDS_MS = 500
 const DRAIN_MS = 25_000
 /**
- * The time that calls have to answer after being aborted at the end of the drain, and the time for sending the last
+ * The time in which calls that were aborted at the end of the drain can answer, and the time for sending the last
  * answers.
  */
 const LAST_WORDS_MS = 1500
 /**
- * The reserve between all these waits and the forced exit. Containers are usually killed 30 seconds after the signal.
+ * The time that remains between the end of all these waits and the forced exit. Containers are usually killed 30
+ * seconds after the signal.
  */
 const SPARE_MS = 750
 
 /** The default listening address. */
 const LOOPBACK = { host: '127.0.0.1', port: 8080 }
 
-/** The path of the metrics and the setting of their port, for messages about the metrics listener. */
+/** The path of the metrics and the setting for their port, for messages about the metrics listener. */
 const METRICS = { path: '/metrics', portIn: 'MCP_METRICS_PORT' }
 
 /** The module that worker threads load. */
@@ -80,7 +81,7 @@ The configuration comes from the environment and from a .env file in the working
   development     MCP_DEV_INSECURE=1: nobody is authenticated
 Secrets may come from files: MCP_KEK_FILE=/run/secrets/kek. docs/configuration.md lists every variable with its default.`
 
-/** The log for what happens before the configuration is read, and for the reports of commands. */
+/** The log for everything that happens before the configuration is read, and for the reports of commands. */
 const startLog = createLogger('info')
 takeWarnings(startLog)
 
@@ -162,8 +163,8 @@ try {
 }
 
 /**
- * Shortens commander's error messages. Commander reports an unknown command as an excess argument, because the program
- * also runs without a command.
+ * Shortens commander's error messages. Commander reports an unknown command as a superfluous argument, because the
+ * program can also run without a command.
  */
 function inOneLine(text: string): string {
   return text
@@ -174,7 +175,7 @@ function inOneLine(text: string): string {
 }
 
 /**
- * Reads the configuration. Rejects with a StartupError that lists every fault, including those of the machine that
+ * Reads the configuration. Rejects with a StartupError that lists every fault, including the faults of the machine that
  * `check` finds.
  */
 async function readSettings(
@@ -187,7 +188,7 @@ async function readSettings(
   return readConfig('http', withFlags(env, flags), listen, { found, ...(check && { check }) })
 }
 
-/** Runs `rewrap-keystore` and logs the result. Throws StartupError if there is nothing to rewrap. */
+/** Runs `rewrap-keystore` and logs the result. Rejects with StartupError if there is nothing to rewrap. */
 async function rewrap(): Promise<void> {
   const config = await readSettings(LOOPBACK)
   if (config.mode !== 'per_user')
@@ -199,8 +200,8 @@ async function rewrap(): Promise<void> {
 }
 
 /**
- * Reads the settings that say where the state is. The `given` variables replace those of the environment. Rejects with
- * StartupError.
+ * Reads the settings for the location of the state. The variables in `given` replace those of the environment. Rejects
+ * with StartupError.
  */
 async function readState(given: Record<string, string> = {}): Promise<StateFileConfig> {
   const { env, ...found } = readEnvironment()
@@ -238,7 +239,7 @@ function nameOfUser(): string {
   try {
     return userInfo().username
   } catch {
-    // A user of a container may have no name, only a number.
+    // In a container, the user may have only a number and no name.
     return String(process.geteuid?.())
   }
 }
@@ -249,19 +250,19 @@ function report({ ok, lines }: CommandReport): void {
   if (!ok) process.exitCode = 1
 }
 
-/** Refuses an empty host, as from an unset shell variable, because Node.js would listen on every address. */
+/** Refuses an empty host. An unset shell variable can cause it, and Node.js would then listen on every address. */
 function readHost(value: string): string {
   if (value.trim() === '') throw new InvalidArgumentError('It must not be empty.')
   return value
 }
 
-/** Refuses an empty value, as from an unset shell variable, because it would offer every toolset. */
+/** Refuses an empty value. An unset shell variable can cause it, and it would offer every toolset. */
 function readToolsets(value: string): string {
   if (value.trim() === '') throw new InvalidArgumentError('It must not be empty.')
   return value
 }
 
-/** Refuses an empty path, as from an unset shell variable, because it would mean the working directory. */
+/** Refuses an empty path. An unset shell variable can cause it, and it would mean the working directory. */
 function readPath(value: string): string {
   if (value.trim() === '') throw new InvalidArgumentError('It must not be empty.')
   return value
@@ -274,15 +275,15 @@ function readPort(value: string): number {
 }
 
 async function serve(config: HttpConfig): Promise<void> {
-  // During the start, all objects survive. From this, V8 would learn to allocate such objects directly in the old
-  // generation (pretenuring). The same code later serves requests, however, and an object of a request in the old
-  // generation keeps the whole request in memory until the next major collection.
+  // All objects that are created during the start survive. V8 would learn from this to allocate such objects directly
+  // in the old generation of the heap (pretenuring). But the same code later serves requests, and an object of a
+  // request in the old generation keeps the whole request in memory until the next major collection.
   setFlagsFromString('--no-allocation-site-pretenuring')
   const log = createLogger(config.logLevel).child({ replica: replicaOf(config) })
   const starting = alwaysSaid(log)
   const { name, version } = readPackage()
   starting.info({ version, node: process.version, mode: config.mode }, `${name} ${version} is starting`)
-  // Warnings come first, because one of them may explain a failure that follows.
+  // Warnings are logged first, because one of them may explain a later failure.
   if (config.mode === 'insecure') starting.warn(BANNER)
   for (const warning of config.warnings) starting.warn(warning)
   let isDraining = false
@@ -307,7 +308,7 @@ async function serve(config: HttpConfig): Promise<void> {
       isDraining = true
       await withdraw()
       await drain(app, closeSilent, isTold ? DRAIN_MS : 0)
-      // `err` can be anything, even undefined, so a separate error makes the exit code non-zero.
+      // `err` can have any value, even undefined, so a new error is created to make the exit code non-zero.
       if (!isTold) throw new Error('stopped after an unexpected error')
     },
   )
@@ -320,9 +321,7 @@ async function serve(config: HttpConfig): Promise<void> {
   starting.info({ version }, `${name} ${version} is listening on ${listening.where}`)
 }
 
-/**
- * Waits for running calls to finish. Throws Error if some calls had to be aborted, so that the process exits with 1.
- */
+/** Waits for running calls to finish. If some had to be aborted, throws Error, so that the process exits with 1. */
 async function drain(app: FastifyInstance, closeSilent: () => void, milliseconds: number): Promise<void> {
   if (milliseconds > 0) await wait(LAME_DUCK_MS)
   const closed = app.close()

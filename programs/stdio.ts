@@ -35,13 +35,13 @@ import type { Tracing } from '../schemas/tracing.js'
 import { tools } from '../tools/index.js'
 
 /**
- * How long running calls have to finish, in milliseconds. A client that closes the process's input expects it to end
- * within 2 seconds.
+ * The time, in milliseconds, in which running calls can finish. A client that closes the process's input expects the
+ * process to end within 2 seconds.
  */
 const FINISH_MS = 1200
-/** The time that aborted calls then have to answer and to be audited, in milliseconds. */
+/** The time, in milliseconds, in which calls can answer and be audited after they were aborted. */
 const LAST_WORDS_MS = 300
-/** The time that the last spans then have to be sent, if tracing is on, in milliseconds. */
+/** The time, in milliseconds, in which the last spans can be sent after that, if tracing is on. */
 const LAST_SPANS_MS = 200
 
 /** The module that worker threads load. */
@@ -86,8 +86,7 @@ const startLog = createLogger('info')
 takeWarnings(startLog)
 
 try {
-  // These modules are loaded only for their commands, because without a command, a client is waiting for the server to
-  // start.
+  // These modules are loaded only for their commands: without a command, a client waits for the server to start.
   if (process.argv[2] === 'draw') {
     const { draw } = await import('./draw.js')
     process.exitCode = await draw(process.argv.slice(3), WORKER)
@@ -103,7 +102,7 @@ try {
   await refuseStart(startLog, error, 'svc-mcp --help shows what it needs')
 }
 
-/** Runs the doctor. Its module is loaded only here, so that it does not delay the start of the server. */
+/** Runs the command `doctor`. Its module is loaded only here, so that it does not delay the start of the server. */
 async function examine(flags: OfferFlags): Promise<number> {
   const { runDoctor } = await import('./commands/doctor.js')
   return runDoctor({
@@ -136,7 +135,7 @@ function readOptions(): (OfferFlags & { command: (typeof COMMANDS)[number] | und
   if (help === true) process.stdout.write(HELP)
   else if (version === true) process.stdout.write(`${readPackage().version}\n`)
   if (help === true || version === true) return null
-  // An unset shell variable leaves an empty value, which would offer every toolset.
+  // An empty value, which an unset shell variable can cause, would offer every toolset.
   if (toolsets?.trim() === '')
     throw new StartupError({ problem: '--toolsets must not be empty', remedy: 'Name toolsets, or omit the option.' })
   const [named, ...rest] = positionals
@@ -181,7 +180,7 @@ async function serve(config: StdioConfig): Promise<void> {
     onFailure: (err) => log.error({ err }, 'request failed'),
     requestId: randomUUID,
     callTool(call, client) {
-      // A client named in a request applies to that request alone; a client named in a handshake applies to all later
+      // If a request names the client, this applies only to the request; if the handshake names it, to all later
       // requests.
       return dispatcher.dispatch(
         call,
@@ -205,12 +204,12 @@ async function serve(config: StdioConfig): Promise<void> {
   })
   process.stdin.on('end', () => void closer.close())
   process.stdin.on('error', () => void closer.close())
-  // Nobody reads the answers any more, but calls that change the PCE are still completed.
+  // The client no longer reads answers, but calls that change the PCE are still completed.
   process.stdout.on('error', () => void closer.close())
   await server.connect(transport)
 }
 
-/** Opens tracing. Resolves with undefined if it is off. */
+/** Starts tracing. Resolves with undefined if it is off. */
 async function traced(
   config: StdioConfig,
   log: Parameters<typeof openTracing>[0]['log'],
@@ -222,10 +221,10 @@ async function traced(
 }
 
 async function finish(dispatcher: Dispatcher): Promise<void> {
-  // Requests that arrived together with the end of input are still on their way to the dispatcher.
+  // Requests that arrived together with the end of the input have not reached the dispatcher yet.
   await nextTurn()
   await endCalls(dispatcher, { finish: FINISH_MS, lastWords: LAST_WORDS_MS })
-  // The last answers are still on their way to the output.
+  // The last answers have not reached the output yet.
   await nextTurn()
   if (process.stdout.writableLength > 0)
     await Promise.race([new Promise((sent) => process.stdout.write('', sent)), wait(100)])

@@ -10,12 +10,12 @@ import { blankLine, tell } from './demo/print.js'
 import { startServer, startSimulator, type Stay } from './demo/start-programs.js'
 import { tellStory } from './demo/story.js'
 
-/** The programs that the demonstration starts. They are files next to the program that runs it. */
+/** The programs that the demonstration starts. Their files are next to the file of the running program. */
 export interface DemoPrograms {
   stdio: URL
   http: URL
   simulator: URL
-  /** The path of the stdio program that is printed for MCP clients. It stays valid when a new version is installed. */
+  /** The path of the stdio program that is printed for MCP clients. It stays valid after an update to a new version. */
   named: string
 }
 
@@ -24,7 +24,7 @@ interface Options {
   port: number
 }
 
-/** One run of the demonstration, with the files and programs that must be cleaned up afterwards. */
+/** A run of the demonstration, with the files and programs that must be cleaned up at its end. */
 interface Run extends Stay {
   /** The path of the picture that the story prints; null until it has been drawn. */
   picture: string | null
@@ -54,7 +54,7 @@ export async function runDemo(args: readonly string[], programs: DemoPrograms): 
     const options = program.parse([...args], { from: 'user' }).opts<Options>()
     return await play(options, programs)
   } catch (error) {
-    // Commander has already printed the error, and its error carries the exit code.
+    // Commander has already printed the error. The error contains the exit code.
     if (error instanceof Error && 'exitCode' in error) return error.exitCode as number
     process.stderr.write(`svc-mcp demo: ${error instanceof Error ? error.message : String(error)}\n`)
     return 1
@@ -72,11 +72,12 @@ async function play({ once, port }: Options, programs: DemoPrograms): Promise<nu
   // The handlers stay registered, because npm and the terminal can both deliver the same Ctrl-C.
   for (const signal of SIGNALS) process.on(signal, end)
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    // The reader closed the pipe early, as in `svc-mcp demo | head`.
+    // The reader has closed the pipe before the end, as in `svc-mcp demo | head`.
     if (error.code !== 'EPIPE') throw error
     end()
   })
-  // Children run in a folder of their own, because a .env file in the current folder belongs to another PCE.
+  // Child programs run in a separate folder, because a .env file in the current folder would contain settings for
+  // another PCE.
   const folder = mkdtempSync(join(tmpdir(), 'svc-mcp-demo-'))
   const run: Run = { folder, signal: stop.signal, started: [], picture: null }
   try {
@@ -88,22 +89,19 @@ async function play({ once, port }: Options, programs: DemoPrograms): Promise<nu
   }
 }
 
-/**
- * Removes the folder. If people were shown the path of a picture in it, the picture is kept and everything else
- * removed.
- */
+/** Removes the folder. If it contains a picture whose path was printed, this picture is kept. */
 function clear({ folder, picture }: Run): void {
   if (picture === null || !existsSync(picture)) return rmSync(folder, { recursive: true, force: true })
   for (const file of readdirSync(folder))
     if (file !== basename(picture)) rmSync(join(folder, file), { recursive: true, force: true })
 }
 
-/** Resolves with 0 when the demonstration is to end. */
+/** Resolves with the exit code 0 when the demonstration is to end. */
 const stopped = (signal: AbortSignal) =>
   new Promise<number>((resolve) => signal.addEventListener('abort', () => resolve(0), { once: true }))
 
 /**
- * Performs the demonstration. Everything it starts or draws is recorded in `run` immediately, so that it is cleaned up
+ * Performs the demonstration. Everything that it starts or draws is recorded in `run` at once, so that it is cleaned up
  * even after a failure.
  */
 async function perform({ once, port }: Options, programs: DemoPrograms, run: Run): Promise<number> {

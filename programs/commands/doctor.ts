@@ -12,10 +12,10 @@ import { connectionHint } from '../../schemas/errors.js'
 /** The result of one check. */
 interface Finding {
   check: 'configuration' | 'address' | 'connection' | 'certificate' | 'PCE' | 'credentials' | 'organisation' | 'clock'
-  /** `skipped` means that an earlier check failed, or that there was nothing to check. */
+  /** The outcome. `skipped` means that an earlier check failed, or that there was nothing to check. */
   state: 'ok' | 'warning' | 'failed' | 'skipped'
   found: string
-  /** What the operator should do. */
+  /** The remedy: what the operator should do. */
   remedy?: string
 }
 
@@ -30,28 +30,28 @@ interface Place {
 const PATIENCE_MS = 5000
 /** The time limit of one request to the PCE, including connecting and retries, in milliseconds. */
 const ANSWER_MS = 15_000
-/** The remaining lifetime below which a certificate causes a warning: 30 days. */
+/** A certificate with a shorter remaining lifetime causes a warning: 30 days. */
 const SOON_MS = 30 * 24 * 60 * 60 * 1000
 /**
- * The largest tolerated difference of the clocks, in seconds. With a larger difference, event times and traffic windows
- * are wrong, and tokens over HTTP are rejected.
+ * Maximum tolerated difference between the clocks, in seconds. If it is larger, event times and traffic windows are
+ * wrong, and tokens over HTTP are rejected.
  */
 const LARGEST_SKEW = 30
 
 export interface DoctorPorts {
   /** Reads the settings. Throws or rejects with StartupError. */
   readSettings: () => Promise<Pick<StdioConfig, 'pce' | 'warnings'>>
-  /** Writes whole lines of the report. */
+  /** Writes lines of the report, each of them complete. */
   write: (text: string) => void
-  /** The first line of the report: the program, its version and that of Node.js. */
+  /** The first line of the report: the program, its version, and the version of Node.js. */
   heading: string
   /** Returns milliseconds since the epoch. */
   now?: () => number
 }
 
 /**
- * Runs `svc-mcp doctor`: checks the settings and the PCE behind them, and writes each finding as soon as it is known,
- * with its remedy below. Resolves with the exit code: 0 if everything essential works, 1 if something failed.
+ * Runs `svc-mcp doctor`: checks the settings and the PCE to which they refer. Each finding is written as soon as it is
+ * known, with its remedy below it. Resolves with the exit code: 0 if everything essential works, 1 if something failed.
  */
 export async function runDoctor({ readSettings, write, heading, now }: DoctorPorts): Promise<number> {
   write(`${heading}\n\n`)
@@ -66,7 +66,7 @@ export async function runDoctor({ readSettings, write, heading, now }: DoctorPor
 
 const LABELS = { ok: 'ok', warning: 'WARN', failed: 'FAIL', skipped: '-' } as const
 
-/** Describes a finding in lines that show every hidden character, because a PCE's own words are quoted. */
+/** Formats a finding as lines in which every hidden character is visible, because the lines quote texts of the PCE. */
 function describeFinding({ check, state, found, remedy }: Finding): string {
   const line = `${LABELS[state].padEnd(4)}  ${check.padEnd(13)}  ${escapeText(found)}\n`
   return remedy === undefined ? line : `${line}      → ${escapeText(remedy)}\n`
@@ -94,8 +94,8 @@ async function* examine(readSettings: DoctorPorts['readSettings'], now = Date.no
 }
 
 /**
- * Examines the path to the PCE in the order in which the steps depend on each other: address, connection, certificate,
- * the PCE itself, key, organisation, clock. It changes nothing and sends two requests. Problems with the settings, the
+ * Checks the way to the PCE, step by step: address, connection, certificate, the PCE itself, key, organisation, clock.
+ * Each step depends on the previous ones. It changes nothing and sends two requests. Problems with the settings, the
  * network or the PCE become findings; the generator never throws for them.
  *
  * @param now returns milliseconds since the epoch.
@@ -125,11 +125,11 @@ async function* examinePce(pce: PceFromEnvironment, now: () => number): AsyncGen
   }
 }
 
-/** Turns each fault of the configuration into a finding. */
+/** Converts each fault of the configuration to a finding. */
 const findingsOf = ({ faults }: StartupError): Finding[] =>
   faults.map(({ problem, remedy }) => ({ check: 'configuration', state: 'failed', found: problem, remedy }))
 
-/** The error of a step whose failure makes all later checks impossible. */
+/** The error of a failed step after which all later checks are impossible. */
 class Unreachable extends Error {
   constructor(readonly finding: Finding) {
     super(finding.found)
@@ -142,7 +142,7 @@ function placeOf({ origin }: PceClient): Place {
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || (isTls ? 443 : 80), isTls }
 }
 
-/** Checks each step below HTTP separately. Throws Unreachable if a step fails. */
+/** Checks the steps below HTTP one by one. Throws Unreachable if a step fails. */
 async function* examineWay({ tls, proxyUrl }: PceFromEnvironment, place: Place): AsyncGenerator<Finding> {
   if (proxyUrl !== undefined) {
     yield { check: 'connection', state: 'skipped', found: `goes through the proxy ${new URL(proxyUrl).host}` }
@@ -180,7 +180,9 @@ const unreachable = (check: Finding['check'], { code = '' }: NodeJS.ErrnoExcepti
       hintOf({ reason: code, message: '' }) ?? 'Check PCE_HOST and PCE_PORT, and the network between here and the PCE.',
   })
 
-/** Returns the client's hint without "Nothing was changed" at its start, which is irrelevant for a check. */
+/**
+ * Returns the client's hint without the words "Nothing was changed" at its beginning, which make no sense for a check.
+ */
 const hintOf = (error: { reason?: string; message: string }) =>
   connectionHint(error)?.replace(/^Nothing was changed\. /, '')
 
@@ -201,8 +203,8 @@ async function waitFor<S extends Socket>(socket: S, event: string): Promise<S> {
 }
 
 /**
- * Reports which names the certificate contains and when it expires. Throws Unreachable if a server with these settings
- * would reject it.
+ * Reports the names in the certificate and the time at which it expires. Throws Unreachable if a server with these
+ * settings would reject the certificate.
  */
 async function examineCertificate(place: Place, settings: PceFromEnvironment['tls']): Promise<Finding> {
   const { verify, caFile, clientCertFile, clientKeyFile } = settings
@@ -214,7 +216,8 @@ async function examineCertificate(place: Place, settings: PceFromEnvironment['tl
     ca: read(caFile),
     cert: read(clientCertFile),
     key: read(clientKeyFile ?? clientCertFile),
-    // The certificate is verified below, so that the report can name both the fault and the certificate.
+    // The certificate is accepted here and verified below, so that the report can name both the fault and the
+    // certificate.
     rejectUnauthorized: false,
   })
   const { authorizationError: flaw, certificate } = await lookAt(socket)
@@ -250,8 +253,8 @@ function describeCertificate({ subject, issuer }: PeerCertificate): string {
 }
 
 /**
- * Makes a name from a certificate safe to print, since the server chooses it and it could contain control characters
- * for the terminal.
+ * Makes a name from a certificate safe to print. The server chooses this name, so it could contain control characters
+ * that affect the terminal.
  */
 const plain = (name: string | string[] | undefined) => [name].flat()[0]?.replace(/\p{C}/gu, '\uFFFD').slice(0, 100)
 
@@ -345,7 +348,7 @@ function* judgeAccess(answer: PceResponse | PceError, orgId: string): Generator<
 function judgeClock({ headers }: PceResponse, asked: number): Finding {
   const theirs = Date.parse(String(headers.date))
   if (Number.isNaN(theirs)) return { check: 'clock', state: 'skipped', found: 'the PCE does not tell its time' }
-  // The time of the PCE is truncated to the second, so half a second is added on average.
+  // The PCE truncates its time to seconds, so half a second is added, which is the average loss.
   const ahead = Math.round((asked - (theirs + 500)) / 1000)
   if (Math.abs(ahead) <= LARGEST_SKEW) return { check: 'clock', state: 'ok', found: 'as the clock of the PCE' }
   const found = `this machine is ${Math.abs(ahead)} s ${ahead > 0 ? 'ahead of' : 'behind'} the PCE`

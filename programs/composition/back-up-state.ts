@@ -4,7 +4,7 @@ import { SCHEMA_VERSION } from '../../storage/state/tables.js'
 import { collectLines, type CommandReport, requireState } from './command-report.js'
 
 /**
- * Runs `svc-mcp-http backup-state FILE`: copies the state file while servers may be running. Throws StartupError if
+ * Runs `svc-mcp-http backup-state FILE`: copies the state file, even while servers are running. Throws StartupError if
  * there is no state file, or if `target` exists or cannot be written.
  */
 export function backUpStateFile(config: StateFileConfig, target: string): CommandReport {

@@ -2,15 +2,15 @@ import { lstatSync } from 'node:fs'
 import { StartupError, type StateFileConfig } from '../../schemas/config.js'
 
 /**
- * The report of a command to the operator, as lines of the log. `ok` is false if the command stopped half-way and can
- * be run again.
+ * The report of a command to the operator, as lines of the log. `ok` is false if the command stopped before its end and
+ * must be run again.
  */
 export interface CommandReport {
   lines: { level: 'info' | 'warn' | 'error'; text: string }[]
   ok: boolean
 }
 
-/** Starts a list of report lines, with a function that adds one. */
+/** Creates an empty report, and a function that adds a line to it. */
 export function collectLines() {
   const lines: CommandReport['lines'] = []
   const say = (level: 'info' | 'warn' | 'error', text: string) => void lines.push({ level, text })
@@ -18,8 +18,8 @@ export function collectLines() {
 }
 
 /**
- * Requires an existing state file, because a command never creates one. Throws a StartupError that names what could not
- * be done (`verb`).
+ * Throws a StartupError if there is no state file, because a command never creates one. `verb` says what the command
+ * could not do with the file.
  */
 export function requireState(
   { path, variable, database }: Pick<StateFileConfig, 'path' | 'variable' | 'database'>,

@@ -42,11 +42,11 @@ import { offerTools, type ServerOffers } from './offer-tools.js'
 import { requireConfirmations } from './require-confirmations.js'
 import { fixedCredentials, openAudit, threadTools, type ServerParts } from './compose-unauthenticated.js'
 
-/** The source of the callers' PCEs; each of the two authenticated modes has its own. */
+/** The part that finds the callers' PCEs. The two authenticated modes have different ones. */
 interface PceSource {
   state: State
   find: FindPce
-  /** Refuses a call with `no_pce_credentials` if the caller has no PCE. */
+  /** The gate that refuses a call with `no_pce_credentials` if the caller has no PCE. */
   gate: CallerGate
   /** Watches the single PCE key of shared mode. */
   key?: KeyWatch
@@ -55,18 +55,18 @@ interface PceSource {
 
 interface AuthenticatedParts extends ServerParts {
   /**
-   * Returns the address on which this server listens, or null before it does. Users may not register this address as
-   * their PCE.
+   * Returns the address on which this server listens, or null if it does not listen yet. Users may not register this
+   * address as their PCE.
    */
   listensAt?: () => { address: string; port: number } | null
 }
 
-/** The parts of the authenticated server, except its routes. */
+/** The parts of the authenticated server, without its routes. */
 export interface AuthenticatedServer {
   server: PackageFacts
   dispatcher: DispatcherOptions
   confirmation: Pick<Confirmation, 'hash' | 'states' | 'tokens'>
-  /** The approvals on a page, if they replace confirm tokens. */
+  /** The approvals on a page; absent if calls are confirmed with tokens. */
   approvals?: Confirmation['approvals']
   auditRoute: AuditRoute
   state: State
@@ -76,23 +76,23 @@ export interface AuthenticatedServer {
   offers: ServerOffers
   heavyFigures: HeavyCalls['figures']
   /**
-   * Opens the context of a caller. `narrowedTo` is what remains of the operator's offer after the request's headers
-   * have narrowed it; `record` is the caller's keystore record if the admission has already read it.
+   * Opens the context of a caller. If the request's headers have narrowed the operator's offer, `narrowedTo` names the
+   * remaining tools. `record` is the caller's keystore record, if the admission has already read it.
    */
   readonly openContext: (
     identity: Identity,
     request: Origin & { narrowedTo?: ReadonlySet<string>; record?: SealedCredentials | null },
   ) => OfferedContext | Promise<OfferedContext>
-  /** Applies the gates that precede the confirmation gate to a call, and throws their refusal. */
+  /** Applies to a call the gates that come before the confirmation gate, and throws their refusal. */
   readonly checkCall: (tool: AnyTool, callerContext: CallerContext) => void
-  /** Checks that must pass before this process receives calls. */
+  /** The checks that must pass before this process receives calls. */
   checks: readonly HealthCheck[]
   close(): Promise<void>
 }
 
 /**
- * Assembles the server of the two authenticated modes: gates in the order of the specification (S2), and credentials
- * from the keystore or the environment. Rejects with StartupError.
+ * Assembles the server of the two authenticated modes. Its gates are in the order of the specification (S2), and
+ * credentials come from the keystore or the environment. Rejects with StartupError.
  */
 export async function composeAuthenticated(
   config: PerUserConfig | SharedConfig,
@@ -114,8 +114,8 @@ export async function composeAuthenticated(
     const audit = openAudit(config, parts)
     const heavy = threadTools(config, { ...parts, tools, server, now })
     const openContext = createContextOpener(config.mode, config.roles, pces.find)
-    // The random value in the state binds confirm tokens to this state. Used tokens are recorded in it, so another
-    // state file, or a new one that replaces a lost one, must not accept the same tokens.
+    // Confirm tokens are bound to this state by a random value in it. The state records which tokens were used, so the
+    // same tokens must not be valid with another state file, or with a new file that replaces a lost one.
     const audience = `${publicUrl}#${await state.notes.setOnce('confirm_tokens', randomUUID())}`
     const roleOf = (identity: Identity) => mapRole(identity, config.roles)
     const auditRoute = createRouteAudit(audit)
@@ -148,7 +148,7 @@ export async function composeAuthenticated(
         audit,
         log,
         limits: config.limits,
-        // All replicas derive the same key, so each accepts the others' cursors.
+        // All replicas derive the same key, so each of them accepts the cursors of the others.
         cursorKey: deriveCursorKey(config.confirm.hmacKey),
         callTracker,
         server,
@@ -196,14 +196,14 @@ export async function composeAuthenticated(
   }
 }
 
-/** Removes the hint to use /setup from the tools if the server does not have that page. */
+/** Removes the advice to use /setup from the tools if the server does not have this page. */
 const withoutSetup = (tools: readonly AnyTool[]): readonly AnyTool[] =>
   tools.map((tool) => {
     const summary = tool.summary.replace(/ Better: \/setup .*$/, '')
     return summary === tool.summary ? tool : { ...tool, summary }
   })
 
-/** Opens the single PCE of shared mode. Rejects with StartupError. */
+/** Connects to the single PCE of shared mode. Rejects with StartupError. */
 export async function openSharedPce(
   config: SharedConfig,
   callTracker: CallTracker & CurrentCall,
@@ -243,7 +243,7 @@ export async function openSharedPce(
   }
 }
 
-/** Opens the keystore with the users' PCEs. Rejects with StartupError. */
+/** Opens the keystore with the credentials for users' PCEs. Rejects with StartupError. */
 async function openUserPces(
   config: PerUserConfig,
   callTracker: CallTracker & CurrentCall,
@@ -273,8 +273,8 @@ async function openUserPces(
 }
 
 /**
- * Creates the gate for the mode in which every caller registers their own PCE key. `setupUrl` is null if they cannot
- * register it in a browser.
+ * Creates the PCE gate for the mode in which all callers register their own PCE keys. `setupUrl` is null if they cannot
+ * do this in a browser.
  */
 export function userPceGate(setupUrl: string | null): CallerGate {
   if (setupUrl === null)

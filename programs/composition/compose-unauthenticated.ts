@@ -38,16 +38,16 @@ export interface ServerParts extends Observers {
   log: ServerLog
   /** The module that worker threads load to run heavy tools. Without it, heavy tools run in the main thread. */
   worker?: URL
-  /** The destination of audit entries if no audit file is configured. Without it, they are not written. */
+  /** The destination of audit entries if no audit file is configured. Without it, such entries are not written. */
   auditStream?: Writable
   /** Returns milliseconds since the epoch. */
   now?: () => number
 }
 
-/** The role of every caller if there is no login. */
+/** The role of every caller of a server without a login. */
 export const LOCAL_ROLE = 'admin'
 
-/** The parts that both transports share if there is no login: one PCE, and one caller who may do everything. */
+/** The parts of a server without a login, for both transports. It has one PCE, and one caller who may do everything. */
 interface UnauthenticatedServer {
   server: PackageFacts
   dispatcher: DispatcherOptions
@@ -55,14 +55,14 @@ interface UnauthenticatedServer {
   callerContext: OfferedContext
   offers: ServerOffers
   heavyFigures: HeavyCalls['figures']
-  /** The parts that are needed to ask the person at the client; undefined if nobody is asked. */
+  /** The functions for asking the person at the client; undefined if nobody is asked. */
   asking?: { owner: null } & Pick<ReturnType<typeof loadConfirmation>, 'hash' | 'states'>
   /** Stops the worker threads. */
   close(): Promise<void>
 }
 
 /**
- * Loads the confirmation module when the first call needs it, because a person waits for the start of a stdio server.
+ * Loads the confirmation module with the first call that needs it, because a person waits for a stdio server to start.
  */
 function loadConfirmation(now: () => number) {
   let loading: Promise<Confirmation> | undefined
@@ -81,9 +81,9 @@ function loadConfirmation(now: () => number) {
 }
 
 /**
- * Assembles the server of stdio and of HTTP for development. Its only gate requires a PCE: there is no role to check,
- * and no login that could issue a confirm token (D9, D15). Over stdio, the person at the client may have to agree
- * (D147). Throws StartupError.
+ * Assembles the server for stdio, and for HTTP during development. Without a login, there is no role to check and
+ * nobody who could get a confirm token, so the only gate checks that there is a PCE (D9, D15). Over stdio, the person
+ * at the client may have to agree to calls (D147). Throws StartupError.
  */
 export function composeUnauthenticated(
   config: StdioConfig | InsecureHttpConfig,
@@ -130,7 +130,7 @@ export function composeUnauthenticated(
   }
 }
 
-/** Returns the tools. The heavy ones run in worker threads if there is a module for the threads to load. */
+/** Returns the tools. If there is a module for worker threads, the heavy tools run in them. */
 export function threadTools(
   { heavy }: Pick<StdioConfig, 'heavy'>,
   {
@@ -176,8 +176,8 @@ export function openAudit(
 }
 
 /**
- * Finds files that cannot be read or written, in any mode. It changes nothing, so these faults can be reported together
- * with those of the settings.
+ * Finds files that cannot be read or written, in any mode. It changes nothing, so that its faults can be reported
+ * together with faults in the settings.
  */
 export function findFileFaults(config: Config): Fault[] {
   const means = config.mode === 'per_user' ? config.userPce : config.pce
@@ -206,8 +206,8 @@ function remedyOfAudit(path: string, code: string | undefined): string {
 }
 
 /**
- * Creates the credentials port of modes without a keystore, in which everyone has the same PCE, or nobody has one.
- * `refusal` is the error for attempts to register or remove credentials.
+ * Creates the credentials port for modes without a keystore, in which all callers have the same PCE or none. `refusal`
+ * is the error for attempts to register or remove credentials.
  */
 export function fixedCredentials(
   registered: boolean,

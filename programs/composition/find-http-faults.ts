@@ -9,9 +9,9 @@ import { findOfferFaults } from './offer-tools.js'
 import { findConfirmFaults } from './require-confirmations.js'
 
 /**
- * Finds what would prevent a start on this machine: unusable files, an unusable socket, unknown tool names. The search
- * changes nothing, so these faults can be reported together with those of the settings. Problems that only show when a
- * file is opened are reported at that time.
+ * Finds what would prevent a start on this machine: unusable files, an unusable socket, unknown names of tools. It
+ * changes nothing, so that its faults can be reported together with faults in the settings. Problems that appear only
+ * when a file is opened are reported then.
  */
 export function findHttpFaults(config: HttpConfig, tools: readonly AnyTool[]): Fault[] {
   const { socket } = config.http
@@ -41,7 +41,7 @@ function findStateFaults(config: Exclude<HttpConfig, { mode: 'insecure' }>): Fau
   return fault === undefined ? [] : [fault]
 }
 
-/** Runs `attempt` and returns the faults of the StartupError that it throws, if any. */
+/** Runs `attempt`. If it throws a StartupError, returns the faults in this error. */
 function faultsOf(attempt: () => unknown): readonly Fault[] {
   try {
     attempt()

@@ -11,7 +11,7 @@ import { openState } from '../../storage/state/open-state.js'
 import { collectLines, type CommandReport, requireState } from './command-report.js'
 
 export interface ForgetUserParts {
-  /** Opens the audit log as soon as there is something to record. Throws StartupError. */
+  /** Opens the audit log. It is called only when there is something to record. Throws StartupError. */
   openAudit: () => AuditLog | null
   /** The operating system user who runs the command. */
   osUser: string
@@ -20,12 +20,13 @@ export interface ForgetUserParts {
 }
 
 /**
- * Runs `svc-mcp-http forget-user SUBJECT`: removes everything that the state stores about one person. Servers may be
- * running; their next request for that person finds nothing. The decision is written to the audit log before anything
+ * Runs `svc-mcp-http forget-user SUBJECT`: removes everything that the state contains about one person. Servers may be
+ * running; for the person's next request, they find nothing. The decision is written to the audit log before anything
  * is removed, and the outcome afterwards. If nothing is stored for the subject, the report says so and names similar
  * subjects.
  *
- * @throws {StartupError} (rejects) if there is no state, or the audit log cannot be written. In these cases, nothing is removed.
+ * @throws {StartupError} (rejects) if there is no state, or the audit log cannot be written. In these cases, nothing is
+ * removed.
  */
 export async function forgetUser(
   config: StateFileConfig,
@@ -71,7 +72,7 @@ export async function forgetUser(
   }
 }
 
-/** Writes audit entries that all describe this run of the command, and waits until they are on the disk. */
+/** Writes audit entries about this run of the command, and waits until they are on the disk. */
 function recordWith(
   audit: AuditLog | null,
   now: () => number,
@@ -103,7 +104,7 @@ async function removeAll(
   }
 }
 
-/** The names of the removed records for messages. They are the same for any number of records. */
+/** The names of the types of records in messages. They are the same for one record and for several. */
 const NAMES: Record<string, string> = {
   credentials: 'PCE credentials',
   last_checks: 'last check',
@@ -119,7 +120,7 @@ const describe = (removed: Record<string, number>): string =>
 const PAGE = 500
 const MOST_NAMED = 3
 
-/** Finds the persons whom the operator may have meant: the same subject in other letter case, or at another issuer. */
+/** Finds persons whom the operator may have meant: with the same subject in other letter case, or at another issuer. */
 async function findNear({ credentials }: State, { sub }: Owner): Promise<Owner[]> {
   const plain = (text: string) => text.trim().toLowerCase()
   const near: Owner[] = []

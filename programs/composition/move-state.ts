@@ -14,9 +14,9 @@ const PAGE = 200
 
 /**
  * Runs `svc-mcp-http move-state --from FILE --to URL`: moves a keystore, still encrypted, from its file to a database
- * that has none, and marks the file so that no server uses it again. The file is locked from the beginning of the copy
- * until it is marked, so a server that is still running loses nothing that it has acknowledged (D166). Pending confirm
- * tokens and questions are not moved; those calls must be made again.
+ * without a keystore, and marks the file so that no server uses it again. The file is locked from the beginning of the
+ * copy until it is marked, so a server that is still running loses nothing that it has acknowledged (D166). Pending
+ * confirm tokens and questions are not moved; the calls that they belong to must be made again.
  *
  * @throws {StartupError} (rejects) if there is no file or it is empty, or if the database has another keystore or
  * cannot be used. In these cases, nothing has changed. If the database has stored the keystore but the file could not
@@ -29,8 +29,8 @@ export async function moveState(from: string, to: DatabaseConfig): Promise<Comma
   const source = openState(from, { now: () => Date.now(), variable: '--from', warn })
   let moved = 0
   try {
-    // The file is checked before anything is created in the database. It is locked only after the database has been
-    // reached.
+    // The file is checked before anything is created in the database. It is locked only after the connection to the
+    // database has succeeded.
     await readKeystore(source, from)
     await withDatabase(to, warn, (database) =>
       source.moveAway(to.where, async () => {

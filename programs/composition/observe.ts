@@ -12,13 +12,16 @@ export function nameServer(config: Pick<Config, 'replicaId'>): { name: string; v
   return { name, version, replica: replicaOf(config) }
 }
 
-/** The observers of the server. Each is undefined if it is switched off. */
+/** The meter and the tracing of the server. Each is undefined if it is switched off. */
 export interface Observers {
   meter?: Meter
   tracing?: Tracing
 }
 
-/** Creates the observer that measures and traces requests to PCEs; undefined if neither is on. */
+/**
+ * Creates the observer that measures and traces requests to PCEs; returns undefined if metrics and tracing are both
+ * off.
+ */
 export function observeRequests({ meter, tracing }: Observers): CurrentCall['onRequest'] {
   if (meter === undefined && tracing === undefined) return undefined
   return ({ method, operation }) => {
@@ -35,7 +38,7 @@ export function observeRequests({ meter, tracing }: Observers): CurrentCall['onR
   }
 }
 
-/** Wraps the audit log so that its failures are counted. */
+/** Wraps the audit log so that failed writes are counted. */
 export function observeAudit(audit: AuditLog, { meter }: Observers): AuditLog {
   if (meter === undefined) return audit
   return {

@@ -4,7 +4,7 @@ import { narrowByHeaders } from '../../plugins/offer/read-headers.js'
 import { type Config, type Fault, type OfferConfig, StartupError } from '../../schemas/config.js'
 import type { AnyTool, Toolset } from '../../tools/define.js'
 
-/** The tools that a server offers, and how the headers of a request narrow them. */
+/** The tools that a server offers, and the function that narrows this offer by the headers of a request. */
 export interface ServerOffers extends Offers {
   readonly narrow: ReturnType<typeof narrowByHeaders>
 }
@@ -12,8 +12,8 @@ export interface ServerOffers extends Offers {
 type Offering = Pick<Config, 'mode' | 'offer'>
 
 /**
- * Returns the toolsets that are always offered, whichever toolsets are chosen: the tools for registering a PCE key, if
- * every user registers one (D122).
+ * Returns the toolsets that are offered in addition to the chosen ones: if every user registers a PCE key, the tools
+ * for this (D122).
  */
 const alwaysIn = ({ mode }: Offering): readonly Toolset[] => (mode === 'per_user' ? ['credentials'] : [])
 
@@ -30,7 +30,7 @@ export function offerTools(config: Offering, tools: readonly AnyTool[]): ServerO
   return { ...createOffers(offered, offer), narrow: narrowByHeaders({ offered, tools, always }) }
 }
 
-/** Finds settings that name tools or toolsets that do not exist, and settings that leave no tool. */
+/** Returns the faults of settings that name tools or toolsets that do not exist, or that leave no tool. */
 export function findOfferFaults(config: Offering, tools: readonly AnyTool[]): Fault[] {
   const { offer = {} } = config
   const unknown = (names: readonly string[] = [], known: ReadonlySet<string>) =>
@@ -69,7 +69,7 @@ function faultOf(variable: string, what: string, unknown: readonly string[], kno
   ]
 }
 
-/** Names the settings that exclude tools, as an operator knows them. */
+/** Names the settings that exclude tools, in the words that an operator knows. */
 function inWords({ readOnly, toolsets, tools, excluded }: OfferConfig): string {
   return [
     ...(readOnly === true ? ['MCP_READ_ONLY=1'] : []),

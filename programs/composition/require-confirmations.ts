@@ -3,9 +3,9 @@ import { type ConfirmConfig, type Fault, StartupError } from '../../schemas/conf
 import type { AnyTool } from '../../tools/define.js'
 
 /**
- * Marks the tools that the operator names in MCP_CONFIRM_TOOLS as requiring confirmation, in addition to those that
- * always do (D77, D149). Throws one StartupError for all names that are unknown, belong to a read-only tool, or belong
- * to a tool that manages the caller's own PCE key.
+ * Makes the tools in MCP_CONFIRM_TOOLS require confirmation, in addition to the tools that always do (D77, D149).
+ * Throws one StartupError for all names in it that are unknown, that belong to a read-only tool, or that belong to a
+ * tool for the caller's own PCE key.
  */
 export function requireConfirmations(tools: readonly AnyTool[], names: readonly string[] = []): readonly AnyTool[] {
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
@@ -33,7 +33,7 @@ export function requireConfirmations(tools: readonly AnyTool[], names: readonly 
 
 const listed = (names: readonly string[]) => names.map((name) => `'${name}'`).join(', ')
 
-/** Returns the faults of MCP_CONFIRM_TOOLS as `requireConfirmations` reports them, without throwing. */
+/** Returns the faults in MCP_CONFIRM_TOOLS that `requireConfirmations` would throw. */
 export function findConfirmFaults(
   { confirm }: { confirm?: Pick<ConfirmConfig, 'tools'> },
   tools: readonly AnyTool[],

@@ -4,9 +4,9 @@ import { openKeystoreState } from '../../storage/keystore/open-keystore.js'
 import { collectLines, type CommandReport, requireState } from './command-report.js'
 
 /**
- * Runs `svc-mcp-http rewrap-keystore`, the second step of replacing MCP_KEK. First, all servers are restarted with the
- * new key as MCP_KEK and the old one as MCP_KEK_PREVIOUS. Then this command runs once, beside them. After that,
- * MCP_KEK_PREVIOUS can be removed.
+ * Runs `svc-mcp-http rewrap-keystore`, the second step of replacing MCP_KEK. In the first step, all servers are
+ * restarted with the new key as MCP_KEK and the old key as MCP_KEK_PREVIOUS. Then this command runs once, while they
+ * run. After that, MCP_KEK_PREVIOUS can be removed.
  *
  * @throws {StartupError} (rejects) if there is no keystore, or if neither key opens it.
  */

@@ -12,13 +12,13 @@ const PATIENCE_MS = 5000
 
 /**
  * The error for a path that does not respond. The pending file operation cannot be cancelled, and a normal exit would
- * wait for its thread, so the process must be killed.
+ * wait for it, so the process must be killed.
  */
 export class HungPathError extends StartupError {}
 
 /**
- * Looks at every path once, in the thread pool, because file operations on a lost network mount never return. Rejects
- * with HungPathError if some have not responded in time. Whether a path exists does not matter here.
+ * Accesses every path once, in the thread pool, because file operations on a lost network mount never return. Rejects
+ * with HungPathError if some paths have not responded in time. It does not matter whether a path exists.
  *
  * @param look the file operation, which tests replace.
  */

@@ -1,6 +1,6 @@
 import { createServer, type AddressInfo } from 'node:net'
 
-/** Returns `wanted` if that port is free on loopback, otherwise any free port. */
+/** Returns the port `wanted` if it is free on loopback, otherwise any free port. */
 export async function choosePort(wanted: number): Promise<number> {
   for (const port of [wanted, 0]) {
     const server = createServer()

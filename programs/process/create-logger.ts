@@ -2,7 +2,7 @@ import { pino, type Logger } from 'pino'
 import { describeLine } from './describe-line.js'
 
 /**
- * Maximum number of characters of the log that may wait for a slow reader of standard error. Further lines are dropped,
+ * Maximum number of characters of the log that wait for a slow reader of standard error. Beyond it, lines are dropped,
  * because logging must never delay a call.
  */
 const BACKLOG = 1024 * 1024
@@ -17,9 +17,9 @@ interface LineSink {
 let shared: LineSink | undefined
 
 /**
- * Creates the server log, which writes to standard error for both transports, since standard output carries JSON-RPC or
- * the audit log. Lines are JSON, or readable text if standard error is a terminal (D109). Fields that are named like
- * secrets are blanked, including those of logged errors.
+ * Creates the server log. With both transports, it writes to standard error, because standard output carries JSON-RPC
+ * or the audit log. Lines are JSON, or readable text if standard error is a terminal (D109). The values of fields with
+ * names of secrets are replaced, also in logged errors.
  */
 export function createLogger(level: string, sink: LineSink = (shared ??= standardError())): Logger {
   const options = {
@@ -32,8 +32,8 @@ export function createLogger(level: string, sink: LineSink = (shared ??= standar
 }
 
 /**
- * Creates a child of the log for messages that the operator must see at any MCP_LOG_LEVEL: how the process starts, or
- * why it does not start.
+ * Creates a child of the log for messages that the operator must see at any MCP_LOG_LEVEL, such as how the process
+ * starts or why it does not start.
  */
 export const alwaysSaid = (log: Logger): Logger => log.child({}, { level: 'info' })
 
@@ -44,8 +44,8 @@ export function takeWarnings(log: Logger): void {
 }
 
 /**
- * Creates a sink that collects the lines of one turn of the event loop into a single write, which saves a busy server
- * many small writes.
+ * Creates a log destination that writes all lines of one turn of the event loop in a single write. This saves a busy
+ * server many small writes.
  */
 function standardError(): LineSink {
   const { stderr } = process

@@ -10,9 +10,9 @@ interface LogLine {
 }
 
 /**
- * Formats a log line for a terminal: time, level, message, then fields as `name=value`, with the remedy and the stack
- * of an error below. Control characters, which could affect the terminal, are replaced. A line that is not a JSON line
- * of the log is returned unchanged.
+ * Formats a log line for a terminal: time, level and message, then the fields as `name=value`; the remedy and the stack
+ * of an error follow on lines below. Control characters, which could affect the terminal, are replaced. A text that is
+ * not a JSON line of the log is returned unchanged.
  */
 export function describeLine(line: string): string {
   let read: LogLine

@@ -4,9 +4,9 @@ import type { Dispatcher } from '../../plugins/dispatcher/dispatch.js'
 import type { ServerLog } from '../../plugins/dispatcher/call.js'
 
 /**
- * Waits for running calls, then aborts them, and then abandons those that still run, so that every call has an answer
- * and an audited outcome before the process ends. Resolves with true if all calls finished by themselves. Times are in
- * milliseconds.
+ * Waits for running calls, then aborts them, and finally abandons those that still run. In this way, every call has an
+ * answer and an audited outcome before the process ends. Resolves with true if all calls finished by themselves. Times
+ * are in milliseconds.
  */
 export async function endCalls(
   dispatcher: Dispatcher,
@@ -18,14 +18,14 @@ export async function endCalls(
   await Promise.race([isIdle(), wait(lastWords)])
   dispatcher.abandonAll()
   // Audit entries are written at the end of each turn of the event loop: first the decisions of calls that were just
-  // allowed, then all outcomes, after which the answers are sent. This takes three turns.
+  // allowed, then all outcomes. The answers are sent after that. This takes three turns in total.
   for (let turn = 0; turn < 3; turn++) await nextTurn()
   return false
 }
 
 /**
- * Reopens the audit log on SIGHUP, which log rotation sends after moving the file away. If no new file can be opened,
- * the old one stays in use.
+ * Reopens the audit log on SIGHUP, which a log rotation sends after it has moved the file away. If no new file can be
+ * opened, the log continues with the old one.
  */
 export function reopenOnHangup(audit: AuditLog | null, log: ServerLog): void {
   process.on('SIGHUP', () => {
@@ -37,7 +37,7 @@ export function reopenOnHangup(audit: AuditLog | null, log: ServerLog): void {
   })
 }
 
-/** Writes pending audit entries even if the process is forced to exit, by a second signal or a second error. */
+/** Writes pending audit entries even if a second signal or a second error forces the process to exit. */
 export function flushOnExit(audit: AuditLog | null): void {
   process.on('exit', () => audit?.flush())
 }

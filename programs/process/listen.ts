@@ -11,19 +11,19 @@ interface Listener {
 }
 
 export interface Listening {
-  /** The address for people: a URL with the actual port, or the path of the socket. */
+  /** The address for display: a URL with the actual port, or the path of the socket. */
   where: string
   /**
-   * Removes the name of the Unix socket if it still belongs to this process. From then on, a proxy connects to the next
-   * process, while existing connections are still served. With a port, this is impossible: connections that arrive just
-   * as it closes are lost.
+   * Removes the file name of the Unix socket if it still belongs to this process. After that, a proxy connects to the
+   * next process, while existing connections are still served. A port cannot be released in this way: connections that
+   * arrive while it is closed are lost.
    */
   withdraw: () => Promise<void>
 }
 
 /**
- * Listens on the Unix socket, or otherwise on host and port. Rejects with StartupError if the address is taken, not
- * permitted or not of this machine.
+ * Listens on the Unix socket if one is configured, otherwise on host and port. Rejects with StartupError if the address
+ * is already in use, is not permitted, or does not belong to this machine.
  *
  * @param said the path for `where`, and the setting of the port, for messages.
  */
@@ -84,12 +84,12 @@ function remedyOfFolder(error: unknown, folder: string): string {
   }
 }
 
-/** The maximum length of a Unix socket's path in bytes (unix(7), sun_path; shorter on the BSDs). */
+/** Maximum length of a Unix socket's path in bytes (unix(7), sun_path; it is shorter on the BSDs). */
 const LONGEST_SOCKET = process.platform === 'linux' ? 107 : 103
 
 /**
- * Finds a fault that would prevent listening on the Unix socket, as far as it can be known in advance, so that it is
- * reported together with other faults. Returns undefined if there is none.
+ * Returns a fault that would prevent listening on the Unix socket, as far as this can be known in advance, so that it
+ * is reported together with other faults. Returns undefined if there is none.
  */
 export function findSocketFault(socket: string): Fault | undefined {
   const longest = LONGEST_SOCKET - ownName('').length
@@ -115,9 +115,9 @@ export function findSocketFault(socket: string): Fault | undefined {
 }
 
 /**
- * Listens under a socket name that only this process uses, and then links the real name to that socket. When a server
- * stops, Node.js removes the name it listens on, even if that name already belongs to the next process. This way, it
- * removes only this process's own name.
+ * Listens on a socket whose file name only this process uses, and then links the real name to this socket. When a
+ * server stops, Node.js removes the name on which it listens, even if the next process already uses this name. With a
+ * separate name, a process removes only its own.
  */
 async function listenOnSocket(app: Listener, socket: string): Promise<Listening> {
   await removeStaleSocket(socket)
@@ -143,12 +143,12 @@ async function listenOnSocket(app: Listener, socket: string): Promise<Listening>
 }
 
 /**
- * Returns the socket name of this process. The process id is padded, so that a path that is short enough for one
- * process is short enough for all.
+ * Returns the file name of this process's own socket. The process id in it is padded, so that the path has the same
+ * length for all processes and is short enough for all or for none.
  */
 const ownName = (socket: string) => `${socket}.${String(process.pid).padStart(7, '0')}`
 
-/** Removes the socket file of a process that was killed. A socket that answers is in use and stays. */
+/** Removes a socket file that a killed process has left. If the socket answers, it is in use and is kept. */
 async function removeStaleSocket(path: string): Promise<void> {
   const file = await stat(path).catch(() => null)
   if (file?.isSocket() !== true) return
@@ -160,8 +160,8 @@ async function removeStaleSocket(path: string): Promise<void> {
 }
 
 /**
- * Tracks connections that have not sent a request yet. Node.js counts such connections as busy, so closing the server
- * would wait for them until their headers time out. Returns a function that closes them.
+ * Tracks connections that have not sent a request yet. When the server is closed, Node.js counts such connections as
+ * busy and would wait until their headers time out. Returns a function that closes them.
  */
 export function trackSilentConnections(server: HttpServer): () => void {
   const silent = new Set<Socket>()

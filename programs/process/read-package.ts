@@ -3,17 +3,17 @@ import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Facts about the server from its package.json, and the changelog beside it. */
+/** The facts about the server in its package.json, and the changelog beside this file. */
 export interface PackageFacts {
   name: string
   version: string
-  /** The text of CHANGELOG.md, or null if it was not shipped. The file is read only once. */
+  /** Returns the text of CHANGELOG.md, or null if it was not shipped. The file is read only once. */
   changelog(): Promise<string | null>
 }
 
 /**
- * Reads the package by searching upwards from this file, which runs both from the sources and from dist. Throws Error
- * if there is no package.
+ * Reads the package. It searches from the folder of this file upwards, because this file is run both in the sources and
+ * in dist. Throws Error if there is no package.
  */
 export function readPackage(): PackageFacts {
   const root = findRoot(dirname(fileURLToPath(import.meta.url)))

@@ -4,9 +4,9 @@ import { StartupError } from '../../schemas/config.js'
 import { HungPathError } from './check-paths-answer.js'
 
 /**
- * Logs why a program does not start and ends the process: one line for each fault with its `remedy`, then the warnings,
- * then where to read more. It exits with 1, or kills itself if a thread is blocked by an unresponsive file system,
- * since an exit would wait for that thread.
+ * Logs why a program does not start, and ends the process. There is one line for each fault with its `remedy`, then the
+ * warnings, then where to read more. The exit code is 1. If a file system does not respond and blocks a thread, the
+ * process kills itself instead, because an exit would wait for this thread.
  *
  * @param help the option of the program that explains its settings.
  */
@@ -17,7 +17,7 @@ export async function refuseStart(log: Logger, error: unknown, help: string): Pr
     log.fatal(`Not started. ${help}, and docs/configuration.md lists every setting.`)
   } else log.fatal({ err: error }, 'unexpected error, not started')
   if (error instanceof HungPathError) {
-    // The log writes its lines at the end of the turn of the event loop.
+    // The lines are written at the end of the turn of the event loop, so the kill must come after it.
     await nextTurn()
     await nextTurn()
     process.kill(process.pid, 'SIGKILL')

@@ -6,22 +6,22 @@ type Style = Parameters<typeof styleText>[0]
 const style = (format: Style, text: string) => styleText(format, text)
 const print = (text: string) => void process.stdout.write(`${text}\n`)
 
-/** The width of the narrowest terminal still in use. */
+/** The width of the narrowest terminals that are still in use. */
 const WIDTH = 80
 
-/** Prints the head of a chapter: its number, what happens, and why a security engineer would care. */
+/** Prints the heading of a chapter: its number, what happens in it, and why this matters to a security engineer. */
 export function chapter(number: number, title: string, why: string): void {
   print(`\n${style('bold', `${number}. ${title}`)}\n${style('dim', wrap(why, '   '))}`)
 }
 
-/** Prints the call of the client: on one line if it fits, otherwise as JSON over several lines. */
+/** Prints a call of the client: on one line if it fits, otherwise as JSON on several lines. */
 export function asked(tool: string, args: object): void {
   const short = Object.keys(args).length === 0 ? '' : ` ${inline(args)}`
   const fits = `   → ${tool}${short}`.length <= WIDTH
   print(`   ${style('cyan', `→ ${tool}`)}${fits ? short : `\n     ${layOut(args, 5)}`}`)
 }
 
-/** Prints the answer to a call, in a sentence. */
+/** Prints a sentence with the answer to a call. */
 export function answered(text: string): void {
   print(wrap(text, '     ').replace(/^ {5}/, `   ${style('green', '←')} `))
 }
@@ -31,14 +31,14 @@ export function say(text: string): void {
   print(wrap(text, '     '))
 }
 
-/** Prints texts below each other, and indents their continuation lines. Returns the number of lines. */
+/** Prints each text on lines of its own, and indents continuation lines. Returns the number of lines. */
 export function lines(texts: readonly string[]): number {
   const shown = texts.map((text) => wrap(text, '       ').replace(/^ {7}/, '     '))
   for (const text of shown) print(text)
   return shown.join('\n').split('\n').length
 }
 
-/** Separates two parts of the story. */
+/** Prints the separator between two parts of the story. */
 export const blankLine = () => print('')
 
 /** Prints a line outside any chapter, such as progress before the story starts. */
@@ -47,7 +47,7 @@ export function tell(text: string): void {
 }
 
 /**
- * Prints rows under a header. Columns are as wide as their widest cell; a column whose header starts with `#` is
+ * Prints rows below a header. Each column is as wide as its widest cell. A column whose header starts with `#` is
  * right-aligned.
  */
 export function table(header: string[], rows: string[][]): void {
@@ -64,7 +64,7 @@ export function table(header: string[], rows: string[][]): void {
   for (const row of rows) print(`     ${emphasise(line(row))}`)
 }
 
-/** Prints a titled block to copy: a text as it is, or an object as JSON. */
+/** Prints a block with a title for copying: a text unchanged, or an object as JSON. */
 export function block(title: string, content: string | object): void {
   const text = typeof content === 'string' ? content : layOut(content, 3)
   print(`\n${style('bold', title)}\n   ${text}`)
@@ -84,8 +84,8 @@ function inline(value: unknown): string {
 }
 
 /**
- * Formats JSON to fit the width, starting `column` characters into the line. A value that is too long is broken after
- * its commas.
+ * Formats JSON so that it fits the width of the terminal. It starts at column `column` of the line. A value that is too
+ * long is broken after its commas.
  */
 function layOut(value: unknown, column: number, indent = column): string {
   const whole = inline(value)

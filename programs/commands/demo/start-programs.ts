@@ -6,28 +6,33 @@ import { fileURLToPath } from 'node:url'
 import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js'
 
 const START_TIMEOUT_MS = 15_000
-/** The time in milliseconds after which a program that was asked to end is killed. */
+/** The time, in milliseconds, after which a program that was asked to end but still runs is killed. */
 const END_TIMEOUT_MS = 5000
 /** The toolsets of the demo server: the default toolset, and the toolset that explains why a flow is blocked. */
 const TOOLSETS = 'default,explain'
-/** Maximum number of characters of a program's log that are kept, to be shown if the program ends unexpectedly. */
+/** Maximum number of characters of a program's log that are kept. They are shown if the program ends unexpectedly. */
 const LOG_LENGTH = 4000
 
-/** The environment variables of the PCE, both for the demo server and printed for the reader's own client. */
+/**
+ * The environment variables with the settings of the PCE. The demo server gets them, and they are printed for the
+ * reader's own client.
+ */
 export type PceEnvironment = Record<'PCE_HOST' | 'PCE_PORT' | 'PCE_ORG_ID' | 'API_KEY' | 'API_SECRET', string>
 
-/** The folder in which the started programs run, and the signal that ends them. */
+/** The folder in which programs run, the signal that ends them, and the list of those that were started. */
 export interface Stay {
   folder: string
-  /** Ends the programs; once it is aborted, no further program is started. */
+  /** Ends the programs. After it was aborted, no further program is started. */
   signal: AbortSignal
-  /** The programs started so far. A program is added before anything else can fail. */
+  /**
+   * The programs started so far. A program is added at once after its start, so that it is ended whatever fails later.
+   */
   started: Started[]
 }
 
 /** A running program. */
 export interface Started {
-  /** Resolves with a message when the program has ended, for whatever reason. */
+  /** Resolves with a message when the program has ended for any reason. */
   ended: Promise<string>
   /** Asks the program to end, and resolves when it has ended. */
   end: () => Promise<void>
@@ -59,8 +64,8 @@ export async function startSimulator(
 }
 
 /**
- * Starts the HTTP server without authentication, and resolves with its base URL once it is ready. Rejects with its
- * output if it ends first or is not ready in time.
+ * Starts the HTTP server without authentication, and resolves with its base URL when it is ready. Rejects with the
+ * server's output if the server ends before or is not ready in time.
  */
 export async function startServer(
   program: URL,
@@ -86,8 +91,8 @@ export async function startServer(
 }
 
 /**
- * Starts a program with no environment variables except those that any child process needs, so that it inherits no
- * settings of other servers. Throws the reason of the signal if the signal is aborted.
+ * Starts a program. It gets only the given environment variables and those that every child process needs, so that it
+ * inherits no settings of other servers. Throws the reason of the signal if the signal is aborted.
  */
 function start(
   name: string,
@@ -104,7 +109,7 @@ function start(
   })
   let log = ''
   child.stderr.on('data', (chunk: Buffer) => (log = (log + chunk.toString()).slice(-LOG_LENGTH)))
-  // The child must not survive if this process ends without asking it to end.
+  // If this process ends without asking the child to end, the child is killed.
   const kill = () => child.kill('SIGKILL')
   process.once('exit', kill)
   child.once('exit', () => process.off('exit', kill))

@@ -10,7 +10,7 @@ const ENV = 'prod'
 const NEW_APP = 'fraud-check'
 const CALLERS = ['ordering', 'web-shop', NEW_APP]
 
-/** The traffic of one source application and environment, with its policy decision. */
+/** The traffic from one application and environment, with the policy decision about it. */
 interface Source {
   app: string
   env: string
@@ -30,7 +30,7 @@ interface Plan {
   impact?: { num_managed_workloads?: number }
 }
 
-/** The environment in which the story takes place. */
+/** The programs, folder and functions that the story needs. */
 export interface Stage {
   url: string
   stdioProgram: string
@@ -41,7 +41,7 @@ export interface Stage {
   draw: () => Promise<string>
 }
 
-/** Plays the conversation. Throws Error if a call fails, because a demonstration must not hide a failure. */
+/** Performs the conversation. Throws Error if a call fails, because a demonstration must not hide a failure. */
 export async function tellStory(stage: Stage): Promise<void> {
   tell('→ is a call that an assistant makes, ← what it gets back.')
   const client = new Client({ name: 'svc-mcp-demo', version: '1' })
@@ -134,7 +134,7 @@ export async function tellStory(stage: Stage): Promise<void> {
   )
 }
 
-/** Describes the rule set as it appears to a client that starts its own server over stdio. */
+/** Describes the rule set as it appears to a client that starts a server of its own over stdio. */
 async function askOverStdio({ stdioProgram, folder, pce }: Stage): Promise<string> {
   const desktop = new Client({ name: 'svc-mcp-demo-desktop', version: '1' })
   try {
@@ -153,7 +153,7 @@ async function askOverStdio({ stdioProgram, folder, pce }: Stage): Promise<strin
     })
     return `"${rulesets[0]?.name}" with ${rulesets[0]?.rules.length} rules: both transports see one PCE.`
   } finally {
-    // If the story is interrupted, the client's child process would otherwise survive.
+    // Closing the client ends its child process, which would otherwise continue to run if the story is interrupted.
     await desktop.close()
   }
 }
@@ -209,8 +209,8 @@ async function findBlocked(client: Client) {
 }
 
 /**
- * Prints the sources whose policy decision has changed, then the number of unchanged ones. Returns the applications
- * whose decision has changed.
+ * Prints the sources whose policy decision has changed, then the number of sources without a change. Returns the
+ * applications whose decision has changed.
  */
 function showChange(before: readonly Source[], after: readonly Source[]): string[] {
   const now = new Map(after.map((source) => [`${source.app} ${source.env}`, source.decision]))
