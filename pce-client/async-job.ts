@@ -136,7 +136,7 @@ export async function collect<T>(
 
 function beginJob(settings: ClientSettings, endpoint: string, startedAt: number, options: CollectionOptions): Job {
   const { timers } = settings
-  const { signal, requestId, totalTimeoutMs } = options
+  const { signal, requestId, totalTimeoutMs, maxBytes } = options
   const limitMs = totalTimeoutMs ?? DEADLINE_MS
   const elapsed = () => timers.now() - startedAt
   return {
@@ -147,6 +147,7 @@ function beginJob(settings: ClientSettings, endpoint: string, startedAt: number,
       requestId,
       headers: options.headers,
       includeOrg: false,
+      maxBytes,
       totalTimeoutMs: totalTimeoutMs === undefined ? undefined : Math.max(totalTimeoutMs - elapsed(), 1),
     }),
     wait: async (ms) => {

@@ -111,7 +111,8 @@ export function createHttp(settings: ClientSettings): Http {
       let failed: PceError | undefined
       try {
         const sent = { ...headers, ...state.watched?.headers }
-        await streamBody({ client: streaming, url, connect, settings, state, headers: sent }, sink)
+        const { maxBytes = Infinity } = options
+        await streamBody({ client: streaming, url, connect, settings, state, headers: sent, maxBytes }, sink)
       } catch (error) {
         // An error thrown by the caller's sink does not mean that the request failed.
         if (error instanceof PceError) failed = error

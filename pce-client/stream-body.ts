@@ -1,6 +1,7 @@
 import type { ClientRequest } from 'node:http'
 import type { Got, Request, Response } from 'got'
 import type { Agents } from './connect.js'
+import { tooManyBytes } from './bound-answers.js'
 import { watchAttempt, type CallState } from './call-state.js'
 import { decodePieces } from './decode-body.js'
 import { PceError } from './errors.js'
@@ -19,6 +20,8 @@ interface StreamedRequest {
   headers: Record<string, string>
   settings: ClientSettings
   state: CallState
+  /** Maximum size of the body, uncompressed. */
+  maxBytes: number
 }
 
 /** Wraps an error of the sink, to distinguish it from a failure of the download. */
@@ -77,24 +80,32 @@ async function attempt(request: StreamedRequest, sink: BodySink): Promise<Failur
     retry: { limit: 0 },
   })
   try {
-    const response = await headersOf(stream, settings, state)
+    const response = await headersOf(stream, request)
     refuseProxyAnswer(response.statusCode, state)
     if (response.statusCode >= 400) return await readRefusal(stream, response, settings, state)
     refuseForeignAnswer(response.statusCode, response.headers['content-type'])
     const { statusCode: status, headers } = response
     await handTo(() => sink.begin({ status, headers }))
     const pieces = decodePieces(piecesOf(stream, settings, state), headers['content-encoding'])
-    for await (const chunk of pieces) await handTo(() => sink.take(chunk))
+    let bytes = 0
+    for await (const chunk of pieces) {
+      bytes += chunk.length
+      if (bytes > request.maxBytes) {
+        state.ended ??= { error: tooManyBytes(request.maxBytes), retry: false }
+        throw state.ended.error
+      }
+      await handTo(() => sink.take(chunk))
+    }
     return undefined
   } finally {
     stream.destroy()
   }
 }
 
-function headersOf(stream: Request, settings: ClientSettings, state: CallState): Promise<Response> {
+function headersOf(stream: Request, { settings, state, maxBytes }: StreamedRequest): Promise<Response> {
   return new Promise((resolve, reject) => {
     stream.on('request', (wire: ClientRequest) => {
-      watchAttempt(wire, state, { headersMs: settings.requestTimeoutMs, idleMs: Infinity, maxBytes: Infinity })
+      watchAttempt(wire, state, { headersMs: settings.requestTimeoutMs, idleMs: Infinity, maxBytes })
     })
     stream.once('response', resolve)
     // The listener stays attached. An error after the headers reaches the reader through the iterator, but without a

@@ -130,8 +130,9 @@ export interface RequestOptions {
   /** Time-out of this call with all its retries and waits, in milliseconds. Default: the client's `totalTimeout`. */
   totalTimeoutMs?: number
   /**
-   * Maximum size of the answer in bytes of uncompressed text, from 1 MiB up to the client's own limit, which is the
-   * default; a larger one fails with `body_too_large`.
+   * Maximum size of each answer to this call in bytes of uncompressed text, also of one that is streamed: a list, the
+   * result of a job or traffic query, a download. A larger one fails with `body_too_large`. At least 1 MiB; the client's
+   * own limits hold beside it, and are the default.
    */
   maxBytes?: number
 }

@@ -16,6 +16,7 @@ export interface TrafficRun {
     signal: AbortSignal
     requestId: string | undefined
     headers: Record<string, string> | undefined
+    maxBytes: number | undefined
     includeOrg: false
   }
   remainingMs(): number
@@ -54,7 +55,13 @@ export function beginTrafficRun({ timers }: ClientSettings, options: StreamTraff
   const deadline = setTimeout(() => controller.abort(timeout), Math.min(limitMs, 2 ** 31 - 1))
   return {
     signal: controller.signal,
-    request: { signal: controller.signal, requestId: options.requestId, headers: options.headers, includeOrg: false },
+    request: {
+      signal: controller.signal,
+      requestId: options.requestId,
+      headers: options.headers,
+      maxBytes: options.maxBytes,
+      includeOrg: false,
+    },
     remainingMs: () => {
       const remaining = startedAt + limitMs - timers.now()
       if (remaining <= 0) controller.abort(timeout)

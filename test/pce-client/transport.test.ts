@@ -755,6 +755,42 @@ t.test('a download is not limited as bodies in memory are', async (t) => {
   }
 })
 
+t.test('maxBytes bounds every way to read', async (t) => {
+  const [job, file] = ['/orgs/1/jobs/1', '/orgs/1/datafiles/1']
+  const query = '/orgs/1/traffic_flows/async_queries/5a0c6ad1-0000-4000-8000-000000000001'
+  const end = { ip: '1.2.3.4' }
+  const rows = [{ href: '/orgs/1/labels/1', src: end, dst: end, service: {}, text: 'x'.repeat(2 * MIB) }]
+  const packed = gzipSync(JSON.stringify(rows))
+  const server = await startServer(t, ({ method, path, headers }): Reply => {
+    if (method === 'DELETE') return { status: 204 }
+    if (method === 'POST') return { status: 202, body: { href: query } }
+    if (path === job) return { body: { href: job, status: 'done', result: { href: file } } }
+    if (path === query) return { body: { href: query, status: 'completed', result: `${query}/download` } }
+    if (headers.prefer === 'respond-async') return { status: 202, headers: { location: job } }
+    return path.includes('labels')
+      ? { headers: { 'x-total-count': '1' }, body: rows }
+      : { headers: { 'content-encoding': 'gzip', 'content-type': 'application/json' }, body: packed }
+  })
+  const { labels, ...client } = clientOf(server)
+  const ignore = () => {}
+  const READINGS: Record<string, (maxBytes: number) => Promise<unknown>> = {
+    get: (maxBytes) => client.get('labels', { maxBytes }),
+    getCollection: (maxBytes) => client.getCollection('labels', { maxBytes }),
+    getPage: (maxBytes) => labels.getPage('draft', null, { maxBytes }),
+    getAll: (maxBytes) => labels.getAll('draft', null, { maxBytes }),
+    getAsync: (maxBytes) => labels.getAsync('draft', null, { maxBytes }),
+    scan: (maxBytes) => labels.scan('draft', null, { maxBytes, onItems: ignore }),
+    streamTrafficFlows: (maxBytes) => client.streamTrafficFlows('x', {} as never, { maxBytes, onFlows: ignore }),
+    download: (maxBytes) => client.downloadAsyncQuery(query, { maxBytes }),
+    'download to a sink': (maxBytes) =>
+      client.downloadAsyncQuery(query, { maxBytes, sink: { begin: ignore, take: ignore } }),
+  }
+  for (const [name, read] of Object.entries(READINGS)) {
+    await t.resolves(read(3 * MIB), name)
+    partial(t, await rejection(read(MIB)), { code: 'body_too_large', message: /is larger than 1 MiB/ }, name)
+  }
+})
+
 t.test('connections are reused, shared and bounded', async (t) => {
   let open = 0
   let most = 0
