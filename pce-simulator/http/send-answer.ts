@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
-import { constants, createGzip } from 'node:zlib'
+import { constants, createGzip, gzipSync } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { PceErrorItem } from '../refusal.js'
 import type { Answer } from './route.js'
 
 const CHUNK_CHARACTERS = 64 * 1024
+const FASTEST = { level: constants.Z_BEST_SPEED }
 
 /** Sends an answer like the PCE: as `application/json` without a charset, and without a body for 202 and 204 (P6). */
 export function sendAnswer(request: FastifyRequest, reply: FastifyReply, answer: Answer): FastifyReply {
@@ -28,6 +29,7 @@ export function sendErrors(reply: FastifyReply, status: number, errors: readonly
 
 /**
  * Sends a body in pieces, because a result of 200,000 flows is about 200 MB of text and must never be a single string.
+ * A body of one piece is packed at once, which takes a fraction of the time that two streams take.
  */
 function sendPieces(
   request: FastifyRequest,
@@ -37,13 +39,25 @@ function sendPieces(
   isPacked: boolean,
 ): FastifyReply {
   void reply.header('content-type', type)
-  const body = Readable.from(inChunks(pieces), { objectMode: false, highWaterMark: CHUNK_CHARACTERS })
-  if (!isPacked && !/\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''))) return reply.send(body)
+  const chunks = inChunks(pieces)
+  if (!isPacked && !/\bgzip\b/.test(String(request.headers['accept-encoding'] ?? '')))
+    return reply.send(readableOf(chunks))
   if (!isPacked) void reply.header('content-encoding', 'gzip')
-  const gzip = createGzip({ level: constants.Z_BEST_SPEED })
+  const first = chunks.next().value ?? ''
+  if (first.length < CHUNK_CHARACTERS) return reply.send(gzipSync(first, FASTEST))
+  const body = readableOf(prepend(first, chunks))
+  const gzip = createGzip(FASTEST)
   body.once('error', (error) => gzip.destroy(error))
   gzip.once('close', () => body.destroy())
   return reply.send(body.pipe(gzip))
+}
+
+const readableOf = (chunks: Iterable<string>) =>
+  Readable.from(chunks, { objectMode: false, highWaterMark: CHUNK_CHARACTERS })
+
+function* prepend(first: string, chunks: Iterable<string>): Generator<string> {
+  yield first
+  yield* chunks
 }
 
 function* serialiseRows(rows: Iterable<unknown>): Generator<string> {
@@ -55,7 +69,8 @@ function* serialiseRows(rows: Iterable<unknown>): Generator<string> {
   yield before === '[' ? '[]' : ']'
 }
 
-function* inChunks(pieces: Iterable<string>): Generator<string> {
+/** Puts pieces together to chunks, of which only the last is shorter than the usual size. */
+function* inChunks(pieces: Iterable<string>): Generator<string, undefined> {
   let chunk = ''
   for (const piece of pieces) {
     chunk += piece
