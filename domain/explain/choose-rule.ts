@@ -19,8 +19,8 @@ import type { HeldRule } from './place-rules.js'
 import { ambiguousAddress, nameOf, type AskedEnd } from './resolve-end.js'
 
 /**
- * One end of a suggested rule: workloads with all of some labels, all workloads in the scope, a workload, or an IP
- * list.
+ * One side of a suggested rule: workloads that have all the given labels, all workloads in the scope, one workload, or
+ * an IP list.
  */
 export type SuggestedEnd =
   | { kind: 'labels'; labels: readonly Label[] }
@@ -30,18 +30,22 @@ export type SuggestedEnd =
   | { kind: 'ip_list'; href: string; name: string; list: IpList; isNew: boolean }
 
 /**
- * The service of a suggested rule: an existing service object, a bare port, or, if neither is possible, a service that
- * must be created first.
+ * The service of a suggested rule: an existing service object, or a bare port, or, if neither is possible, a service
+ * object that must be created first.
  */
 export type SuggestedService =
   | { kind: 'service'; href: string; name: string; isShared: boolean }
   | { kind: 'port'; port: number; proto: number }
   | { kind: 'new_service'; name: string; proto: number }
 
-/** The narrowest rule for a flow that remains valid when the address of a host changes, with the rule set for it. */
+/**
+ * The narrowest rule for a flow that remains valid if the address of a host changes, and the rule set to which it
+ * belongs.
+ */
 export interface SuggestedRule {
   /**
-   * The app and env labels that are the scope of the rule's rule set; empty if the end in question has none of them.
+   * The app and env labels that form the scope of the rule set; empty if the end of the flow to which the scope belongs
+   * has no such labels.
    */
   scope: readonly Label[]
   /** The existing rule set for the rule; null if a new rule set with this scope is needed. */
@@ -54,23 +58,26 @@ export interface SuggestedRule {
   providers: SuggestedEnd
   service: SuggestedService
   unscoped: boolean
-  /** The same rule in the form in which rules are matched against traffic. */
+  /** The same rule in the form that is used for matching rules against traffic. */
   held: HeldRule
 }
 
-/** The label keys that identify an application. Scopes consist of labels with these keys. */
+/** The keys of the labels that identify an application. Scopes consist of labels with these keys. */
 const SCOPE_KEYS = ['app', 'env']
-/** Maximum number of addresses in an existing IP list that is suggested for one address. A larger list is too broad. */
+/**
+ * Maximum number of addresses in an existing IP list that may be suggested for one address. A larger list is too broad.
+ */
 const MOST_ADDRESSES = { ipv4: 2n ** 16n, ipv6: 2n ** 64n }
-/** The placeholder href of an IP list that does not exist yet. */
+/** The href that stands for an IP list that does not exist yet. */
 const NEW_LIST = '/orgs/0/sec_policy/draft/ip_lists/new'
 
 /**
  * Chooses the narrowest rule for a flow. It prefers labels to addresses, a service object for exactly this port to a
- * bare port, and an existing rule set with exactly the application's scope to a new rule set. The application is that
+ * bare port, and an existing rule set whose scope is exactly the application to a new rule set. The application is that
  * of the destination, or that of the source if the destination is not a workload.
- * @throws {ToolError} ambiguous_name if several workloads have the address of an end; invalid_argument if an end is a
- * Kubernetes workload without labels, because rules name Kubernetes workloads by labels alone (P106).
+ * @throws {ToolError} ambiguous_name if several workloads have the address of a source or destination; invalid_argument
+ * if one of these is a Kubernetes workload without labels, because rules name Kubernetes workloads by labels alone
+ * (P106).
  */
 export async function chooseRule(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },
@@ -139,8 +146,8 @@ export async function chooseRule(
 }
 
 /**
- * Returns the draft policy with the IP lists of the suggested rule. The draft may lack these lists, because no rule
- * uses them yet or they do not exist yet.
+ * Returns the draft policy together with the IP lists of the suggested rule. The draft may lack these lists, because no
+ * rule uses them yet or they do not exist yet.
  */
 export function withListsOf(draft: PolicySnapshot, { consumers, providers }: SuggestedRule): PolicySnapshot {
   const lists = [consumers, providers].flatMap((end) => (end.kind === 'ip_list' ? [end] : []))
@@ -170,8 +177,8 @@ const byKey = (a: Label, b: Label) => compareTexts(a.key, b.key)
 const namedList = ({ href, name }: IpList) => ({ href: toDraftHref(href), name })
 
 /**
- * Chooses the smallest IP list that contains an address. If even that list is too broad, or if there is none, suggests
- * a new list with only this address.
+ * Chooses the smallest IP list that contains an address. If even that list is too broad, or if no list contains the
+ * address, suggests a new list with only this address.
  */
 function chooseList(address: string, draft: PolicySnapshot, lists: readonly IpList[]): SuggestedEnd {
   const fitting = lists

@@ -16,7 +16,10 @@ import { countOf } from '../text/describe-numbers.js'
 import { quote } from '../text/escape-text.js'
 import { nameOf, type AskedEnd } from './resolve-end.js'
 
-/** A member of an end of the requested flow: one workload, or a group of addresses that all rules treat alike. */
+/**
+ * A member of the source or destination of the requested flow: one workload, or a group of addresses that all rules
+ * treat alike.
+ */
 export interface Member extends End {
   name: string
   mode: EndMode
@@ -28,35 +31,40 @@ export interface Member extends End {
   os: string | null
   /** All addresses that the member may use in the flow. */
   addresses: readonly string[]
-  /** Number of ends that the member stands for: 1 for a workload, and possibly many for a group of addresses. */
+  /**
+   * Number of hosts or addresses for which the member stands: 1 for a workload, and possibly many for a group of
+   * addresses.
+   */
   size: number
 }
 
 /**
- * Returns the href of the host that the member is. A host is never both ends of a judged connection. Returns null for
- * addresses, and for Kubernetes workloads, because the pods of one workload may connect to each other.
+ * Returns the href of the member's host. It is used to rule out that a host is both source and destination of a
+ * connection. Returns null for addresses, and for Kubernetes workloads, because the pods of one workload may connect to
+ * each other.
  */
 export const hostOf = ({ workload, isUnsure }: Member): string | null =>
   workload === null || isUnsure === true || isKubernetes({ href: workload }) ? null : workload
 
-/** The workloads and addresses that make up an end of the requested flow. */
+/** The workloads and addresses that make up the source or destination of the requested flow. */
 export interface Members {
   members: readonly Member[]
-  /** True if the end has more members than can be judged. */
+  /** True if there are more members than can be evaluated. */
   isCut: boolean
-  /** Sentences about members that were left out or are not certain. */
+  /** Notes about members that were left out or are not certain. */
   notes: readonly string[]
 }
 
-/** Maximum number of workloads that are judged at one end. */
+/** Maximum number of workloads that are evaluated as sources, and as destinations. */
 export const MOST_WORKLOADS = 20_000
-/** Maximum number of parts of an IP list that are judged; see `divideList`. */
+/** Maximum number of parts of an IP list that are evaluated; see `divideList`. */
 const MOST_PARTS = 2_000
 
 /**
- * Finds all members of an end of the requested flow. For an IP list, these are the workloads that have an address in
- * the list, and the other addresses of the list. These addresses are grouped so that none of `lists`, the lists used in
- * rules, distinguishes the addresses of a group. Kubernetes workloads are treated like other workloads.
+ * Finds all members of the source or destination of the requested flow. For an IP list, these are the workloads that
+ * have an address in the list, and all other addresses in the list. These addresses are grouped in such a way that each
+ * IP list used in rules (`lists`) contains either all addresses of a group or none of them. Kubernetes workloads are
+ * treated like other workloads.
  * @throws {ToolError} no_workloads if no workload has the requested labels.
  */
 export async function findMembers(
@@ -149,7 +157,7 @@ const cutNote = (total: number, noun: string): string[] =>
   total > MOST_WORKLOADS ? [`Only ${MOST_WORKLOADS} of ${total} ${noun} were judged.`] : []
 
 /**
- * Converts a workload to the form that rules are matched against.
+ * Converts a workload to the form that is used for matching rules.
  * @param addresses the addresses that the workload uses in this flow; by default all its addresses.
  */
 export function describeWorkload(
@@ -218,8 +226,8 @@ const addressMember = (name: string, size: number, address: string): Member => (
 })
 
 /**
- * Divides the addresses of a list into groups that no other list distinguishes. Addresses `taken` by workloads are left
- * out.
+ * Divides the addresses of an IP list into groups: every other list contains either all addresses of a group or none of
+ * them. Addresses `taken` by workloads are left out.
  */
 function divideList(
   list: IpList,
@@ -257,8 +265,8 @@ function divideList(
 }
 
 /**
- * A group of addresses that no list distinguishes. `first` and `last` are the first and last address of the first range
- * in the group; `size` is the number of all addresses of the group.
+ * A group of addresses between which no list makes a difference. `first` and `last` are the first and last address of
+ * the first range in the group; `size` is the number of all addresses in the group.
  */
 interface AddressClass {
   first: string

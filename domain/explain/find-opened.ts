@@ -12,7 +12,7 @@ import { MOST_KINDS, classify, countPairs, pairOf, pairsOf } from './judge-membe
 import type { PairJudge, PairVerdict } from './judge-pair.js'
 import type { AskedEnd } from './resolve-end.js'
 
-/** A pair of ends for which a suggested rule would change the decision. */
+/** A pair of source and destination for which a suggested rule would change the decision. */
 export interface OpenedPair {
   source: string
   destination: string
@@ -20,38 +20,40 @@ export interface OpenedPair {
   after: PairVerdict['decision']
 }
 
-/** The changes that a suggested rule would cause between the ends that exist today. */
+/** The changes that a suggested rule would cause between the sources and destinations that exist today. */
 export interface Opened {
-  /** Number of sources and destinations that the rule names. */
+  /** Numbers of sources and destinations that the rule names. */
   sources: number
   destinations: number
   /** Number of pairs whose decision would change, including those that the caller asked about. */
   pairs: number
-  /**
-   * Number of these pairs whose decision is uncertain either without or with the rule, so that it possibly does not
-   * change.
-   */
+  /** Number of these pairs whose decision may not change, because it is uncertain without or with the rule. */
   uncertain: number
-  /** Number of these pairs that the caller asked about. */
+  /** Number of the changed pairs that the caller asked about. */
   asked: number
   /** True if the rule permits traffic between at least one pair that the caller asked about. */
   helps: boolean
   /** Some of the pairs that the caller did not ask about, up to the requested number. */
   examples: readonly OpenedPair[]
-  /** The pairs that the caller asked about and whose traffic is not certainly allowed with the rule; null if none. */
+  /**
+   * The pairs that the caller asked about and that are not certainly allowed even with the rule; null if there are
+   * none.
+   */
   remaining: { pairs: number; example: PairVerdict } | null
   /**
-   * Whether there are more pairs than were compared, so that the counts are lower bounds. `asked` is for the pairs that
-   * the caller asked about, and therefore for `remaining`; `beyond` is for all other pairs.
+   * True if more pairs exist than were compared, so that the counts are lower bounds. `asked` refers to the pairs that
+   * the caller asked about, and therefore to `remaining`; `beyond` refers to all other pairs.
    */
   isCut: { asked: boolean; beyond: boolean }
-  /** Sentences about pairs that were not compared, of those that the caller asked about and of all others. */
+  /**
+   * Notes about pairs that were not compared: those that the caller asked about (`asked`), and all others (`beyond`).
+   */
   notes: { asked: readonly string[]; beyond: readonly string[] }
 }
 
 /**
- * Finds all ends that the two sides of a suggested rule name. An address that the caller asked about is kept separate
- * from the other addresses of its list.
+ * Finds all sources and destinations that a suggested rule names. An address that the caller asked about is kept
+ * separate from the other addresses of its IP list.
  */
 export async function findNamed(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },
@@ -76,7 +78,7 @@ export async function findNamed(
 }
 
 /**
- * Builds an IP list with only the address that the caller asked about, so that it is in a separate group of addresses.
+ * Builds an IP list with only the address that the caller asked about, so that this address forms a group of its own.
  */
 const listAlone = (end: AskedEnd): IpList[] =>
   end.kind === 'address' && end.workload === null
@@ -107,7 +109,7 @@ async function asAsked(
   }
 }
 
-/** Compares the decisions without a rule and with it, for every pair of ends that the rule names. */
+/** Compares the decisions without and with a rule, for every pair of source and destination that the rule names. */
 export function* findOpened(
   before: PairJudge,
   after: PairJudge,
@@ -126,8 +128,7 @@ export function* findOpened(
     { done: 0, total: 0 },
   ]
   for (const source of from) {
-    // The pairs that the caller asked about are compared separately, because the rule possibly does not name all of
-    // them.
+    // The pairs that the caller asked about are compared separately, because the rule may not name all of them.
     const others = source.isAsked ? notAsked : to
     kinds.total += others.length
     for (const destination of others) {
@@ -174,7 +175,9 @@ const cutNote = ({ done, total }: { done: number; total: number }, of: string): 
 
 const sizeOf = (members: readonly Member[]) => members.reduce((sum, { size }) => sum + size, 0)
 
-/** Builds a test that accepts the members that the caller asked about: the same workloads, or the same addresses. */
+/**
+ * Builds a test that accepts only the members that the caller asked about: the same workloads, or the same addresses.
+ */
 function memberTest(asked: readonly Member[]): (member: Member) => boolean {
   const idOf = ({ workload, isUnsure, ip, size }: Member) =>
     workload !== null && isUnsure !== true ? workload : `${ip === null ? '' : spellAddress(ip)} ${size}`

@@ -8,7 +8,7 @@ import type { Member } from './find-members.js'
 import { speaks, type JudgedPair } from './judge-members.js'
 import type { ApplyingRule, AskedService } from './judge-pair.js'
 
-/** A rule of which the PCE and this server's matcher disagree whether it applies. */
+/** A rule that applies according to the PCE but not according to this server's matcher, or the reverse. */
 export interface Difference {
   version: Version
   href: string
@@ -21,17 +21,20 @@ export interface PceCheck {
   /** Number of pairs that were checked, each in both versions. */
   checked: number
   differences: readonly Difference[]
-  /** For each rule that the matcher left undecided, by draft href, whether it applies according to the PCE. */
+  /**
+   * The rules that the matcher left undecided, by draft href. The value is true if the rule applies according to the
+   * PCE.
+   */
   settled: ReadonlyMap<string, boolean>
   /** The reason why the PCE's check could not be used; null if it was used. */
   unavailable: string | null
 }
 
 /**
- * Asks the PCE which rules apply to these pairs, in both versions of the policy, and compares its answer with the
- * matcher's result. The answer does not include enforcement boundaries (P93). The PCE is not asked about Kubernetes
- * workloads, because it is not documented how its check names them (P106). If the PCE does not support the check or
- * refuses it, the result has the reason in `unavailable`.
+ * Asks the PCE which rules apply to the given pairs, in both versions of the policy, and compares its answer with the
+ * matcher's result. The PCE's answer does not include enforcement boundaries (P93). The PCE is not asked about
+ * Kubernetes workloads, because it is not documented how its check names them (P106). If the PCE does not support the
+ * check or refuses it, the result has the reason in `unavailable`.
  */
 export async function holdAgainstPce(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },

@@ -5,12 +5,13 @@ import { createPairJudge } from './judge-pair.js'
 import type { JudgedFlow } from './prepare-flow.js'
 import { listIpTables } from './read-versions.js'
 
-/** The modes of ends in which a verdict depends on rules alone anyway. */
+/** The modes in which the verdict depends only on rules in any case. */
 const BY_RULES: readonly EndMode[] = ['none', 'visibility_only', 'full']
 
 /**
- * Judges a flow again by its allow and deny rules alone: a connection that passes only because of an enforcement mode
- * is potentially blocked, and iptables rules are left out. The result shows which rules full enforcement would require.
+ * Evaluates a flow again by its allow and deny rules alone. A connection that passes only because of an enforcement
+ * mode counts as potentially blocked, and iptables rules are left out. The result shows which rules full enforcement
+ * would require.
  */
 export async function judgeByRules(flow: JudgedFlow, signal: AbortSignal): Promise<JudgedFlow> {
   const { versions, service, sources, destinations } = flow
@@ -25,8 +26,8 @@ export async function judgeByRules(flow: JudgedFlow, signal: AbortSignal): Promi
 }
 
 /**
- * Lists the modes of ends that let a flow pass today although no rule certainly allows it. The list is empty if the
- * flow passes because of rules, or if it does not certainly pass.
+ * Lists the modes that let a flow pass today although no rule certainly allows it. The list is empty if the flow passes
+ * because of rules, or if it does not certainly pass.
  */
 export function modesThatLetPass({ verdict }: JudgedFlow): EnforcementMode[] {
   const modes = verdict.outcomes.flatMap(({ active }) =>

@@ -6,13 +6,16 @@ import { hostOf, type Member } from './find-members.js'
 import type { ApplyingRule, PairJudge, PairVerdict } from './judge-pair.js'
 import type { HeldRule } from './place-rules.js'
 
-/** The judges for both versions of the policy. They are the same object if no change is pending. */
+/**
+ * Two functions that evaluate connections, one for each version of the policy. They are the same object if no change is
+ * pending.
+ */
 export interface VersionJudges {
   active: PairJudge
   draft: PairJudge
 }
 
-/** A pair of ends with its verdicts by both versions of the policy. */
+/** A pair of source and destination with its verdicts by both versions of the policy. */
 export interface JudgedPair {
   source: Member
   destination: Member
@@ -20,10 +23,10 @@ export interface JudgedPair {
   draft: PairVerdict
 }
 
-/** A group of pairs with the same decision by the active policy and the same decision by the draft. */
+/** A group of pairs for which the active policy makes the same decision, and the draft does too. */
 export interface Outcome extends Pick<JudgedPair, 'active' | 'draft'> {
   pairs: number
-  /** The first few pairs, each of different classes of ends. */
+  /** The first few pairs. Each has another combination of source class and destination class. */
   examples: JudgedPair[]
 }
 
@@ -34,15 +37,15 @@ export interface FoundRule extends ApplyingRule {
   pairs: number
 }
 
-/** The verdict on a flow between all members of its ends. */
+/** The verdict on a flow between all members of its source and all members of its destination. */
 export interface FlowVerdict {
   /**
-   * The number of pairs. A host does not form a pair with itself; a Kubernetes workload does, because it may have
+   * The number of pairs. A host does not form a pair with itself, but a Kubernetes workload does, because it may have
    * several pods.
    */
   pairs: number
   judged: number
-  /** True if some pairs or some members of the ends were left out. */
+  /** True if some pairs or some members were left out. */
   isPartial: boolean
   /** The outcomes, those with the most pairs first. */
   outcomes: readonly Outcome[]
@@ -50,17 +53,17 @@ export interface FlowVerdict {
   rules: readonly FoundRule[]
 }
 
-/** Maximum number of kinds of pairs (a class of sources with a class of destinations) that are judged or compared. */
+/** Maximum number of combinations of a source class and a destination class that are evaluated or compared. */
 export const MOST_KINDS = 4_000
 const MOST_EXAMPLES = 3
 
-/** A group of ends that all rules treat alike. */
+/** A class: a group of members that all rules treat alike. */
 export interface MemberClass {
   members: readonly Member[]
   size: number
 }
 
-/** Judges every pair of members. Pairs that all rules treat alike are judged only once. */
+/** Evaluates every pair of members. Of pairs that all rules treat alike, only one is evaluated. */
 export function* judgeMembers(
   { active, draft }: VersionJudges,
   sources: readonly Member[],
@@ -98,8 +101,8 @@ export function* judgeMembers(
 }
 
 /**
- * Counts the pairs of different ends in two lists of classes, and the kinds of pairs (the pairs of classes), without
- * creating them.
+ * Counts the pairs of different members in two lists of classes, and the combinations of two classes, without creating
+ * the pairs.
  */
 export function countPairs(from: readonly MemberClass[], to: readonly MemberClass[]): { pairs: number; kinds: number } {
   const sum = (classes: readonly MemberClass[]) => classes.reduce((all, { size }) => all + size, 0)
@@ -113,7 +116,7 @@ export function countPairs(from: readonly MemberClass[], to: readonly MemberClas
   }
 }
 
-/** Yields one pair of ends for every pair of classes. */
+/** Yields one pair of members for every combination of two classes. */
 export function* pairsOf(from: readonly MemberClass[], to: readonly MemberClass[]) {
   for (const one of from) {
     for (const other of to) {
@@ -124,8 +127,8 @@ export function* pairsOf(from: readonly MemberClass[], to: readonly MemberClass[
 }
 
 /**
- * Returns one pair of different ends as an example for two classes, and the number of such pairs; null if there is no
- * such pair.
+ * Returns one pair of different members as an example for two classes, and the number of such pairs; null if there is
+ * no such pair.
  */
 export function pairOf(
   from: MemberClass,
@@ -171,7 +174,7 @@ export function* classify(judges: readonly PairJudge[], members: readonly Member
   return [...classes.values()].sort((a, b) => b.size - a.size)
 }
 
-/** Creates a collection of the rules that match any pair. */
+/** Creates a collection of the rules that match at least one pair. */
 function createRuleTally() {
   const found = new Map<string, FoundRule & { versions: ('active' | 'draft')[] }>()
   const add = (rule: ApplyingRule, versions: readonly ('active' | 'draft')[], count: number) => {
@@ -206,8 +209,8 @@ function createRuleTally() {
 const contents = new WeakMap<HeldRule, string>()
 
 /**
- * Returns a text that identifies a rule with its content and scopes. The text is equal in both versions if the rule is
- * unchanged.
+ * Returns a text that identifies a rule with its content and scopes. The text is the same for both versions if the rule
+ * is unchanged.
  */
 function contentOf(held: HeldRule): string {
   const known = contents.get(held)
@@ -223,6 +226,9 @@ function contentOf(held: HeldRule): string {
   return text
 }
 
-/** Returns whether a rule matches a connection at either end: 'yes' if it certainly matches. */
+/**
+ * Returns whether a rule matches a connection at its source or destination: 'yes' if it certainly matches at one of
+ * them.
+ */
 export const speaks = ({ atSource, atDestination }: Pick<ApplyingRule, 'atSource' | 'atDestination'>): Answer =>
   anyOf([atSource, atDestination])

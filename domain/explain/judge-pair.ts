@@ -20,7 +20,8 @@ export interface AskedService {
 }
 
 /**
- * A rule that matches a connection, with whether it matches at each end. A rule matches at the ends it is written for.
+ * A rule that matches a connection, and whether it matches at the source and at the destination. A rule matches only at
+ * the ends for which it is written.
  */
 export interface ApplyingRule {
   held: HeldRule
@@ -35,23 +36,26 @@ export interface PairVerdict extends Decided {
   rules: readonly ApplyingRule[]
 }
 
-/** A function that judges connections of one service by one version of the policy. */
+/** A function that evaluates connections of one service by one version of the policy. */
 export interface PairJudge {
   (source: Member, destination: Member): PairVerdict
   /** Lists the disabled rules that would match if they were enabled. */
   readonly off: (source: Member, destination: Member) => ApplyingRule[]
-  /** Returns whether rules that are not judged, such as iptables rules, are in force at an end (P19). */
+  /**
+   * Returns whether rules that cannot be evaluated, such as iptables rules, are in force at one end of a connection
+   * (P19).
+   */
   readonly unjudgedAt: (end: Member) => Answer
   readonly objects: PolicyObjects
   readonly rules: readonly HeldRule[]
 }
 
-/** The options of a judge: further rules, and how it decides. */
+/** The options for evaluating connections: further rules, and the way to decide. */
 interface Judging {
-  /** Additional rules to judge. */
+  /** Rules to evaluate in addition to those of the policy. */
   more?: readonly HeldRule[]
   /**
-   * If true, a connection that passes only because of the mode of an end, and not because of a rule, is judged as
+   * If true, a connection that passes only because of an enforcement mode, and not because of a rule, counts as
    * potentially blocked.
    */
   needsRules?: boolean
@@ -60,10 +64,10 @@ interface Judging {
 }
 
 /**
- * Creates a judge that uses the rules of one policy version. At each end, the order is: essential rules, override deny,
- * allow, deny, default of the mode. Both ends must permit a connection (P50, P51). If deny rules could not be read,
- * everything that they might decide is undecided, and so is the verdict of an end at which iptables rules are in force
- * (P19).
+ * Creates a function that evaluates connections by the rules of one policy version. At each end, the order is:
+ * essential rules, override deny, allow, deny, default of the mode. Both ends must permit a connection (P50, P51). If
+ * deny rules could not be read, everything about which they might decide is undecided, and so is the verdict at an end
+ * where iptables rules are in force (P19).
  */
 export function createPairJudge(
   policy: PolicySnapshot,
@@ -123,8 +127,8 @@ export function createPairJudge(
 }
 
 /**
- * Returns true if a rule may apply to the service, either by its own services or by those of a virtual service. The
- * services of a virtual service are not known here.
+ * Returns true if a rule may apply to the service, either by the rule's own services or by those of a virtual service.
+ * The services of a virtual service are not known here.
  */
 function mayServe({ rule }: HeldRule, objects: PolicyObjects, { port, proto }: AskedService): boolean {
   const isVirtual =
@@ -136,8 +140,9 @@ function mayServe({ rule }: HeldRule, objects: PolicyObjects, { port, proto }: A
 type CompiledRule = Pick<RuleMatch, 'atSource' | 'atDestination'> & { held: HeldRule }
 
 /**
- * Returns the lookups of objects to use at each end. Only the VEN on a Windows destination knows which program uses a
- * port. The VEN of the source cannot distinguish programs, so a rule for another program may apply there as well.
+ * Returns the functions that look up objects for the source and for the destination. Only the VEN on a Windows
+ * destination knows which program uses a port. The VEN of the source cannot distinguish programs, so a rule for another
+ * program may apply there as well.
  */
 function objectsAtEnds(
   objects: PolicyObjects,
@@ -150,8 +155,8 @@ function objectsAtEnds(
 }
 
 /**
- * Returns lookups in which IP lists consider all addresses of a member: a list covers the member if it covers all of
- * its addresses, and the answer is undecided if it covers only some of them.
+ * Returns lookup functions in which an IP list is compared with all addresses of a member. The list contains the member
+ * if it contains all of its addresses, and the answer is undecided if it contains only some of them.
  */
 function withAddresses(policy: PolicySnapshot): PolicyObjects {
   return {

@@ -8,10 +8,10 @@ export interface AskedProgram {
 }
 
 /**
- * Builds a test of whether the program in a service object is the one that the caller asked about; returns undefined if
+ * Builds a test of whether the program in a service object is the one that the caller asked about. Returns undefined if
  * the caller named no program. Names of Windows services must be equal. Process paths may contain variables that depend
- * on the host, so only a different file name proves that two processes differ. If only the folders differ, the answer
- * is undecided.
+ * on the host, so only different file names prove that two processes differ. If only the folders differ, the answer is
+ * undecided.
  */
 export function matchProgram({ process, windowsService }: AskedProgram): PolicyObjects['runs'] | undefined {
   if (process === undefined && windowsService === undefined) return undefined

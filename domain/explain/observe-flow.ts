@@ -14,21 +14,21 @@ import type { AskedEnd } from './resolve-end.js'
 
 /**
  * The traffic that was observed for a flow. `decisions` has the number of connections for each decision of the PCE. A
- * conversation that both ends reported counts once.
+ * conversation that both its source and its destination reported counts once.
  */
 export interface Observed {
   read: FlowsRead
   decisions: Record<string, number>
-  /** The names of programs, as the reporting ends gave them, those with the most connections first. */
+  /** The names of programs, as the source or destination reported them. Those with the most connections come first. */
   programs: string[]
   /**
-   * Workloads that only the traffic rows name, at the address of an end. The PCE does not list them among its
-   * workloads; they are, for example, pods that no longer exist.
+   * Workloads that only the traffic rows name, with the address of the source or destination. The PCE does not list
+   * them among its workloads. They are, for example, pods that no longer exist.
    */
   strangers: readonly Stranger[]
 }
 
-/** A workload that only traffic rows name. */
+/** A workload that occurs in traffic rows only. */
 export interface Stranger {
   side: 'source' | 'destination'
   address: string
@@ -36,12 +36,12 @@ export interface Stranger {
   mode: string | null
 }
 
-/** Maximum number of rows that are read. They only need to show what was observed, not how often. */
+/** Maximum number of rows that are read. The rows only need to show what was observed, not how often. */
 const MOST_ROWS = 10_000
 const MOST_PROGRAMS = 5
 
 /**
- * Queries the traffic of one service between two ends in a time window.
+ * Queries the traffic of one service between a source and a destination in a time window.
  * @throws the errors of reading traffic.
  */
 export async function observeFlow(
@@ -75,7 +75,7 @@ export async function observeFlow(
       seen.source.add(row.src)
       seen.destination.add(row.dst)
     },
-    // The reports of both ends are read, because each end names only its own program.
+    // The reports of both source and destination are read, because each of them names only its own program.
     (row) => {
       const program = windowsService.value(row.windowsService) ?? process.value(row.process)
       if (program !== null) programs.set(program, (programs.get(program) ?? 0) + row.connections)
@@ -100,8 +100,9 @@ function findStranger(side: Stranger['side'], asked: AskedEnd, seen: readonly Fl
 }
 
 /**
- * Returns the conditions that select an end in a traffic query; the inner lists are alternatives. A Kubernetes workload
- * is selected by its addresses, because it is not documented whether a traffic query finds it by its href.
+ * Returns the conditions that select the source or the destination in a traffic query. The inner lists are
+ * alternatives. A Kubernetes workload is selected by its addresses, because it is not documented whether a traffic
+ * query finds it by its href.
  */
 function selectorsOf(end: AskedEnd): TrafficSelector[][] {
   switch (end.kind) {

@@ -10,17 +10,17 @@ import { type RuleType, denyType } from '../policy/rule-type.js'
  */
 export interface HeldRule extends PlacedRule {
   kind: RuleType
-  /** The draft href of the rule or boundary. */
+  /** The draft href of the rule or enforcement boundary. */
   href: string
   source: Rule | DenyRule | EnforcementBoundary
   /** The rule set of the rule; null for an enforcement boundary. */
   ruleSet: RuleSet | null
-  /** What is disabled, the rule or its rule set; null if the rule is in force. */
+  /** Whether the rule or its rule set is disabled; null if the rule is in force. */
   off: 'rule_disabled' | 'ruleset_disabled' | null
 }
 
 /**
- * Lists all rules of a policy version, including disabled rules, in the order of the rule sets. Rules marked for
+ * Lists all rules of a policy version, including disabled ones, in the order of the rule sets. Rules marked for
  * deletion are left out.
  */
 export function listRules({ ruleSets, boundaries }: Pick<PolicySnapshot, 'ruleSets' | 'boundaries'>): HeldRule[] {

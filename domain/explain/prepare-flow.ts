@@ -15,7 +15,7 @@ import type { HeldRule } from './place-rules.js'
 import { listsInRules, readVersions, type PolicyVersions } from './read-versions.js'
 import { resolveEnd, type AskedEnd, type EndReference } from './resolve-end.js'
 
-/** The description of a flow by a caller. */
+/** The description of a flow that a caller gave. */
 export interface FlowArguments {
   source: EndReference
   destination: EndReference
@@ -25,7 +25,7 @@ export interface FlowArguments {
   windows_service_name?: string | undefined
 }
 
-/** A flow with its verdict, and all data on which the verdict is based. */
+/** A flow with its verdict, and all data from which the verdict was derived. */
 export interface JudgedFlow {
   service: AskedService
   labels: LabelIndex
@@ -42,10 +42,10 @@ export interface JudgedFlow {
 type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 
 /**
- * Resolves the ends of a flow, reads both versions of the policy and judges every pair of members of the ends.
- * @throws {ToolError} invalid_argument for a port that does not fit the protocol, for two ends that are the same
- * workload, or for an IP list without an address that can be judged; no_workloads; and the errors of `resolveEnd` and
- * the PCE client.
+ * Finds the source and destination of a flow, reads both versions of the policy and evaluates every pair of members.
+ * @throws {ToolError} invalid_argument for a port that does not fit the protocol, for a source and destination that are
+ * the same workload, or for an IP list without an address that can be evaluated; no_workloads; and the errors of
+ * `resolveEnd` and the PCE client.
  */
 export async function judgeFlow(ctx: Context, asked: FlowArguments): Promise<JudgedFlow> {
   const { pce, signal } = ctx
@@ -108,8 +108,8 @@ function readService({
 }
 
 /**
- * Returns a lookup of the names of objects that rules refer to. Names that the policy in memory does not have are read
- * from the PCE.
+ * Returns a lookup for the names of objects to which rules refer. Names that the policy in memory does not contain are
+ * read from the PCE.
  */
 export async function nameReferences(
   ctx: Context,
@@ -136,8 +136,8 @@ export async function nameReferences(
 }
 
 /**
- * Rejects an end without members. This may be an IP list that has only domain names or unreadable ranges, because their
- * addresses are not known.
+ * Rejects a source or destination without members. It may be an IP list that has only domain names or unreadable
+ * ranges, because their addresses are not known.
  */
 function requireMembers({ name }: AskedEnd, { members, notes }: Members, argument: 'source' | 'destination'): void {
   if (members.length > 0) return

@@ -30,7 +30,7 @@ export async function readVersions(source: Source, labels: LabelIndex): Promise<
   return { draft, active }
 }
 
-/** Returns the IP lists that rules of either version use; lists that could not be read are left out. */
+/** Returns the IP lists that rules in either version use. Lists that could not be read are left out. */
 export function listsInRules({ active, draft }: PolicyVersions): IpList[] {
   return [...new Set([active, draft])].flatMap(({ ruleSets, boundaries, listOf }) => {
     const holders = [...ruleSets.flatMap((set) => [...(set.rules ?? []), ...(set.deny_rules ?? [])]), ...boundaries]
@@ -42,8 +42,8 @@ export function listsInRules({ active, draft }: PolicyVersions): IpList[] {
 }
 
 /**
- * Returns the names of the rule sets that are in force in either version and have iptables rules for one of these ends.
- * The effect of iptables rules on a flow is not judged.
+ * Returns the names of the rule sets that are in force in either version and have iptables rules for the source or the
+ * destination. The effect of iptables rules on a flow cannot be determined.
  */
 export function listIpTables({ active, draft }: PolicyVersions, ends: readonly End[]): string[] {
   const names = [...new Set([active, draft])].flatMap((policy) =>

@@ -26,18 +26,19 @@ import { countOf } from '../text/describe-numbers.js'
 import { quote, trimBlanks } from '../text/escape-text.js'
 
 /**
- * A caller's reference to an end of a flow: a workload, an address, one label, several labels (ANDed), or an IP list.
+ * A caller's reference to the source or destination of a flow: a workload, an address, one label, several labels
+ * (ANDed), or an IP list.
  */
 export type EndReference = LabelReference | readonly LabelReference[]
 
-/** An end of the flow that a caller asks about. `name` is the name of the end in answers. */
+/** The source or destination of the flow that a caller asks about. `name` is its name in answers. */
 export type AskedEnd =
   | { kind: 'workload'; name: string; workload: Workload }
   | ({ kind: 'address'; name: string; address: string } & Bearers)
   | { kind: 'labels'; name: string; labels: readonly Label[] }
   | { kind: 'ip_list'; name: string; list: IpList }
 
-/** The workloads that have the address of an end. */
+/** The workloads that have the address of the source or destination. */
 export interface Bearers {
   /** The workload with the address; null if there is no such workload or more than one. */
   workload: Workload | null
@@ -46,9 +47,7 @@ export interface Bearers {
    * different clusters or because they use the address of their node.
    */
   bearers: readonly Workload[]
-  /**
-   * The reason why the address may belong to a Kubernetes workload although `bearers` is empty; null if it does not.
-   */
+  /** The reason why the address may belong to a Kubernetes workload although `bearers` is empty; null if it cannot. */
   mayBePod: string | null
 }
 
@@ -56,9 +55,9 @@ const FORMS =
   'Give a workload (its name or href), an IP address, a label (key=value) or a list of labels, or iplist:NAME.'
 
 /**
- * Resolves the end that a reference names. Names are compared exactly, never partially.
- * @throws {ToolError} invalid_argument if the reference cannot be an end; not_found or label_not_found with similar
- * names; ambiguous_name with candidates; invalid_href. Each error contains the `argument`.
+ * Finds the workloads, address or IP list that a reference names. Names are compared exactly, never partially.
+ * @throws {ToolError} invalid_argument if the reference cannot be the source or destination of a flow; not_found or
+ * label_not_found with similar names; ambiguous_name with candidates; invalid_href. Each error contains the `argument`.
  */
 export async function resolveEnd(
   pce: PceClient,
@@ -84,7 +83,7 @@ export async function resolveEnd(
 
 const isList = (reference: EndReference): reference is readonly LabelReference[] => Array.isArray(reference)
 
-/** Returns the text of a reference, or its href if it has no key and value; null otherwise. */
+/** Returns the text of a reference, or its href if it has neither key nor value; null otherwise. */
 function textOf(reference: LabelReference): string | null {
   if (typeof reference === 'string') return trimBlanks(reference)
   return isLabelReference(reference) && reference.key === undefined ? (reference.href ?? null) : null
@@ -97,8 +96,8 @@ interface Finder {
 }
 
 /**
- * Finds the object that a text names, or returns null if the text is meant as a label. Text in no other known form is
- * taken as the name of a workload.
+ * Finds the object that a text names. Returns null if the text must be a label. Text that has no other known form
+ * counts as the name of a workload.
  */
 async function findNamed(finder: Finder, text: string): Promise<AskedEnd | null> {
   const { pce, lookups, signal } = finder
@@ -191,7 +190,7 @@ async function findByAddress(pce: PceClient, address: string, signal: AbortSigna
 
 interface Pods {
   items: readonly Workload[]
-  /** The reason why further Kubernetes workloads may have the address; null if no further one can have it. */
+  /** The reason why other Kubernetes workloads may have the same address; null if none can. */
   unknown: string | null
 }
 const NO_PODS: Pods = { items: [], unknown: null }
