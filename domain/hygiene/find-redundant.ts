@@ -1,5 +1,5 @@
 import { type Allowance, type Box, TooManySteps, isCovered } from '../policy/boxes.js'
-import { type RuleSpace, createRuleSpaceInSteps } from '../policy/rule-boxes.js'
+import { type RuleSpace, createRuleSpace } from '../policy/rule-boxes.js'
 import type { Reading, WrittenEnd } from '../policy/rule-boxes/readings.js'
 import type { RuleInForce } from '../policy/rule-in-force.js'
 import { DECIDING_ORDER, type RuleType } from '../policy/rule-type.js'
@@ -68,7 +68,7 @@ const MOST_IN_PROOF = 40
  * every possible behaviour.
  */
 export function* findRedundantRules(rules: readonly DatedRule[]): Steps<RedundantRules> {
-  const space = yield* createRuleSpaceInSteps(rules)
+  const space = yield* createRuleSpace(rules)
   const found = yield* searchRules(space, rules, [...rules.keys()], MOST_STEPS_IN_ALL)
   const anyToAny: number[] = []
   for (const [at, rule] of rules.entries()) {
@@ -87,7 +87,7 @@ export function* findRedundantAmong(
   rules: readonly DatedRule[],
   examined: readonly number[],
 ): Steps<Omit<RedundantRules, 'anyToAny'>> {
-  return yield* searchRules(yield* createRuleSpaceInSteps(rules), rules, examined, MOST_STEPS_AMONG)
+  return yield* searchRules(yield* createRuleSpace(rules), rules, examined, MOST_STEPS_AMONG)
 }
 
 function* searchRules(

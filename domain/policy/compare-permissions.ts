@@ -1,5 +1,6 @@
 import type { ChangeEffect } from '../../schemas/policy-changes.js'
 import { toDraftHref } from '../inventory/parse-href.js'
+import type { Steps } from '../text/pace-work.js'
 import { type Allowance, type Box, TooManySteps, isCovered } from './boxes.js'
 import { type RuleSpace, createRuleSpace } from './rule-boxes.js'
 import { opaqueOf } from './rule-boxes/opaque-parts.js'
@@ -73,15 +74,18 @@ const MOST_BOXES = 20_000
  * change to a stricter level closes it. Rules whose meaning is not documented are compared in every possible reading,
  * and the effects of all readings count.
  */
-export function compareRules(before: readonly RuleInForce[], after: readonly RuleInForce[]): Movement {
-  const space = createRuleSpace([...before, ...after])
+export function* compareRules(before: readonly RuleInForce[], after: readonly RuleInForce[]): Steps<Movement> {
+  const space = yield* createRuleSpace([...before, ...after])
   if (!space.isComplete) return unknownMovement('size')
   try {
     const allowance = { steps: MOST_STEPS / space.stepCost }
-    const read = (reading: Reading) => ({ reading, movement: compareIn(space, before, after, reading, allowance) })
-    const first = read(new Set())
-    const others = subsetsOf([...space.ambiguities]).filter(({ size }) => size > 0)
-    return joinReadings([first, ...others.map(read)], before, after)
+    const read = function* (reading: Reading): Steps<Read> {
+      return { reading, movement: yield* compareIn(space, before, after, reading, allowance) }
+    }
+    const reads = [yield* read(new Set())]
+    // The first reading finds the ambiguities.
+    for (const other of subsetsOf([...space.ambiguities])) if (other.size > 0) reads.push(yield* read(other))
+    return joinReadings(reads, before, after)
   } catch (error) {
     if (!(error instanceof TooManySteps)) throw error
     return unknownMovement('size')
@@ -119,45 +123,57 @@ function joinReadings(reads: readonly Read[], before: readonly RuleInForce[], af
 type Boxes = readonly { box: Box; owner: string }[]
 type Level = Record<RuleType, Boxes>
 
-function compareIn(
+function* compareIn(
   space: RuleSpace,
   before: readonly RuleInForce[],
   after: readonly RuleInForce[],
   reading: Reading,
   allowance: Allowance,
-): Movement {
-  const isOutside = (boxes: Boxes, ...others: readonly Boxes[]): boolean => {
+): Steps<Movement> {
+  const isOutside = function* (boxes: Boxes, ...others: readonly Boxes[]): Steps<boolean> {
+    if (boxes.length === 0) return false
     const all = others.flat()
     const covering = all.map(({ box }) => box)
     const byOwner = new Map<string, Box[]>()
-    for (const { box, owner } of all) byOwner.set(owner, [...(byOwner.get(owner) ?? []), box])
-    return boxes.some(({ box, owner }) => {
+    for (const { box, owner } of all) {
+      const known = byOwner.get(owner)
+      if (known === undefined) byOwner.set(owner, [box])
+      else known.push(box)
+    }
+    for (const { box, owner } of boxes) {
+      yield
       // Usually a box is covered by the boxes of the same rule in the other version, so these are tested first.
       const own = byOwner.get(owner) ?? []
       const isIn = (some: readonly Box[]) => isCovered(box, some, space.dimensions, allowance)
-      return !isIn(own) && !isIn(covering)
-    })
+      if (!isIn(own) && !isIn(covering)) return true
+    }
+    return false
   }
-  const moves = (from: Level, to: Level) =>
-    isOutside(from.override_deny, to.override_deny) ||
-    isOutside(to.allow, from.allow, from.override_deny, to.override_deny)
+  const moves = function* (from: Level, to: Level): Steps<boolean> {
+    return (
+      (yield* isOutside(from.override_deny, to.override_deny)) ||
+      (yield* isOutside(to.allow, from.allow, from.override_deny, to.override_deny))
+    )
+  }
   const stopsDenying = (from: Level, to: Level) =>
     isOutside(from.deny, to.deny, from.allow, to.allow, from.override_deny, to.override_deny)
-  const levelsAt = (end: WrittenEnd) =>
-    [before, after].map((rules) => readLevel(space, rules, end, reading)) as [Level, Level]
-  const [dst, src] = [levelsAt('dst'), levelsAt('src')]
+  const levelsAt = function* (end: WrittenEnd): Steps<[Level, Level]> {
+    return [yield* readLevel(space, before, end, reading), yield* readLevel(space, after, end, reading)]
+  }
+  const [dst, src] = [yield* levelsAt('dst'), yield* levelsAt('src')]
   /**
    * Returns whether the change opens connections, and whether it does so only through deny rules at their sources. With
    * the two levels of each pair swapped, it returns the same for closing connections.
    */
-  const read = (turn: (levels: [Level, Level]) => [Level, Level]) => {
+  const read = function* (turn: (levels: [Level, Level]) => [Level, Level]): Steps<Moved> {
     const [there, here] = [turn(dst), turn(src)]
-    if (moves(...there) || stopsDenying(...there) || moves(...here)) return { is: true, isDeniedAtSource: false }
-    const isDenied = stopsDenying(...here)
+    if ((yield* moves(...there)) || (yield* stopsDenying(...there)) || (yield* moves(...here)))
+      return { is: true, isDeniedAtSource: false }
+    const isDenied = yield* stopsDenying(...here)
     return { is: isDenied, isDeniedAtSource: isDenied }
   }
-  const opens = read((levels) => levels)
-  const closes = read(([was, is]) => [is, was])
+  const opens = yield* read((levels) => levels)
+  const closes = yield* read(([was, is]) => [is, was])
   const isAtSource = opens.isDeniedAtSource || closes.isDeniedAtSource
   return {
     opens: opens.is,
@@ -169,10 +185,19 @@ function compareIn(
   }
 }
 
-function readLevel(space: RuleSpace, rules: readonly RuleInForce[], end: WrittenEnd, reading: Reading): Level {
+interface Moved {
+  is: boolean
+  isDeniedAtSource: boolean
+}
+
+/** Number of rules whose boxes are read in one step. */
+const RULES_PER_STEP = 20
+
+function* readLevel(space: RuleSpace, rules: readonly RuleInForce[], end: WrittenEnd, reading: Reading): Steps<Level> {
   const level: Record<RuleType, { box: Box; owner: string }[]> = { allow: [], deny: [], override_deny: [] }
   let boxes = 0
-  for (const rule of rules) {
+  for (const [at, rule] of rules.entries()) {
+    if (at % RULES_PER_STEP === 0) yield
     const own = space.boxesOf(rule, end, reading)
     boxes += own.length
     if (boxes > MOST_BOXES) throw new TooManySteps()

@@ -101,7 +101,7 @@ export async function describeObjects(
 function* describeEach(objects: readonly ChangedObject[], judging: Judging): Steps<JudgedChange[]> {
   const described: JudgedChange[] = []
   for (const { change, versions } of objects) {
-    described.push(describe(change, versions, judging))
+    described.push(yield* describe(change, versions, judging))
     yield
   }
   return described
@@ -110,11 +110,11 @@ function* describeEach(objects: readonly ChangedObject[], judging: Judging): Ste
 /** The types of objects that contain rules or, like enforcement boundaries, act as rules. */
 const HOLDERS = new Set(['rule_sets', 'enforcement_boundaries'])
 
-function describe(
+function* describe(
   change: TypedPendingChange,
   { draft, active: inForce, error }: ReadVersions,
   { contents, names, users }: Judging,
-): JudgedChange {
+): Steps<JudgedChange> {
   const { href, type, updated_at: at, updated_by: by } = change
   const name = change.name ?? draft?.name ?? inForce?.name
   const shown: JudgedChange = { href, type, name: typeof name === 'string' ? name : '' }
@@ -125,9 +125,14 @@ function describe(
   if (error !== undefined) return { ...shown, ...stamps, diff_error: error }
   const fields = showNamesInside(diffFields(draft, inForce), names)
   if (type !== 'rule_sets')
-    return { ...shown, ...judgeObject(type, { draft, active: inForce }, contents, users), ...stamps, fields }
+    return {
+      ...shown,
+      ...(yield* judgeObject(type, { draft, active: inForce }, contents, users)),
+      ...stamps,
+      fields,
+    }
   const [ours, active] = [draft, inForce] as [RuleSet | null, RuleSet | null]
-  const { rules, ...judged } = diffRuleSet(ours, active, contents)
+  const { rules, ...judged } = yield* diffRuleSet(ours, active, contents)
   // The changed fields alone do not show which rule it is, so a description of the rule is added: of its draft if the
   // rule is new, otherwise of its active version.
   const rulesByHref = (ruleSet: RuleSet | null) =>

@@ -7,6 +7,7 @@ import {
   type RuleChangeShown,
 } from '../../schemas/policy-changes.js'
 import { toDraftHref } from '../inventory/parse-href.js'
+import type { Steps } from '../text/pace-work.js'
 import {
   type Movement,
   UNMOVED,
@@ -25,6 +26,7 @@ import {
   inEveryVersion,
   placeRules,
   rankForReview,
+  withoutRepeats,
 } from './judge-change.js'
 import type { LoadedContents, PolicyContents } from './load-contents.js'
 import { isInForce } from './load-snapshot.js'
@@ -42,25 +44,30 @@ export interface RuleSetDiff extends Judgement {
  * Compares a draft rule set with the active one, rule by rule, and determines the effect on traffic and the risks to
  * review. `active` is null for a new rule set, `draft` for a deleted one.
  */
-export function diffRuleSet(draft: RuleSet | null, active: RuleSet | null, contents: LoadedContents): RuleSetDiff {
+export function* diffRuleSet(
+  draft: RuleSet | null,
+  active: RuleSet | null,
+  contents: LoadedContents,
+): Steps<RuleSetDiff> {
   const replacements = inEveryVersion(contents, (version) => ({
     before: placeRules(active, version),
     after: placeRules(draft, version),
   }))
   const own = byRule(replacements)
-  const scope = describeScopes(draft, active, contents.draft)
-  const movement = joinMovements([compareAll(replacements), moveIpTables(draft, active, scope.change)])
+  const scope = yield* describeScopes(draft, active, contents.draft)
+  const movement = joinMovements([yield* compareAll(replacements), moveIpTables(draft, active, scope.change)])
   const risks = [
-    ...findRuleRisks(replacements.flatMap(pairUp)),
+    ...(yield* findRuleRisks(replacements.flatMap(pairUp))),
     ...(scope.isRemoved ? (['scope_removed'] as const) : []),
   ]
-  const changed = changedRules(draft, active).map((rule) => {
+  const changed: { alone: Movement; shown: RuleChangeShown }[] = []
+  for (const rule of changedRules(draft, active)) {
     const replaced = own(rule.href)
-    const alone = compareAll(replaced)
-    return { alone, shown: describeRule(rule, replaced, alone) }
-  })
+    const alone = yield* compareAll(replaced)
+    changed.push({ alone, shown: yield* describeRule(rule, replaced, alone) })
+  }
   const rules = changed.map(({ shown }) => shown).sort((a, b) => rankForReview(a) - rankForReview(b))
-  const together = describeMovement(movement, replacements)
+  const together = yield* describeMovement(movement, replacements)
   const isOther = rules.some(({ effect }) => effect !== 'neutral' && effect !== together.effect)
   return {
     rules,
@@ -91,7 +98,8 @@ function byRule(replacements: readonly Replacement[]): (href: string) => Replace
     const one = rules.get(href)
     return one === undefined ? [] : [one]
   }
-  return (href) => indexed.map(({ before, after }) => ({ before: only(before, href), after: only(after, href) }))
+  return (href) =>
+    withoutRepeats(indexed.map(({ before, after }) => ({ before: only(before, href), after: only(after, href) })))
 }
 
 /** A rule as it is in both versions of its rule set; null in a version that does not have the rule. */
@@ -136,19 +144,19 @@ export const changedRules = (draft: RuleSet | null, active: RuleSet | null): Cha
   })
 
 /** Describes a changed rule and the effect of this change alone, without regard to the other rules of its rule set. */
-function describeRule(
+function* describeRule(
   { type, href, change, fields, last }: ChangedRule,
   own: readonly Replacement[],
   alone: Movement,
-): RuleChangeShown {
-  const risks = findRuleRisks(own.flatMap(pairUp))
+): Steps<RuleChangeShown> {
+  const risks = yield* findRuleRisks(own.flatMap(pairUp))
   const [by, at] = [last?.updated_by, last?.updated_at]
   return {
     href,
     rule_type: type,
     change,
     ...(risks.length > 0 && { risks }),
-    ...describeMovement(alone, own),
+    ...(yield* describeMovement(alone, own)),
     fields,
     ...(by != null && { updated_by: { href: by.href } }),
     ...(at !== undefined && { updated_at: at }),
@@ -173,29 +181,36 @@ type Scope = readonly ScopeEntry[]
  * Determines whether the scopes of a rule set cover more or fewer workloads than before, and whether a scope was
  * removed.
  */
-function describeScopes(
+function* describeScopes(
   draft: RuleSet | null,
   active: RuleSet | null,
   contents: PolicyContents,
-): { change?: PolicyChange['scope_change']; isRemoved: boolean; movement: Movement } {
+): Steps<{ change?: PolicyChange['scope_change']; isRemoved: boolean; movement: Movement }> {
   if (draft === null || active === null) return { isRemoved: false, movement: UNMOVED }
   const [before, after] = [active.scopes, draft.scopes]
   if (!differs(before, after)) return { isRemoved: false, movement: UNMOVED }
   const within = (scopes: readonly Scope[]) => [coverScopes(scopes, contents)]
-  const movement = compareRules(within(before), within(after))
+  const movement = yield* compareRules(within(before), within(after))
   const change = WORDS[effectOf(movement) ?? 'different']
-  const holds = (wide: Scope, narrow: Scope) => !compareRules(within([wide]), within([wide, narrow])).opens
-  const isEmpty = (scope: Scope) => !compareRules([], within([scope])).opens
-  const kept = after.filter((scope) => !isEmpty(scope))
+  const holds = function* (wide: Scope, narrow: Scope): Steps<boolean> {
+    return !(yield* compareRules(within([wide]), within([wide, narrow]))).opens
+  }
+  const isEmpty = function* (scope: Scope): Steps<boolean> {
+    return !(yield* compareRules([], within([scope]))).opens
+  }
+  const kept: Scope[] = []
+  for (const scope of after) if (!(yield* isEmpty(scope))) kept.push(scope)
   // A scope inside another one is redundant, so its removal does not count. A scope that got additional conditions is
   // narrower, but not removed.
-  const isRemoved = before.some(
-    (scope, at) =>
-      !isEmpty(scope) &&
-      !before.some((other, index) => index !== at && holds(other, scope) && (index < at || !holds(scope, other))) &&
-      !kept.some((other) => holds(scope, other)),
-  )
-  return { change, isRemoved, movement }
+  const isLost = function* (scope: Scope, at: number): Steps<boolean> {
+    if (yield* isEmpty(scope)) return false
+    for (const [index, other] of before.entries())
+      if (index !== at && (yield* holds(other, scope)) && (index < at || !(yield* holds(scope, other)))) return false
+    for (const other of kept) if (yield* holds(scope, other)) return false
+    return true
+  }
+  for (const [at, scope] of before.entries()) if (yield* isLost(scope, at)) return { change, isRemoved: true, movement }
+  return { change, isRemoved: false, movement }
 }
 
 const WORDS = { widening: 'wider', narrowing: 'narrower', neutral: 'same', different: 'different' } as const

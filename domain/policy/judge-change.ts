@@ -7,10 +7,13 @@ import {
   type PolicyChange,
   type Risk,
 } from '../../schemas/policy-changes.js'
+import type { Steps } from '../text/pace-work.js'
 import { type Movement, compareRules, effectOf, joinMovements } from './compare-permissions.js'
 import type { LoadedContents, PolicyContents } from './load-contents.js'
 import { isInForce } from './load-snapshot.js'
 import { createRuleSpace } from './rule-boxes.js'
+import type { Breadth } from './rule-boxes/breadth.js'
+import { hrefsIn } from './read-referred.js'
 import type { RuleInForce } from './rule-in-force.js'
 import { denyType } from './rule-type.js'
 import { UNDECIDED } from './three-valued.js'
@@ -55,35 +58,65 @@ export interface Replacement {
 /**
  * Builds the replacement of rules once with the active and once with the draft versions of the objects that the rules
  * refer to. Pending changes of these objects have effects of their own, and the rules may be provisioned with or
- * without them.
+ * without them. There is one replacement if the rules mean the same in both versions.
  */
 export function inEveryVersion(
   contents: LoadedContents,
   replace: (contents: PolicyContents) => Replacement,
 ): Replacement[] {
-  return (contents.differ ? [contents.active, contents.draft] : [contents.draft]).map(replace)
+  const planned = replace(contents.draft)
+  if (!contents.differ) return [planned]
+  return withoutRepeats([replace(contents.active), planned])
 }
 
-export const compareAll = (replacements: readonly Replacement[]): Movement =>
-  joinMovements(replacements.map(({ before, after }) => compareRules(before, after)))
+/** Leaves out the first of two replacements if their rules are the same and mean the same. */
+export function withoutRepeats(replacements: Replacement[]): Replacement[] {
+  const [one, other] = replacements.map(({ before, after }) => [...before, ...after])
+  const isRepeated = one?.every((placed, at) => meansTheSame(placed, other?.[at])) === true
+  return isRepeated && one.length === other?.length ? replacements.slice(1) : replacements
+}
+
+/** Returns true if two rules are the same, and so are the objects that they refer to. */
+function meansTheSame(one: RuleInForce, other: RuleInForce | undefined): boolean {
+  if (other === undefined || one.rule !== other.rule || one.scopes !== other.scopes) return false
+  const [a, b] = [one.contents, other.contents]
+  const members = ({ membersOf }: PolicyContents, href: string) =>
+    membersOf(href)
+      ?.map((label) => label.href)
+      .join(' ')
+  return hrefsIn([one.rule, one.scopes]).every(
+    (href) =>
+      a.listOf(href) === b.listOf(href) &&
+      a.serviceOf(href) === b.serviceOf(href) &&
+      a.keyOf(href) === b.keyOf(href) &&
+      members(a, href) === members(b, href),
+  )
+}
+
+/** Determines the effect of replacements, each in its version of the objects, that happen together. */
+export function* compareAll(replacements: readonly Replacement[]): Steps<Movement> {
+  const movements: Movement[] = []
+  for (const { before, after } of replacements) movements.push(yield* compareRules(before, after))
+  return joinMovements(movements)
+}
 
 /** Describes an effect for an answer: the word for it, or a note that says why no single word is right. */
-export function describeMovement(
+export function* describeMovement(
   movement: Movement,
   replacements: readonly Replacement[],
-): Pick<Judgement, 'effect' | 'effect_note' | 'effect_by_rule_type'> {
+): Steps<Pick<Judgement, 'effect' | 'effect_note' | 'effect_by_rule_type'>> {
   const effect = effectOf(movement)
   if (effect !== undefined) return { effect }
   if (movement.because.length > 0) {
     const reasons = movement.because.map((reason) => UNDECIDED[reason]).join(', ')
     return { effect_note: `Undecided because of ${reasons}.` }
   }
-  const of = (isAllow: boolean): ChangeEffect | 'mixed' => {
+  const of = function* (isAllow: boolean): Steps<ChangeEffect | 'mixed'> {
     const only = (rules: readonly RuleInForce[]) => rules.filter(({ type }) => (type === 'allow') === isAllow)
     const own = replacements.map(({ before, after }) => ({ before: only(before), after: only(after) }))
-    return effectOf(compareAll(own)) ?? 'mixed'
+    return effectOf(yield* compareAll(own)) ?? 'mixed'
   }
-  const [allow, deny] = [of(true), of(false)]
+  const [allow, deny] = [yield* of(true), yield* of(false)]
   if (allow === 'neutral' || deny === 'neutral' || allow === deny) return { effect_note: NO_EFFECT.mixed }
   return { effect_note: NO_EFFECT.apart, effect_by_rule_type: { allow, deny } }
 }
@@ -97,14 +130,14 @@ export const isMixed = ({ effect_note: note }: Pick<PolicyChange, 'effect_note'>
  * may be absent. An override deny rule is a risk if it blocks more than before. An allow rule is a risk if it now
  * covers any address, or every service between any two ends, and did not before.
  */
-export function findRuleRisks(pairs: readonly { before?: RuleInForce; after?: RuleInForce }[]): Risk[] {
+export function* findRuleRisks(pairs: readonly { before?: RuleInForce; after?: RuleInForce }[]): Steps<Risk[]> {
   const found = new Set<Risk>()
   for (const { before, after } of pairs) {
     if (after?.type === 'override_deny') {
-      if (compareRules(before === undefined ? [] : [before], [after]).closes) found.add('override_deny')
+      if ((yield* compareRules(before === undefined ? [] : [before], [after])).closes) found.add('override_deny')
     } else if (after?.type === 'allow') {
-      const is = breadthOf(after)
-      const was = is.anyAddress || is.anyToAny ? before && breadthOf(before) : undefined
+      const is = yield* breadthOf(after)
+      const was = (is.anyAddress || is.anyToAny) && before !== undefined ? yield* breadthOf(before) : undefined
       if (is.anyToAny && was?.anyToAny !== true) found.add('any_to_any_all_services')
       else if (is.anyAddress && was?.anyAddress !== true) found.add('any_address')
     }
@@ -112,7 +145,9 @@ export function findRuleRisks(pairs: readonly { before?: RuleInForce; after?: Ru
   return [...found]
 }
 
-const breadthOf = (rule: RuleInForce) => createRuleSpace([rule]).breadthOf(rule)
+function* breadthOf(rule: RuleInForce): Steps<Breadth> {
+  return (yield* createRuleSpace([rule])).breadthOf(rule)
+}
 
 /**
  * Returns the rank of a change for review: changes with risks come first, the worst risk first, then changes that may

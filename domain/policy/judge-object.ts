@@ -4,6 +4,7 @@ import type { PceObject } from '../../schemas/pce/reference.js'
 import { SERVICE_LISTS } from '../../schemas/pce/words.js'
 import { type ObjectUses, type PolicyUsers, findUses } from '../inventory/find-uses.js'
 import { toDraftHref } from '../inventory/parse-href.js'
+import type { Steps } from '../text/pace-work.js'
 import { joinMovements, unknownMovement, UNMOVED } from './compare-permissions.js'
 import { diffFields } from './diff-fields.js'
 import {
@@ -64,14 +65,14 @@ export function rulesAbout(href: string, users: Users): unknown {
  * only through the rules that use them.
  * @param users the rules that use the object; null if they could not be read, or if `needsUsers` returned false.
  */
-export function judgeObject(
+export function* judgeObject(
   type: string,
   versions: Versions,
   contents: LoadedContents,
   users: Users | null,
-): Judgement {
+): Steps<Judgement> {
   const { draft, active } = versions
-  if (type === 'enforcement_boundaries') return judgeBoundary(draft, active, contents)
+  if (type === 'enforcement_boundaries') return yield* judgeBoundary(draft, active, contents)
   const meaning = MEANINGS[type]
   // Adding or deleting an object has no effect by itself: a rule that uses a new object is a separate change, and the
   // PCE does not delete an object that a rule uses. Virtual services and servers are different, because rules also
@@ -97,18 +98,18 @@ export function judgeObject(
     ruleSets.some((ruleSet) => isInForce(ruleSet) && (ruleSet.ip_tables_rules ?? []).some(isInForce)),
   )
   const movement = joinMovements([
-    compareAll(replacements),
+    yield* compareAll(replacements),
     changed.every((field) => meaning.includes(field)) ? UNMOVED : unknownMovement('field'),
     ...elsewhere.map((reason) => unknownMovement(reason)),
     inTables ? unknownMovement('iptables') : UNMOVED,
   ])
-  const risks = findRuleRisks(
+  const risks = yield* findRuleRisks(
     replacements.flatMap(({ before, after }) =>
       after.map((one, at) => ({ after: one, before: before[at] as RuleInForce })),
     ),
   )
   return {
-    ...describeMovement(movement, replacements),
+    ...(yield* describeMovement(movement, replacements)),
     assumes: movement.assumes,
     ...(risks.length > 0 && { risks }),
     used_by: used,
@@ -147,13 +148,13 @@ function describeUses(...versions: readonly ObjectUses[]): NonNullable<Judgement
   return { rules: rules.size, in: [...holders.values()].slice(0, MOST_NAMED) }
 }
 
-function judgeBoundary(draft: PceObject | null, active: PceObject | null, contents: LoadedContents): Judgement {
+function* judgeBoundary(draft: PceObject | null, active: PceObject | null, contents: LoadedContents): Steps<Judgement> {
   const place = (boundary: PceObject | null, version: PolicyContents) =>
     placeBoundary(boundary as EnforcementBoundary | null, version)
   const replacements = inEveryVersion(contents, (version) => ({
     before: place(active, version),
     after: place(draft, version),
   }))
-  const movement = compareAll(replacements)
-  return { ...describeMovement(movement, replacements), assumes: movement.assumes }
+  const movement = yield* compareAll(replacements)
+  return { ...(yield* describeMovement(movement, replacements)), assumes: movement.assumes }
 }

@@ -8,7 +8,7 @@ import { createLabels } from './rule-boxes/label-boxes.js'
 import type { Ambiguity, Reading, WrittenEnd } from './rule-boxes/readings.js'
 import { createServices } from './rule-boxes/service-boxes.js'
 import type { RuleInForce } from './rule-in-force.js'
-import { type Steps, finishAtOnce } from '../text/pace-work.js'
+import type { Steps } from '../text/pace-work.js'
 
 /** The space of all connections. Each rule is a set of boxes in it. */
 export interface RuleSpace {
@@ -39,14 +39,11 @@ export interface RuleSpace {
 /** Number of values per mask up to which comparing masks takes no longer than everything else in a step. */
 const VALUES_PER_COST = 16_384
 
-/** Creates a space of rules like `createRuleSpaceInSteps`, but without pauses. */
-export const createRuleSpace = (rules: readonly RuleInForce[]): RuleSpace => finishAtOnce(createRuleSpaceInSteps(rules))
-
 /**
  * Creates a space in which the given rules can be compared. These rules determine the values of its dimensions:
  * addresses that are on the same IP lists of the rules are one value, and so are ports that are in the same services.
  */
-export function* createRuleSpaceInSteps(rules: readonly RuleInForce[]): Steps<RuleSpace> {
+export function* createRuleSpace(rules: readonly RuleInForce[]): Steps<RuleSpace> {
   const ambiguities = new Set<Ambiguity>(rules.flatMap(ambiguitiesOfNetwork))
   const bit = createBits()
   const addresses = yield* createAddresses(rules, bit)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { compileName } from '../../domain/policy/compile-name.js'
-import { classifyNames } from '../../domain/policy/rule-boxes/name-classes.js'
+import { classifyNames, divideNames } from '../../domain/policy/rule-boxes/name-classes.js'
 import { finishAtOnce } from '../../domain/text/pace-work.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
 
@@ -27,7 +27,7 @@ t.test('a mask holds another one where every name and pattern of that list is ma
       const isApart = relations((a, b) => [...contents[a]!].every((one) => !contents[b]!.has(one)))
       // Later rounds use what earlier ones kept, with other lists around.
       return [lists, lists.toReversed(), lists].every((order) => {
-        const { masks, isComplete } = finishAtOnce(classifyNames(order, SIZES))
+        const { masks, isComplete } = finishAtOnce(divideNames(order, SIZES))
         const maskAt = (at: number) => masks.get(lists[at]!)!
         return (
           isComplete &&

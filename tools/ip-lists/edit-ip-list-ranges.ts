@@ -33,6 +33,7 @@ import { loadContents } from '../../domain/policy/load-contents.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
 import { observeDryRun } from '../../domain/drafts/observe-change.js'
 import { quote } from '../../domain/text/escape-text.js'
+import { workInTurns } from '../../domain/text/pace-work.js'
 import { showObserved, withWarnings } from '../answers/show-observed.js'
 import { fitAnswer } from '../answers/byte-budget.js'
 
@@ -216,7 +217,7 @@ async function judge(ctx: ToolContext<true>, current: IpList, planned: PlannedEd
   try {
     const users = await loadJudgedUsers(pce, signal)
     const contents = await loadContents(pce, rulesAbout(href, users), new Map([[href, versions]]), ctx)
-    return judgeObject('ip_lists', versions, contents, users)
+    return await workInTurns(judgeObject('ip_lists', versions, contents, users), signal)
   } catch (error) {
     if (!(error instanceof PceError) || signal.aborted) throw error
     return { effect_note: NO_EFFECT.unreadUses }

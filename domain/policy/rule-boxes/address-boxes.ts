@@ -2,12 +2,13 @@ import type { IpList } from '../../../schemas/pce/ip-list.js'
 import { ANY_IP_LIST_NAMES } from '../../../schemas/pce/words.js'
 import { LAST, readRange, type Family, type Range } from '../addresses.js'
 import type { Box } from '../boxes.js'
-import { classifyNumbers } from '../classify-numbers.js'
+import { type NumberClasses, classifyNumbers } from '../classify-numbers.js'
 import type { PolicyContents } from '../load-contents.js'
 import type { RuleInForce } from '../rule-in-force.js'
 import { type Steps, finishAtOnce } from '../../text/pace-work.js'
 import type { Bit } from './bits.js'
 import { textOf } from './comparable-text.js'
+import { keepClasses } from './keep-classes.js'
 import { classifyNames } from './name-classes.js'
 
 /** The dimensions of addresses and domain names in a space of rules. */
@@ -45,11 +46,7 @@ export function* createAddresses(rules: readonly RuleInForce[], bit: Bit): Steps
   const readable: IpList[] = []
   for (const list of lists) if ((yield* readRanges(list)).isReadable) readable.push(list)
   const index = new Map(readable.map((list, at) => [list, at]))
-  const classify = (family: Family) => {
-    const of = (part: keyof Parts) => readable.map((list) => finishAtOnce(readRanges(list))[family][part])
-    return classifyNumbers({ from: 0n, to: LAST[family] }, [...of('included'), ...of('excluded')])
-  }
-  const [four, six] = [yield* classify('ipv4'), yield* classify('ipv6')]
+  const { four, six } = yield* classifyAddresses(readable)
   const shift = BigInt(four.sizes.length)
   const all = (1n << BigInt(four.sizes.length + six.sizes.length)) - 1n
   /** Returns the mask of the addresses that a list contains: its included ranges without its excluded ones. */
@@ -90,6 +87,20 @@ export function* createAddresses(rules: readonly RuleInForce[], bit: Bit): Steps
     },
   }
 }
+
+interface AddressClasses {
+  four: NumberClasses
+  six: NumberClasses
+}
+
+/** Divides all addresses into classes. The addresses of one class are on exactly the same lists. */
+const classifyAddresses = keepClasses(function* (lists): Steps<AddressClasses> {
+  const classify = (family: Family) => {
+    const of = (part: keyof Parts) => lists.map((list) => finishAtOnce(readRanges(list))[family][part])
+    return classifyNumbers({ from: 0n, to: LAST[family] }, [...of('included'), ...of('excluded')])
+  }
+  return { four: yield* classify('ipv4'), six: yield* classify('ipv6') }
+})
 
 /** Returns true if every range of a list can be read. */
 export const isReadable = (list: IpList): boolean => finishAtOnce(readRanges(list)).isReadable

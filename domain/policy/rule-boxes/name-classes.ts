@@ -2,6 +2,7 @@ import type { IpList } from '../../../schemas/pce/ip-list.js'
 import type { Steps } from '../../text/pace-work.js'
 import { compileName } from '../compile-name.js'
 import { createMask } from '../build-mask.js'
+import { keepClasses } from './keep-classes.js'
 
 /**
  * A division of domain names and patterns into classes. Two names are in the same class if they are on exactly the same
@@ -38,21 +39,13 @@ const MOST_COMPARED = 5_000_000
  * differences and not on their length. A pattern contains every other pattern that it matches: *.example.com contains
  * *.eu.example.com.
  */
-export function* classifyNames(lists: readonly IpList[], sizes = SHELF_SIZES): Steps<NameClasses> {
-  const last = lists[0] && lastClasses.get(lists[0])
-  if (last?.lists.length === lists.length && last.lists.every((list, at) => list === lists[at])) return last.classes
-  const classes = yield* divideNames(lists, sizes)
-  if (lists[0] !== undefined) lastClasses.set(lists[0], { lists, classes })
-  return classes
-}
+export const classifyNames = keepClasses(divideNames)
 
 /**
- * The last result, by the first of the lists. It is cached because one change is often evaluated for many rules, which
- * all need it.
+ * Divides names as `classifyNames` does, but without its cache.
+ * @param sizes for tests, which compare the results of several sizes.
  */
-const lastClasses = new WeakMap<IpList, { lists: readonly IpList[]; classes: NameClasses }>()
-
-function* divideNames(lists: readonly IpList[], sizes: ShelfSizes): Steps<NameClasses> {
+export function* divideNames(lists: readonly IpList[], sizes = SHELF_SIZES): Steps<NameClasses> {
   // If there is only one list, all its names are in the same class.
   const contained = lists.length < 2 ? [] : yield* findContained(lists, sizes)
   // A class is represented by the set of those lists read so far that contain its names. The set is a linked chain from
@@ -114,8 +107,8 @@ function* findContained(lists: readonly IpList[], sizes: ShelfSizes): Steps<(rea
   let compared = 0
   for (const [at, list] of lists.entries()) {
     const own: (readonly string[])[] = []
-    for (const shelf of (wide[at] as string[]).length === 0 ? [] : shelves) {
-      const known = shelf.contained.get(list) ?? (yield* matchAll(wide[at] as string[], shelf))
+    for (const shelf of wide[at]!.length === 0 ? [] : shelves) {
+      const known = shelf.contained.get(list) ?? (yield* matchAll(wide[at]!, shelf))
       shelf.contained.set(list, known)
       compared += known.compared
       if (compared > MOST_COMPARED) return undefined
@@ -126,7 +119,14 @@ function* findContained(lists: readonly IpList[], sizes: ShelfSizes): Steps<(rea
   return contained
 }
 
-const patternsIn = (list: IpList): string[] => [...namesIn(list)].filter((name) => name.includes('*'))
+const patternsOfList = new WeakMap<IpList, readonly string[]>()
+
+/** Returns the patterns of a list in lower case. The result is cached for each list. */
+function patternsIn(list: IpList): readonly string[] {
+  const known = patternsOfList.get(list) ?? [...namesIn(list)].filter((name) => name.includes('*'))
+  patternsOfList.set(list, known)
+  return known
+}
 
 /** The names that patterns match, and the number of comparisons that were made to find them. */
 interface Matched {
@@ -138,9 +138,11 @@ function* matchAll(patterns: readonly string[], shelf: Shelf): Steps<Matched> {
   const names: string[] = []
   let compared = 0
   for (const pattern of patterns) {
+    compared += 1
+    if (!shelf.hasTailOf(pattern)) continue
     yield
     const near = shelf.near(pattern)
-    compared += 1 + near.length
+    compared += near.length
     if (compared > MOST_COMPARED) break
     const matches = compileName(pattern)
     for (const name of near) if (matches(name)) names.push(name)
@@ -174,8 +176,13 @@ function* createShelves(lists: readonly IpList[], sizes: ShelfSizes): Steps<Shel
   return short.size === 0 ? shelves : [...shelves, createShelf([...short])]
 }
 
+/** Number of characters at the end of a pattern by which a shelf is passed over. It affects the speed only. */
+const TAIL = 16
+
 /** A sorted set of names in which the names that a pattern may match are found quickly. */
 interface Shelf {
+  /** Returns false if no name has the last characters of the pattern. Most shelves are passed over so. */
+  hasTailOf(pattern: string): boolean
   /** Returns all names with the same beginning as the pattern, or all names with the same end, whichever are fewer. */
   near(pattern: string): readonly string[]
   /** For each list, the names on this shelf that the list's patterns match. */
@@ -187,8 +194,17 @@ function createShelf(names: readonly string[]): Shelf {
   const reversed = names.map((name) => [reverse(name), name] as const).sort(([a], [b]) => (a < b ? -1 : 1))
   const reversedKeys = reversed.map(([key]) => key)
   const byEnd = reversed.map(([, name]) => name)
+  const tails = new Map<string, boolean>()
   return {
     contained: new WeakMap(),
+    hasTailOf(pattern) {
+      const tail = pattern.slice(Math.max(pattern.lastIndexOf('*') + 1, pattern.length - TAIL))
+      const known = tails.get(tail)
+      if (known !== undefined) return known
+      const [from, to] = rangeOf(reversedKeys, reverse(tail))
+      tails.set(tail, from < to)
+      return from < to
+    },
     near(pattern) {
       const ending = rangeOf(reversedKeys, reverse(pattern.slice(pattern.lastIndexOf('*') + 1)))
       if (ending[0] === ending[1]) return []
