@@ -159,18 +159,26 @@ export function readRange({ from_ip: from, to_ip: to, exclusion }: IpRange): Ran
   }
 }
 
-const rangesOf = new WeakMap<readonly IpRange[], readonly (Range | null)[]>()
+/** Maximum number of ranges whose numbers are cached: about 30 MB. */
+const MOST_RANGES_KEPT = 100_000
+let rangesOf = new WeakMap<readonly IpRange[], readonly (Range | null)[]>()
+let rangesKept = 0
 
 /**
  * Reads all ranges of a list as `readRange` does. The result is cached by the identity of the array, because reading
- * thousands of ranges takes tens of milliseconds and the same list is needed several times. So the array must not be
- * changed afterwards.
+ * thousands of ranges takes tens of milliseconds and the same list is needed several times in a row. So the array must
+ * not be changed afterwards. The cache is emptied when it is full.
  */
 export function readRanges(ranges: readonly IpRange[] | null | undefined): readonly (Range | null)[] {
   if (ranges == null) return []
   const known = rangesOf.get(ranges)
   if (known !== undefined) return known
   const read = ranges.map(readRange)
+  rangesKept += read.length
+  if (rangesKept > MOST_RANGES_KEPT) {
+    rangesOf = new WeakMap()
+    rangesKept = read.length
+  }
   rangesOf.set(ranges, read)
   return read
 }
