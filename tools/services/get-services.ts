@@ -12,6 +12,7 @@ import { fitRow } from '../answers/byte-budget.js'
 import { allOf, matchExactly } from '../../domain/inventory/match-exactly.js'
 import { parseProtocol } from '../../domain/inventory/protocols.js'
 import { quote } from '../../domain/text/escape-text.js'
+import { mapInTurns } from '../../domain/text/pace-work.js'
 import { showService, withoutNulls } from '../answers/show-policy-objects.js'
 
 const NAME = 'get-services'
@@ -86,7 +87,9 @@ export default defineTool({
     const params = { name, description, port: port || undefined, proto }
     const query = { api: pce.services, policyVersion, params, signal }
     const slice = await fetchSlice(query, position, pageSize(maxResults, limits, fields), ownFilter)
-    const shown = slice.items.map((item) => fitRow(select({ ...showService(item), ...showRisk(item) }), limits))
+    // A page may have services of thousands of ports.
+    const show = (item: Service) => fitRow(select({ ...showService(item), ...showRisk(item) }), limits)
+    const shown = await mapInTurns(slice.items, show, signal)
     const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, {
       services: [],
       policy_version: String(policyVersion),
