@@ -5,7 +5,7 @@ export type Verb = 'GET' | 'POST' | 'PUT' | 'DELETE'
 export type BulkVerb = 'create' | 'update' | 'delete'
 
 interface KindTraits {
-  /** True if the kind is a single object at the collection path and has no id. */
+  /** True if the kind consists of a single object, which has the path of the collection and no id. */
   single?: boolean
   /** The form of an href's last segment. `chosen` means that the caller chooses the id when creating the object. */
   id?: 'int' | 'uuid' | 'string' | 'name' | 'sid' | 'chosen'

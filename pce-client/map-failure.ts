@@ -31,7 +31,7 @@ const LOST = new Map([
   ['ECONNRESET', 'connection lost'],
   ['EPIPE', 'connection lost'],
   ['ECONNABORTED', 'connection lost'],
-  // Reported since Node 24 for a write to a connection whose TLS handshake broke off.
+  // Node 24 and later report this for a write to a connection whose TLS handshake broke off.
   ['ECANCELED', 'connection lost'],
   ['ENETRESET', 'connection lost'],
   ['ETIMEDOUT', 'timed out'],

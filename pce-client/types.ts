@@ -43,8 +43,8 @@ export interface PceClientOptions {
   /** Called before the wait of every retry; never receives headers or credentials. */
   onRetry?: (event: RetryEvent) => void
   /**
-   * Called for every answer of the PCE, including those that were retried. Runs when the call ends, in that call's own
-   * async context.
+   * Called for every answer of the PCE, including answers after which the request was retried. Runs when the call ends,
+   * in that call's own async context.
    */
   onAnswer?: (facts: AnswerFacts) => void
   /**
