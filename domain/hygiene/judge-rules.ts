@@ -3,6 +3,7 @@ import { RULE_TYPES } from '../../schemas/rule-shapes.js'
 import type { ToolContext } from '../call.js'
 import type { Version } from '../inventory/find-object.js'
 import { loadLabels } from '../inventory/labels.js'
+import { toDraftHref } from '../inventory/parse-href.js'
 import type { ReferenceNames } from '../inventory/reference-names.js'
 import { countOf } from '../text/describe-numbers.js'
 import { workInTurns } from '../text/pace-work.js'
@@ -66,7 +67,7 @@ export async function judgeRules(
       names,
       rules.map(({ rule }) => rule),
     ),
-    notAssessed: listUnread(snapshot, population),
+    notAssessed: [...listUnreadLists(snapshot, rules), ...listUnread(snapshot, population)],
   }
 }
 
@@ -137,6 +138,21 @@ function countDisabled({ ruleSets, boundaries }: Pick<PolicySnapshot, 'ruleSets'
       ),
     )
   return inSets.length + boundaries.filter((boundary) => isKept(boundary) && !isInForce(boundary)).length
+}
+
+/** Says how many rules name an IP list that could not be read, so that rules of other lists may cover them. */
+function listUnreadLists({ listOf }: PolicySnapshot, rules: readonly HeldRule[]): string[] {
+  const unread = new Set<string>()
+  const holding = rules.filter(({ rule: { providers, consumers } }) => {
+    const named = [...providers, ...consumers].flatMap(({ ip_list: list }) => list?.href ?? [])
+    const missing = named.filter((href) => listOf(href) === undefined)
+    for (const href of missing) unread.add(toDraftHref(href))
+    return missing.length > 0
+  })
+  if (holding.length === 0) return []
+  return [
+    `${countOf(unread.size, 'IP list')} could not be read, and ${countOf(holding.length, 'rule')} ${holding.length === 1 ? 'names' : 'name'} such a list: whether rules with other lists cover them is not known.`,
+  ]
 }
 
 function listUnread({ unread, ruleSets, boundaries }: PolicySnapshot, population: Population): string[] {

@@ -125,6 +125,18 @@ t.test('the whole answer', async (t) => {
     ])
   })
 
+  await t.test('rules with IP lists that cannot be read are counted as not known', async (t) => {
+    // The first request is for the list of any address alone.
+    bench.simulator.faults.add({ kind: 'status', path: /\/ip_lists$/, times: 9, skip: 1, status: 403, body: [] })
+    const answer = await bench.ok('find-redundant-rules', { kinds: ['covered'] })
+    bench.simulator.faults.clear()
+    t.same(answer.findings.map(short), [['covered', 9, 7, 8]])
+    t.equal(
+      answer.not_assessed[0],
+      '1 IP list could not be read, and 1 rule names such a list: whether rules with other lists cover them is not known.',
+    )
+  })
+
   await t.test('who is in a scope is not known where container profiles cannot be read', async (t) => {
     bench.simulator.faults.add({ kind: 'status', path: /container_clusters/, times: 9, status: 403, body: [] })
     const answer = await bench.ok('find-redundant-rules')
