@@ -11,6 +11,8 @@ import { isOffNetwork, type OffNetwork } from '../inventory/off-network.js'
 import { isAddress } from '../inventory/parse-addresses.js'
 import { isManaged, modeOf, osType } from '../inventory/workloads.js'
 import { LAST, classifyAddress, compileIpList, readRange, type Family, type Range } from '../policy/addresses.js'
+import { joinIntervals } from '../policy/classify-numbers.js'
+import { isWithin } from '../policy/intervals.js'
 import type { End } from '../policy/match-rules.js'
 import { countOf } from '../text/describe-numbers.js'
 import { quote } from '../text/escape-text.js'
@@ -284,11 +286,9 @@ function cutAt(family: Family, own: readonly Range[], others: readonly Range[]):
   const ofFamily = [...own, ...others].filter((range) => range.family === family)
   const starts = new Set(ofFamily.flatMap(({ from, to }) => [from, to + 1n]))
   const points = [...starts].filter((point) => point <= LAST[family]).sort((a, b) => (a < b ? -1 : 1))
-  const included = own.filter((range) => range.family === family && !range.exclusion)
+  const included = joinIntervals(own.filter((range) => range.family === family && !range.exclusion))
   return points.flatMap((from, at): [bigint, bigint][] =>
-    included.some((range) => range.from <= from && from <= range.to)
-      ? [[from, (points[at + 1] ?? LAST[family] + 1n) - 1n]]
-      : [],
+    isWithin(included, from) ? [[from, (points[at + 1] ?? LAST[family] + 1n) - 1n]] : [],
   )
 }
 
