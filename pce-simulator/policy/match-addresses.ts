@@ -30,16 +30,29 @@ export function parseAddress(text: string): Address | null {
     : { family: 6, value: bytes.reduce((value, byte) => value * 256n + BigInt(byte), 0n) }
 }
 
+/** The compiled ranges and names of lists, by the arrays they were compiled from, which never change and may be shared. */
+const compiledRanges = new WeakMap<readonly IpRange[], Range[]>()
+const compiledNames = new WeakMap<readonly object[], ((fqdn: string) => boolean)[]>()
+
+/** Returns what was compiled from this array before, or compiles it now. */
+function once<T extends object, R>(compiled: WeakMap<readonly T[], R[]>, items: readonly T[], compile: () => R[]): R[] {
+  const known = compiled.get(items) ?? compile()
+  compiled.set(items, known)
+  return known
+}
+
 /**
  * Builds a test of whether an IP list contains an address or host name. The list contains the addresses that are in an
  * included range and in no excluded range, whatever the order of the ranges. It also contains the destinations whose
  * name matches one of its fqdns (P17). A malformed range contains nothing.
  */
 export function compileIpList(list: IpList): (address: Address | null, fqdn: string | null) => boolean {
-  const ranges = (list.ip_ranges ?? []).map(compileRange).filter((range) => range !== null)
+  const given = list.ip_ranges ?? []
+  const fqdns = list.fqdns ?? []
+  const ranges = once(compiledRanges, given, () => given.map(compileRange).filter((range) => range !== null))
   const included = ranges.filter(({ exclusion }) => !exclusion)
   const excluded = ranges.filter(({ exclusion }) => exclusion)
-  const names = (list.fqdns ?? []).map(({ fqdn }) => compileFqdn(fqdn))
+  const names = once(compiledNames, fqdns, () => fqdns.map(({ fqdn }) => compileFqdn(fqdn)))
   return (address, fqdn) => {
     if (fqdn !== null && names.some((matches) => matches(fqdn))) return true
     if (address === null) return false
