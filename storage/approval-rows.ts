@@ -1,15 +1,15 @@
 import type { ApprovalEnding, ApprovalRow } from '../schemas/state.js'
 import { bounded } from './bound-value.js'
 
-/** Maximum number of undecided questions of one owner; nobody reads as many before they expire. */
+/** Maximum number of undecided questions of one owner. Nobody reads more before they expire. */
 export const MOST_WAITING_PER_OWNER = 50
 /** Maximum number of undecided questions of all owners together. */
 export const MOST_WAITING = 1000
-/** Maximum number of rows that one pass ends or deletes. It is small, so that no statement is slow. */
+/** Maximum number of rows that one clean-up ends or deletes. It is small, so that no statement is slow. */
 export const CLEARED = 100
 /**
- * The time in milliseconds for which an expired approval remains usable, because a call that arrived in time may still
- * be running. Undecided questions are deleted after the same time, since they may be large.
+ * The time, in milliseconds, for which an expired approval can still be used, because a call that arrived in time may
+ * still be running. Undecided questions are deleted after the same time, because they may be large.
  */
 export const WORKING_MS = 60 * 60 * 1000
 /** The time in milliseconds for which decided questions are kept after they have expired. */
@@ -29,11 +29,11 @@ export interface StoredApproval {
 
 /** The SQL that reads the columns of an approval; values that are too long are read as empty. */
 export const APPROVAL_COLUMNS = `${bounded('id')}, ${bounded('owner')}, ${bounded('call')}, ${bounded('request')}, ${bounded('decision')}, ${bounded('ending')}, expires_at`
-/** The SQL condition for questions that are undecided and have not been ended. */
+/** The SQL condition for questions that have not been decided and have not become void. */
 export const UNDECIDED = 'decision IS NULL AND ending IS NULL'
 /** The SQL column that numbers the questions of each owner in the order in which they expire. */
 export const TURN = 'row_number() OVER (PARTITION BY owner ORDER BY expires_at, id) AS turn'
-/** Compares two questions for sorting a person's list: the one that expires first comes first. */
+/** Compares two questions for sorting: the question that expires first comes first. */
 export const byExpiry = (one: ApprovalRow, other: ApprovalRow): number =>
   one.expiresAt - other.expiresAt || (one.id < other.id ? -1 : 1)
 
@@ -49,6 +49,6 @@ export const approvalOf = ({ id, owner, call, expires_at: expiresAt, ...row }: S
 
 const ENDINGS: readonly string[] = ['used', 'void', 'expired'] satisfies ApprovalEnding[]
 
-/** Reads how an approval ended. A word that this server does not write counts as `void`, so that it permits no run. */
+/** Reads how an approval ended. A word that this server never writes counts as `void`, so that it permits no run. */
 const endingOf = (stored: string | null): ApprovalEnding | null =>
   stored === null || ENDINGS.includes(stored) ? (stored as ApprovalEnding | null) : 'void'

@@ -2,10 +2,7 @@ import { ToolError } from '../schemas/errors.js'
 import type { Meter } from '../schemas/metrics.js'
 import type { State } from '../schemas/state.js'
 
-/**
- * Wraps the state so that the duration of each of its operations is measured; without a meter, it is returned
- * unchanged.
- */
+/** Wraps the state so that the duration of each operation is measured. Without a meter, returns the state itself. */
 export function measureState(state: State, meter: Meter | undefined): State {
   if (meter === undefined) return state
   const timed =
@@ -18,7 +15,7 @@ export function measureState(state: State, meter: Meter | undefined): State {
         isDone = true
         return result
       } catch (error) {
-        // A refusal is a normal answer of the store, not a failure.
+        // A refusal counts as a normal answer of the store and not as a failure.
         isDone = error instanceof ToolError
         throw error
       } finally {

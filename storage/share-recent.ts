@@ -1,16 +1,17 @@
 /**
- * The age in milliseconds up to which a result is reused. Anyone can request /readyz, and every check costs a
- * synchronous write.
+ * Maximum age, in milliseconds, of a result that is reused. Results are reused because anyone can request /readyz, and
+ * every check costs a synchronous write.
  */
 const FRESH_MS = 1000
 /**
- * The age in milliseconds up to which a failure is reused. It is shorter, so that the end of an outage is noticed soon.
+ * Maximum age, in milliseconds, of a failure that is reused. It is shorter, so that the end of an outage is noticed
+ * soon.
  */
 const FAILED_MS = 250
 
 /**
- * Limits `check` to one run at a time, and to one run per second, or four per second while it fails. Calls in between
- * share its result. `now` returns milliseconds.
+ * Creates a version of `check` that runs at most once at a time, and at most once per second, or four times per second
+ * while it fails. Calls in between share the last result. `now` returns milliseconds.
  */
 export function shareRecent(check: () => Promise<void>, now: () => number): () => Promise<void> {
   let last: Promise<void> | undefined

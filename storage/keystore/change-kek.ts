@@ -6,16 +6,16 @@ import { MOVED_NOTE } from '../state/tables.js'
 import { type Keys, rewrapRecord } from './envelope.js'
 
 /**
- * The name of the note with the id of the key that opens the keystore. During a key change, this is the key that opens
- * all records that have not been rewrapped yet.
+ * The name of the note with the id of the keystore's own key, which opens its records. During a key change, this is the
+ * key that opens all records that have not been rewrapped yet.
  */
 const KEK_NOTE = 'kek'
 /**
- * The name of the note with the id of the key that the keystore is being changed to. It is written at the first start
- * with both keys, and equals the keystore's own key once the change is finished.
+ * The name of the note with the id of the keystore's next key. It is written when a server first starts with both keys.
+ * After the key change, it equals the keystore's own key.
  */
 const NEXT_KEK_NOTE = 'kek_next'
-/** The notes that must accompany a keystore when it is moved. */
+/** The names of the notes that must be moved together with a keystore. */
 export const KEPT_KEY_NOTES = [KEK_NOTE, NEXT_KEK_NOTE] as const
 const PAGE = 200
 
@@ -32,12 +32,12 @@ interface KeystoreFile {
 }
 
 /**
- * Lets the server start if the keystore's key is MCP_KEK, or MCP_KEK_PREVIOUS before or during a key change, and
- * refuses the start otherwise. An unused keystore adopts MCP_KEK as its key; at the first start of a key change, the
- * new key is noted.
+ * Permits the start of a server if the keystore's key is MCP_KEK, or MCP_KEK_PREVIOUS before or during a key change;
+ * otherwise refuses it. An unused keystore adopts MCP_KEK as its key. At the first start of a key change, the id of the
+ * new key is written to a note.
  *
- * A key change must be finished before the next one begins. While one of its two keys still protects records, a start
- * without that key is refused, because the owners of these records would be told that their data is damaged.
+ * A key change must be finished before the next one begins. As long as one of its two keys protects records, a server
+ * that lacks this key may not start, because the owners of these records would be told that their data is damaged.
  *
  * @throws {StartupError} (rejects) if the start is refused. In this case, nothing has been written.
  */
@@ -69,9 +69,10 @@ export async function checkKek(keys: Keys, file: KeystoreFile): Promise<void> {
 }
 
 /**
- * Returns the condition for storing a record that the current key has wrapped: the current key must be the keystore's
- * own key, or the next key of a change from another key that this server has. This prevents a server that was not
- * restarted after a key change, or after its reversal, from writing records that could not be opened afterwards.
+ * Returns the condition under which a record that the current key has wrapped may be stored: the current key must be
+ * the keystore's own key, or the next key in a change from another key that this server has. This prevents a server
+ * that was not restarted after a key change, or after its reversal, from writing records that could not be opened
+ * later.
  */
 export function mayPut(keys: Keys): PutCondition {
   return {
@@ -81,8 +82,8 @@ export function mayPut(keys: Keys): PutCondition {
 }
 
 /**
- * Returns true if an unknown key that wrapped a record is the keystore's current or next key. Then this server was not
- * restarted after the key change. Any other unknown key means that the record is damaged.
+ * Returns true if a record was wrapped by a key that this server does not have, but that is the keystore's own or next
+ * key. This server was then not restarted after the key change. With any other unknown key, the record is damaged.
  */
 export async function isNewKey(kekId: string, notes: Notes): Promise<boolean> {
   return kekId === (await notes.get(NEXT_KEK_NOTE)) || kekId === (await notes.get(KEK_NOTE))
@@ -93,9 +94,9 @@ function readOrClaim(keys: Keys, file: KeystoreFile): Promise<string> {
   return orRefuse(file, async () => {
     const id = await notes.get(KEK_NOTE)
     if (id !== null) return id
-    // There are records but no key id, so someone has tampered with the file.
+    // If there are records but no key id, somebody has tampered with the file.
     if ((await records.page(null, 1)).length > 0) return ''
-    // Another process that starts at the same time may have noted a different key first.
+    // Another process that starts at the same time may have written the id of a different key first.
     return notes.setOnce(KEK_NOTE, keys.current.id)
   })
 }
@@ -138,8 +139,8 @@ async function orRefuse<T>({ place }: KeystoreFile, work: () => Promise<T>): Pro
 }
 
 /**
- * The numbers of records that were rewrapped, that were already wrapped by the current key, and that neither key could
- * open, so that they were left unchanged.
+ * The numbers of records that were rewrapped, that the current key had already wrapped, and that neither key could
+ * open. The last ones were left unchanged.
  */
 export interface RewrapCounts {
   rewrapped: number
@@ -148,11 +149,11 @@ export interface RewrapCounts {
 }
 
 /**
- * Rewraps with the current key every record that the previous one has wrapped. Each record is replaced by
- * compare-and-swap, so that a registration in the meantime is kept. The notes then name the current key as the only
- * one, so that servers that still wrap with the previous key can no longer write. A second pass rewraps the records
- * that they have written until then. Records that neither key opens are damaged and do not prevent the key change.
- * Rejects if the store rejects.
+ * Rewraps every record that the previous key has wrapped with the current key. Records are replaced by
+ * compare-and-swap, so that a registration made in the meantime is kept. After the first pass, the notes name the
+ * current key as the only one, so that servers that still use the previous key can no longer write. A second pass
+ * rewraps the records that these servers have written until then. Records that neither key opens are damaged and do not
+ * prevent the key change. Rejects if the store rejects.
  */
 export async function rewrap(
   keys: Keys,
@@ -175,7 +176,7 @@ async function rewrapAll(keys: Keys, records: CredentialRecords): Promise<Rewrap
   for (;;) {
     const page = await records.page(after, PAGE)
     for (const { owner, record } of page) {
-      // This pause lets other servers write if they are waiting to do so.
+      // This pause lets other servers write that wait for the store.
       await setImmediate()
       const outcome = await rewrapOne(keys, records, owner, record)
       if (outcome !== 'removed') counts[outcome]++

@@ -8,15 +8,15 @@ const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 /**
- * The first byte of all encrypted data, which identifies the layout of the bytes after it. 1 means nonce, ciphertext,
+ * The first byte of all encrypted data. It identifies the layout of the following bytes: 1 means nonce, ciphertext,
  * tag.
  */
 const LAYOUT = 1
 
 /**
- * Seals credentials for their owner (D39). They are encrypted with a new data key, which the key-encryption key wraps.
- * Both are bound to the owner and this registration. Only the wrapped key is also bound to the key-encryption key, so
- * that rewrapping leaves the sealed credentials unchanged.
+ * Seals credentials for their owner (D39). The credentials are encrypted with a new data key, and the key-encryption
+ * key wraps the data key. Both ciphertexts are bound to the owner and to this registration. Only the wrapped data key
+ * is also bound to the key-encryption key, so that rewrapping does not change the sealed credentials.
  */
 export function seal(kek: Kek, owner: Owner, version: string, credentials: PceCredentials): SealedCredentials {
   const dataKey = randomBytes(KEY_BYTES)
@@ -33,7 +33,7 @@ export function seal(kek: Kek, owner: Owner, version: string, credentials: PceCr
   }
 }
 
-/** Decrypts a record. Throws Error if any byte of the record, or its owner, has changed since it was sealed. */
+/** Decrypts a record. Throws Error if the record, or its owner, has changed in any way since it was sealed. */
 export function openCredentials(keys: Keys, owner: Owner, record: SealedCredentials): PceCredentials {
   const dataKey = unwrap(keys, owner, record)
   try {
@@ -69,7 +69,7 @@ const bindSealed = ({ iss, sub }: Owner, version: string) => bind(['credentials'
 const bindWrapped = ({ iss, sub }: Owner, version: string, kekId: string) =>
   bind(['data key', iss, sub, version, kekId])
 
-/** Joins parts, each preceded by its length, so that no two lists of parts result in the same bytes (D39). */
+/** Joins parts, each after its length, so that two different lists of parts never result in the same bytes (D39). */
 function bind(parts: readonly string[]): Buffer {
   const pieces = [Buffer.of(LAYOUT)]
   for (const part of parts) {
@@ -87,7 +87,7 @@ function encrypt(key: Buffer, plain: Buffer, boundTo: Buffer): Buffer {
   return Buffer.concat([Buffer.of(LAYOUT), nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()])
 }
 
-/** Decrypts and authenticates the bytes. Throws Error rather than returning a part of the plaintext. */
+/** Decrypts and authenticates the bytes. If this fails, throws Error and returns no part of the plaintext. */
 function decrypt(key: Buffer, blob: Uint8Array, boundTo: Buffer): Buffer {
   const end = blob.length - TAG_BYTES
   if (blob[0] !== LAYOUT || end < 1 + NONCE_BYTES) throw new Error('unknown layout of the encrypted bytes')
@@ -117,7 +117,7 @@ function readCredentials(value: unknown): PceCredentials {
   return value as PceCredentials
 }
 
-/** A key-encryption key, with the id by which a record names the key that wrapped it. */
+/** A key-encryption key, with its id. A record contains the id of the key that wrapped it. */
 interface Kek {
   /** The 32 bytes of the key. */
   key: Buffer
@@ -133,7 +133,7 @@ export interface Keys {
   find: (id: string) => Kek | undefined
 }
 
-/** Derives the ids of the keys. */
+/** Derives the ids of the given keys and makes the keys available by id. */
 export function identifyKeys(kek: Buffer, previousKek: Buffer | undefined): Keys {
   const current = identify(kek)
   const previous = previousKek && identify(previousKek)
@@ -142,8 +142,8 @@ export function identifyKeys(kek: Buffer, previousKek: Buffer | undefined): Keys
 }
 
 /**
- * Computes the id of a key: a fingerprint that only the holder of the key can compute, and that reveals nothing about
- * the key's 32 random bytes. It also serves as the check value of the keystore.
+ * Computes the id of a key. The id is a fingerprint that only the holder of the key can compute, and that does not
+ * reveal the key's 32 random bytes. It is also used to check that a key belongs to the keystore.
  */
 const identify = (key: Buffer): Kek => ({
   key,

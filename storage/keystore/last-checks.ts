@@ -3,8 +3,8 @@ import type { LastCheck, LastChecks } from '../../schemas/credentials.js'
 import type { Notes } from '../../schemas/state.js'
 
 /**
- * Stores the last check of each user's credentials as a note. The note names no PCE, so it is not secret, and older
- * versions of the program ignore it.
+ * Stores the result of the last check of each user's credentials as a note. The note is not secret, because it does not
+ * name the PCE. Older versions of the program ignore it.
  */
 export function lastChecks(notes: Notes): LastChecks {
   return {
@@ -21,11 +21,11 @@ export const nameOfLastCheck = ({ iss, sub }: Owner) => `last_check ${JSON.strin
 
 /** The latest time that a Date can hold, in milliseconds since the epoch. */
 const LATEST = 8.64e15
-/** The maximum number of characters of a message that is read; this server's own messages are far shorter. */
+/** Maximum number of characters of a message that are read. This server's own messages are far shorter. */
 const LONGEST_MESSAGE = 2000
 
 /**
- * Reads a note about the credentials of this version. Returns null if there is none, or if this server did not write
+ * Reads the note about this version of the credentials. Returns null if there is none, or if this server did not write
  * it.
  */
 function readCheck(note: string | null, version: string): LastCheck | null {

@@ -15,11 +15,11 @@ import { lastChecks } from './last-checks.js'
 const OUTDATED =
   'MCP_KEK of the keystore has changed since this server started: restart the server with the new settings'
 
-/** The keystore with the operation that the operator's command `rewrap-keystore` needs. */
+/** The keystore, with an additional operation for the operator's command `rewrap-keystore`. */
 export interface RewrappableKeystore extends Keystore {
   /**
-   * Rewraps with the current key-encryption key (MCP_KEK) every data key that the previous one has wrapped. It may be
-   * interrupted at any moment and started again, and may run beside servers that have both keys.
+   * Rewraps every data key that the previous key-encryption key has wrapped with the current one (MCP_KEK). It may be
+   * interrupted at any moment and started again, and servers that have both keys may run at the same time.
    */
   rewrap(): Promise<RewrapCounts>
 }
@@ -29,7 +29,7 @@ export interface KeystoreOptions {
   notes: Notes
   /** The key-encryption key, 32 bytes. */
   kek: Buffer
-  /** The previous key. It still opens records but wraps none. */
+  /** The previous key-encryption key. Records that it has wrapped can still be opened, but it wraps no new ones. */
   previousKek?: Buffer
   /** The location of the keystore, for messages. */
   place: KeystorePlace
@@ -103,9 +103,9 @@ const IF_NEW =
   'this is a new, empty keystore, and nobody is registered. If you expected an existing one, check the path and the mount.'
 
 /**
- * Opens the state and the keystore in it: in the database if one is configured, otherwise in the file at
- * MCP_KEYSTORE_PATH, which is created if it is missing. `now` returns milliseconds since the epoch; `warn` takes lines
- * for the operator. Rejects with StartupError.
+ * Opens the state and the keystore in it, in the database if one is configured, otherwise in the file at
+ * MCP_KEYSTORE_PATH, which is created if it is missing. `now` returns milliseconds since the epoch; `warn` receives
+ * lines for the operator. Rejects with StartupError.
  */
 export async function openKeystoreState(
   { path, kek, previousKek }: PerUserConfig['keystore'],

@@ -7,7 +7,7 @@ import { checkText } from '../check-text.js'
 import type { Database, Value } from './connect.js'
 import { READ_COLUMNS, recordOf, type RecordRow } from './tables.js'
 
-/** How long a replica's places remain valid after its last heartbeat. */
+/** The time for which a replica's places remain valid after its last heartbeat. */
 const LEASE = '45 seconds'
 
 const MOST_REACHED = 10_000
@@ -17,14 +17,14 @@ interface Verdict extends RecordRow {
   retry_after: number
 }
 
-/** The limits that apply to all replicas together, with the maintenance that each replica has to do regularly. */
+/** The limits that apply to all replicas together, and the maintenance that each replica must do regularly. */
 export interface SharedAdmissions extends Admissions {
   /**
-   * Records this replica's heartbeat, and removes leftovers of this replica and of replicas that have died. Rejects
-   * with Error.
+   * Records a heartbeat of this replica, and removes rows that this replica, or replicas that have died, have left
+   * behind. Rejects with Error.
    */
   tend(): Promise<void>
-  /** Gives up all places of this replica. Rejects with Error. */
+  /** Releases all places of this replica. Rejects with Error. */
   leave(): Promise<void>
 }
 
@@ -36,8 +36,8 @@ export interface SharedAdmissions extends Admissions {
 export function createAdmissions({ query }: Database): SharedAdmissions {
   const replica = randomUUID()
   /**
-   * The places of running requests. Each is recorded here before it is requested from the database. Any other place of
-   * this replica in the database is a leftover.
+   * The ids of the places of running requests. An id is added before the place is requested from the database. Any
+   * other place of this replica in the database is a leftover.
    */
   const held = new Set<string>()
 
@@ -45,12 +45,12 @@ export function createAdmissions({ query }: Database): SharedAdmissions {
     const id = randomUUID()
     held.add(id)
     query('INSERT INTO svc_mcp.places (id, caller, replica) VALUES ($1, $2, $3)', [id, caller, replica]).catch(() => {
-      // If a place cannot be stored, counting one place too few is better than stopping the work.
+      // If a place cannot be stored, the work continues, although one place too few is counted.
     })
     return id
   }
 
-  /** The places that are being given back, by caller. They must not count against the same caller's next request. */
+  /** The places that are being released, by caller. They must not count against the next request of the same caller. */
   const leaving = new Map<string, Set<string>>()
 
   const giveBack = (caller: Buffer, id: string): void => {
@@ -60,7 +60,7 @@ export function createAdmissions({ query }: Database): SharedAdmissions {
     leaving.set(key, others.add(id))
     query('DELETE FROM svc_mcp.places WHERE id = $1', [id])
       .catch(() => {
-        // If deleting fails, the row remains as a leftover, which `tend` removes.
+        // If the row cannot be deleted, it becomes a leftover, which `tend` removes.
       })
       .finally(() => {
         others.delete(id)
@@ -69,8 +69,8 @@ export function createAdmissions({ query }: Database): SharedAdmissions {
   }
 
   /**
-   * The time until which each exhausted limit stays exhausted, by this replica's monotonic clock. Refusals in the
-   * meantime need no database query.
+   * The times until which limits stay exhausted, by this replica's monotonic clock. Until then, requests are refused
+   * without a database query.
    */
   const reached = new LRUCache<string, number>({ max: MOST_REACHED })
 
@@ -118,8 +118,8 @@ export function createAdmissions({ query }: Database): SharedAdmissions {
         const record = found.version === null ? null : recordOf(found)
         return { record, holdPlace: atATime > 0 ? holdPlace : () => {} }
       } catch (error) {
-        // If the answer was lost, the place may still be in the database. Removing it from `held` makes it a leftover,
-        // which `tend` removes.
+        // If only the answer was lost, the place may still be in the database. It is removed from `held`, so that
+        // `tend` treats it as a leftover and removes it.
         held.delete(id)
         throw error
       }
@@ -169,7 +169,7 @@ export function createAdmissions({ query }: Database): SharedAdmissions {
 }
 
 /**
- * Returns a key of fixed length, different for each limit and owner. It reveals nothing about the owner to anyone who
+ * Returns a key for a limit and its owner. It has a fixed length and reveals nothing about the owner to anyone who
  * reads the database.
  */
 const keyOf = (limit: string, { iss, sub }: Owner): Buffer =>

@@ -4,7 +4,7 @@ import type pg from 'pg'
 import { type DatabaseConfig, inWords, StartupError } from '../../schemas/config.js'
 import type { StatePoolFigures } from '../../schemas/state.js'
 
-/** One parameter value of a statement. */
+/** The value of one parameter of a statement. */
 export type Value = string | number | Buffer | null | readonly string[]
 
 /**
@@ -18,54 +18,54 @@ export type Query = <Row extends object>(
 /** The pool of connections of one process. */
 export interface Database {
   /**
-   * Runs a single statement, which takes effect completely or not at all. If no answer comes in time, it is unknown
+   * Runs a single statement. It takes effect completely or not at all. If no answer comes in time, it is unknown
    * whether it took effect.
    */
   query: Query
   /**
-   * Runs `work` on one connection in a transaction, which is rolled back if `work` rejects; the error of `work` is
+   * Runs `work` on one connection in a transaction. If `work` rejects, the transaction is rolled back, and the error is
    * passed on. `answerMs` limits the time of each statement.
    */
   inTransaction: <T>(work: (query: Query) => Promise<T>, answerMs?: number) => Promise<T>
-  /** Returns why the database cannot be queried at the moment, or null while it responds. */
+  /** Returns the reason why the database cannot be queried at the moment, or null if it responds. */
   findProblem: () => Error | null
   figures: () => StatePoolFigures
   close: () => Promise<void>
 }
 
 export interface ConnectOptions {
-  /** Receives a line for the operator when the database stops responding, and when it responds again. */
+  /** Receives lines for the operator: when the database stops responding, and when it responds again. */
   warn: (line: string) => void
 }
 
 /** The time limits in milliseconds for running a statement, and for obtaining a connection (idle or new). */
 const ANSWER_MS = 5000
 const CONNECTION_MS = 5000
-/** The time in milliseconds that a database has to answer after it has left a statement unanswered. */
+/** The time, in milliseconds, in which the database must answer a test after a statement got no answer. */
 const DOUBT_MS = 1000
-/** The interval in milliseconds at which an unresponsive database is probed. */
+/** The interval, in milliseconds, at which a database that does not respond is queried again. */
 const PROBE_MS = 500
 /** The idle time in milliseconds after which a connection is closed. */
 const IDLE_MS = 60_000
 /** The interval in milliseconds between attempts to reach the database while the program starts. */
 const RETRY_MS = 500
-/** The time in milliseconds after which a start that is still waiting says what it is waiting for. */
+/** The time, in milliseconds, after which a program that is still waiting at its start says what it is waiting for. */
 const SILENCE_MS = 3000
 
-/** The SQLSTATE of a server that has no connection left. */
+/** The SQLSTATE of a database server that has no free connection. */
 const TOO_MANY_CONNECTIONS = '53300'
 /**
- * Matches the error codes of a server that is reachable but serves nobody: it is starting or stopping, has no free
- * connections, or is a standby.
+ * Matches the error codes of a database server that is reachable but accepts no queries: it is starting or stopping,
+ * has no free connection, or is a standby.
  */
 const NOT_SERVING = /^(57P0[123]|53300|25006|08\w{3})$/
 
 /**
  * Connects to PostgreSQL, and waits if it does not respond yet. Rejects with StartupError after the configured time, or
- * at once if the database refuses for a reason that waiting would not change. Messages never contain the password.
+ * at once if the database refuses for a reason that does not pass by waiting. Messages never contain the password.
  *
- * While the database does not respond, statements fail at once instead of each after its own time-out, and a probe
- * checks twice a second whether it is back.
+ * While the database does not respond, statements fail at once instead of each waiting for its own time-out, and the
+ * database is queried twice a second to find out whether it responds again.
  */
 export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectOptions): Promise<Database> {
   // The driver is imported only here, so that servers with their state in a file do not load it.
@@ -88,9 +88,10 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
   let closing: Promise<void> | undefined
   let doubting: Promise<void> | undefined
 
-  // An idle connection that breaks is already removed from the pool. It only matters whether a new one can be opened.
+  // The pool has already removed the broken idle connection. What matters is whether a new one can be opened.
   pool.on('error', (error: Error & { client?: unknown }) => {
-    // The driver adds its client, with the key by which anybody could cancel statements of the connection.
+    // The driver adds its client to the error. The client contains a key with which anybody could cancel statements of
+    // the connection.
     delete error.client
     noteFailure(error)
   })
@@ -102,23 +103,22 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
   }
 
   /**
-   * Finds out whether the whole database does not answer, or only one statement got no answer in time, perhaps because
-   * somebody has locked a row. It opens a separate connection for this, since all others may be waiting for the same
-   * row.
+   * Finds out whether the whole database does not respond, or only one statement got no answer in time, perhaps because
+   * somebody has locked a row. A separate connection is used, because all others may be waiting for the same row.
    */
   async function doubt(error: Error): Promise<void> {
     const client = new Client({ ...connection, connectionTimeoutMillis: DOUBT_MS, query_timeout: DOUBT_MS })
     client.on('error', () => {
-      // Whatever ends the connection also rejects the statement on it.
+      // An error that ends the connection also rejects the statement on it, so it is handled there.
     })
     try {
       await client.connect()
       requireServing(await client.query(IS_SERVING))
     } catch (cause) {
-      // A server that has no connection left is there.
+      // A server without a free connection does respond.
       if ((cause as { code?: string }).code !== TOO_MANY_CONNECTIONS) declare(error)
     } finally {
-      // The end of the connection is not awaited, since the connection may never answer.
+      // Nothing waits for the end of the connection, because the database may never answer on it.
       client.end().catch(() => {})
     }
   }
@@ -137,12 +137,12 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
       problem = null
       warn(`The state database at ${config.where} answers again`)
     } catch (error) {
-      // Whatever the database answers instead, such as a refused login during a failover, it is asked again.
+      // After any other answer, such as a refused login during a failover, the database is queried again later.
       declare(error as Error)
     }
   }
 
-  /** Runs `work`, or rejects at once while the database does not respond. */
+  /** Runs `work`; rejects at once if the database does not respond at the moment. */
   async function guarded<T>(work: () => Promise<T>): Promise<T> {
     if (problem !== null) throw new Error(`the state database does not answer: ${describe(problem)}`)
     try {
@@ -156,7 +156,7 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
   const queryOn =
     (on: Pick<pg.Pool | pg.ClientBase, 'query'>, answerMs = ANSWER_MS): Query =>
     async <Row extends object>(text: string, values: readonly Value[] = []) => {
-      // The statement has no name, so that a connection pooler in front of the database may run each statement on
+      // The statement has no name, so that a connection pooler in front of the database can run each statement on
       // another connection.
       const statement = { text, values: [...values], query_timeout: answerMs }
       const { rows, rowCount } = await on.query<Row & pg.QueryResultRow>(statement)
@@ -178,7 +178,7 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
     inTransaction: (work, answerMs) =>
       guarded(async () => {
         const client = await pool.connect()
-        // The pool handles errors of idle connections only, and an unhandled error would end the process.
+        // The pool handles only errors of idle connections, and an unhandled error would end the process.
         client.on('error', noteFailure)
         let failure: Error | undefined
         try {
@@ -192,7 +192,7 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
           throw error
         } finally {
           client.off('error', noteFailure)
-          // On failure the connection is closed, which rolls back the transaction.
+          // After a failure, the connection is closed, which rolls back the transaction.
           client.release(failure)
         }
       }),
@@ -270,7 +270,7 @@ async function waitUntilThere(
 
 /**
  * Returns true if an error of the pool means that no connection became free in time. This shows high load and says
- * nothing about the database. If the database is unreachable, the statements on the open connections will show it.
+ * nothing about the database. If the database does not respond, the statements on the open connections will show it.
  */
 export const isCrowded = (error: Error): boolean => error.message === 'timeout exceeded when trying to connect'
 
@@ -279,12 +279,13 @@ export const isLate = (error: Error): boolean => error.message === 'Query read t
 
 /**
  * Returns true if the error is about the values or rows of one statement (SQLSTATE classes for data exceptions,
- * violated constraints and exceeded limits), so that it says nothing about other statements.
+ * violated constraints and exceeded limits). Such an error says nothing about other statements.
  */
 export const isOfRows = (error: Error): boolean => /^(22|23|54)/.test((error as { code?: string }).code ?? '')
 
 /**
- * Returns true if the error means that the database cannot be queried at all, rather than that it refused a statement.
+ * Returns true if the error means that the database accepts no queries at all. Returns false if it refused one
+ * statement.
  */
 function isOutage(error: Error): boolean {
   const { code } = error as { code?: string }
@@ -300,7 +301,7 @@ function isOutage(error: Error): boolean {
  */
 function describe(error: Error): string {
   const { code } = error as { code?: string }
-  // A host name with several addresses gives one error for each; the first is enough.
+  // If a host name has several addresses, there is one error for each of them; the first one is enough.
   const [first = error] = error instanceof AggregateError ? (error.errors as Error[]) : [error]
   const words = first.message.replaceAll(/\s+/g, ' ').slice(0, 200)
   return code === undefined || words.includes(code) ? words : `${words} (${code})`

@@ -7,7 +7,7 @@ import { putRecord, recordOf, type RecordRow } from './tables.js'
 
 export interface KeystoreContent {
   records: readonly { owner: Owner; record: SealedCredentials }[]
-  /** The notes by name. */
+  /** The values of the keystore's notes, by name. */
   notes: ReadonlyMap<string, string>
 }
 
@@ -15,8 +15,8 @@ export interface KeystoreContent {
 const LONGEST_MS = 60_000
 
 /**
- * Imports a whole keystore into a database without one, in a single transaction. A database that already has exactly
- * this keystore is left unchanged, because an earlier import was committed, but its confirmation was lost or a later
+ * Imports a complete keystore into a database that has none, in a single transaction. If the database already has
+ * exactly this keystore, nothing is changed: an earlier import was committed, but its confirmation was lost or a later
  * step failed.
  *
  * @param where describes the database in messages.
@@ -28,7 +28,7 @@ export async function importKeystore(
   where: string,
 ): Promise<void> {
   await inTransaction(async (run) => {
-    // The lock keeps servers from starting to use the keystore during the import.
+    // The lock prevents servers from starting to use the keystore during the import.
     await run('LOCK TABLE svc_mcp.credentials, svc_mcp.notes IN EXCLUSIVE MODE')
     const there = await readKeystore(run, [...notes.keys()])
     if (there.records.length === 0 && !there.notes.has('kek')) {

@@ -2,31 +2,34 @@ import { StartupError } from '../../schemas/config.js'
 import type { Database, Query } from './connect.js'
 import { MIGRATIONS, PROGRAM_SCHEMA } from './migrations.js'
 
-/** The id of the lock that programs hold while they migrate: the bytes of 'svc-mcp'. */
+/** The id of the lock that a program holds during a migration: the bytes of 'svc-mcp'. */
 const LOCK = String(0x7376632d6d6370n)
 
-/** The time limit in milliseconds for a step on large tables, and for waiting while another program applies it. */
+/**
+ * The time limit, in milliseconds, for a migration step on large tables, and for waiting while another program applies
+ * it.
+ */
 const LONGEST_STEP_MS = 10 * 60_000
 
-/** The schema version of a database: its last step, and the oldest program that may use it. */
+/** The schema version of a database: the number of its last migration step, and the oldest program that may use it. */
 interface Version {
   number: number
   oldestProgram: number
 }
 
 /**
- * Brings the schema up to date. Each missing step is applied in its own transaction, under an advisory lock, so that,
- * if several programs start together, one does the work and the others wait. A database whose schema is newer than this
- * program is left unchanged.
+ * Migrates the schema to the current version. Each missing step is applied in its own transaction and under an advisory
+ * lock: if several programs start together, one of them does the work and the others wait. A database whose schema is
+ * newer than this program is left unchanged.
  *
  * @returns the numbers of the applied steps.
  * @throws {StartupError} (rejects) if only newer programs may use the database, or if a step fails, in which case that
- *   step has changed nothing.
+ * step has changed nothing.
  */
 export async function migrate(database: Database, where: string): Promise<number[]> {
   const applied: number[] = []
   for (;;) {
-    // Most starts find nothing to do and therefore need no right to change the schema.
+    // The version is read first: at most starts, no step is missing, and the right to change the schema is not needed.
     const version = await readVersion(database.query).catch((error: unknown) => {
       throw unreadable(where, error as Error)
     })
@@ -37,7 +40,7 @@ export async function migrate(database: Database, where: string): Promise<number
   }
 }
 
-/** Applies the step after `seen`. Resolves with false if another program was faster. */
+/** Applies the step after the version `seen`. Resolves with false if another program has applied it first. */
 async function apply(database: Database, seen: Version, where: string): Promise<boolean> {
   try {
     return await database.inTransaction(async (query) => {
@@ -71,7 +74,7 @@ async function apply(database: Database, seen: Version, where: string): Promise<
 }
 
 async function readVersion(query: Query): Promise<Version> {
-  // to_regclass is not used, because it may answer from a cache filled before the lock was granted.
+  // to_regclass is not used, because its answer may come from a cache that was filled before the lock was granted.
   const found = await query<{ is_there: boolean }>(
     `SELECT EXISTS (SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
        WHERE n.nspname = 'svc_mcp' AND c.relname = 'migrations') AS is_there`,

@@ -1,20 +1,20 @@
-/** One step of the schema. Steps are applied once and in order, and never changed after their release. */
+/** One migration step of the schema. Steps are applied once and in order, and never changed after their release. */
 export interface Migration {
   /** The consecutive number of the step. */
   number: number
   /**
-   * The oldest program that can work with a database after this step, given as the number of the last step that the
-   * program itself knows.
+   * The oldest program that can use a database after this step. It is identified by the last step that the program
+   * itself knows.
    */
   oldestProgram: number
   sql: string
 }
 
 /**
- * The schema, which only moves forward. A step may add things that older programs do not use. A step that changes
- * something they use must raise `oldestProgram`, and must come at least one release after programs have stopped needing
- * it. A function that released programs call keeps its name and meaning; a new version of it gets a new number in its
- * name.
+ * The steps that create the schema. Steps are never reversed. A step may add things that older programs do not use. If
+ * a step changes something that they use, it must raise `oldestProgram`, and must be released at least one release
+ * after programs have stopped needing it. A function that released programs call keeps its name and meaning; a new
+ * version of it gets a new number in its name.
  *
  * Caller ids are TEXT and compared byte by byte, so that an operator can see who is registered; secrets are only in
  * `wrapped_key` and `sealed`. Counters are UNLOGGED: they need no write-ahead log, and are empty after a failover.

@@ -19,15 +19,15 @@ export interface OpenDatabaseOptions {
 /** The interval of a replica's heartbeat in milliseconds, well below its lease. */
 const TEND_MS = 15_000
 
-/** The statement that proves that the database can be written, without changing anyone's data. */
+/** A statement that tests whether the database can be written, without changing anyone's data. */
 const WRITE_MARK = `INSERT INTO svc_mcp.notes (name, value) VALUES ('checked', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 
 /**
- * Opens the server's state in PostgreSQL (D139) and brings its schema up to date. Waits for a database that does not
- * respond yet.
+ * Opens the server's state in PostgreSQL (D139) and migrates its schema. Waits for a database that does not respond
+ * yet.
  *
- * @throws {StartupError} (rejects) if the database stays unreachable, refuses the connection, or is for newer programs
- *   only.
+ * @throws {StartupError} (rejects) if the database stays unreachable, refuses the connection, or may only be used by
+ * newer programs.
  */
 export async function openDatabase(
   config: DatabaseConfig,
@@ -39,7 +39,7 @@ export async function openDatabase(
     const admissions = config.limits === 'shared' ? createAdmissions(database) : undefined
     let problem: Error | null = null
     const noteProblem = (error: Error) => {
-      // If a statement got no answer in time, `connectDatabase` finds out whether the database answers at all.
+      // If a statement got no answer in time, `connectDatabase` finds out whether the database responds at all.
       if (!isCrowded(error) && !isLate(error) && !isOfRows(error)) problem = error
     }
     const tend = async () => {
@@ -79,12 +79,12 @@ export async function openDatabase(
         const isCrowd = waiting > 0 || (idle === 0 && total >= config.poolSize)
         if (!isCrowd) {
           await database.query(WRITE_MARK, [randomUUID()])
-          // A database that can be written now is no longer a reason to refuse calls.
+          // The database can be written now, so an earlier problem is no longer a reason to refuse calls.
           problem = null
           return
         }
-        // Waiting for a free connection would only show that the load is high. If the database is unreachable, the
-        // statements on the open connections will show it.
+        // If no connection is free, the test is skipped, because waiting would only show that the load is high. If the
+        // database does not respond, the statements on the open connections will show it.
         const gone = database.findProblem() ?? problem
         if (gone !== null) throw gone
       }, now),
@@ -93,7 +93,7 @@ export async function openDatabase(
       async close() {
         clearInterval(timer)
         await admissions?.leave().catch(() => {
-          // If the replica cannot give up its places, its lease expires by itself.
+          // If the replica's places cannot be released, they expire by themselves.
         })
         await database.close()
       },

@@ -28,8 +28,8 @@ export function credentialRecords({ query, inTransaction }: Database): Credentia
     async put(owner, record, only) {
       if (only === undefined) return (await putRecord(query, owner, record)).count === 1
       return inTransaction(async (run) => {
-        // Anyone who writes one of these notes has to wait until this transaction is committed, even if the note has no
-        // row yet that could be locked.
+        // Whoever writes one of these notes must wait until this transaction is committed, even if the note does not
+        // exist yet and therefore has no row that could be locked.
         await run(
           `SELECT pg_advisory_xact_lock_shared(hashtextextended(n, 0)) FROM unnest($1::text[]) AS n ORDER BY n`,
           [only.notes],
@@ -96,9 +96,9 @@ const FORGOTTEN = 'used_tokens_forgotten_until'
 const timeOf = (value: string) => `CASE WHEN ${value} ~ '^[0-9]{1,16}$' THEN ${value}::bigint END`
 
 /**
- * Creates the access to the used confirm tokens in the database (see schemas/state.ts; D42). `forgetOld` deletes ids
- * that expired long ago. A token that expires no later than the newest deleted id counts as used, whatever the clock
- * says at that time.
+ * Creates the access to the used confirm tokens in the database (see schemas/state.ts; D42). `forgetOld` deletes the
+ * ids of tokens that expired long ago. A token that expires no later than the latest one among them counts as used,
+ * whatever the clock shows then.
  */
 export function usedTokens({ query }: Database): UsedTokens {
   return {
@@ -118,7 +118,7 @@ export function usedTokens({ query }: Database): UsedTokens {
   }
 }
 
-/** How long a used id is kept after its token has expired, by the database's clock. */
+/** The time for which the id of a used token is kept after the token has expired, by the database's clock. */
 const KEPT = `interval '24 hours'`
 /** Maximum number of rows that one statement deletes. It is small, so that no statement is slow. */
 const CLEARED = 1000
@@ -143,7 +143,7 @@ export async function forgetOld({ query }: Database): Promise<void> {
   )
 }
 
-/** Maximum number of open questions of one owner; nobody can read as many before they expire. */
+/** Maximum number of open questions of one owner. Nobody can read more before they expire. */
 const MOST_CHALLENGES_PER_OWNER = 100
 
 /**
@@ -180,7 +180,7 @@ interface NoteRow {
   value: string
 }
 
-/** Creates the access to small facts about the state, in the database (see schemas/state.ts). */
+/** Creates the access to the notes in the database, which are small facts about the state (see schemas/state.ts). */
 export function notes({ query, inTransaction }: Database): Notes {
   const read = async (run: Query, name: string) => {
     const { rows } = await run<NoteRow>(`SELECT name, ${bounded('value')} FROM svc_mcp.notes WHERE name = $1`, [
@@ -188,7 +188,7 @@ export function notes({ query, inTransaction }: Database): Notes {
     ])
     return rows[0]?.value ?? null
   }
-  /** Changes a note, but only after every uncommitted registration that has read the note has been committed. */
+  /** Changes a note. If uncommitted registrations have read it, waits until they are committed. */
   const changing = <T>(name: string, change: (run: Query) => Promise<T>): Promise<T> =>
     inTransaction(async (run) => {
       await run('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [checkText(name)])

@@ -16,8 +16,8 @@ import { checkText } from '../check-text.js'
 import type { Queries, Sql } from './run-queries.js'
 
 /**
- * The SQL that adds the table of approvals to files that lack it. Older programs neither see nor need the table, so the
- * schema number stays the same, and they can still use the file if an upgrade is reversed (D144).
+ * The SQL that adds the table of approvals to a file without it. Older programs do not use the table, so the schema
+ * number is not raised, and they can still use the file if an upgrade is reversed (D144).
  */
 export const ADD_APPROVALS = `
   CREATE TABLE IF NOT EXISTS approvals (

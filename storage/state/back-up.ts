@@ -6,19 +6,19 @@ import { inWords, StartupError } from '../../schemas/config.js'
 import { openState, type StateOptions } from './open-state.js'
 import { makeEmpty, syncDirectory } from './place-file.js'
 
-/** The time in milliseconds to wait while another process is writing. */
+/** Maximum time, in milliseconds, to wait while another process is writing. */
 const LOCK_WAIT_MS = 15_000
 
 /**
- * The SQL that removes the id that confirm tokens are bound to, which must not be restored: tokens that were used after
- * the backup would become valid again (D42). The next start gives the file a new id.
+ * The SQL that removes the id to which confirm tokens are bound. It must not be restored, because tokens that were used
+ * after the backup would become valid again (D42). The next start gives the file a new id.
  */
 const FORGET = `DELETE FROM notes WHERE name = 'confirm_tokens'`
 
 /**
- * Copies the state file to `target` as it is at a single moment, while servers keep reading and writing it. The copy is
- * complete, checked, on disk, and readable by its owner only; on failure there is no copy. The copy is itself a state
- * file: to restore it, put it in the place of the original.
+ * Copies the state file to `target` as it is at one moment, while servers continue to read and write it. The copy is
+ * complete and checked, is on the disk, and can be read only by its owner; after a failure, there is no copy. The copy
+ * is a state file itself: to restore it, put it in the place of the original.
  *
  * @returns the size of the copy in bytes.
  * @throws {StartupError} if the file is missing or cannot be used, or if the target exists or cannot be written.
@@ -31,7 +31,8 @@ export function backUpState(path: string, target: string, options: Pick<StateOpt
       remedy: 'A backup never replaces a file. Use a new name.',
     })
   const now = () => Date.now()
-  // Opening the file makes the same checks as a server start: that it belongs to this server, and that it is undamaged.
+  // When the file is opened, the same things are checked as at a server start: that it belongs to this server and is
+  // undamaged.
   openState(path, { ...options, now }).close()
   const draft = `${copy}.new-${process.pid}-${randomBytes(6).toString('hex')}`
   try {

@@ -36,7 +36,10 @@ export interface StateOptions {
   variable: string
   /** Receives a line for the operator about something that was repaired or is unsafe. */
   warn?: (line: string) => void
-  /** The end of the warning that a new file has been created. It says what the missing file means for the operator. */
+  /**
+   * The last part of the warning that a new file has been created. It says what this means for the operator if there
+   * should have been a file.
+   */
   ifNew?: string
 }
 
@@ -44,14 +47,14 @@ export interface StateOptions {
 export type FileState = Omit<State, 'close'> & {
   close: () => void
   /**
-   * Runs `work`, which moves the keystore elsewhere. No process can write to the file in the meantime (they wait, and
-   * give up after five seconds), and once the move has resolved, no process ever changes a record in the file again. If
-   * it rejects, everything is as before.
+   * Runs `work`, which moves the keystore to another place. Meanwhile, no process can write to the file; attempts wait
+   * and fail after five seconds. If the move succeeds, no process ever changes a record in the file again. If it
+   * rejects, everything is as before.
    */
   moveAway: (to: string, work: () => Promise<void>) => Promise<void>
 }
 
-/** The time in milliseconds to wait for a locked file at start, when blocking the event loop is acceptable. */
+/** Maximum time, in milliseconds, to wait for a locked file at the start, when blocking the event loop does no harm. */
 const LOCK_WAIT_AT_START_MS = 15_000
 
 /**
@@ -80,8 +83,8 @@ export function openState(path: string, { now, variable, warn = () => {}, ifNew 
 }
 
 /**
- * Warns that the file is new. Otherwise an unmounted volume or a wrong working directory would look like a server that
- * has not been used yet.
+ * Warns that the file was newly created. Without this warning, an unmounted volume or a wrong working directory would
+ * look like a server that has not been used yet.
  */
 function warnOfNewFile(place: Place, madeDirectory: string | null | undefined, ifNew: string | undefined): void {
   if (ifNew === undefined || madeDirectory === undefined) return
@@ -119,7 +122,7 @@ function connect(place: Place, found: readonly string[]): Queries {
 
 const ELSEWHERE = 'It was not changed. Use the path of another file, which will be created.'
 
-/** Checks first that the file belongs to this program, because nothing may be written to a foreign file. */
+/** Checks that the file belongs to this program. This comes first, because nothing may be written to a foreign file. */
 function checkIdentity(place: Place, db: Database.Database): void {
   if (pragma(db, 'application_id') !== APPLICATION_ID) refuse(place, 'is an SQLite file of another program', ELSEWHERE)
   const version = pragma(db, 'user_version') as number
@@ -133,7 +136,7 @@ function checkIdentity(place: Place, db: Database.Database): void {
   if (version !== SCHEMA_VERSION) refuse(place, ...DAMAGED)
 }
 
-/** Checks the file for damage. This takes milliseconds for 10,000 users, so it is done at every start. */
+/** Checks the file for damage. This is done at every start, because it takes only milliseconds for 10,000 users. */
 function checkWhole(place: Place, db: Database.Database): void {
   if (isCutOff(place) || pragma(db, 'quick_check') !== 'ok') refuse(place, ...DAMAGED)
 }
@@ -142,8 +145,8 @@ function pragma(db: Database.Database, name: string): unknown {
   return (db.pragma(name) as Record<string, unknown>[])[0]?.[name]
 }
 
-/** The time in milliseconds to wait if another process is writing when the write mark is set. */
+/** Maximum time, in milliseconds, to wait for another process that is writing, before the write test. */
 const LOCK_WAIT_MS = 1000
 
-/** The statement that proves that claims and credentials could be written to the file, without changing any of them. */
+/** A statement that tests whether the file can be written, without changing used tokens or credentials. */
 export const WRITE_MARK = `INSERT OR REPLACE INTO notes VALUES ('checked', hex(randomblob(8)))`

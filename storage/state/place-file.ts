@@ -37,9 +37,9 @@ export interface Place {
 export const nameOfPlace = ({ variable, path }: Pick<Place, 'variable' | 'path'>): string => `${variable} '${path}'`
 
 /**
- * Returns the paths of the file and its companions, or nothing if the file does not exist. Refuses anything that SQLite
- * must not open: an empty file, a file without access, and everything that is not a regular file of this user. The file
- * itself is not opened, because closing it here would release the locks that another connection of this process holds
+ * Returns the paths of the file and its companions; returns none if the file does not exist. Refuses everything that
+ * SQLite must not open: an empty file, a file without access, and everything that is not a regular file of this user.
+ * The file is not opened here, because closing it would release the locks that another connection of this process holds
  * on it (POSIX).
  *
  * @throws {StartupError}
@@ -47,9 +47,9 @@ export const nameOfPlace = ({ variable, path }: Pick<Place, 'variable' | 'path'>
 export const checkPlace = (place: Place): string[] => inspectPlace(place).map(({ path }) => path)
 
 /**
- * Removes permission bits for other users, with a warning, since container platforms add group permissions to every
- * file of a volume at every mount (D41). It may be called only when it is known that the file belongs to this program.
- * Files that SQLite has created since then cause no warning.
+ * Removes the permissions of other users from the files, with a warning, because container platforms add permissions
+ * for the group to every file of a volume at every mount (D41). It may be called only after it is known that the file
+ * belongs to this program. Files that SQLite has created since then cause no warning.
  *
  * @param found the result of `checkPlace`.
  * @throws {StartupError}
@@ -65,8 +65,8 @@ export function closeToOthers(place: Place, found: readonly string[]): void {
 }
 
 /**
- * Finds what would prevent the file from being opened or created, as far as this can be seen without changing anything,
- * so that it can be reported together with other faults. Returns undefined if there is no problem.
+ * Returns a problem that would prevent the file from being opened or created, as far as this can be seen without
+ * changing anything, so that it can be reported together with other faults. Returns undefined if there is none.
  */
 export function findPlaceFault(path: string, variable: string): Fault | undefined {
   const place = { path: resolve(path), variable, warn: () => {} }
@@ -138,8 +138,8 @@ const RESTORE = 'Restore it from a backup, or move it away to start fresh.'
 export const DAMAGED = ['is damaged', RESTORE] as const
 
 /**
- * Returns true if the file ends within a page and has no write-ahead log that would complete it. SQLite itself would
- * read the missing bytes as zeros.
+ * Returns true if the file ends in the middle of a page and has no write-ahead log that would complete it. SQLite
+ * itself would read the missing bytes as zeros.
  */
 export function isCutOff({ path }: Place): boolean {
   const logBytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
@@ -212,8 +212,8 @@ function closePath(place: Place, path: string): void {
 }
 
 /**
- * Warns of a folder in which anyone could replace the file. The sticky bit, which /tmp has, prevents this, so that such
- * folders cause no warning.
+ * Warns of a folder in which anyone could replace the file. Folders with the sticky bit, such as /tmp, cause no
+ * warning, because this bit prevents it.
  */
 export function warnOfDirectory(place: Place): void {
   const { mode } = statSync(dirname(place.path))
@@ -223,10 +223,10 @@ export function warnOfDirectory(place: Place): void {
 }
 
 /**
- * Creates a new, empty file, and its directories with mode 0700. The file is completed under another name, with mode
- * 0600 from the start regardless of the umask, and then linked to its own name. Thus a process that is killed here
- * leaves either no file or a complete one, and of several processes that start together, one creates the file that all
- * of them use.
+ * Creates a new, empty file, and its missing directories with mode 0700. The file is first completed under another
+ * name, with mode 0600 from the start regardless of the umask, and then linked to its own name. If the process is
+ * killed here, there is either no file or a complete one. If several processes start together, one of them creates the
+ * file, and all of them use it.
  *
  * @returns the first directory that had to be created, null if none had to be; undefined if another process was faster.
  * @throws {StartupError}
@@ -261,7 +261,10 @@ export function createFile(place: Place): string | null | undefined {
 const DRAFT = '.new-'
 const ABANDONED_MS = 60_000
 
-/** Removes drafts that killed processes have left. They are recognised by their age: no draft is in use for so long. */
+/**
+ * Removes unfinished files that killed processes have left. They are recognised by their age, because a file is
+ * unfinished only for a short time.
+ */
 export function removeDrafts(place: Place): void {
   const directory = dirname(place.path)
   for (const name of readdirSync(directory)) {
@@ -283,8 +286,8 @@ export function makeEmpty(path: string): void {
 }
 
 /**
- * Creates a directory and its missing parent directories, one by one. Node.js could do this itself (`recursive`), but
- * would never return if the file system denies that a parent directory exists, as below /proc.
+ * Creates a directory and its missing parent directories, one by one. The option `recursive` of Node.js is not used,
+ * because it never returns if the file system denies that a parent directory exists, as below /proc.
  *
  * @returns the first directory that was created; null if none was.
  */
@@ -306,7 +309,9 @@ function makeDirectory(directory: string): string | null {
   return made[0] ?? null
 }
 
-/** Flushes a directory, because a new file name survives a power failure only if the directory is on disk. */
+/**
+ * Flushes a directory to the disk, because the name of a new file survives a power failure only if the directory does.
+ */
 export function syncDirectory(directory: string): void {
   const opened = openSync(directory, 'r')
   try {

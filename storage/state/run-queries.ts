@@ -2,10 +2,13 @@ import { statSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import type Database from 'libsql'
 
-/** One parameter value of a statement. */
+/** The value of one parameter of a statement. */
 export type Value = string | number | Uint8Array
 
-/** Runs SQL statements, each of which is prepared only once. Rows have the types that the schema declares. */
+/**
+ * Functions that run SQL statements. Each statement is prepared only once. Rows have the types that the schema
+ * declares.
+ */
 export interface Sql {
   /** Returns the first row. */
   one<Row>(sql: string, ...values: Value[]): Row | undefined
@@ -19,31 +22,33 @@ export interface Queries {
   /** Runs `work`, which reads from the file. Rejects with Error. */
   read: <T>(work: (sql: Sql) => T) => Promise<T>
   /**
-   * Runs `work` in a transaction, which takes effect completely or not at all, and resolves once it is on disk. If it
-   * rejects with an Error, nothing was written as far as can be known. While the file is locked, it retries for
-   * `lockWaitMs` without blocking the event loop.
+   * Runs `work` in a transaction, which takes effect completely or not at all. Resolves when it is on the disk. If it
+   * rejects, nothing was written as far as can be known. While the file is locked, it tries again for `lockWaitMs`
+   * without blocking the event loop.
    */
   write: <T>(work: (sql: Sql) => T, lockWaitMs?: number) => Promise<T>
   /**
    * Keeps all processes from writing while `work` runs, and then runs `write` before any of them can write. If `work`
-   * rejects, nothing is written. In the meantime, reads continue, but the method `write` rejects.
+   * rejects, nothing is written. Meanwhile, reads continue, but calls of the method `write` reject.
    */
   holdStill: (work: () => Promise<void>, write: (sql: Sql) => void) => Promise<void>
   close: () => void
 }
 
 /**
- * The time in milliseconds that a call waits for a file that another process has locked, before the call is refused.
+ * Maximum time, in milliseconds, that a call waits while another process has locked the file, before the call is
+ * refused.
  */
 const LOCK_WAIT_MS = 5000
 
 /**
- * Runs every write as BEGIN IMMEDIATE, its statements and COMMIT in one turn of the event loop. BEGIN goes through
- * `exec`, which leaves nothing behind if the file is busy. In libsql 0.5, a prepared statement that failed with
- * SQLITE_BUSY would stay open until it is run again, and later writes on the connection would seem to succeed without
- * ever being committed (tursodatabase/libsql-js#238).
+ * Runs each write in one turn of the event loop: BEGIN IMMEDIATE, its statements, and COMMIT. BEGIN is run with `exec`,
+ * which leaves nothing open if the file is busy. In libsql 0.5, a prepared statement that failed with SQLITE_BUSY would
+ * stay open until it is run again; later writes on the connection would seem to succeed but never be committed
+ * (tursodatabase/libsql-js#238).
  *
- * @param path the path of the file. It is checked whether another file has taken its place, because writes to the old one would be lost.
+ * @param path the path of the file. It is used to check that no other file has taken its place, because writes to the
+ * old file would be lost.
  */
 export function runQueries(db: Database.Database, path: string): Queries {
   const sql = prepareOnce(db)
@@ -107,8 +112,8 @@ export function runQueries(db: Database.Database, path: string): Queries {
       if (isClosed) return
       isClosed = true
       try {
-        // libsql releases the file only when its statements are garbage-collected; the checkpoint makes the main file
-        // complete before that.
+        // libsql releases the file only when its statements are garbage-collected. The checkpoint completes the main
+        // file before that.
         db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
       } catch {
         // If the checkpoint fails, the log stays beside the file and is read at the next start.
@@ -119,9 +124,9 @@ export function runQueries(db: Database.Database, path: string): Queries {
 }
 
 /**
- * Writes everything or nothing, blocking the event loop, for use at start-up. It retries as often as running processes
- * do, because SQLite's own wait retries only every 100 ms and could wait for ever beside processes that retry every few
- * milliseconds.
+ * Writes everything or nothing, blocking the event loop, for use at start-up. It tries again as often as running
+ * processes do. SQLite's own wait tries again only every 100 ms, and could wait for ever beside processes that try
+ * every few milliseconds.
  *
  * @throws the error of SQLite; SQLITE_BUSY if other processes have locked the file the whole time.
  */
@@ -152,10 +157,10 @@ function beginInTurn(db: Database.Database, milliseconds: number): void {
 
 function rollBack(db: Database.Database): void {
   try {
-    // A failed write has often ended the transaction already.
+    // After a failed write, the transaction has often ended already.
     if (db.inTransaction) db.exec('ROLLBACK')
   } catch {
-    // The next call rolls back before it does anything else.
+    // If this fails, the next call rolls back before it does anything else.
   }
 }
 
@@ -171,7 +176,10 @@ async function untilFree<T>(attempt: () => T, milliseconds: number, path: string
   }
 }
 
-/** Returns the milliseconds until the next attempt, random so that several processes do not collide again and again. */
+/**
+ * Returns the milliseconds until the next attempt. They are random, so that several processes do not collide
+ * repeatedly.
+ */
 const spread = () => Math.random() * 5
 
 function isBusy(error: unknown): boolean {

@@ -15,15 +15,15 @@ import type { Queries, Sql, Value } from './run-queries.js'
 export const APPLICATION_ID = 0x53564d43
 
 /**
- * The version of the tables. It is raised with every change that older programs could not work with. A file with a
- * higher number is left unchanged.
+ * The version of the tables. It is raised with every change after which older programs could not use the file. A file
+ * with a higher version is left unchanged.
  */
 export const SCHEMA_VERSION = 1
 
 /**
- * The statements that create a whole new file in one transaction. WAL mode is stored in the file. Caller ids are TEXT
- * and compared byte by byte, so that an operator can see who is registered; secrets are only in `wrapped_key` and
- * `sealed`.
+ * The statements that create all tables of a new file in one transaction. WAL mode is stored in the file. Caller ids
+ * are TEXT and compared byte by byte, so that an operator can see who is registered; secrets are only in `wrapped_key`
+ * and `sealed`.
  */
 export const CREATE_FILE = `
   PRAGMA journal_mode = WAL;
@@ -44,9 +44,9 @@ export const CREATE_FILE = `
 `
 
 /**
- * The settings of every connection. Waiting for a busy file is done outside SQLite (`run-queries.ts`), because SQLite's
- * own wait would block the event loop. Overwritten and deleted rows are zeroed, code in a foreign schema is not
- * trusted, and the write-ahead log shrinks again after a burst.
+ * The settings of every connection. Overwritten and deleted rows are zeroed, code in a foreign schema is not trusted,
+ * and the write-ahead log shrinks again after many writes. SQLite does not wait for a busy file, because its wait would
+ * block the event loop; `run-queries.ts` waits instead.
  */
 export const SET_UP_CONNECTION = `
   PRAGMA synchronous = FULL;
@@ -63,8 +63,8 @@ interface Row {
   version: string
   kek_id: string
   /**
-   * The wrapped key and the sealed credentials. libsql returns bytes as Buffer for a single row and as ArrayBuffer for
-   * several.
+   * The columns of the wrapped key and the sealed credentials. libsql returns their bytes as Buffer for a single row
+   * and as ArrayBuffer for several rows.
    */
   wrapped_key: ArrayBuffer | Buffer
   sealed: ArrayBuffer | Buffer
@@ -75,16 +75,14 @@ const READ_COLUMNS = `iss, sub, ${bounded('version')}, ${bounded('kek_id')}, ${b
 const FIRST = `SELECT ${READ_COLUMNS} FROM credentials ORDER BY iss, sub LIMIT ?`
 const NEXT = `SELECT ${READ_COLUMNS} FROM credentials WHERE (iss, sub) > (?, ?) ORDER BY iss, sub LIMIT ?`
 
-/**
- * The name of the note in a file whose keystore has been moved to a database; its value says where the keystore is now.
- */
+/** The name of the note in a file whose keystore has been moved to a database. The note contains the new location. */
 export const MOVED_NOTE = 'moved_to'
 
-/** Records in a note that the keystore has been moved; must be called within a write. */
+/** Writes the note that the keystore has been moved; must be called within a write. */
 export const noteMove = (sql: Sql, to: string): void => setNote(sql, MOVED_NOTE, to)
 
 /**
- * Creates the access to the keystore's records in the file (see schemas/state.ts). Once the keystore has been moved,
+ * Creates the access to the keystore's records in the file (see schemas/state.ts). After the keystore has been moved,
  * the records can no longer be changed.
  */
 export function credentialRecords({ read, write: writeAnyway }: Queries): CredentialRecords {
@@ -140,19 +138,19 @@ function recordOf(row: Row): SealedCredentials {
   return { version, kekId, wrappedKey: new Uint8Array(wrappedKey), sealed: new Uint8Array(sealed) }
 }
 
-/** How long a used id is kept after its token has expired, as a protection against clocks that are set back. */
+/** The time for which the id of a used token is kept after the token has expired, in case a clock is set back. */
 const KEPT_MS = 24 * 60 * 60 * 1000
 /**
- * Maximum number of expired rows that one write deletes: more than one, so that the file does not grow, but few, so
- * that no write is slow.
+ * Maximum number of expired rows that one write deletes. It is more than one, so that the file does not grow, but
+ * small, so that no write is slow.
  */
 const CLEARED = 100
 const FORGOTTEN = 'used_tokens_forgotten_until'
 
 /**
- * Creates the access to the used confirm tokens in the file (see schemas/state.ts; D42). Ids that expired long ago are
- * deleted. The latest expiry among the deleted ids is remembered, and a token that expires no later counts as used,
- * whatever the clock says at that time.
+ * Creates the access to the used confirm tokens in the file (see schemas/state.ts; D42). The ids of tokens that expired
+ * long ago are deleted, but the latest of their expiry times is kept. A token that expires no later than that counts as
+ * used, whatever the clock shows then.
  *
  * @param now returns milliseconds since the epoch.
  */
@@ -185,7 +183,7 @@ function forget(sql: Sql, expiredBefore: number): void {
   sql.run('INSERT OR REPLACE INTO notes VALUES (?, ?)', FORGOTTEN, String(until))
 }
 
-/** Maximum number of open questions of one owner; nobody can read as many before they expire. */
+/** Maximum number of open questions of one owner. Nobody can read more before they expire. */
 export const MOST_CHALLENGES_PER_OWNER = 100
 /** Maximum number of open questions in the file. */
 export const MOST_CHALLENGES = 10_000
@@ -195,7 +193,7 @@ export const MOST_CHALLENGES = 10_000
  * the epoch.
  */
 export function challenges({ read, write }: Queries, now: () => number): Challenges {
-  // The owner comes first, so that the primary key finds all challenges of an owner.
+  // The owner comes first, so that the primary key also finds all questions of an owner.
   const rowKey = ({ owner, call }: ChallengeKey) => checkText(`${owner}:${call}`)
   const latest = (where: string) => `SELECT key FROM challenges ${where} ORDER BY expires_at DESC LIMIT -1 OFFSET ?`
   return {
@@ -219,7 +217,7 @@ export function challenges({ read, write }: Queries, now: () => number): Challen
   }
 }
 
-/** Creates the access to small facts about the file, stored in the file (see schemas/state.ts). */
+/** Creates the access to the notes in the file, which are small facts about the file (see schemas/state.ts). */
 export function notes({ read, write }: Queries): Notes {
   return {
     get: (name) => read((sql) => readNote(sql, name)),
