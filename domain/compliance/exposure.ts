@@ -18,27 +18,35 @@ import { endpointLabel, type FlowEnd } from '../traffic/flow-ends.js'
 import { groupRows } from '../traffic/group-rows.js'
 import { createTupleTable } from '../traffic/group-tables.js'
 
-/** The facts about one end of a flow that the evaluators use. Ends with the same facts share one EndClass. */
+/**
+ * The facts about the source or destination of a flow that the evaluators use. Ends with the same facts share one
+ * EndClass.
+ */
 export interface EndClass {
-  /** True if the end carries the assessed labels; true for every workload when the whole estate is assessed. */
+  /**
+   * True if the end has the labels whose workloads are assessed. If the whole estate is assessed, true for every
+   * workload.
+   */
   isAssessed: boolean
-  /** The labels of the end. `application`: it has both an app and an env label. `half`: it has only one of them. */
+  /** Whether the end has both an app and an env label (`application`), only one of them (`half`), or neither. */
   identity: 'application' | 'half' | 'none'
   env: string | null
   /**
-   * The kind of address. `workload`: the end is a workload of the PCE. `public`: it is an internet address, or is known
-   * only by its name.
+   * The type of the end. `workload`: it is a workload of the PCE. `public`: it is an internet address, or only its name
+   * is known.
    */
   network: 'workload' | 'public' | 'local'
-  /** True if the end is in an IP list that names specific addresses. IP lists as broad as the internet do not count. */
+  /**
+   * True if the end is in an IP list with specific addresses. IP lists that are as broad as the internet do not count.
+   */
   isListed: boolean
   managed: boolean
 }
 
-/** Facts about the estate that are needed to classify an end. */
+/** Facts about the estate that are needed to classify sources and destinations. */
 export interface EndFacts {
   isAssessed(end: FlowEnd): boolean
-  /** Names of IP lists that are so broad that membership in them identifies nobody. */
+  /** Names of IP lists that are so broad that being in them identifies nobody. */
   broadLists: ReadonlySet<string>
 }
 
@@ -56,10 +64,10 @@ export function classifyEnd(end: FlowEnd, facts: EndFacts): EndClass {
   }
 }
 
-/** Returns true if nothing says who the end is: it has no app or env label and is in no specific IP list. */
+/** Returns true if an end cannot be identified, because it has no app or env label and is in no specific IP list. */
 export const isUnidentified = ({ identity, isListed }: EndClass): boolean => identity === 'none' && !isListed
 
-/** Env label values that mean production, in lower case. */
+/** The values of env labels that mean production, in lower case. */
 const PRODUCTION = new Set(['prod', 'production'])
 export const isProduction = (env: string | null | undefined): boolean => PRODUCTION.has((env ?? '').toLowerCase())
 
@@ -68,12 +76,15 @@ const isPublic = ({ ip, fqdn }: FlowEnd): boolean => {
   return known === null ? fqdn !== null : known === 'public'
 }
 
-/** Shortest prefix length that still identifies a network: 10.0.0.0/8 counts as specific, a wider network does not. */
+/**
+ * The shortest prefix length of a network that counts as specific: 10.0.0.0/8 still identifies a network, but a wider
+ * range does not.
+ */
 const SHORTEST_PREFIX = { ipv4: 8, ipv6: 16 } as const
 
 /**
- * Returns the names of the IP lists that cover all or most of the internet. An address in such a list does not count as
- * approved.
+ * Returns the names of the IP lists that cover all or most of the internet. Being in such a list does not make an
+ * address approved.
  */
 export function findBroadLists(lists: readonly IpList[]): ReadonlySet<string> {
   return new Set([...ANY_IP_LIST_NAMES, ...lists.filter(isBroad).map(({ name }) => name)])
@@ -99,34 +110,34 @@ function isWide(from: string, to: string | null | undefined): boolean {
 const leadingByte = (address: ipaddr.IPv4 | ipaddr.IPv6): number => address.toByteArray()[0] ?? 0
 
 /**
- * A group of flow rows that all evaluators treat in the same way: the same classes of ends, direction, port and
- * decision.
+ * A group of flow rows that all evaluators treat alike. Its rows have the same class of source, class of destination,
+ * direction, port and decision.
  */
 export interface Cell {
   source: EndClass
   destination: EndClass
   /**
-   * `inbound` means that the traffic enters the assessed part of the estate, `outbound` that it leaves it. Both are
-   * true if both ends belong to the assessed part.
+   * `inbound` means that the traffic enters the assessed part of the estate, `outbound` that it leaves that part. Both
+   * are true if both ends are in the assessed part.
    */
   inbound: boolean
   outbound: boolean
-  /** The port, if it is a TCP or UDP port that at least one evaluator asked for; otherwise null. */
+  /** The port, if it is a TCP or UDP port that at least one evaluator needs; otherwise null. */
   port: number | null
-  /** The decision of the rules, whatever the PCE recorded (D78). */
+  /** The decision of the rules, regardless of the decision that the PCE recorded (D78). */
   decision: DecidedWord
-  /** The decisions that are possible; more than one if it is not certain what happens to the traffic. */
+  /** The possible decisions. There are several if it is not certain what happens to the traffic. */
   possible: readonly PolicyDecision[]
   undecided: Answer
 }
 
-/** A condition on a cell, usually on its ends and its decision. */
+/** A condition that a cell may meet, usually about its source, destination and decision. */
 export type CellTest = (cell: Cell) => boolean
 
 /**
- * Returns the tests for traffic that passes because nothing stops it. `passing_unenforced`: no rule allows it, and the
- * mode does not block traffic without a rule. `enforced_at_neither_end`: neither end enforces policy, so that no rules
- * are applied. Only cells for which `about` holds are counted.
+ * Returns the conditions for traffic that passes because nothing stops it. `passing_unenforced`: no rule allows the
+ * traffic, and the mode does not block traffic without a rule. `enforced_at_neither_end`: neither source nor
+ * destination enforces policy, so that no rules are applied. Only cells that also meet `about` count.
  */
 export const unenforced = (about: CellTest) => ({
   passing_unenforced: (cell: Cell) => about(cell) && cell.decision === 'potentially_blocked',
@@ -136,15 +147,15 @@ export const unenforced = (about: CellTest) => ({
 /** Returns true if more than one decision is possible, so that it is not certain what happens to the traffic. */
 export const isOpen: CellTest = ({ possible }) => possible.length > 1
 
-/** Returns true if the traffic may be blocked already, but is not certain to be. */
+/** Returns true if the traffic may be blocked already, but this is not certain. */
 export const mayBeBlocked: CellTest = (cell) => isOpen(cell) && cell.possible.includes('blocked')
 
 /** Returns one copy of the cell for each of its possible decisions. */
 export const alternatives = (cell: Cell): readonly Cell[] => cell.possible.map((decision) => ({ ...cell, decision }))
 
 /**
- * Returns sentences that say how many of the matching rows are undecided, and how many rows without an allow rule may
- * be blocked already, with the reasons. Returns an empty text if all rows are certain.
+ * Returns sentences that say how many of the matching rows are undecided, how many rows without an allow rule may be
+ * blocked already, and why. Returns an empty text if all rows are certain.
  */
 export function describeDoubt(traffic: TrafficExposure, test: CellTest): string {
   const tell = (word: DecidedWord, text: string) => {
@@ -175,21 +186,20 @@ export interface TrafficCount {
  * (T19).
  */
 export interface TrafficExposure {
-  /** Number of all rows that were read, including those inside applications. */
+  /** Number of all rows that were read, including rows of traffic inside an application. */
   rows: number
-  /** Number of rows whose two ends belong to the same application. */
+  /** Number of rows whose source and destination belong to the same application. */
   inside: number
   /** True if the row limit was reached, so that some traffic is missing. */
   truncated: boolean
   count(test: CellTest): TrafficCount
   /**
-   * Numbers of connections whose recorded decision differs from the decision of the rules. Connections inside
-   * applications are not counted.
+   * Numbers of connections whose recorded decision contradicts the rules. Connections inside applications do not count.
    */
   recorded: RecordedOtherwise
-  /** Returns the unconfirmed assumptions about the PCE on which the decisions of the matching cells depend. */
+  /** Returns the unconfirmed facts about the PCE on which the decisions of the matching cells depend. */
   assumes(test: CellTest): string[]
-  /** Returns the distinct reasons why matching cells are not certain. */
+  /** Returns the distinct reasons why the decisions of matching cells are not certain. */
   answers(test: CellTest): Answer[]
   /** Returns the matching flows with the most connections, at most `limit`. */
   busiest(test: CellTest, limit: number): ShownFlow[]
@@ -198,14 +208,14 @@ export interface TrafficExposure {
 type Way = Pick<Cell, 'inbound' | 'outbound'>
 
 interface ExposureMeter {
-  /** Adds a row. Without `way`, the direction is derived from the ends that are assessed. */
+  /** Adds a row. If `way` is absent, the direction follows from whether source and destination are assessed. */
   add(row: FlowRow, way?: Way): void
   finish(truncated: boolean): TrafficExposure
 }
 
 /**
- * Aggregates rows into one group per pair of ends and service, so that the rows themselves need not be kept. `decide`
- * returns the decision of the rules about a row.
+ * Aggregates rows into one group per source, destination and service, so that the rows themselves need not be kept.
+ * `decide` returns the decision of the rules about a row.
  */
 export function createExposureMeter(
   encoder: FlowEncoder,
@@ -220,10 +230,10 @@ export function createExposureMeter(
 
   const table = createTupleTable(5)
   const cells: Cell[] = []
-  /** Maps each combination of a decision and the reasons why it is not certain to a number. */
+  /** Maps each combination of a decision and its reasons for uncertainty to a number. */
   const certainties = new Map<string, number>()
   const recorded = noDisagreement()
-  /** The assumptions about the PCE for each cell, by the cell's number. */
+  /** The unconfirmed facts about the PCE on which each cell depends, by the number of the cell. */
   const assumed: AssumedFacts[] = []
   const tuple = new Int32Array(5)
   let current = 0

@@ -10,8 +10,7 @@ import type { TrafficWindow } from '../traffic/traffic-window.js'
 import type { TrafficExposure } from './exposure.js'
 
 /**
- * The part of the estate that is assessed: all workloads with the given labels, or the whole estate if no labels are
- * given.
+ * The part of the estate that is assessed: all workloads with the given labels or, without labels, the whole estate.
  */
 export interface Assessment {
   app: Label | null
@@ -32,12 +31,12 @@ export interface AssessedWorkload {
    * meaning for them.
    */
   mode: string | null
-  /** The enforcement mode that determines what happens to the workload's traffic. */
+  /** The enforcement mode that decides about the workload's traffic. */
   judgedMode: EndMode
-  /** Whether the workload reports its flows; null if the PCE does not say. */
+  /** Whether the workload reports flows to the PCE; null if the PCE does not say. */
   reportsFlows: boolean | null
   labels: Readonly<Record<string, string>>
-  /** The app and env labels of the workload; null unless it has both. */
+  /** The app and env labels of the workload; null unless it has both of them. */
   application: readonly [app: Label, env: Label] | null
   addresses: readonly string[]
 }
@@ -57,7 +56,7 @@ export interface Loaded {
   workloads: readonly AssessedWorkload[]
   /** The active policy, including the deny rules of every rule set. */
   policy: PolicySnapshot
-  /** The draft rule sets, which are prepared but not in force. */
+  /** The draft rule sets, which may prepare an isolation although they are not in force. */
   drafts: readonly RuleSet[]
   ipLists: readonly IpList[]
   events: EventLog
@@ -66,7 +65,10 @@ export interface Loaded {
 }
 export type SourceName = keyof Loaded
 
-/** A fact that was read, or the reason why it could not be read. `partly` says which part of it could not be read. */
+/**
+ * A fact that was read, or the reason why it could not be read. `partly` names the parts of the fact that could not be
+ * read.
+ */
 export type Source<T> = { value: T; partly?: string } | { unavailable: string }
 export interface ComplianceFacts {
   assessment: Assessment
@@ -77,9 +79,9 @@ export interface ComplianceFacts {
 export const MOST_EVENTS = 1_000
 
 /**
- * Returns the reason if nothing is known about the given labels: no workload carries them and no traffic was seen.
- * Facts about the PCE as a whole, such as its event log, would then be misleading evidence. Returns null if there are
- * workloads or traffic to assess.
+ * Returns the reason if nothing is known about the given labels, because no workload has them and no traffic was seen.
+ * In this case, facts about the PCE as a whole, such as its event log, would be misleading evidence. Returns null if
+ * there are workloads or traffic to assess.
  */
 export function whyNothingKnown(
   { app, env }: Assessment,

@@ -15,13 +15,13 @@ import { allOf, type Evaluator } from './verdict.js'
 export interface ComplianceCheck {
   id: string
   name: string
-  /** The requirement of the control, in our own words rather than in the words of the standard. */
+  /** The requirement of the control in our own words, not in those of the standard. */
   description: string
   evaluate: Evaluator
 }
 
 export interface Framework {
-  /** The name that answers show. */
+  /** The name of the framework that answers show. */
   name: string
   /** URI of the document that explains the framework (knowledge/documents/compliance). */
   document: string

@@ -12,7 +12,9 @@ import {
 } from './exposure.js'
 import { evaluator, MOST_EVIDENCE, notAssessed, type Evaluator, type CheckOutcome, type Status } from './verdict.js'
 
-/** Minimum percentage of rows that policy allows: GOOD is the minimum for a PASS, FAIR for a WARNING. */
+/**
+ * Thresholds for the percentage of rows that policy allows: from GOOD on, the check is a PASS; from FAIR on, a WARNING.
+ */
 const GOOD = 90
 const FAIR = 50
 
@@ -26,7 +28,7 @@ export const boundaryCoverage: Evaluator = evaluator(
   ({ traffic }) => judgeCoverage(traffic, () => true),
 )
 
-/** Like boundaryCoverage, but looks only at traffic between two labelled applications. */
+/** Rates coverage like boundaryCoverage, but considers only traffic between two labelled applications. */
 export const internalCoverage: Evaluator = evaluator(
   {
     name: 'policy coverage between applications',
@@ -41,20 +43,20 @@ export const internalCoverage: Evaluator = evaluator(
 )
 
 /**
- * Rates a share that lies between two bounds, because some rows are undecided: it is a PASS if even the lower bound is
- * good, and a FAIL if even the upper bound is not fair.
+ * Rates a share of which only a lower and an upper bound are known, because some rows are undecided. It is a PASS if
+ * even the lower bound is good, and a FAIL if even the upper bound is not fair.
  */
 const grade = (lower: number, upper: number, { good, fair }: { good: number; fair: number }): Status =>
   lower >= good ? 'PASS' : upper < fair ? 'FAIL' : 'WARNING'
 
-/** Formats a share as one percentage, or as a range if its bounds differ. */
+/** Formats a share as one percentage, or as a range if its lower and upper bound differ. */
 const shareOf = (lower: number, upper: number): string => (lower === upper ? `${lower} %` : `${lower} to ${upper} %`)
 
 /**
  * Rates the share of passing traffic that rules allow: allowed / (allowed + potentially blocked). Blocked traffic is
- * left out of both numbers, because policy has already decided about it. For rows with several possible decisions, the
- * lower bound assumes the decision that makes the share smallest, and the upper bound the decision that makes it
- * largest.
+ * left out of both numbers, because policy has already decided about it. A row with several possible decisions counts
+ * towards the lower bound with the decision that makes the share smallest, and towards the upper bound with the
+ * decision that makes it largest.
  */
 function judgeCoverage(traffic: TrafficExposure, wanted: CellTest): CheckOutcome {
   const counted = (test: CellTest) => traffic.count((cell) => wanted(cell) && test(cell))
@@ -100,7 +102,8 @@ function judgeCoverage(traffic: TrafficExposure, wanted: CellTest): CheckOutcome
 }
 
 /**
- * Minimum percentage of rows whose other end is known: KNOWN_GOOD is the minimum for a PASS, KNOWN_FAIR for a WARNING.
+ * Thresholds for the percentage of rows whose other end is known: from KNOWN_GOOD on, the check is a PASS; from
+ * KNOWN_FAIR on, a WARNING.
  */
 const KNOWN_GOOD = 90
 const KNOWN_FAIR = 50
@@ -133,7 +136,7 @@ export const knownDependencies: Evaluator = evaluator(
       ...(open > 0 && { undecided: open }),
       inside_one_application: traffic.inside,
     }
-    // Traffic that may be blocked is perhaps no dependency.
+    // Traffic that may be blocked may not be a dependency.
     const known = all - unknown
     const openKnown = open - openUnknown
     const lower = percentOf(known - openKnown, all - openKnown)

@@ -26,9 +26,10 @@ import type { Assessment, AssessedWorkload } from './facts.js'
 import { evaluator, found, MOST_EVIDENCE, notAssessed, unprovenBy, type Evaluator } from './verdict.js'
 
 /**
- * Checks that the application's ringfence is in force: an active, enabled rule set named exactly RF-<app>-<env>, scoped
- * to exactly these two labels, with at least one enabled rule. If only an app is given, each of its environments needs
- * a ringfence. Without an app there is no single ringfence to look for, so the check only counts ringfences.
+ * Checks that the application's ringfence is in force: an active, enabled rule set that is named exactly
+ * RF-<app>-<env>, has exactly these two labels as its scope, and has at least one enabled rule. If only an app is
+ * given, each of its environments needs a ringfence. Without an app there is no single ringfence to look for, so the
+ * check only counts ringfences.
  */
 export const ringfence: Evaluator = evaluator(
   {
@@ -82,10 +83,7 @@ function applicationsOf(workloads: readonly AssessedWorkload[]): (readonly [Labe
   return [...found.values()].sort((a, b) => (ringfenceName(a) < ringfenceName(b) ? -1 : 1))
 }
 
-/**
- * The state of a ringfence that has no allow rule and whose deny rules could not be read. It is unknown whether such a
- * ringfence is empty.
- */
+/** The state of a ringfence that has no allow rule and whose deny rules could not be read, so that it may be empty. */
 const UNREAD = 'undecided, because its deny rules could not be read'
 
 /** Returns "in force", or a short phrase that says what is wrong with the ringfence. */
@@ -106,14 +104,15 @@ function stateOf(labels: readonly Label[], active: PolicySnapshot, drafts: reado
 
 const isFilled = (ruleSet: RuleSet) => RULE_TYPES.some((type) => rulesOf(ruleSet, type).length > 0)
 
-/** Prefix of the rule sets that isolate an application; the app and env follow it. */
+/** The beginning of the names of rule sets that isolate an application. The app and env follow it. */
 const EMERGENCY = 'EMERGENCY-ISOLATE'
 
 /**
- * Checks that the assessed part can be isolated at once. It is a PASS if every managed workload enforces policy, so
- * that any provisioned rule takes effect. It is also a PASS if the isolation of an application is prepared (by an
- * emergency rule set, provisioned or not, or an active override deny rule) and at least one workload enforces it. If
- * there is only a preparation or only enforcement, it is a WARNING; if there is neither, it is a FAIL.
+ * Checks that the assessed part of the estate can be isolated at once. It is a PASS if every managed workload enforces
+ * policy, so that any provisioned rule takes effect. It is also a PASS if the isolation of an application is prepared
+ * (by an emergency rule set, provisioned or not, or an active override deny rule) and at least one of its workloads
+ * enforces policy. Preparation without enforcement, or enforcement without preparation, is a WARNING; neither is a
+ * FAIL.
  */
 export const isolation: Evaluator = evaluator(
   {
@@ -155,7 +154,7 @@ export const isolation: Evaluator = evaluator(
       describeUndecided(overrides).trim(),
       found(policy.unread.size, 'rule set', 'with deny rules that could not be read').trim(),
     ]
-    // A prepared isolation covers one application only, so it proves nothing about a whole estate.
+    // A prepared isolation covers only one application, so it proves nothing about a whole estate.
     const isReady = prepared && enforcing > 0 && assessment.app !== null
     const isPartly = prepared || enforcing > 0 || untold.length > 0
     const status = isReady
@@ -170,8 +169,8 @@ export const isolation: Evaluator = evaluator(
 )
 
 /**
- * Returns true if the rule set has the name of an emergency rule set for the assessed labels; a missing label matches
- * any value.
+ * Returns true if a rule set has the name of an emergency rule set for the assessed labels. A label that is not given
+ * matches any value.
  */
 function isEmergency({ name }: RuleSet, { app, env }: Assessment): boolean {
   if (app !== null && env !== null) return name === `${EMERGENCY}-${app.value}-${env.value}`
@@ -183,9 +182,9 @@ function isEmergency({ name }: RuleSet, { app, env }: Assessment): boolean {
 
 /**
  * Checks that allow rules permit no more than is needed. A rule that opens every service to any address is a FAIL. A
- * rule that opens some services to any address, or every service to all workloads, is a WARNING. If an equally open
- * rule applies only to certain users, machines or networks, it is also only a WARNING. A rule for all services inside
- * the application is no finding, because a ringfence consists of exactly that.
+ * rule that opens some services to any address, or every service to all workloads, is a WARNING. An equally open rule
+ * that applies only to certain users, machines or networks is only a WARNING, too. A rule for all services inside the
+ * application does not count, because a ringfence consists of exactly such a rule.
  */
 export const leastPrivilege: Evaluator = evaluator(
   {
@@ -252,13 +251,13 @@ export const leastPrivilege: Evaluator = evaluator(
 /** A rule that applies, or may apply, to the assessed part of the estate. */
 interface RuleAbout extends PlacedRule {
   href: string
-  /** The answers to the question whether the rule applies, and to any further questions about it. */
+  /** The answers to the question whether the rule applies, and to all further questions about it. */
   answers: readonly Answer[]
 }
 
 /**
- * Returns the rules that may name assessed workloads on one of the given sides: workloads with the given labels, or any
- * workload if the whole estate is assessed.
+ * Returns the rules that may name assessed workloads on one of the given sides. Assessed workloads are those with the
+ * given labels, or all workloads if the whole estate is assessed.
  */
 function rulesAbout(
   rules: readonly PlacedRule[],
@@ -276,8 +275,8 @@ function rulesAbout(
 const labelsOf = ({ app, env }: Assessment): Label[] => [app, env].filter((label) => label !== null)
 
 /**
- * The reasons for doubt that are not reported, because a rule that applies to only some of the assessed workloads still
- * counts as applying.
+ * The reasons for doubt that are not reported. They do not matter, because a rule that applies to only some of the
+ * assessed workloads still counts as applying.
  */
 const OF_SOME: ReadonlySet<Reason> = new Set(['label', 'workload'])
 
@@ -293,11 +292,13 @@ const listAssumed = (rules: readonly RuleAbout[]): string[] => assumedBy(rules.f
 
 const LAST_PORT = 65_535
 
-/** Returns the numbers of TCP and UDP, each only if the services cover all ports of the protocol. */
+/**
+ * Returns the protocol numbers of TCP and UDP. Each is returned only if the services cover all ports of the protocol.
+ */
 const protocolsCovered = (services: readonly IngressService[], policy: PolicySnapshot): number[] =>
   [TCP, UDP].filter((proto) => coversServices(services, [{ port: 1, to_port: LAST_PORT, proto }], policy) === 'yes')
 
-/** Names the protocols that these rules open: `TCP`, `UDP`, or both. */
+/** Names the protocols of which these rules open all ports: `TCP`, `UDP`, or both. */
 const namesOf = (rules: readonly { ports: readonly number[] }[]): string =>
   [TCP, UDP]
     .filter((proto) => rules.some(({ ports }) => ports.includes(proto)))
@@ -305,7 +306,8 @@ const namesOf = (rules: readonly { ports: readonly number[] }[]): string =>
     .join(rules.every(({ ports }) => ports.length > 1) ? ' and ' : ' or ')
 
 /**
- * Returns the breadth of a rule's consumers: `anybody` (any address), `all workloads`, or `named` (narrower than both).
+ * Returns how broad the consumers of a rule are: `anybody` (any address), `all workloads`, or `named` (narrower than
+ * both).
  */
 function breadthOf({ rule, scopes }: PlacedRule, isBroadList: (href: string) => boolean) {
   const { consumers } = rule

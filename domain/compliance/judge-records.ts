@@ -4,9 +4,9 @@ import { MOST_EVENTS, type Assessment } from './facts.js'
 import { evaluator, found, MOST_EVIDENCE, notAssessed, type Evaluator } from './verdict.js'
 
 /**
- * Checks that activity is recorded, which means that the PCE holds audit events from the window. If there is no event
- * at all, it is a WARNING, because either nothing happened or nothing is recorded. The detail says where events are
- * sent and how long they are kept. Events concern the PCE as a whole, not single applications.
+ * Checks that activity is recorded: the PCE must have audit events from the window. If there is no event at all, it is
+ * a WARNING, because either nothing happened or nothing is recorded. The detail says where events are sent and how long
+ * they are kept. Events concern the PCE as a whole, not single applications.
  */
 export const auditTrail: Evaluator = evaluator(
   {
@@ -41,8 +41,8 @@ const NONE = 'The PCE holds no vulnerability report, and scans made elsewhere ca
 
 /**
  * Checks that every workload was scanned for vulnerabilities within the window. It is a WARNING if some workloads were
- * not scanned, or if all reports are older than the window; it is a FAIL if recent reports cover none of the workloads.
- * Reports that do not name the scanned addresses prove nothing about the workloads.
+ * not scanned, or if all reports are older than the window. It is a FAIL if recent reports exist but cover none of the
+ * workloads. Reports that do not name the scanned addresses prove nothing about the workloads.
  */
 export const scannedWorkloads: Evaluator = evaluator(
   { name: 'vulnerability scans', lookedAt: LOOKED_AT, needs: ['workloads', 'scans'] },
@@ -80,8 +80,8 @@ export const scannedWorkloads: Evaluator = evaluator(
 )
 
 /**
- * Reports vulnerability scans as INFO: they are only one kind of resilience test, so they can neither pass nor fail the
- * control.
+ * Reports vulnerability scans as INFO. They are only one kind of resilience test, so the control can neither pass nor
+ * fail because of them.
  */
 export const resilienceTests: Evaluator = evaluator(
   { name: 'resilience tests', lookedAt: LOOKED_AT, needs: ['scans'] },

@@ -20,9 +20,9 @@ import {
 } from './verdict.js'
 
 /**
- * Checks that only known parties have access, which means ends with labels and ends in a specific IP list. It is a FAIL
- * if policy allows traffic from an unknown source. Half-labelled sources, unknown destinations and traffic that passes
- * unenforced are WARNINGs.
+ * Checks that only known parties have access. A party is known if it has labels or is in a specific IP list. It is a
+ * FAIL if policy allows traffic from an unknown source. Half-labelled sources, unknown destinations and traffic that
+ * passes unenforced are WARNINGs.
  */
 export const restrictedAccess = (directions: 'inbound' | 'both'): Evaluator =>
   evaluator(
@@ -90,8 +90,8 @@ export const segregation = (ports: readonly number[]): Evaluator =>
 
 /**
  * Checks that connections with the internet are controlled. It is a FAIL if policy allows traffic, in either direction,
- * with a public address that is in no IP list. With `approved`, an IP list counts as an approval of its addresses; with
- * `refused`, internet access is not wanted at all, so traffic with listed addresses is a WARNING.
+ * with a public address that is in no IP list. With `approved`, an address in an IP list counts as approved. With
+ * `refused`, no internet access is allowed, so traffic with listed addresses is a WARNING.
  */
 export const internetAccess = (listed: 'approved' | 'refused'): Evaluator =>
   evaluator(
@@ -120,7 +120,10 @@ export const internetAccess = (listed: 'approved' | 'refused'): Evaluator =>
     },
   )
 
-/** Ports of DNS, mail and web, which organisations usually route through their own resolvers, gateways and proxies. */
+/**
+ * The ports of DNS, mail and web. Organisations usually route such traffic through their own resolvers, gateways and
+ * proxies.
+ */
 const MAIL_AND_WEB = [25, 53, 80, 110, 143, 443, 465, 587, 853, 993, 995] as const
 
 /**
@@ -149,13 +152,13 @@ export const directMailAndWeb: Evaluator = evaluator(
   },
 )
 
-/** Returns the ends of a cell that are on the internet; the assessed end is never one of them. */
+/** Returns the ends of a cell that are on the internet. The assessed end is never among them. */
 const internetEnds = ({ source, destination, inbound, outbound }: Cell) =>
   [...(inbound ? [source] : []), ...(outbound ? [destination] : [])].filter(({ network }) => network === 'public')
 
 /**
- * Ports of services that send everything unencrypted, including passwords, unless something else encrypts the
- * connection.
+ * Ports of services that send everything unencrypted, including passwords, unless the connection is encrypted by other
+ * means.
  */
 const CLEAR_TEXT = [21, 23, 69, 80, 512, 513, 514] as const
 
@@ -199,8 +202,8 @@ export const highRiskPorts = (ports: readonly number[]): Evaluator => {
 }
 
 /**
- * Looks for clear-text services across application boundaries. Their use proves a lack of encryption, but their absence
- * does not prove encryption, because flow records say nothing about payloads. So this check never passes.
+ * Looks for clear-text services across application boundaries. Their use proves a lack of encryption. Their absence
+ * does not prove encryption, because flow records say nothing about payloads, so this check never passes.
  */
 export const clearText: Evaluator = evaluator(
   {
@@ -224,10 +227,13 @@ export const clearText: Evaluator = evaluator(
   },
 )
 
-/** The reason why traffic that the PCE calls potentially blocked passes, both in visibility and in selective mode. */
+/**
+ * The reason why traffic passes that the PCE reports as potentially blocked, in visibility mode as well as in selective
+ * mode.
+ */
 const WITHOUT_RULE = 'passing without a rule, because the mode does not stop them'
 
-/** Wording for row counts whose field names cannot be used in a sentence. */
+/** Phrases for those counts of rows whose field names cannot be used in a sentence. */
 const PHRASES: Record<string, string> = {
   passing_unenforced: WITHOUT_RULE,
   enforced_at_neither_end: 'passing because neither end enforces policy',
@@ -243,18 +249,18 @@ interface Violations {
   fail: Tests
   warn: Tests
   note: Tests
-  /** Further counts that the detail does not mention. */
+  /** Further rows to count. The detail does not mention these counts. */
   also?: Tests
-  /** Wording for counts that only this check has. */
+  /** Phrases for counts that only this check has. */
   phrases?: Readonly<Record<string, string>>
-  /** The detail text if no row matches. */
+  /** The detail of the check if no row matches. */
   none?: string
 }
 
 /**
- * Counts the rows that violate a control. Rows that match `fail` make it a FAIL; otherwise rows that match `warn` make
+ * Counts the rows that violate a control. Rows that match `fail` make it a FAIL; otherwise, rows that match `warn` make
  * it a WARNING. Rows that match `note` are only reported. A row with several possible decisions is counted as undecided
- * and affects the status as its mildest decision would. If one of its other decisions would violate the control, the
+ * and affects the status as the mildest of these decisions would. If another of them would violate the control, the
  * check cannot PASS: it is INFO, or NOT_ASSESSED if all rows are undecided.
  */
 export function judgeViolations(

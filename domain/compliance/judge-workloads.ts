@@ -8,8 +8,8 @@ const LOOKED_AT = 'enforcement modes of managed workloads'
 
 /**
  * Rates enforcement as a stage of a rollout. An idle workload is a FAIL, because it has no policy at all. A workload
- * that only reports traffic is a WARNING in production; outside production this stage is acceptable, and the workload
- * is only named in the evidence.
+ * that only reports traffic is a WARNING in production. Outside production this stage is acceptable, so the workload is
+ * only listed in the evidence.
  */
 export const enforcementStage: Evaluator = evaluator(
   { name: 'enforcement stage', lookedAt: LOOKED_AT, needs: ['workloads'] },
@@ -24,8 +24,8 @@ export const enforcementStage: Evaluator = evaluator(
 )
 
 /**
- * Rates enforcement in any environment, because a workload that only reports traffic controls no flow. It is a FAIL if
- * any workload is idle or if none enforces policy, and a WARNING if some do not enforce it.
+ * Rates enforcement regardless of the environment, because a workload that only reports traffic controls no flow. It is
+ * a FAIL if any workload is idle or if none enforces policy, and a WARNING if some do not enforce it.
  */
 export const flowEnforcement: Evaluator = evaluator(
   { name: 'flow enforcement', lookedAt: LOOKED_AT, needs: ['workloads'] },
@@ -70,8 +70,8 @@ const tellUntold = (untold: readonly AssessedWorkload[]): string =>
 
 /**
  * Checks that managed workloads are online and report their flows. It is a WARNING if some do not, and a FAIL if none
- * does. Kubernetes workloads are left out, because they have no VEN that could be online; the evidence gives their
- * number.
+ * of them does. Kubernetes workloads are left out, because they have no VEN that could be online. The evidence contains
+ * their number.
  */
 export const watchedWorkloads: Evaluator = evaluator(
   {
@@ -112,12 +112,12 @@ export const watchedWorkloads: Evaluator = evaluator(
   },
 )
 
-/** Keys of the labels that identify a workload. */
+/** The keys of the labels that identify a workload. */
 const IDENTITY = ['app', 'env', 'role', 'loc'] as const
-/** Maximum percentage of workloads without a label that is a WARNING; a higher percentage is a FAIL. */
+/** Maximum percentage of workloads with missing labels for a WARNING. A higher percentage is a FAIL. */
 const TOLERATED = 10
 
-/** Checks that every workload, managed or not, carries all four identifying labels. */
+/** Checks that every workload, managed or not, has all four identifying labels. */
 export const inventory: Evaluator = evaluator(
   { name: 'label completeness', lookedAt: `${IDENTITY.join(', ')} labels of all workloads`, needs: ['workloads'] },
   ({ workloads }) => {

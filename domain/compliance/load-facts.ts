@@ -28,8 +28,9 @@ const DAY_SECONDS = 86_400
 type Context = ToolContext<true>
 
 /**
- * Loads the facts that the checks need, except traffic. If the PCE refuses or fails to send one of them, this is noted
- * and only the checks that need it are lost. The promise rejects only when the call is cancelled.
+ * Loads the facts that the checks need, except traffic. If the PCE refuses or fails to send one of them, this is
+ * recorded, and only the checks that need this fact cannot be assessed. The promise rejects only if the call is
+ * cancelled.
  */
 export async function loadFacts(
   ctx: Context,
@@ -135,10 +136,11 @@ async function loadEvents({ pce, signal }: Context, since: string): Promise<Even
 }
 
 /**
- * Reads the traffic: two queries, into and out of the given labels, or one query for the whole estate. It asks for
- * every policy decision, because flows that no VEN judged pass too, and decides each row by the policy in force, whatever
- * was recorded (D78), in the present modes of both ends. Each row counts once. If the list of labels cannot be read, the
- * traffic is judged only if its rows contain the key and value of their labels.
+ * Reads the traffic with two queries, into and out of the workloads with the given labels, or with one query for the
+ * whole estate. Every policy decision is requested, because flows about which no VEN decided pass too. Each row is then
+ * decided by the policy in force, whatever decision was recorded (D78), in the present modes of source and destination.
+ * Each row counts once. If the list of labels cannot be read, the traffic is decided only if its rows contain the key
+ * and value of their labels.
  *
  * @param complete as for createConversationReader
  * @throws what the flow reader throws
@@ -156,7 +158,7 @@ export async function readExposure(
   const lists = valueOf(sources.ipLists) ?? []
   const { workloads } = sources
   const known = new Map((valueOf(workloads) ?? []).map(({ href, judgedMode }) => [href, judgedMode]))
-  // The workloads of the whole estate are all there are, unless those of Kubernetes could not be read.
+  // When the whole estate is assessed, its workloads are all workloads, unless Kubernetes workloads could not be read.
   const isWhole =
     wanted.length === 0 && workloads !== undefined && 'value' in workloads && workloads.partly === undefined
   const present = createPresentModes(ctx, { known, isWhole })
@@ -186,8 +188,8 @@ export async function readExposure(
 }
 
 /**
- * Returns an index of labels, and a function that returns why a label that was looked up is not known; null if all were
- * known.
+ * Returns an index of labels, and a function that returns the reason if a label was looked up that is not known, or
+ * null if there was no such label.
  */
 function watchLabels(source: Source<LabelIndex>): { index: LabelIndex; whyMissed: () => string | null } {
   if ('value' in source) return { index: source.value, whyMissed: () => null }

@@ -3,8 +3,8 @@ import type { TrafficExposure, ShownFlow } from './exposure.js'
 import type { ComplianceFacts, Loaded, SourceName } from './facts.js'
 
 /**
- * The possible statuses of a check. NOT_ASSESSED: the PCE cannot show whether the control is met. INFO: worth knowing,
- * but no measure of the control.
+ * The possible statuses of a check. NOT_ASSESSED: the PCE cannot show whether the control is met. INFO: the result is
+ * worth knowing, but does not measure the control.
  */
 export const STATUSES = ['PASS', 'FAIL', 'WARNING', 'INFO', 'NOT_ASSESSED'] as const
 export type Status = (typeof STATUSES)[number]
@@ -12,11 +12,11 @@ export type Status = (typeof STATUSES)[number]
 /** The evidence for a verdict: counts of everything that was examined, and the names of the worst cases. */
 export interface Evidence {
   counts: Record<string, number>
-  /** Traffic that counts against the control, most connections first. */
+  /** Traffic that counts against the control, with the most connections first. */
   flows?: readonly ShownFlow[]
   workloads?: readonly string[]
   rule_sets?: readonly string[]
-  /** Hrefs of rules. */
+  /** Hrefs of rules that the verdict is about. */
   rules?: readonly string[]
 }
 
@@ -25,14 +25,14 @@ export interface CheckOutcome {
   status: Status
   detail: string
   evidence?: Evidence
-  /** The assumptions on which the verdict depends: facts about the PCE that no source confirms. */
+  /** The unconfirmed facts about the PCE on which the verdict depends. */
   assumes?: readonly string[]
 }
 export interface CheckVerdict extends CheckOutcome {
   looked_at: string
 }
 
-/** An evaluator of one requirement. `ports` lists the ports that it needs to distinguish in the traffic. */
+/** An evaluator of one requirement. `ports` lists the ports that it must be able to distinguish in the traffic. */
 export interface Evaluator {
   name: string
   lookedAt: string
@@ -42,10 +42,10 @@ export interface Evaluator {
 }
 
 interface Spec<N extends SourceName> {
-  /** A short name of the requirement. The checks of a framework all have different names. */
+  /** A short name of the requirement. No two checks of a framework have the same name. */
   name: string
   lookedAt: string
-  /** The facts that are required; if one is missing, the check is NOT_ASSESSED. */
+  /** The facts that the check requires. If one of them is missing, the check is NOT_ASSESSED. */
   needs: readonly N[]
   ports?: readonly number[]
 }
@@ -54,8 +54,8 @@ interface Spec<N extends SourceName> {
 export const MOST_EVIDENCE = 10
 
 /**
- * Creates an evaluator that calls `judge` only if all required facts were read; otherwise the check is NOT_ASSESSED and
- * says what is missing. If traffic was cut at the row limit, or some workloads could not be read, a PASS is not proven
+ * Creates an evaluator that calls `judge` only if all required facts were read. Otherwise, the check is NOT_ASSESSED
+ * and says what is missing. If traffic beyond the row limit or some workloads could not be read, a PASS is not proven
  * and becomes INFO.
  */
 export function evaluator<N extends SourceName>(
@@ -141,8 +141,8 @@ export const notAssessed = (detail: string, evidence?: Evidence): CheckOutcome =
 
 /**
  * Returns the status of a check that found nothing wrong. `unknown` is the number of objects about which the PCE does
- * not say enough: if there are none, the check is a PASS; if there are some, it is INFO; if all objects are unknown, it
- * is NOT_ASSESSED.
+ * not report enough. If there are none, the check is a PASS; if there are some, it is INFO; if all objects are unknown,
+ * it is NOT_ASSESSED.
  */
 export const unprovenBy = (unknown: number, all: number): Status =>
   unknown === 0 ? 'PASS' : unknown < all ? 'INFO' : 'NOT_ASSESSED'
@@ -161,7 +161,7 @@ export const found = (count: number, noun: string, rest: string): string =>
 export const FORMULA =
   'PASS / (PASS + FAIL + WARNING) * 100; INFO and NOT_ASSESSED do not count; null without any of the three'
 
-/** Recommendations by minimum score, best first. */
+/** The recommendations by the minimum score for which they are given, the best score first. */
 const BANDS: readonly (readonly [number, string])[] = [
   [90, 'Largely compliant as far as the PCE shows: keep monitoring, and resolve what is left.'],
   [70, 'Mostly compliant: work through the failures and warnings.'],
@@ -203,7 +203,7 @@ export function scoreVerdicts(statuses: readonly Status[]): Score {
 }
 
 /**
- * Recommends what to do next. If most checks could not be assessed, it gives no advice, because a score based on a few
+ * Recommends what to do next. If most checks could not be assessed, no advice is given, because a score based on a few
  * checks says little.
  */
 function recommend(score: number | null, judged: number, all: number): string {
