@@ -310,7 +310,7 @@ async function compareAll(world: World, args: object): Promise<Json[]> {
   }
 }
 
-for (const seed of [11, 12]) {
+for (const seed of [12]) {
   t.test(`versions from seed ${seed}`, async (t) => {
     const { world, draft, records } = await startHistory(t, seed, 24)
     const numbers = [...records.keys()]
