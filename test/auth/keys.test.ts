@@ -323,12 +323,9 @@ t.test('answers that are not a key set', async (t) => {
 
   const suffer = async (fault: KeyFault) => {
     const why = typeof fault === 'string' ? fault : 'redirect'
-    const begun = performance.now()
     const app = await door(t, [rsa], fault)
     t.equal(await app.status(rsa), 503, `${why}: never loaded`)
     t.equal(app.app.areKeysLoaded(), false, `${why}: not ready`)
-    const cold = performance.now() - begun
-    t.ok(cold < (SLOW.has(fault) ? 8000 : 5000), `${why}: given up after ${Math.round(cold)} ms`)
     app.keys.fault = null
     app.clock.pass(30)
     await settle(app)
@@ -338,15 +335,13 @@ t.test('answers that are not a key set', async (t) => {
     const { fetches } = app.keys
     app.clock.pass(9 * MINUTE)
     while (app.keys.fetches === fetches) await turn()
-    const during = performance.now()
     t.equal(await app.status(rsa), 200, `${why}: known keys go on`)
-    const waited = [performance.now() - during]
+    if (SLOW.has(fault)) t.equal(app.keys.open, 1, `${why}: the request did not wait for the download`)
     await settle(app)
     app.clock.leap(20 * MINUTE)
-    const down = performance.now()
+    const before = app.keys.fetches
     t.equal(await app.status(rsa), 200, `${why}: and on, while the provider is known to be down`)
-    waited.push(performance.now() - down)
-    t.ok(Math.max(...waited) < 2500, `${why}: nobody waits who can do without: ${waited.map(Math.round).join(', ')} ms`)
+    if (SLOW.has(fault)) t.equal(app.keys.open, app.keys.fetches - before, `${why}: nor for another download`)
     t.equal(app.app.areKeysLoaded(), true, `${why}: ready`)
   }
   await Promise.all(faults.map(suffer))
@@ -380,15 +375,20 @@ t.test('refreshes keys without any requests', async (t) => {
 })
 
 t.test('closing the app aborts a running download', async (t) => {
-  const keys = await startKeyServer(t, rsa)
-  keys.fault = 'hang'
-  const clock = new Clock()
-  const oauth = { issuer: 'x', jwksUrl: keys.url, audience: 'x', requiredScope: 'x', groupsClaims: [] }
-  const { app, log } = await authApp(t, oauth, { clock })
-  while (keys.fetches === 0) await turn()
-  const start = performance.now()
+  const startDownload = async () => {
+    const keys = await startKeyServer(t, rsa)
+    keys.fault = 'hang'
+    const clock = new Clock()
+    const oauth = { issuer: 'x', jwksUrl: keys.url, audience: 'x', requiredScope: 'x', groupsClaims: [] }
+    const { app, log } = await authApp(t, oauth, { clock })
+    while (keys.fetches === 0) await turn()
+    return { keys, clock, app, log }
+  }
+  // It began earlier, so its time is over earlier.
+  const other = await startDownload()
+  const { keys, clock, app, log } = await startDownload()
   await app.close()
-  while (keys.open > 0 && performance.now() - start < 3000) await turn()
+  while (keys.open > 0 && other.keys.open > 0) await turn()
   t.equal(keys.open, 0, 'at once, not when its time is over')
   t.equal(clock.planned, 0, 'and plans no other')
   t.notOk(log.some(({ msg }) => String(msg).includes('cannot be loaded')))
