@@ -7,7 +7,7 @@ import { groupRows, type Group, type Grouping } from '../traffic/group-rows.js'
 import type { FlowPath } from '../traffic/read-both-ways.js'
 import { isNotAllowed, isUncovered, readWord, tallyDecisions } from './tally-decisions.js'
 
-/** A draft rule that would allow traffic which is not allowed today, with the amount of that traffic. */
+/** A draft rule that would allow traffic that is not allowed today, and the amount of this traffic. */
 interface MatchingRule {
   /** Href of the rule, or the name of an essential rule. */
   rule: string
@@ -19,14 +19,14 @@ export type Coverage = ReturnType<ReturnType<typeof collectCoverage>['result']>
 export type PathCoverage = Coverage['inbound']
 
 /**
- * Collects the policy coverage of an application from its decided rows. Each row is added once; a row inside the
- * application counts as inbound, outbound and intra.
+ * Collects the policy coverage of an application from its decided rows. Each row is added once. A row inside the
+ * application counts as inbound, as outbound and as intra.
  */
 export function collectCoverage(encoder: FlowEncoder) {
   const decision = textColumn(encoder, 'decision')
   const draft = textColumn(encoder, 'draftDecision')
   const paths = { inbound: coverPath('src'), outbound: coverPath('dst'), intra: coverPath('src') }
-  // Totals in which each row counts once, even if it counts for several paths.
+  // The totals over all rows. Each row counts once here, even if it counts for several directions.
   const overall = { active: tallyDecisions(encoder), draft: tallyDecisions(encoder, 'draftDecision') }
   const matching = groupRows({ rules: textColumn(encoder, 'rules') })
 
@@ -64,7 +64,7 @@ export function collectCoverage(encoder: FlowEncoder) {
       // Undecided rows do not count, because it is not known whether the draft would change anything for them.
       if (isNotAllowed(word) && readDecision(draft.value(draft.code(row))) === 'allowed') matching.add(row)
     },
-    /** `hasRules` is false if the PCE did not say which rules of the draft match. */
+    /** `hasRules` is false if the PCE did not say which draft rules match. */
     result: (own: Application, { hasDraft, hasRules }: { hasDraft: boolean; hasRules: boolean }) => ({
       inbound: paths.inbound.result(own, hasDraft),
       outbound: paths.outbound.result(own, hasDraft),
@@ -77,7 +77,10 @@ export function collectCoverage(encoder: FlowEncoder) {
   }
 }
 
-/** Sums up the matching rows by rule. A row may match several rules, whose names the encoder joins with commas (T8). */
+/**
+ * Adds up the matching rows for each rule. A row may match several rules, whose names the encoder joins with commas
+ * (T8).
+ */
 function countRules(
   groups: Iterable<{ keys: { rules: string | null }; rows: number; measures: { connections: number } }>,
 ) {
@@ -94,13 +97,13 @@ function countRules(
 }
 
 /**
- * The numbers of rows and connections that no rule is known to allow and that have something in common, such as their
- * service.
+ * A group of rows that no rule is known to allow and that have, for example, the same service: the numbers of these
+ * rows and of their connections.
  */
 export interface Uncovered {
   flows: number
   connections: number
-  /** Number of these connections, without undecided ones, that the draft would allow; null if the draft was not read. */
+  /** Number of these connections that the draft would allow, without undecided ones; null if the draft was not read. */
   draft_allowed_connections: number | null
 }
 export interface UncoveredService extends Uncovered {
@@ -113,12 +116,12 @@ export interface UncoveredService extends Uncovered {
 
 const MAX_PROCESSES = 5
 
-/** The grouping key of uncovered rows, with the decision on these rows and the decision of the draft. */
+/** The key by which uncovered rows are grouped, including the decision on these rows and the decision of the draft. */
 type Drafted<K> = K & { decision: string | null; draft: string | null }
 
 /**
  * Groups uncovered rows in two ways: by service, and by the application on the given side. Each end without an
- * application is a group of its own.
+ * application forms a separate group.
  */
 export function collectUncovered(encoder: FlowEncoder, side: Side) {
   const [decision, draft] = [textColumn(encoder, 'decision'), textColumn(encoder, 'draftDecision')]
@@ -135,7 +138,10 @@ export function collectUncovered(encoder: FlowEncoder, side: Side) {
       if (application.code(row) === 0) ends.add(row)
       else applications.add(row)
     },
-    /** Returns all groups, most connections first. The application `own` is not among the remote applications. */
+    /**
+     * Returns all groups, those with the most connections first. The application `own` is not listed as a remote
+     * application.
+     */
     result: (own: Application, hasDraft: boolean) => ({
       services: fold(services, hasDraft, ({ port, proto }) => `${port} ${proto}`, startService, addProcess).map(
         ({ processes, ...service }): UncoveredService => ({ ...service, processes: nameProcesses(processes) }),
@@ -151,7 +157,7 @@ export function collectUncovered(encoder: FlowEncoder, side: Side) {
   }
 }
 
-/** Merges the groups that have the same `idOf` into one entry with their totals. */
+/** Merges all groups for which `idOf` returns the same value into one entry with their totals. */
 function fold<K, T extends object>(
   groups: Iterable<Group<Drafted<K>>>,
   hasDraft: boolean,
@@ -174,7 +180,7 @@ function fold<K, T extends object>(
     }
     more(entry, group)
   }
-  // Ties are broken by content, so that the answer does not depend on the order of the rows.
+  // Entries with equal totals are ordered by content, so that the answer does not depend on the order of the rows.
   return [...found.values()].sort(
     (a, b) => b.connections - a.connections || b.flows - a.flows || (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1),
   )

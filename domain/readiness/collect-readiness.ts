@@ -35,41 +35,42 @@ export function collectReadiness(encoder: FlowEncoder) {
 }
 
 /**
- * An end that belongs to no application, because it has no app label or no env label. Therefore no rule for
+ * A source or destination that belongs to no application, because it lacks an app or env label. Therefore no rule for
  * applications can cover it.
  */
 export interface UnlabelledEnd {
   endpoint: string
   ip: string | null
   kind: 'unlabelled' | 'half_labelled'
-  /** Numbers of rows (`flows`) and connections with this end, as far as policy can decide about them. */
+  /** Numbers of rows (`flows`) and connections with this end. Rows about which policy cannot decide do not count. */
   flows: number
   connections: number
   /**
-   * Number of flows counted in `flows` that no rule is known to allow; `uncovered_connections` are their connections.
+   * Number of rows counted in `flows` that no rule is known to allow. `uncovered_connections` is the number of their
+   * connections.
    */
   uncovered_flows: number
   uncovered_connections: number
 }
 
 /**
- * The other ends of an application's traffic, grouped by whether policy allows their traffic. Applications are sorted
- * by name.
+ * The parties with which an application exchanges traffic, grouped by whether policy allows this traffic. Applications
+ * are sorted by name.
  */
 export interface Remotes {
-  /** Applications whose rows are all allowed, as far as policy can decide about them. */
+  /** Applications whose rows are all allowed. Rows about which policy cannot decide do not count. */
   covered: Application[]
-  /** Applications that have both allowed and disallowed rows, or that have undecided rows. */
+  /** Applications that have both allowed and not allowed rows, or that have undecided rows. */
   partlyCovered: Application[]
   /** Applications with no allowed row. */
   uncovered: Application[]
-  /** Ends without an application, most uncovered connections first. */
+  /** Parties without an application, those with the most uncovered connections first. */
   unlabelled: UnlabelledEnd[]
 }
 
 /**
- * Groups the ends on one side of the rows by whether policy allows their traffic. Rows with two ends without
- * enforcement are ignored, because policy cannot decide about them.
+ * Groups the sources (or destinations) of rows by whether policy allows their traffic. Rows without enforcement at
+ * either end are ignored, because policy cannot decide about them.
  */
 export function judgeRemotes(encoder: FlowEncoder, side: Side): { add(row: FlowRow): void; result(): Remotes } {
   const application = applicationColumns(encoder)[side]
@@ -91,7 +92,7 @@ export function judgeRemotes(encoder: FlowEncoder, side: Side): { add(row: FlowR
         const id = JSON.stringify([app, env])
         const remote = seen.get(id) ?? { app, env, allowed: false, stopped: false }
         seen.set(id, remote)
-        // An undecided row may be allowed or stopped.
+        // It is open whether an undecided row is allowed or stopped.
         if (is !== 'allowed') remote.stopped = true
         if (is === 'allowed' || is === 'undecided') remote.allowed = true
       }
@@ -158,7 +159,7 @@ const compare = (a: string, b: string) => (a < b ? -1 : Number(a > b))
 /** One entry in the list of traffic that no rule is known to allow. */
 export interface UncoveredFlow {
   path: FlowPath
-  /** `app (env)`, or the host name or address if there is no application. */
+  /** The remote party as `app (env)`, or its host name or address if it has no application. */
   remote: string
   port: number | null
   /** IANA protocol number. */
@@ -170,7 +171,7 @@ export interface UncoveredFlow {
 
 const PATHS = { inbound: 'src', outbound: 'dst', intra: 'src' } as const satisfies Record<FlowPath, Side>
 
-/** Groups the traffic that no rule is known to allow by remote end, service, process and decision. */
+/** Groups the traffic that no rule is known to allow by remote party, service, process and decision. */
 export function listUncovered(encoder: FlowEncoder) {
   const decision = textColumn(encoder, 'decision')
   const paths = Object.entries(PATHS).map(([path, side]) => ({

@@ -20,9 +20,9 @@ import type { TrafficWindow } from '../traffic/traffic-window.js'
 import { readPolicyInForce } from './tally-decisions.js'
 
 /**
- * The change of the enforcement mode at one end of a flow. `isVague` marks an end, such as a virtual service, that
- * stands for workloads that are not known individually. `isUntold` marks a workload whose current mode the PCE does not
- * report.
+ * The change of the enforcement mode at the source or destination of a flow. `isVague` marks an end, such as a virtual
+ * service, that stands for workloads that are not known individually. `isUntold` marks a workload whose current mode
+ * the PCE does not report.
  */
 export interface EndChange extends ModeChange {
   isVague?: true
@@ -30,23 +30,22 @@ export interface EndChange extends ModeChange {
 }
 
 /**
- * The workloads whose modes change: the filter for their traffic, the test that recognises them as ends of a flow, and
- * the change at each end.
+ * The workloads whose modes change: the filter that selects their traffic, a test that recognises them as sources or
+ * destinations of flows, and the change of mode of each.
  */
 export interface ChangedEnds {
   filter: TrafficQuery['sources']
-  /** Returns true for an end that belongs to these workloads, whether or not its own mode changes. */
+  /** Returns true if the end is one of these workloads, whether or not its own mode changes. */
   isOwn: (end: FlowEnd) => boolean
-  /** Returns the change of mode at this end; null if its mode stays the same or if it has no mode. */
+  /** Returns the change of mode of the end; null if its mode stays the same or if it has no mode. */
   changeOf: (end: FlowEnd) => EndChange | null
-  /** Modes by href of workloads that have been read and whose mode stays the same. */
+  /** The modes of workloads that have already been read and whose mode stays the same, by href. */
   known?: ReadonlyMap<string, EndMode>
 }
 
 /**
- * The possible effects of the new modes on traffic. `opened` means that the traffic is blocked now and would pass.
- * `stays_undecided` means that the new modes make no difference to the traffic, and that it is undecided whether it
- * passes.
+ * The possible effects of the new modes on traffic. `opened`: the traffic is blocked now and would pass.
+ * `stays_undecided`: the new modes make no difference to the traffic, but it is undecided whether it passes.
  */
 export const MODE_EFFECTS = [
   'cut',
@@ -59,9 +58,9 @@ export const MODE_EFFECTS = [
 ] as const
 export type ModeEffect = (typeof MODE_EFFECTS)[number]
 
-/** Connections between two ends on one port with the same policy decision, and the effect of the new modes on them. */
+/** Connections with the same source, destination, port and policy decision, and the effect of the new modes on them. */
 export interface JudgedFlow {
-  /** The direction as seen from the changed ends; `intra` is traffic between two changed ends. */
+  /** The direction as seen from the workloads whose mode changes. `intra` is traffic between two of these workloads. */
   direction: 'inbound' | 'outbound' | 'intra'
   source: FlowEnd
   destination: FlowEnd
@@ -69,20 +68,20 @@ export interface JudgedFlow {
   proto: number | null
   connections: number
   effect: ModeEffect
-  /** The ends whose change causes the effect; empty if nothing changes. */
+  /** The ends whose change of mode causes the effect; empty if nothing changes. */
   by: readonly FlowEnd[]
   /** The reason for the doubt if the effect is only possible or is undecided. */
   undecided: Answer
   /** True if the effect depends on rules and not only on the modes. */
   isByRules: boolean
-  /** The difference between the recorded decision and the decision of today's rules. */
+  /** The way in which the recorded decision contradicts the rules of today. */
   disagreement: Disagreement
 }
 
 type Keys = Pick<JudgedFlow, 'source' | 'destination' | 'port' | 'proto'> & { decision: string | null }
 type Fate = Pick<JudgedFlow, 'effect' | 'by' | 'undecided' | 'isByRules' | 'disagreement'>
 
-/** The two reads of the traffic, with sentences about ends whose mode of today is not known. */
+/** The results of the queries in both directions, and notes about workloads whose present mode is not known. */
 export interface JudgedReads extends BothWays {
   modes: readonly string[]
 }
@@ -90,11 +89,11 @@ export interface JudgedReads extends BothWays {
 export type JudgingContext = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>
 
 /**
- * Reads the traffic in the window of the workloads whose mode changes, and passes each group of rows to `take`,
- * together with the effect of the new modes on it. The effect is derived only from the active policy and the present
- * modes; the decision derived from these is compared with the one that the PCE recorded (D78). Resolves with the
- * details of the inbound and the outbound query. If the traffic could not be read, resolves with a sentence that says
- * why, and `take` is not called. Rejects when cancelled.
+ * Reads the traffic, in a window, of the workloads whose mode changes. Passes each group of rows to `take`, together
+ * with the effect of the new modes on it. The effect is derived only from the active policy and the present modes. The
+ * decision derived from these is compared with the one that the PCE recorded (D78). Resolves with the details of the
+ * inbound and the outbound query. If the traffic could not be read, resolves with a sentence that says why, and `take`
+ * is not called. Rejects if the call is cancelled.
  *
  * @param complete as for `createConversationReader`
  */
@@ -120,7 +119,8 @@ export async function judgeChangedFlows(
       })
     const paths = { dst: group(), src: group() }
     const keep = (side: Side, row: FlowRow) => void paths[side].add(row)
-    // Traffic between two changed ends appears in both answers and must be counted only once, as in readBothWays.
+    // Traffic between two of the changed workloads appears in both answers and must be counted only once, as in
+    // readBothWays.
     const destinations = new Set<number>()
     let repeated = 0
     const read = createConversationReader(ctx, encoder, complete)
@@ -135,7 +135,8 @@ export async function judgeChangedFlows(
     })
     const isSeen = paths.dst.size + paths.src.size > 0
     const policy = isSeen ? await readPolicyInForce(pce, signal, labels) : null
-    // A change of modes begins from the inventory, so only the ends whose mode stays the same are looked up.
+    // For workloads whose mode changes, the change already contains the present mode from the inventory. So only the
+    // other workloads are looked up.
     const present = createPresentModes({ pce, signal }, { known: ends.known ?? new Map() })
     await present.look(staying(paths, ends))
     const judge = createFateJudge(createConnectionJudge(policy), ends, present.modeOf)
@@ -160,7 +161,7 @@ export async function judgeChangedFlows(
   }
 }
 
-/** Iterates over the ends whose mode stays the same. */
+/** Iterates over the sources and destinations whose mode stays the same. */
 function* staying(
   { src, dst }: Record<Side, Grouping<Keys>>,
   { changeOf }: Pick<ChangedEnds, 'changeOf'>,
@@ -168,7 +169,7 @@ function* staying(
   for (const end of endsOf(dst, src)) if (changeOf(end) === null) yield end
 }
 
-/** One end of a connection, and whether it drops the connection before and after the change. */
+/** The source or destination of a connection, and whether it drops the connection before and after the change. */
 interface MovedEnd {
   end: FlowEnd
   change: EndChange | null
@@ -176,7 +177,7 @@ interface MovedEnd {
   after: Answer
 }
 
-/** Creates the function that determines the effect for a group of rows from its ends and service. */
+/** Creates the function that determines the effect on a group of rows from its source, destination and service. */
 function createFateJudge(
   judgeOf: ReturnType<typeof createConnectionJudge>,
   { changeOf }: Pick<ChangedEnds, 'changeOf'>,
@@ -208,7 +209,7 @@ function createFateJudge(
   }
 }
 
-/** Derives the effect from whether the ends drop the connection before and after the change. */
+/** Derives the effect from whether source and destination drop the connection before and after the change. */
 function fateOf(ends: readonly MovedEnd[]): Pick<Fate, 'effect' | 'by' | 'undecided'> {
   const now = anyOf(ends.map((one) => one.now))
   const after = anyOf(ends.map((one) => one.after))
@@ -229,7 +230,7 @@ function fateOf(ends: readonly MovedEnd[]): Pick<Fate, 'effect' | 'by' | 'undeci
   return { effect: turns.effect, by: turns.by.map(({ end }) => end), undecided }
 }
 
-/** Returns true if the mode of an end becomes, or may become, stricter or looser, as `direction` says. */
+/** Returns true if the mode of an end becomes, or may become, stricter (or looser, depending on `direction`). */
 function mayTurn({ change }: MovedEnd, direction: 'stricter' | 'looser'): boolean {
   if (change === null) return false
   return change.isUntold === true || change.isVague === true || directionOf(change) === direction

@@ -14,21 +14,21 @@ import {
   type JudgingContext,
 } from './judge-changed-flows.js'
 
-/** Number of days of traffic that are read, the same as for a readiness assessment. */
+/** Number of days for which traffic is read, the same as for a readiness assessment. */
 export const MODE_CHANGE_DAYS = 30
 
-/** The traffic that one peer would lose. The direction is the one seen from the changed end. */
+/** The traffic that one peer would lose. The direction is as seen from the workload whose mode changes. */
 export interface ModeLoss {
   direction: 'inbound' | 'outbound'
-  /** `app (env)`, or the host name or address if there is no application. */
+  /** The peer as `app (env)`, or its host name or address if it has no application. */
   peer: string
   /**
-   * The effect on the traffic. `cut`: according to the rules, it would certainly be lost. `possibly_cut`: this is
-   * undecided.
+   * The effect on the traffic. `cut`: according to the rules, the traffic would certainly be lost. `possibly_cut`: it
+   * is undecided whether the traffic would be lost.
    */
   effect: 'cut' | 'possibly_cut'
   connections: number
-  /** The ports, such as `443/tcp`, busiest first. */
+  /** The ports of the traffic, such as `443/tcp`, the busiest first. */
   ports: string[]
 }
 
@@ -36,9 +36,9 @@ export interface ModeLoss {
 export interface ModeChangeTraffic {
   reads: JudgedReads
   /**
-   * Number of connections by effect. Connections in `blocked` are already blocked. Connections in `possibly_blocked`
-   * are possibly blocked now and would pass. For connections in `undecided`, the new mode makes no difference, and it
-   * is undecided whether they pass.
+   * Numbers of connections by effect. `blocked` connections are already blocked. `possibly_blocked` connections are
+   * possibly blocked now and would pass. For `undecided` connections, the new mode makes no difference, and it is
+   * undecided whether they pass.
    */
   connections: {
     cut: number
@@ -48,26 +48,25 @@ export interface ModeChangeTraffic {
     possibly_blocked?: number
     undecided?: number
   }
-  /** Number of the `blocked` connections that would pass in the new mode, because no other end blocks them. */
+  /** Number of `blocked` connections that would pass in the new mode, because the other end does not block them. */
   opened: number
-  /** The losses: certain losses first, then possible ones; within each group, the busiest peer first. */
-  losses: ModeLoss[]
-  /** A phrase such as `undecided because of …` with the reasons for doubt; empty if everything could be decided. */
-  undecided: string
   /**
-   * The reasons why it is undecided whether traffic passes for which the new mode makes no difference; empty if there
-   * is no such traffic.
+   * The lost traffic. Certain losses come first, then possible ones; within each group, the busiest peer comes first.
    */
+  losses: ModeLoss[]
+  /** A phrase `undecided because of …` with the reasons for doubt. It is empty if nothing is undecided. */
+  undecided: string
+  /** The reasons why it is undecided whether `undecided` connections pass; empty if there are no such connections. */
   undecidedStays: string
-  /** The assumptions on which the result depends: facts about the PCE that no source confirms. */
+  /** The unconfirmed facts about the PCE on which the result depends. */
   assumes: readonly string[]
-  /** Number of connections whose recorded decision differs from the decision of the rules. */
+  /** Numbers of connections whose recorded decision contradicts the rules. */
   recorded: RecordedOtherwise
 }
 
 /**
- * Determines, for each peer, the traffic of the last 30 days that would be cut if all these ends changed to another
- * enforcement mode. Resolves and rejects like `judgeChangedFlows`.
+ * Determines, for each peer, which traffic of the last 30 days would be cut if all the given workloads changed to
+ * another enforcement mode. Resolves and rejects like `judgeChangedFlows`.
  */
 export async function judgeModeChange(
   ctx: JudgingContext,

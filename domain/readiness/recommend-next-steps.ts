@@ -10,14 +10,14 @@ import type { UnlabelledEnd } from './collect-readiness.js'
 import type { Readiness, ReadinessFacts, RingfenceState } from './score-readiness.js'
 import { coverage, judged, notAllowed, type Decisions, type Reliance } from './tally-decisions.js'
 
-/** Explains the coverage figures and recommends what to do next; the advice changes at 95, 80 and 50 % (T21). */
+/** Explains the coverage figures and recommends what to do next. The advice changes at 95, 80 and 50 % (T21). */
 export function recommendCoverage(found: Coverage, reliance: Reliance): string {
   const { flows } = found.overall.decisions
   const percentage = coverage(flows)
   if (percentage === null) return [describeNothing(flows, reliance), ...reliance.modes].join(' ')
   const missing = notAllowed(flows)
   const uncovered = missing + flows.undecided
-  // The advice is only about decided rows, because undecided rows possibly lack no rule.
+  // The advice is based on decided rows only, because an undecided row may already have a rule.
   const decided = coverage({ ...flows, undecided: 0 }) ?? percentage
   return [
     uncovered === 0
@@ -75,7 +75,7 @@ function describeDraft({ overall, wouldAllow }: Coverage, missing: number): stri
 const MAX_NAMES = 5
 
 /**
- * Recommends next steps, the most urgent one first. Each sentence follows from a figure in the answer; the list is
+ * Recommends next steps, the most urgent one first. Each sentence follows from a figure in the answer. The list is
  * empty if there is nothing to do.
  */
 export function recommendReadiness(facts: ReadinessFacts, { score, level, unscored, obstacles }: Readiness): string[] {
@@ -181,7 +181,7 @@ function nameApplications(applications: readonly Application[]): string {
   return more > 0 ? `${named.join(', ')} and ${more} more` : named.join(', ')
 }
 
-/** Returns sentences about the questions that the decisions on the rows leave open. */
+/** Returns sentences about the questions that remain open because rows could not be decided. */
 function describeReliance(
   { undecided: count }: Decisions['flows'],
   { byDefault, undecided, maybeBlocked, elsewhere, iptables, recorded, modes }: Reliance,

@@ -20,13 +20,15 @@ export interface RingfenceState {
   provisioned: boolean
   /** True if the ringfence in the draft differs from the active one. */
   pending_changes: boolean
-  /** The other rule sets with the ringfence's name, each with the reason why it is not the described one. */
+  /**
+   * Other rule sets with the name of the ringfence, each with the reason why it is not the ringfence described here.
+   */
   conflicts: { href: string; why: 'other_scope' | 'pending_deletion' | 'same_scope' }[]
 }
 
 /**
  * Combines the draft and active versions of a ringfence. A ringfence counts as existing if it is in the draft (T15,
- * T10). If several rule sets have the name and scope, the first enabled one is described, and the others are conflicts.
+ * T10). If several rule sets have its name and scope, the first enabled one is described, and the others are conflicts.
  */
 export function describeRingfence(draft: RingfenceFound, active: RingfenceFound): RingfenceState {
   const [drafts, actives] = [draft, active].map(({ ruleSet: one, others }) => (one === null ? [] : [one, ...others]))
@@ -49,8 +51,8 @@ export function describeRingfence(draft: RingfenceFound, active: RingfenceFound)
 }
 
 /**
- * Workload counts of the application. `modes` counts only managed workloads, because the mode of an unmanaged workload
- * has no meaning.
+ * Numbers of workloads of the application. `modes` counts only managed workloads, because the mode of an unmanaged
+ * workload has no meaning.
  */
 interface Fleet {
   total: number
@@ -60,8 +62,8 @@ interface Fleet {
   /** Number of managed workloads for which the PCE does not say whether they are online. */
   onlineUnknown: number
   /**
-   * Number of Kubernetes workloads among all workloads. `unread` is the reason why these could not be read; null if
-   * they were read.
+   * Number of Kubernetes workloads among all workloads. `unread` is the reason why Kubernetes workloads could not be
+   * read; null if they were read.
    */
   kubernetes: number
   unread: string | null
@@ -69,12 +71,12 @@ interface Fleet {
 
 export interface ReadinessFacts {
   fleet: Fleet
-  /** Decisions on all rows. */
+  /** The decisions on all rows of the application. */
   decisions: Decisions
-  /** Decisions on rows that lead out of the application (`outbound`) or stay inside it (`intra`). */
+  /** The decisions on rows that lead out of the application (`outbound`) and on rows that stay inside it (`intra`). */
   outbound: Decisions
   intra: Decisions
-  /** The other ends of inbound traffic. */
+  /** The parties from which the application receives traffic. */
   remotes: Remotes
   ringfence: RingfenceState
   reliance: Reliance
@@ -94,16 +96,16 @@ export interface Readiness {
   level: Level
   /** The reason why there is no score. */
   unscored?: string
-  /** The reasons why the application is not ready, whatever its score; empty if there are none. */
+  /** The reasons why the application is not ready regardless of its score; empty if there are none. */
   obstacles: string[]
   factors: Factor[]
 }
 
 /**
  * Scores the readiness of an application (T20). Without traffic or without a managed workload, there is no score.
- * Whatever the score, an application is not ready if a stricter mode may block traffic that is allowed now. It is also
- * not ready if it is not known what the mode would block, because the effect of Kubernetes workloads or iptables rules
- * is not determined.
+ * Regardless of the score, an application is not ready if a stricter mode may block traffic that is allowed now. It is
+ * also not ready if it is not known what the mode would block, because Kubernetes workloads or iptables rules have an
+ * effect that cannot be determined.
  */
 export function scoreReadiness(facts: ReadinessFacts): Readiness {
   const unscored = whyUnscored(facts)

@@ -21,7 +21,7 @@ import type { DictionaryName, FlowEncoder, FlowRow } from '../traffic/encode-flo
 import { groupRows } from '../traffic/group-rows.js'
 import type { FlowPath } from '../traffic/read-both-ways.js'
 
-/** The number of rows (`flows`) and the number of connections for each decision of policy. */
+/** The numbers of rows (`flows`) and of connections for each policy decision. */
 export interface Decisions {
   flows: Record<DecidedWord, number>
   connections: Record<DecidedWord, number>
@@ -32,7 +32,7 @@ interface DecisionTally {
   result(): Decisions
 }
 
-/** Counts rows by the word in a decision column. */
+/** Counts rows by the decision in one of their decision columns. */
 export function tallyDecisions(encoder: FlowEncoder, column: DictionaryName = 'decision'): DecisionTally {
   const groups = groupRows({ decision: textColumn(encoder, column) })
   return {
@@ -49,7 +49,7 @@ export function tallyDecisions(encoder: FlowEncoder, column: DictionaryName = 'd
   }
 }
 
-/** Reads a word of a decision column. */
+/** Converts the text in a decision column to a decision. */
 export const readWord = (word: string | null): DecidedWord => (word === 'undecided' ? word : readDecision(word))
 
 /** Returns true if no rule is known to allow traffic with this decision. */
@@ -58,7 +58,10 @@ export const isUncovered = (word: DecidedWord): boolean => word === 'undecided' 
 /** Returns true if it is certain that no rule allows traffic with this decision. */
 export const isNotAllowed = (word: DecidedWord): boolean => word !== 'undecided' && isStopped(word)
 
-/** Returns the number of rows or connections with a decision, undecided ones included; only `unknown` is left out. */
+/**
+ * Returns the number of rows or connections about which policy can decide, including undecided ones. Only `unknown` is
+ * left out.
+ */
 export const judged = (counts: Record<DecidedWord, number>): number =>
   JUDGED_DECISIONS.reduce((sum, word) => sum + counts[word], counts.undecided)
 
@@ -85,34 +88,37 @@ export interface Reliance {
   /** Number of rows that no rule is known to allow and that pass at an end in selective mode or in an unknown mode. */
   byDefault: number
   /**
-   * Number of rows for which it is open whether rules allow them, except rows of protocols that VENs always keep open.
+   * Number of rows for which it is undecided whether rules allow them, without rows of protocols that VENs always
+   * allow.
    */
   open: number
-  /** A phrase such as `undecided because of …` with the reasons why rows are undecided; empty if no row is. */
+  /** A phrase `undecided because of …` with the reasons why rows are undecided. It is empty if no row is undecided. */
   undecided: string
   /**
-   * Number of rows that are possibly, but not certainly, blocked already. `uncovered` is the number of them that no
-   * rule allows, and `because` says why it is undecided whether these are blocked.
+   * Number of rows that are possibly, but not certainly, blocked already. `uncovered` is the number of those that no
+   * rule allows. `because` gives the reasons why it is undecided whether they are blocked.
    */
   maybeBlocked: { rows: number; uncovered: number; because: string }
   /**
-   * Number of iptables rules for the application, whose effect is not determined; null if they could not be counted.
+   * Number of iptables rules that apply to the application and whose effect cannot be determined; null if they could
+   * not be counted.
    */
   iptables: number | null
-  /** The assumptions on which these numbers depend: facts about the PCE that no source confirms. */
+  /** The unconfirmed facts about the PCE on which these numbers depend. */
   assumes: readonly string[]
-  /** Number of allowed rows about which only the other end decides, because the application's own end has no VEN. */
+  /** Number of allowed rows about which only the remote party decides, because the application's own end has no VEN. */
   elsewhere: number
-  /** Number of connections whose recorded decision differs from the decision of the rules. */
+  /** Numbers of connections whose recorded decision contradicts the rules. */
   recorded: RecordedOtherwise
-  /** Sentences about workloads whose present mode is not known. */
+  /** Notes about workloads whose present mode is not known. */
   modes: readonly string[]
 }
 
 /**
- * Decides the rows of an application by the policy in force and the present modes of both ends, whatever the PCE recorded
- * (D78). If a draft is given (it is `policy` itself if nothing is pending), the rows are also decided by the draft. The
- * PCE's own draft decision is not used, because for an end that enforces nothing it may say "allowed" without a rule.
+ * Decides about the rows of an application by the policy in force and the present modes of source and destination,
+ * whatever the PCE recorded (D78). If a draft is given, the rows are also decided by the draft; it is the same object
+ * as `policy` if nothing is pending. The PCE's own draft decision is not used, because for an end that enforces nothing
+ * it may say "allowed" without a rule.
  */
 export function decideByRules(
   encoder: FlowEncoder,
@@ -128,7 +134,7 @@ export function decideByRules(
   const recorded = noDisagreement()
   let [byDefault, open, elsewhere, mayStop, mayStopUncovered] = [0, 0, 0, 0, 0]
   return {
-    /** Passes the row on, with the decision of the rules instead of the recorded decision. */
+    /** Passes on a row in which the decision of the rules replaces the recorded decision. */
     take(given: FlowRow, path: FlowPath, pass: (row: FlowRow, path: FlowPath) => void): void {
       const { row, word, undecided, mayBeBlocked, modes, disagreement } = decide(given)
       const { src, dst, count, connections } = row
@@ -169,7 +175,10 @@ export function decideByRules(
   }
 }
 
-/** Creates the present modes of the ends of an application's traffic, of which its own workloads were read already. */
+/**
+ * Creates the collection of present modes for an application's traffic. The modes of the application's own workloads
+ * have already been read.
+ */
 export const createModesBeside = (
   source: { pce: PceClient; signal: AbortSignal },
   workloads: readonly Workload[],
@@ -177,7 +186,8 @@ export const createModesBeside = (
   createPresentModes(source, { known: new Map(workloads.map((one) => [one.href, modeOf(one)] as const)) })
 
 /**
- * Reads the active policy with its deny rules; returns null if it cannot be read completely. Rejects when cancelled.
+ * Reads the active policy with its deny rules. Returns null if it cannot be read completely. Rejects if the call is
+ * cancelled.
  */
 export const readPolicyInForce = (
   pce: PceClient,
