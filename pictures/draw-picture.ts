@@ -9,8 +9,8 @@ import { readRingfence } from './facts/ringfence-facts.js'
 import type { Picture, PictureKind } from './picture.js'
 
 /**
- * Draws the answer of the tool that `TOOL_OF` assigns to this kind. Only policy changes can have several pages. Throws
- * TypeError if the answer is of another kind.
+ * Draws a picture of this kind from the answer of its tool (`TOOL_OF`). Only an answer about policy changes can have
+ * several pages. Throws TypeError if the answer is of another kind.
  */
 export function drawPicture(kind: PictureKind, pages: readonly object[], options?: MapOptions): Picture {
   const [answer] = pages

@@ -1,6 +1,6 @@
 import type { PictureKind } from './picture.js'
 
-/** The tool whose answer each kind of picture shows. */
+/** The tool whose answer is drawn, for each kind of picture. */
 export const TOOL_OF = {
   map: 'get-traffic-flows-summary',
   ringfence: 'create-ringfence',

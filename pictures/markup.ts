@@ -9,7 +9,7 @@ export class Markup {
 export type Child = Markup | string
 export type Attributes = Readonly<Record<string, string | number | boolean | undefined>>
 
-/** Characters that XML forbids in any notation. A file that contains one of them cannot be opened. */
+/** Matches characters that XML forbids even in escaped form. A file that contains one of them cannot be opened. */
 const NOT_IN_XML =
   // eslint-disable-next-line no-control-regex -- these are meant
   /[\x00-\x08\x0B\x0C\x0E-\x1F\uFFFE\uFFFF]|[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/g

@@ -1,4 +1,7 @@
-/** Classes of characters by width. The widths, in parts of the font size, are upper bounds for common system fonts. */
+/**
+ * Classes of characters with the same width. Widths are given in parts of the font size, as upper bounds for common
+ * system fonts.
+ */
 const NARROW = /[iljtfrI.,:;'|!()[\]{} /\\-]/
 const WIDE = /[mwMW@%]/
 const WIDEST = /[\u1100-\u115F\u2E80-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\u{1F300}-\u{1FAFF}]/u
@@ -14,7 +17,7 @@ function widthOf(character: string): number {
 export const BOLD = 1.08
 
 /**
- * Estimates the width of a text in pixels at a font size. The width cannot be measured, because the server has no fonts
+ * Estimates the width of a text in pixels at a font size. Measuring is not possible, because the server has no fonts
  * and the picture is viewed elsewhere.
  */
 export function measureText(text: string, size: number): number {
@@ -23,7 +26,7 @@ export function measureText(text: string, size: number): number {
   return width * size
 }
 
-/** Shortens a text to a width. An ellipsis marks the part that is left out. */
+/** Shortens a text so that it fits a width. An ellipsis replaces the part that is left out. */
 export function clipToWidth(text: string, width: number, size: number): string {
   if (measureText(text, size) <= width) return text
   let left = width - measureText('…', size)

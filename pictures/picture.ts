@@ -24,7 +24,7 @@ export interface Drawing {
   content: Markup
 }
 
-/** A drawing with the name that distinguishes it from other views of the same facts. */
+/** A drawing, with a name that distinguishes it from other views of the same facts. */
 export interface View {
   name: string
   drawing: Drawing
@@ -41,7 +41,7 @@ export interface Table {
 
 export interface TableRow {
   cells: readonly (string | number)[]
-  /** The decision whose switch in the legend hides this row. */
+  /** The decision about this row. Its switch in the legend hides the row. */
   decision?: Decision
 }
 
@@ -49,19 +49,19 @@ export interface TableRow {
 export interface LegendEntry {
   sample: Markup
   text: string
-  /** The decision to which the entry belongs, if it can be hidden. */
+  /** The decision about the lines or marks of this entry, if a switch can hide them. */
   decision?: Decision
 }
 
-/** A picture that has not yet been rendered as a file or as part of a page. All texts are plain text. */
+/** A picture before it is rendered as a file or as part of a page. All texts are plain text. */
 export interface Picture {
   kind: PictureKind
   title: string
   /** Sentences about what the picture shows and what it leaves out. */
   notes: readonly string[]
-  /** Sentences about what deserves attention first. */
+  /** Sentences about the facts that deserve attention first. */
   warnings: readonly string[]
-  /** All views. The first one is shown first, and is the only one in files that contain a single drawing. */
+  /** All views. The first view is shown first. A file that contains a single drawing shows only this view. */
   views: readonly [View, ...View[]]
   legend: readonly LegendEntry[]
   tables: readonly Table[]
@@ -85,12 +85,12 @@ export const wholeNumber = (value: number): string => value.toLocaleString('en')
 export const countOf = (count: number, noun: string): string => `${wholeNumber(count)} ${noun}${count === 1 ? '' : 's'}`
 
 /**
- * Returns a name in quotation marks for use in a sentence, as in the sentences of answers, because its text comes from
- * the PCE and not from this server.
+ * Returns a name in quotation marks for use in a sentence, because its text comes from the PCE and not from this
+ * server. The sentences of answers quote names in the same way.
  */
 export const quoted = (name: string): string => JSON.stringify(name)
 
-/** Names a time window by its first and last day in UTC, for people to read. */
+/** Formats a time window by its first and last day in UTC, for people to read. */
 export function windowInWords({ start, end }: { start: string; end: string }): string {
   const [first, last] = [start.slice(0, 10), end.slice(0, 10)]
   return first === last ? `on ${first} (UTC)` : `from ${first} to ${last} (UTC)`

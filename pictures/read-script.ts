@@ -3,8 +3,9 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * Reads a browser script that `npm run generate` has bundled. Searches upwards from this code, which may run from the
- * sources, from dist or inside a bundle. Rejects with Error if there is no such file.
+ * Reads a browser script that `npm run generate` has bundled. The file is searched for from the folder of this code
+ * upwards, because the code may run in the sources, in dist or in a bundle. Rejects with Error if there is no such
+ * file.
  */
 export async function readScript(name: 'app' | 'page'): Promise<string> {
   const start = dirname(fileURLToPath(import.meta.url))

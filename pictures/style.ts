@@ -1,7 +1,7 @@
 import type { Decision } from './picture.js'
 
 /**
- * Colours of pictures in light and dark mode. Decisions differ in lightness as well as hue, and their lines also differ
+ * The colours of pictures in light and dark mode. Decisions differ not only in hue but also in lightness and, as lines,
  * in dashes, so that people with colour blindness can distinguish them, even on paper. A test verifies this.
  */
 export const COLOURS = {
@@ -39,10 +39,10 @@ const variables = (colours: Readonly<Record<string, string>>) =>
     .map(([name, value]) => `--pic-${name.replace('_', '-')}: ${value};`)
     .join(' ')
 
-/** The CSS name of a decision, which has dashes instead of underscores. */
+/** The CSS name of a decision: its name with dashes instead of underscores. */
 type Dashed<Word extends string> = Word extends `${infer First}_${infer Rest}` ? `${First}-${Rest}` : Word
 
-/** CSS classes that share the colour of a decision because they are equally good or bad. */
+/** The CSS classes that have the same colour as a decision, because what they mark is equally good or bad. */
 const MEANINGS = {
   allowed: ['allowed', 'narrowing', 'let-in'],
   'potentially-blocked': ['potentially-blocked', 'mixed', 'perhaps-cut'],
@@ -56,9 +56,8 @@ const meanings = Object.entries(MEANINGS)
   .join('\n')
 
 /**
- * The style for the content of an `<svg class="pic">` in all places where it is shown: in a file, a page or the
- * approval page. Drawings have no style attributes, so a content security policy can permit exactly this text by its
- * hash.
+ * The style of the content of every `<svg class="pic">`, whether in a file, a page or the approval page. Drawings have
+ * no style attributes, so that a content security policy can permit exactly this text by its hash.
  */
 export const PICTURE_STYLE = `
 .pic { ${variables(COLOURS.light)} font: 12px system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }

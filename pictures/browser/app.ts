@@ -11,7 +11,7 @@ import { explore } from './explore.js'
 /** The supported revision of the extension. */
 const PROTOCOL = '2026-01-26'
 const INITIALIZE_ID = 1
-/** Maximum size of the tables in bytes. Answers are bounded, and no answer comes near this limit. */
+/** Maximum size of the tables in bytes. Answers are limited in size, and none comes near this limit. */
 const MOST_TABLE_BYTES = 4 * 1024 * 1024
 
 interface Message {
@@ -36,8 +36,8 @@ function say(text: string): void {
 }
 
 /**
- * Draws the answer. For an error it only says that there is no picture, because the conversation already shows the
- * error.
+ * Draws the answer. If the answer is an error, only says that there is no picture, because the conversation already
+ * shows the error.
  */
 function draw({ isError, structuredContent, content }: Record<string, unknown>): void {
   if (isError === true) return say('The call failed, so there is nothing to draw.')
@@ -69,7 +69,7 @@ window.addEventListener('message', ({ source, data }: MessageEvent<Message>) => 
   if (method === 'ui/notifications/tool-result') draw(params)
   if (method === 'ui/notifications/tool-cancelled') say('The call was cancelled.')
   if (method === 'ui/notifications/host-context-changed') follow(params)
-  // This answers requests of the host: pings, and the notice that the app will be closed.
+  // Requests of the host are answered here: pings, and the notice that the app will be closed.
   if (id !== undefined)
     send(
       method === 'ping' || method === 'ui/resource-teardown'

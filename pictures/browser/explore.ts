@@ -1,6 +1,6 @@
 /**
  * Makes a picture interactive: zooming, dragging, searching, and switching decisions and views. The script reads only
- * the page, and sets only classes, `hidden` and the transform of the drawing.
+ * the page, and changes only classes, `hidden` and the transform of the drawing.
  */
 interface Look {
   x: number
@@ -27,7 +27,7 @@ export function explore(root: HTMLElement): void {
     const { x, y, scale } = looks[at]!
     frames[at]!.setAttribute('transform', `translate(${x} ${y}) scale(${scale})`)
   }
-  /** Zooms in or out while keeping this point of the drawing in place. */
+  /** Zooms in or out so that this point of the drawing stays in its place. */
   const zoom = (factor: number, point = centre()) => {
     const look = looks[at]!
     const scale = Math.min(SCALES.most, Math.max(SCALES.least, look.scale * factor))
@@ -101,7 +101,7 @@ export function explore(root: HTMLElement): void {
       return setFocus(null)
     }
     const counts = views.map((svg) => namesIn(svg, wanted).length)
-    // Groups that are folded together in this view can be found only in the unfolded view.
+    // If a group is folded in this view, only the unfolded view can show it.
     const best = counts.indexOf(Math.max(...counts))
     if ((counts[at] ?? 0) < (counts[best] ?? 0)) show(best)
     const names = namesIn(views[at]!, wanted)
@@ -124,7 +124,7 @@ export function explore(root: HTMLElement): void {
   stage.addEventListener(
     'wheel',
     (event) => {
-      // Without a modifier key, the wheel scrolls the page.
+      // If no modifier key is pressed, the wheel scrolls the page instead of zooming.
       if (!event.ctrlKey && !event.metaKey) return
       event.preventDefault()
       zoom(event.deltaY < 0 ? SCALES.step : 1 / SCALES.step, pointOf(event))
@@ -154,7 +154,7 @@ export function explore(root: HTMLElement): void {
 
   let dragged: { from: DOMPoint | { x: number; y: number }; moved: boolean } | null = null
   stage.addEventListener('pointerdown', (event) => {
-    // Dragging must not prevent the selection of text.
+    // If the pointer is on a text, nothing is dragged, so that the text can be selected.
     if (event.button !== 0 || (event.target as Element).closest('text') !== null) return
     dragged = { from: pointOf(event), moved: false }
   })

@@ -1,13 +1,13 @@
 import { element, fragment, type Markup } from '../markup.js'
 import { box, label } from './shapes.js'
 
-/** A card in a column: a name, a line of details below it, and the look of what it represents. */
+/** A card in a column: a name, a line of details below it, and a colour and sign for what the card represents. */
 export interface Card {
   name: string
   detail: string
-  /** CSS class for the left edge and the sign. */
+  /** The CSS class that colours the left edge and the sign. */
   look: string
-  /** A character with the same meaning as the colour. */
+  /** A character that has the same meaning as the colour. */
   sign: string
   tooltip?: string
   isFold?: boolean

@@ -27,16 +27,16 @@ import {
 } from './shapes.js'
 
 const SIZE = { height: 38, least: 76, most: 190, outside: 190 }
-/** Distances around the groups of an env, between envs, and between the envs and the outside ends. */
+/** Distances in the drawing: around the groups of an env, between envs, and between the envs and the outside ends. */
 const PAD = { env: 18, head: 30, between: 40, rim: 130, edge: 16 }
-/** Maximum number of groups before a map is folded. */
+/** Maximum number of groups in a map that is not folded. */
 export const MOST_GROUPS = 30
 const MOST_OUTSIDE = 14
-/** Number of characters above which a drawing may be too large for a page. */
+/** Number of characters from which a drawing may be too large for a page. */
 const LARGE = 500_000
 
 export interface MapOptions {
-  /** Maximum number of groups before the map is folded; Infinity turns folding off. */
+  /** Maximum number of groups in a map that is not folded; with Infinity, no map is folded. */
   most?: number
   /** If true, a folded map also has an unfolded view. */
   withWhole?: boolean
@@ -53,8 +53,8 @@ export function drawMap(facts: MapFacts, { most = MOST_GROUPS, withWhole = true 
   const shown = folded.groups.filter((one) => one.folded === undefined).length
   const all = `All ${facts.groups.length}`
   const first = drawGroups(folded, 'm0')
-  // The first view is as large as requested. If it may be too large for a page, the picture also gets a view that is
-  // folded further, as a replacement.
+  // The first view has as many groups as requested. If it may be too large for a page, there is also a view that is
+  // folded further, which can replace it.
   const instead = withWhole && first.content.text.length > LARGE ? foldMap(facts, MOST_GROUPS, MOST_OUTSIDE) : facts
   const further = `“Folded further” has the ${MOST_GROUPS - 1} busiest groups; the others are folded, those of an env into one node.`
   const decisions = new Set(facts.edges.map(({ decision }) => decision))
@@ -202,8 +202,8 @@ function placeRegions(groups: readonly MapGroup[], edges: readonly MapEdge[], bo
 }
 
 /**
- * Returns the outside ends that belong to one side: sources on the left, destinations on the right. An end that is both
- * belongs to the side of the direction with more connections.
+ * Returns the outside ends on one side of the drawing: sources on the left, destinations on the right. An end that is
+ * both is placed on the side of the direction with more connections.
  */
 function outsideOn(side: Side, groups: readonly MapGroup[], edges: readonly MapEdge[]): number[] {
   const balance = new Map<number, number>()
@@ -233,13 +233,15 @@ function drawName(region: Box & { name: string }): Markup {
   ])
 }
 
-/** Drawing order of decisions: lines that are not simply allowed are drawn on top of the allowed ones. */
+/**
+ * The order in which lines are drawn, by decision. Lines that are not simply allowed are drawn on top of allowed ones.
+ */
 const LAYERS: Readonly<Record<Decision, number>> = { allowed: 0, unknown: 1, potentially_blocked: 2, blocked: 3 }
 const BOTTOM_UP = [...DECISIONS].sort((one, other) => LAYERS[one] - LAYERS[other])
 
 /**
- * Draws a line between two boxes. The line meets an outside end on the side that faces the groups, so that it does not
- * cross the neighbours of the end.
+ * Draws a line between two boxes. If one of them is an outside end, the line meets it on the side that faces the
+ * groups, so that the line does not cross the neighbours of the end.
  */
 function curveOf(
   groups: readonly MapGroup[],

@@ -34,8 +34,8 @@ export const box = (
   })
 
 /**
- * Defines arrow heads, one per decision, to which `headOf(prefix, decision)` refers in a `marker-end`. Prefixes must be
- * unique within a page.
+ * Defines one arrow head for each decision. `headOf(prefix, decision)` returns the reference to it for a `marker-end`.
+ * Prefixes must be unique within a page.
  */
 export function arrowHeads(prefix: string): Markup {
   const heads = DECISIONS.map((decision) =>
@@ -71,7 +71,7 @@ export const sample = (...content: readonly Markup[]): Markup =>
     ...content,
   )
 
-/** Creates legend entries for the decisions that occur. */
+/** Creates the legend entries for the decisions that occur in a picture. */
 export function legendOfDecisions(occurring: ReadonlySet<Decision>): LegendEntry[] {
   return DECISIONS.filter((decision) => occurring.has(decision)).map((decision) => ({
     sample: lineSample(decision),

@@ -15,7 +15,7 @@ export interface ChangedObject {
   name: string
   change: 'create' | 'update' | 'delete' | 'unknown'
   effect: ShownEffect | undefined
-  /** Remarks on the change: a note on its effect, its risks, and problems such as an object that could not be read. */
+  /** Remarks on the change: its effect, its risks, and problems such as an object that could not be read. */
   remarks: readonly string[]
   fields: readonly FieldDiff[]
   rules: readonly ChangedObject[]
@@ -43,7 +43,7 @@ const DEEDS: Readonly<Record<string, ChangedObject['change']>> = {
 }
 const RULE_DEEDS = { added: 'create', changed: 'update', removed: 'delete' } as const
 
-/** Reads the pages of an answer of compare-draft-active and sorts objects by effect, worst first. */
+/** Reads the pages of an answer of compare-draft-active, and sorts the changed objects by effect, worst first. */
 export function readChanges(pages: readonly ChangeAnswer[]): ChangeFacts {
   const objects = pages.flatMap(({ changes }) =>
     Object.entries(changes).flatMap(([group, list]) =>
@@ -79,8 +79,8 @@ const worstFirst = (objects: readonly ChangedObject[]) => objects.toSorted((a, b
 type Judged = Pick<Partial<PolicyChange>, 'effect' | 'effect_note' | 'effect_by_rule_type'>
 
 /**
- * Determines the effect, using the same words as the approval page. If the answer gives no effect, it is either mixed
- * or unknown.
+ * Determines the effect of a change, in the same words as on the approval page. If the answer gives no effect, it is
+ * either mixed or unknown.
  */
 const effectOf = ({ effect, effect_note: note, effect_by_rule_type: byType }: Judged): ShownEffect =>
   effect ?? (byType !== undefined || note?.startsWith('Mixed') === true ? 'mixed' : 'undecided')
@@ -150,7 +150,7 @@ function readShown(object: ShownObject): ChangedObject {
   }
 }
 
-/** Returns a value as short texts, one for each member, in the same order. */
+/** Returns a value as short texts: one text for each member of the value, in the same order. */
 export function partsOf(value: unknown): string[] {
   if (value === undefined || value === null) return []
   if (Array.isArray(value)) return value.length === 0 ? ['none'] : value.map(shorten)
@@ -159,7 +159,7 @@ export function partsOf(value: unknown): string[] {
 
 const PROTOCOLS: Readonly<Record<string, string>> = { 1: 'icmp', 6: 'tcp', 17: 'udp', 58: 'icmpv6' }
 
-/** Fields that are left out of short texts because they add little to the name of an object. */
+/** Fields that short texts leave out, because an object's name says almost as much without them. */
 const QUIET = new Set(['href', 'exclusion'])
 
 function shorten(value: unknown): string {

@@ -1,20 +1,23 @@
 import { countOf, decisionOf, wholeNumber, windowInWords, type Decision } from '../picture.js'
 import type { TrafficSummary } from '../../tools/answers/traffic/show-summary.js'
 
-/** A group of workloads with the same labels, or an outside end: an IP list, a domain, or all ends without labels. */
+/**
+ * A group of workloads with the same labels, or an outside end: an IP list, a domain, or all sources and destinations
+ * without labels.
+ */
 export interface MapGroup {
   /** The name as it is in the answer: `payments (prod)`. */
   name: string
   kind: 'group' | 'external' | 'unlabelled'
-  /** The part of the name in brackets; empty if there is none. */
+  /** The part of the name in brackets; empty if the name has no brackets. */
   env: string
   /** Number of inbound and outbound connections, as far as the answer shows them. */
   connections: number
-  /** Names of the groups that this folded node represents. */
+  /** The names of the groups that this node represents, if it is a folded node. */
   folded?: readonly string[]
 }
 
-/** Traffic with one decision between two groups, which are given by index. */
+/** The traffic with one decision between two groups, which are given by their index in the list of groups. */
 export interface MapEdge {
   from: number
   to: number
@@ -35,7 +38,7 @@ export type MapAnswer = Pick<TrafficSummary, 'app_to_app' | 'section_totals' | '
 const OUTSIDE = 'external:'
 const UNLABELLED = 'unlabelled'
 
-/** Reads the part of the answer about traffic between applications. The notes say what the map leaves out. */
+/** Reads the part of the answer about traffic between applications. The notes say what is not on the map. */
 export function readMap(answer: MapAnswer): MapFacts {
   const { app_to_app: rows, section_totals: sections, totals, window } = answer
   const groups: MapGroup[] = []
@@ -79,7 +82,10 @@ function kindOf(name: string): Pick<MapGroup, 'kind' | 'env'> {
   return { kind: 'group', env: open === -1 ? '' : name.slice(open + 2, -1) }
 }
 
-/** Returns the name of a group without its env, which is shown next to it, or the name of an outside end. */
+/**
+ * Returns the name of a group without its env, because the env is shown next to it; returns the full name of an outside
+ * end.
+ */
 export function shortName({ name, kind, env }: MapGroup): string {
   if (kind === 'external') return name.slice(OUTSIDE.length)
   if (kind === 'unlabelled') return 'no labels'

@@ -8,7 +8,7 @@ export interface PathNode {
   isTarget: boolean
   /** True if the answer calls the node an articulation point, which connects parts that would otherwise be separate. */
   isBridge: boolean
-  /** Number of hops from the start, or to the target if there is no start; null if the node is on no path. */
+  /** Number of hops from the start or, if there is no start, to the target; null if the node is on no path. */
   hop: number | null
 }
 
@@ -17,7 +17,8 @@ export interface PathEdge {
   to: number
   connections: number
   /**
-   * The most open decision on the edge's traffic, which makes the edge open; `unknown` if the traffic may be blocked.
+   * The decision because of which the edge is open: the most open one about its traffic. `unknown` means that the
+   * traffic may be blocked.
    */
   decision: Decision
   decisions: Readonly<Record<string, number>>
@@ -30,7 +31,7 @@ export interface PathEdge {
 export interface PathsFacts {
   nodes: readonly PathNode[]
   edges: readonly PathEdge[]
-  /** The complete paths as lists of keys. */
+  /** The complete paths, each as a list of keys of nodes. */
   paths: readonly (readonly string[])[]
   title: string
   notes: readonly string[]

@@ -2,7 +2,7 @@ import type { ShownCall, ShownField } from '../../schemas/approvals.js'
 import type { RingfenceAnswer } from '../../schemas/ringfence.js'
 import { countOf, windowInWords, wholeNumber } from '../picture.js'
 
-/** The consequence for a source when the ringfence is enforced. */
+/** The fate of a source: what happens to it when the ringfence is enforced. */
 export type Fate = 'cut' | 'perhaps-cut' | 'let-in' | 'allowed'
 
 export const FATE_WORDS: Readonly<Record<Fate, string>> = {
@@ -12,11 +12,11 @@ export const FATE_WORDS: Readonly<Record<Fate, string>> = {
   allowed: 'allowed already',
 }
 
-/** A source that reaches the application, or several similar ones. */
+/** A source that reaches the application, or several similar sources together. */
 export interface RingfenceSource {
   name: string
   fate: Fate
-  /** Services such as `443/tcp`. */
+  /** The services that the source reaches, such as `443/tcp`. */
   services: readonly string[]
   /** Further information about the source. */
   detail: string
@@ -28,9 +28,9 @@ export interface Ringfence {
   ruleSet: string
   /** The contents of the ringfence, each described in a few words. */
   inside: readonly string[]
-  /** Sources sorted by fate, worst first. */
+  /** The sources, sorted by their fate, worst first. */
   sources: readonly RingfenceSource[]
-  /** Destinations of the application; the ringfence has no rules for them. */
+  /** The destinations to which the application connects. The ringfence has no rules for them. */
   destinations: readonly { name: string; services: readonly string[]; detail: string }[]
   /** True if a rule denies all traffic that the ringfence does not allow. */
   isSelective: boolean
@@ -134,7 +134,7 @@ const portsOf = (ports: Answer['outbound_remote_apps'][number]['observed_ports']
   ),
 ]
 
-/** Reads the ringfences that a person sees before approving them; null if the call writes none. */
+/** Reads the ringfences that a person sees before approving a call; null if the call writes none. */
 export function readShownRingfences(shown: ShownCall): RingfenceFacts | null {
   const ringfences = shown.objects.flatMap(({ name = '', fields, parts = [] }): Ringfence[] => {
     const application = textOf(fields, 'application')
@@ -170,7 +170,7 @@ export function readShownRingfences(shown: ShownCall): RingfenceFacts | null {
   return ringfences.length === 0 ? null : { ringfences, notes: [], warnings: [] }
 }
 
-/** Reads a line of the approval page such as `source on 443/tcp: 12 connections, perhaps`. */
+/** Reads one line of the approval page, such as `source on 443/tcp: 12 connections, perhaps`. */
 function readLoss(line: string): RingfenceSource {
   const fate: Fate = line.endsWith(', perhaps') ? 'perhaps-cut' : 'cut'
   const [, name = line, services = '', detail = ''] = /^(.*) on (.*): (.*?)(?:, perhaps)?$/.exec(line) ?? []

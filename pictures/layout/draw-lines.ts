@@ -11,8 +11,8 @@ function leave({ x, y, width, height }: Box, towards: { x: number; y: number }):
 }
 
 /**
- * Returns a curve between the edges of two boxes as the `d` attribute of an SVG path. The curve bends to one side, so
- * that the curve of the opposite direction does not cover it; `lane` separates several curves in the same direction.
+ * Returns a curve between the edges of two boxes, as the `d` attribute of an SVG path. The curve bends to one side, so
+ * that it does not hide the curve in the opposite direction. `lane` separates several curves in the same direction.
  */
 export function curveBetween(from: Box, to: Box, lane = 0): string {
   const [dx, dy] = [to.x - from.x, to.y - from.y]
@@ -30,9 +30,9 @@ export function curveAcross(from: { x: number; y: number }, to: { x: number; y: 
 }
 
 /**
- * Returns a function that computes the thickness of lines in pixels, from very thin to `most` for the line with
- * `busiest` connections. The scale is logarithmic and steep, because traffic differs by factors of thousands and only
- * few lines should be thick.
+ * Returns a function that computes the thickness of a line in pixels, from very thin to `most` for a line with
+ * `busiest` connections. The scale is logarithmic and steep: traffic differs by factors of thousands, but only few
+ * lines should be thick.
  */
 export function thicknessScale(busiest: number, most = 6): (connections: number) => number {
   const whole = Math.log10(1 + busiest) || 1

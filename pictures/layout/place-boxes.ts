@@ -13,7 +13,10 @@ export interface Link {
   to: number
 }
 
-/** Factor by which heights are stretched. The simulation treats boxes as circles, but they are wider than high. */
+/**
+ * The factor by which heights are stretched, because the simulation treats boxes as circles, but they are wider than
+ * high.
+ */
 const STRETCH = 2.6
 const STEPS = 200
 const GAP = { x: 46, y: 34 }
@@ -24,7 +27,7 @@ const GAP = { x: 46, y: 34 }
  */
 export function placeBoxes(sizes: readonly { width: number; height: number }[], links: readonly Link[]): Box[] {
   const nodes = sizes.map((size, index) => ({ ...size, index, x: 0, y: 0 }))
-  // This is the spiral in which d3 places nodes by default.
+  // This is the spiral in which d3 itself places nodes by default.
   for (const [at, node] of nodes.entries()) {
     const [radius, angle] = [40 * Math.sqrt(at + 0.5), at * Math.PI * (3 - Math.sqrt(5))]
     Object.assign(node, { x: radius * Math.cos(angle), y: radius * Math.sin(angle) })
@@ -82,8 +85,8 @@ export function boundsOf(boxes: readonly Box[]): { left: number; top: number; ri
 }
 
 /**
- * Arranges rectangles in rows, tallest first, so that the whole is about `ratio` times as wide as high. Returns the
- * upper left corners.
+ * Arranges rectangles in rows, tallest first, so that all rows together are about `ratio` times as wide as high.
+ * Returns the upper left corners of the rectangles.
  */
 export function packInRows(
   sizes: readonly { width: number; height: number }[],

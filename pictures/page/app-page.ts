@@ -21,14 +21,14 @@ const themed = (['light', 'dark'] as const)
   })
   .join('\n')
 
-/** The page style and the theme that the host chooses, which may differ from the browser's theme. */
+/** The style of the page, with the theme that the host has chosen. It may differ from the browser's theme. */
 const STYLE = `${PAGE_STYLE}
 ${themed}
 .stage.live { height: 32rem; }
 `
 
 /**
- * Returns the static page of an MCP App, which draws the answer it receives. `script` is the bundle of
+ * Returns the static page of an MCP App, which draws an answer when it receives one. `script` is the bundle of
  * `pictures/browser/app.ts`.
  */
 export const renderAppPage = (kind: PictureKind, script: string): string =>

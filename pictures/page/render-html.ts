@@ -7,18 +7,18 @@ import { PAGE_STYLE } from './page-style.js'
 /** Maximum size of an HTML file in bytes. */
 const MOST_BYTES = 1024 * 1024
 /**
- * Number of bytes that are reserved for tables, about 2,000 rows, and not available to drawings. They are reserved
- * because screen readers can read only the tables.
+ * Number of bytes that are reserved for tables (about 2,000 rows), so that drawings do not use them, because screen
+ * readers can read only the tables.
  */
 const TABLE_BYTES = 256 * 1024
 
-/** The parts of a file that are supplied by the program that writes it. */
+/** The parts of a page that do not come from the picture but from the program that writes the file. */
 export interface HtmlParts {
   /** The script inside the page that makes the picture interactive. */
   script: string
   /** Returns the hash of a text as `sha256-…`, the form that a content security policy requires. */
   hash: (text: string) => string
-  /** Author and date for the foot of the page. */
+  /** The author and date at the bottom of the page. */
   foot: string
 }
 
@@ -60,7 +60,7 @@ const NOT_DRAWN: View = {
 }
 
 /**
- * Returns the picture with only the views that fit into the given size, and with a sentence about each view that is
+ * Returns the picture with only those views that fit into the given size, and with a sentence about each view that was
  * left out.
  */
 function fitViews(picture: Picture, bytes: number): Picture {
@@ -165,14 +165,14 @@ function renderTools({ views, legend }: Picture): Markup {
 const fieldset = (name: string, choices: readonly Child[][]): Markup =>
   element('fieldset', {}, element('legend', {}, name), ...choices.map((choice) => element('label', {}, ...choice)))
 
-/** Number of rows above which a table is collapsed until the reader opens it. */
+/** Number of rows from which a table is collapsed until the reader opens it. */
 const MOST_OPEN = 60
 /** Number of bytes reserved for the markup around the rows of a table. */
 const AROUND_TABLE = 600
 
 /** Renders the facts as tables within a size limit in bytes. A sentence gives the number of rows that are left out. */
 export function renderTables(tables: readonly Table[], bytes: number): Markup {
-  // The space is reserved for all tables at once, because even a table without rows is rendered.
+  // Space is reserved for the markup of all tables at once, because a table is rendered even without rows.
   let left = bytes - (tables.length + 1) * AROUND_TABLE
   const parts = tables.map((table) => {
     const rows: Markup[] = []

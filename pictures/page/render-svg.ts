@@ -7,8 +7,8 @@ import { label } from '../drawings/shapes.js'
 const XMLNS = 'http://www.w3.org/2000/svg'
 
 /**
- * Renders a drawing inside a page whose style contains `PICTURE_STYLE`. `named` is the id of the HTML element that
- * contains the drawing's name.
+ * Renders a drawing for a page whose style contains `PICTURE_STYLE`. `named` is the id of the HTML element with the
+ * drawing's name.
  */
 export const renderInline = ({ width, height, content }: Drawing, named: string, hidden = false): Markup =>
   element(
@@ -19,10 +19,10 @@ export const renderInline = ({ width, height, content }: Drawing, named: string,
 
 const PAD = 20
 const LINE = 17
-/** Minimum width in pixels, so that sentences have room even if the drawing is narrow. */
+/** Minimum width in pixels, so that there is room for sentences even if the drawing is narrow. */
 const LEAST_WIDTH = 720
 
-/** Renders a picture as a separate file: its first view with title, notes and legend, but without a script. */
+/** Renders a picture as a file of its own: the first view with title, notes and legend, but without a script. */
 export function renderSvgFile(picture: Picture): string {
   const { drawing } = picture.views[0]
   const width = Math.max(drawing.width, LEAST_WIDTH) + 2 * PAD
