@@ -2,13 +2,13 @@ import { SECRETS } from './read-secrets.js'
 import { isPlaceholder, placeholderIn, withoutLogin, type Environment, type Findings } from './read-values.js'
 import { isKnown, misspelt, triedFor, VARIABLES } from './variables.js'
 
-/** Matches names with our prefixes, in upper or lower case. */
+/** Matches names of variables with the prefixes that this server uses, in upper or lower case. */
 const OURS = /^(?:MCP|PCE)_/i
 
 /**
- * Finds variables that no program reads. A name that almost matches a known one is a fault, since the intended setting
- * would be missing. Any other unknown name is a warning, since platforms set variables of their own (Kubernetes:
- * PCE_SERVICE_HOST).
+ * Finds variables that no program reads. A name that is almost a known one is a fault, because the intended setting
+ * would not take effect. Any other unknown name is only a warning, because platforms set variables with similar names
+ * (Kubernetes: PCE_SERVICE_HOST).
  */
 export function checkNames(env: Environment, { faults, warnings }: Findings): void {
   const unknown = Object.keys(env).filter((name) => env[name] && OURS.test(name) && !isKnown(name))
@@ -36,7 +36,7 @@ function remedyOf(name: string, meant: string): string {
 const QUOTES = ["''", '""', '``', '“”', '‘’', '„“', '«»']
 
 /**
- * Strips the quotes around whole values and reports each as a fault: `docker --env-file`, a pod's manifest or a
+ * Removes the quotes around whole values, and reports each case as a fault: `docker --env-file`, a pod's manifest and a
  * client's settings pass quotes on as part of the value.
  */
 export function checkQuotes(env: Environment, { faults }: Findings): Environment {
@@ -57,12 +57,12 @@ export function checkQuotes(env: Environment, { faults }: Findings): Environment
 }
 
 /**
- * Matches the value that a client passes on for a field of its form that was left blank (bundle manifests:
- * `${user_config.name}`).
+ * Matches the value that a client passes for a field of its form that was left blank. It is the placeholder in the
+ * bundle's manifest: `${user_config.name}`.
  */
 const BLANK_FIELD = /^\s*\$\{user_config\.[\w-]+\}\s*$/
 
-/** Unsets the fields that were left blank in a client's form, and names them in a warning. */
+/** Unsets variables whose fields were left blank in a client's form, and names them in a warning. */
 export function leaveOutBlankFields(env: Environment, { warnings }: Findings): Environment {
   const blank = Object.keys(env).filter((name) => isKnown(name) && BLANK_FIELD.test(env[name] ?? ''))
   if (blank.length === 0) return env
@@ -72,10 +72,7 @@ export function leaveOutBlankFields(env: Environment, { warnings }: Findings): E
   return Object.fromEntries(Object.entries(env).filter(([name]) => !blank.includes(name)))
 }
 
-/**
- * The variables whose values are compared or sent verbatim, so that invisible whitespace at either end changes their
- * meaning.
- */
+/** The variables whose values are compared or sent unchanged, so that invisible whitespace at either end matters. */
 const LITERAL = ['PCE_HOST', 'API_KEY', 'API_SECRET', 'MCP_OAUTH_CLIENT_ID', 'MCP_OAUTH_CLIENT_SECRET']
 
 /**
@@ -110,6 +107,6 @@ const UNREAD = {
   shared: withFiles([...VARIABLES.perUser, ...VARIABLES.stdio]),
 }
 
-/** Lists the variables that are set although this mode does not read them. */
+/** Returns the variables that are set although this mode does not read them. */
 export const unreadIn = (mode: keyof typeof UNREAD, env: Environment): string[] =>
   Object.keys(env).filter((name) => UNREAD[mode].has(name) && env[name])

@@ -33,15 +33,16 @@ import {
   type StdioConfig,
 } from '../schemas/config.js'
 
-/** The variables of the process, with the faults and warnings that came up while they were collected. */
+/** The variables of the process, with the faults and warnings found while they were collected. */
 export interface Given extends Findings {
   readonly env: Environment
 }
 
 /**
- * Merges the process environment over a `.env` file in the working directory, if there is one. No other code reads the
- * environment or the file. Secrets are deleted from `process.env`, where diagnostics and child processes would see
- * them. If `hasForm` is true, a field that was left blank in a client's form falls back to the value in the file.
+ * Merges the process environment with a `.env` file in the working directory, if there is one; the environment takes
+ * precedence. No other code reads the environment or the file. Secrets are deleted from `process.env`, where
+ * diagnostics and child processes would see them. If `hasForm` is true and a field was left blank in a client's form,
+ * the value in the file is used.
  */
 export function readEnvironment({ hasForm = false } = {}): Given {
   const file = readLocalFile()
@@ -54,8 +55,8 @@ export function readEnvironment({ hasForm = false } = {}): Given {
 }
 
 /**
- * Deletes the collector's headers, which may contain a password, from the environment after the libraries have read
- * them.
+ * Deletes from the environment the headers for the collector, which may contain a password, after OpenTelemetry's
+ * libraries have read them.
  */
 export function forgetCollectorHeaders(): void {
   for (const name of COLLECTOR_HEADERS) delete process.env[name]
@@ -78,15 +79,15 @@ function readLocalFile(): Given {
   }
 }
 
-/** The command-line options that choose the tools on offer; both programs have them. */
+/** The command-line options that choose the offered tools. Both programs have them. */
 export interface OfferFlags {
   readOnly?: boolean
   toolsets?: string
 }
 
 /**
- * Applies the command-line options as if they were variables. They take precedence over the environment, but neither
- * can turn off read-only mode if the other has turned it on.
+ * Applies command-line options as if they were variables. They take precedence over the environment. Read-only mode is
+ * on if either of them turns it on.
  */
 export const withFlags = (env: Environment, { readOnly, toolsets }: OfferFlags): Environment => ({
   ...env,
@@ -94,7 +95,7 @@ export const withFlags = (env: Environment, { readOnly, toolsets }: OfferFlags):
   ...(toolsets !== undefined && { MCP_TOOLSETS: toolsets }),
 })
 
-/** Lists the files that the variables name. */
+/** Lists the paths of files in the values of variables. */
 export const pathsIn = (env: Environment): { variable: string; path: string }[] =>
   Object.entries(env).flatMap(([variable, path]) =>
     path && /_(FILE|PATH)$/.test(variable) && isKnown(variable) ? [{ variable, path }] : [],
@@ -103,13 +104,13 @@ export const pathsIn = (env: Environment): { variable: string; path: string }[] 
 const readText = (path: string) => readWhole(path).toString('utf8')
 
 export interface ReadOptions<C extends Config> {
-  /** Reads a secret from a file; replaced in tests. Throws the errors of node:fs. */
+  /** Reads a secret from a file; tests replace this function. Throws the errors of node:fs. */
   readFile?: (path: string) => string
-  /** The faults and warnings that came up while the environment was collected. */
+  /** The faults and warnings found while the environment was collected. */
   found?: Findings
   /**
-   * Looks for further faults and warnings, such as unreadable files, so that the operator gets them together with the
-   * faults of the settings. For a setting with a fault, `config` contains the default or an empty value.
+   * Finds further faults and warnings, such as unreadable files, so that the operator gets them together with the
+   * faults of the settings. If a setting has a fault, `config` contains its default or an empty value.
    */
   check?: (config: C) => Partial<Findings>
 }
@@ -135,8 +136,8 @@ export function readConfig(
 }
 
 /**
- * Finds where servers with these settings keep their state. This requires no encryption key: a command that works on
- * the state can be run by anyone who can read the file or knows the URL of the database. Throws StartupError.
+ * Returns where servers with these settings keep their state. It needs no encryption key, so that anyone who can read
+ * the file or knows the URL of the database can run a command on the state. Throws StartupError.
  */
 export function readStateFile(given: Environment, found?: Findings): StateFileConfig {
   const reading = readFiles(begin(given, { ...(found && { found }) }), ['MCP_STATE_URL'], {})
@@ -204,8 +205,8 @@ function readHttp(given: Environment, listen: ListenOptions, options: ReadOption
 }
 
 /**
- * Checks the variables before their values are interpreted: unknown names, quotes around values, and literals with
- * stray whitespace.
+ * Checks the variables before their values are interpreted: for unknown names, quotes around values, and stray
+ * whitespace in values that are used unchanged.
  */
 function begin(given: Environment, { found }: Pick<ReadOptions<never>, 'found'>): Reading {
   const findings = { faults: [...(found?.faults ?? [])], warnings: [...(found?.warnings ?? [])] }
@@ -213,7 +214,7 @@ function begin(given: Environment, { found }: Pick<ReadOptions<never>, 'found'>)
   return { env: checkQuotes(given, findings), ...findings }
 }
 
-/** Adds the secrets that are stored in files, and checks the values that are used verbatim. */
+/** Adds the secrets that are stored in files, and checks the values that are used unchanged. */
 function readFiles(
   reading: Reading,
   secrets: readonly SecretName[],

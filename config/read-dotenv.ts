@@ -3,7 +3,7 @@ import type { Fault } from '../schemas/config.js'
 import type { Environment } from './read-values.js'
 import { isKnown } from './variables.js'
 
-/** The variables of a `.env` file, and what is wrong with it. Messages never contain a value. */
+/** The variables in a `.env` file, and the problems with the file. Messages never contain a value. */
 export interface DotEnv {
   variables: Environment
   faults: Fault[]
@@ -15,9 +15,9 @@ const ENTRY = /^\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=(.*)$/
 const OUR_NAME = /\b(?:(?:MCP|PCE)_[A-Z_]+|API_(?:KEY|SECRET))\b/
 
 /**
- * Reads a `.env` file entry by entry. Node's own parser treats a malformed line as the beginning of the next name, and
- * thus loses the next entry too. The folder may belong to another program, so a file without any of our variables
- * causes warnings, but no faults.
+ * Reads a `.env` file entry by entry. Node's own parser is not used, because it treats a malformed line as the
+ * beginning of the next name and so loses the next entry too. If the file contains none of this server's variables,
+ * problems are only warnings, because the folder may belong to another program.
  */
 export function readDotEnv(bytes: Uint8Array): DotEnv {
   const { text, encoding } = decode(bytes)
@@ -33,8 +33,8 @@ export function readDotEnv(bytes: Uint8Array): DotEnv {
 }
 
 /**
- * Decodes a file. In the result, `encoding` is null for bytes that are not text. A byte order mark at the beginning is
- * not part of the text.
+ * Decodes the bytes of a file. `encoding` in the result is null if the bytes are not text. A byte order mark at the
+ * beginning is removed.
  */
 function decode(bytes: Uint8Array): { text: string; encoding: 'UTF-8' | 'UTF-16' | null } {
   const [first, second] = bytes

@@ -46,8 +46,8 @@ const ENDPOINTS = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_END
 const PROTOCOLS = ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL']
 
 /**
- * Decides whether tracing is on. OpenTelemetry's libraries read everything else about tracing, such as the endpoint,
- * from the environment themselves.
+ * Determines whether tracing is on. All other settings for tracing, such as the endpoint, are read from the environment
+ * by OpenTelemetry's libraries.
  */
 function readTracing({ env, faults, warnings }: Reading): { tracing?: true } {
   if (env.OTEL_SDK_DISABLED?.toLowerCase() === 'true' || env.OTEL_TRACES_EXPORTER === 'none') return {}
@@ -68,12 +68,12 @@ function readTracing({ env, faults, warnings }: Reading): { tracing?: true } {
 }
 
 /**
- * Matches a valid replica id. The id appears in every log line, so it must be short and free of characters that a log
- * would have to escape.
+ * Matches a valid replica id. Since every log line contains the id, it must be short, and must not contain characters
+ * that a log would have to escape.
  */
 const REPLICA = /^[!#-[\]-~]{1,128}$/
 
-/** Reads the name of this process in the audit log, the log and its traces. */
+/** Reads the name of this process for the audit log, the server log and traces. */
 export function readReplica({ env, faults }: Reading): { replicaId?: string } {
   const { MCP_REPLICA_ID: replicaId } = env
   if (!replicaId) return {}
@@ -102,8 +102,8 @@ function readOffer(reading: Reading): OfferConfig {
 }
 
 /**
- * Reads a list of names. A variable that is set but lists nothing is a fault: an operator who wants to narrow the offer
- * must not offer everything by mistake.
+ * Reads a list of names. If a variable is set but its list is empty, this is a fault: an operator who wants to narrow
+ * the offer must not offer everything by mistake.
  */
 function readNames(reading: Reading, name: string): string[] | undefined {
   if (!reading.env[name]) return undefined
@@ -117,8 +117,8 @@ function readNames(reading: Reading, name: string): string[] | undefined {
 }
 
 /**
- * Reads the limits of heavy calls. A single caller may use all places here; the authenticated modes divide them among
- * callers.
+ * Reads the limits of heavy calls. Here, one caller may use all places; in the authenticated modes, the places are
+ * divided among callers.
  */
 function readHeavy(reading: Reading): HeavyConfig {
   const max = readInteger(reading, 'MCP_HEAVY_CALLS', { min: 1, max: 64, otherwise: 4 })
@@ -127,22 +127,22 @@ function readHeavy(reading: Reading): HeavyConfig {
   return { max, perCaller: max, queue, queuePerCaller: queue, memoryMb }
 }
 
-/** Returns the tools of MCP_CONFIRM_TOOLS without duplicates, or undefined if there are none. */
+/** Returns the tools named in MCP_CONFIRM_TOOLS without duplicates, or undefined if there are none. */
 export function readConfirmTools(reading: Pick<Reading, 'env'>): string[] | undefined {
   const tools = [...new Set(readList(reading, 'MCP_CONFIRM_TOOLS'))]
   return tools.length > 0 ? tools : undefined
 }
 
 /**
- * The variables that ask for confirmations. In a mode that cannot ask anyone, setting one is a fault, because an
- * operator who sets it relies on it.
+ * The variables that require confirmations. In a mode in which nobody can be asked, setting one of them is a fault,
+ * because the operator relies on it.
  */
 const OF_CONFIRMATION = ['MCP_CONFIRM_TOOLS', 'MCP_APPROVAL', 'MCP_CONFIRM_STDIO'] as const
 
 /**
- * Refuses variables that ask for confirmations in a mode without a login. In such a mode, nobody could be asked, so
- * every tool would run as soon as it is called (D149).
- * @param instead the end of the remedy, which begins with "Unset" and the variable.
+ * Reports variables that require confirmations as faults in a mode without a login. Nobody could be asked in such a
+ * mode, so every tool would run as soon as it is called (D149).
+ * @param instead the last part of the remedy; the first part is "Unset" and the variable.
  */
 export function refuseConfirmation(
   { env, faults }: Reading,
@@ -159,7 +159,10 @@ export function refuseConfirmation(
   }
 }
 
-/** Reads the PCE of the environment. The caller must report a missing PCE_HOST, API_KEY or API_SECRET. */
+/**
+ * Reads the settings for the PCE in the environment. If PCE_HOST, API_KEY or API_SECRET is missing, the caller of this
+ * function must report it.
+ */
 export function readPce(reading: Reading): PceFromEnvironment {
   const { env, warnings } = reading
   const port = readPcePort(reading)
@@ -213,7 +216,9 @@ export function readPceConnection(reading: Reading): Pick<PceFromEnvironment, 't
 
 const DEFAULT_PORT = 443
 
-/** Reads the port of the PCE. A port in PCE_HOST is used if PCE_PORT is not set, otherwise the two must be equal. */
+/**
+ * Reads the port of the PCE. If PCE_PORT is not set, the port in PCE_HOST is used; if both are set, they must be equal.
+ */
 function readPcePort(reading: Reading): string {
   const { env, faults } = reading
   const written = readPceHost(reading)

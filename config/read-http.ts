@@ -45,8 +45,8 @@ const MOST_PER_MINUTE = 1_000_000
 
 /**
  * Finds the faults that the HTTP startup gates report (without MCP_DEV_INSECURE=1), in the order of S16 and D8: the
- * listening address, the OAuth variables, the mode, the variables that the mode requires, the keys. Each `problem` uses
- * the words of the specification.
+ * listening address, the OAuth variables, the mode, the variables that the mode requires, the keys. Each `problem` is
+ * worded as in the specification.
  */
 export function findAtGates(env: Environment, mode: PceMode | null, { host, socket }: ListenOptions): Fault[] {
   const faults: Fault[] = []
@@ -81,7 +81,7 @@ const REMEDY_OF_OAUTH =
   'They define who may log in. docs/identity-providers lists their values for Keycloak, Entra ID, Okta, Auth0, Ping and AD FS.'
 
 /**
- * Chooses the remedy for a server for which no login is configured. Its operator is probably trying it out and does not
+ * Returns the remedy for a server without settings for a login. Its operator is probably trying it out and does not
  * know MCP_DEV_INSECURE yet.
  */
 function remedyWithoutMode(env: Environment): string {
@@ -108,7 +108,7 @@ export const unknownMode = ({ MCP_PCE_MODE: named = '' }: Environment): Fault =>
   remedy: 'per_user: every user has a PCE key; shared: one PCE key from the environment serves everybody.',
 })
 
-/** Reads the PCE mode. Returns null if the named mode does not exist (D11). */
+/** Reads the PCE mode. Returns null if the given name is not that of a mode (D11). */
 export function readMode(env: Environment): PceMode | null {
   const named = env.MCP_PCE_MODE || 'per_user'
   return PCE_MODES.find((known) => known === named) ?? null
@@ -147,10 +147,7 @@ export function readInsecure(reading: Reading, listen: ListenOptions): InsecureH
   }
 }
 
-/**
- * Reads the configuration of HTTP with bearer tokens. Missing values stay empty here, because `findAtGates` reports
- * them.
- */
+/** Reads the configuration of HTTP with bearer tokens. Missing values stay empty here; `findAtGates` reports them. */
 export function readAuthenticated(
   reading: Reading,
   mode: PceMode,
@@ -228,8 +225,8 @@ export function readAuthenticated(
 const OF_LOGIN = /^MCP_OAUTH_CLIENT_(ID|SECRET)(_FILE)?$/
 
 /**
- * Returns true if people approve calls in a browser. They log in to do so, and therefore the OAuth client of the
- * browser login is then read in every mode.
+ * Returns true if people approve calls in a browser. They must log in for this, so the OAuth client of the browser
+ * login is then read in every mode.
  */
 export const needsApproval = ({ MCP_APPROVAL: method }: Environment): boolean =>
   method !== undefined && method !== 'token' && APPROVAL_METHODS.some((known) => known === method)
@@ -255,7 +252,7 @@ function readApproval(reading: Reading): ApprovalConfig | undefined {
   return { method, ttlSeconds, maxAgeSeconds }
 }
 
-/** Warns if approvals are configured but nobody could give one. */
+/** Warns if approvals are configured, but nobody would be able to give one. */
 function warnOfApproval({ warnings }: Reading, approval: ApprovalConfig | undefined, roles: RoleMapping): void {
   if (approval?.method !== 'two-person' || roles.groups.admin.length > 0 || roles.otherwise === 'admin') return
   warnings.push(
@@ -264,8 +261,8 @@ function warnOfApproval({ warnings }: Reading, approval: ApprovalConfig | undefi
 }
 
 /**
- * Matches a public URL that wrongly includes one of the server's own routes, which clients would then append a second
- * time.
+ * Matches a public URL that ends with one of the server's own routes by mistake. Clients would append the route a
+ * second time.
  */
 const OWN_ROUTE = /\/(mcp|setup|confirm|approve)\/*$/
 
@@ -283,8 +280,8 @@ function checkPublicUrl(reading: Reading): void {
 }
 
 /**
- * Reads the common settings of the authenticated modes: those of `readCommon`, a share of the heavy calls for each
- * caller, and roles.
+ * Reads the settings that all authenticated modes have: the settings of `readCommon`, the maximum share of heavy calls
+ * for each caller, and roles.
  */
 function readShared(reading: Reading) {
   const { heavy, offer, ...common } = readCommon(reading)
@@ -360,7 +357,7 @@ function readOAuth(reading: Reading): OAuthConfig {
   }
 }
 
-/** Reads a value that a claim of every token must equal exactly. Returns an empty text if it is not set. */
+/** Reads a value that must be exactly equal to a claim in every token. Returns an empty text if it is not set. */
 function readClaim({ env, faults }: Reading, name: string, claim: string): string {
   const value = env[name] ?? ''
   if (isPlaceholder(value)) faults.push(placeholderIn(name))
@@ -372,7 +369,7 @@ function readClaim({ env, faults }: Reading, name: string, claim: string): strin
   return value
 }
 
-/** Reads which groups have which role. A mapping that matches nobody is allowed, with a warning. */
+/** Reads which groups have which role. If the settings give nobody a role, this is only a warning. */
 function readRoles(reading: Reading): RoleMapping {
   const { env, warnings } = reading
   const listOf = (role: Role) => readList(reading, `MCP_ROLE_GROUPS_${role.toUpperCase()}`)

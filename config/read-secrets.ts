@@ -2,8 +2,8 @@ import { inWords, type PceMode } from '../schemas/config.js'
 import type { Environment, Findings, Reading } from './read-values.js'
 
 /**
- * The variables whose values can also be stored in a file, as container platforms provide secrets. NAME_FILE is then
- * the path of the file.
+ * The variables whose values can also be in a file, as container platforms provide secrets. The variable NAME_FILE then
+ * contains the path of the file.
  */
 export const SECRETS = [
   'API_KEY',
@@ -19,7 +19,7 @@ export const SECRETS = [
 ] as const
 export type SecretName = (typeof SECRETS)[number]
 
-/** The secrets of each mode. Files for other secrets are not opened. */
+/** The secrets that are read in each mode. The files of other secrets are not opened. */
 export const SECRETS_OF: Record<'environment' | PceMode, readonly SecretName[]> = {
   environment: ['API_KEY', 'API_SECRET', 'PCE_PROXY_URL'],
   shared: [
@@ -66,13 +66,14 @@ export function readSecretFiles(
       continue
     }
     const value = readSecretFile(`${name}_FILE '${path}'`, path, readFile, faults)
-    // A secret whose file is unusable gets a placeholder, so that it is not reported as missing too.
+    // If the file of a secret cannot be used, the secret gets a placeholder, so that it is not also reported as
+    // missing.
     found[name] = value ?? UNREADABLE
   }
   return Object.keys(found).length === 0 ? env : { ...env, ...found }
 }
 
-/** The value of a secret whose file has already been reported. */
+/** The placeholder for a secret whose file has already been reported. */
 const UNREADABLE = '\0'
 
 function readSecretFile(
@@ -120,7 +121,7 @@ export function readKey({ env, faults }: Reading, name: string): Buffer {
   return Buffer.alloc(32)
 }
 
-/** Describes only the form of a malformed key, without revealing any of its characters. */
+/** Describes the form of a malformed key, such as hexadecimal, without revealing any of its characters. */
 function describeKey(value: string, name: string): string {
   const make = name.endsWith('_PREVIOUS') ? 'set the key that was in use before' : `make one with ${MAKE_KEY}`
   const rewrite = `write the same bytes in base64, or ${make}`
@@ -132,10 +133,7 @@ function describeKey(value: string, name: string): string {
   return `It has ${value.length} characters instead of 44: ${make}`
 }
 
-/**
- * Reads the key that was in use before. Returns undefined if the variable is not set. The key must differ from
- * `current`.
- */
+/** Reads the previous key. Returns undefined if the variable is not set. The key must differ from `current`. */
 export function readPreviousKey(reading: Reading, name: string, current: Buffer): Buffer | undefined {
   if (!reading.env[name]) return undefined
   const previous = readKey(reading, name)

@@ -40,12 +40,12 @@ function readUrl(value: string, { faults }: Reading): Pick<DatabaseConfig, 'conn
     faults.push({ problem: `MCP_STATE_URL ${what}`, remedy })
     return undefined
   }
-  // The fault was in the file of this secret, and has already been reported.
+  // The fault is in the file of this secret and has already been reported.
   if (value === '\0') return undefined
   if (isPlaceholder(value)) return void faults.push(placeholderIn('MCP_STATE_URL'))
   const url = /[\s\p{Cc}]/u.test(value) || !URL.canParse(value) ? null : new URL(value)
-  // An @ after the host is an unescaped @ of the password. The text that looks like the host or a parameter is then a
-  // part of the password.
+  // An @ after the host is an @ in the password that was not escaped. The texts that look like the host or a parameter
+  // are then parts of the password, so they are not quoted.
   if (url === null || !/^postgres(ql)?:$/.test(url.protocol) || url.hash !== '' || /@/.test(url.pathname + url.search))
     return refuse(
       'must be a PostgreSQL URL',

@@ -12,7 +12,9 @@ export interface Findings {
   readonly warnings: string[]
 }
 
-/** The settings while they are read. A function that cannot use a value adds a fault and continues with the default. */
+/**
+ * The settings that are being read. If a function cannot use a value, it adds a fault and continues with the default.
+ */
 export interface Reading extends Findings {
   readonly env: Environment
 }
@@ -33,8 +35,8 @@ export const placeholderIn = (name: string): Fault => ({
 })
 
 /**
- * Reads a whole number from `min` to `max`. If `isOff` is true, an unset variable turns the feature off, and
- * `otherwise` is only an example for the message.
+ * Reads a whole number from `min` to `max`. If `isOff` is true and the variable is not set, the feature is off, and
+ * `otherwise` is only an example in the message.
  */
 export function readInteger(
   { env, faults }: Reading,
@@ -66,8 +68,8 @@ export function readSwitch({ env, faults }: Reading, name: string, otherwise: bo
 }
 
 /**
- * Reads a switch that takes a protection away from everybody: only 1 turns it on, and any value except 1, 0 and an
- * empty one is a fault, because a wrong guess would either remove the protection or hide that it is still there.
+ * Reads a switch that removes a protection from everybody. Only 1 turns it on. Any value except 1, 0 and an empty one
+ * is a fault, because a wrong guess would either remove the protection or hide that it is still there.
  */
 export function readUnsafeSwitch({ env, faults }: Reading, name: string): boolean {
   const value = env[name]
@@ -98,7 +100,7 @@ export function readChoice<Choice extends string, Otherwise>(
   return otherwise
 }
 
-/** Lists the variables of `names` that are unset or only whitespace, in the given order. */
+/** Returns those of the variables `names` that are unset or contain only whitespace, in the given order. */
 export const missingOf = (env: Environment, names: readonly string[]) => names.filter((name) => !env[name]?.trim())
 
 /**
@@ -107,13 +109,13 @@ export const missingOf = (env: Environment, names: readonly string[]) => names.f
  */
 const DISCOVERY = /\/\.well-known\/(openid-configuration|oauth-authorization-server)\b/
 
-/** Requires https for URLs on which the login depends, or http on loopback (D14). An unset variable is accepted. */
+/** Checks that URLs on which the login depends use https, or http on loopback (D14). An unset variable is accepted. */
 export function checkUrl({ env, faults }: Reading, name: string): void {
   const value = env[name] ?? ''
   if (value.trim() === '') return
   if (isPlaceholder(value)) return void faults.push(placeholderIn(name))
   const fault = (problem: string, remedy: string) => void faults.push({ problem: `${name} ${problem}`, remedy })
-  // A URL parser tolerates whitespace, but the exact comparison with a token's claim does not.
+  // Whitespace is rejected: a URL parser tolerates it, but the exact comparison with a claim in a token does not.
   if (/[\s\p{Cc}]/u.test(value))
     return fault('must not contain whitespace', `It is ${shownUrl(value)}: remove spaces and line breaks.`)
   const url = URL.canParse(value) ? new URL(value) : null
@@ -174,7 +176,7 @@ export function readHosts(reading: Reading, name: string): string[] {
 
 const EXAMPLE_HOSTS: Readonly<Record<string, string>> = { MCP_ALLOWED_PCE_HOSTS: 'pce.example.com' }
 
-/** Extracts the host of a URL, to be used in an example. */
+/** Returns the host of a URL, for use in an example. */
 function hostIn(text: string): string {
   const written = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`
   return (URL.canParse(written) && new URL(written).host) || 'mcp.example.com'
@@ -199,7 +201,7 @@ function readNetwork({ faults }: Reading, entry: string, name: string): { addres
     })
     return []
   }
-  // A network that contains every address would let any client pretend to have any address.
+  // A network that contains every address is rejected, because any client could then pretend to have any address.
   if (prefix === 0) {
     faults.push({
       problem: `${name} must not trust every address: '${entry}'`,

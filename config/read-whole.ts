@@ -1,12 +1,12 @@
 import { closeSync, constants, openSync, readFileSync, readSync, statSync } from 'node:fs'
 
-/** How long to wait for the first bytes from a pipe, in milliseconds. */
+/** Maximum time, in milliseconds, to wait for the first bytes from a pipe. */
 const PATIENCE_MS = 5000
 const PAUSE_MS = 20
 
 /**
- * Reads a whole file or a pipe (shells and password managers pass secrets through pipes). If no writer opens the pipe
- * in time, it throws ETIMEDOUT, because otherwise it would wait for ever. It also throws the errors of node:fs.
+ * Reads a whole file or a pipe, because shells and password managers pass secrets through pipes. If no writer opens the
+ * pipe in time, throws ETIMEDOUT, because reading would otherwise wait for ever. Also throws the errors of node:fs.
  */
 export function readWhole(path: string, patienceMs = PATIENCE_MS): Buffer {
   return statSync(path).isFIFO() ? readPipe(path, patienceMs) : readFileSync(path)
@@ -21,7 +21,7 @@ function readPipe(path: string, patienceMs: number): Buffer {
     for (;;) {
       const piece = Buffer.alloc(65_536)
       const length = readSome(pipe, piece)
-      // An empty read before any data means that no writer has opened the pipe yet.
+      // If a read returns nothing and nothing was read before, no writer has opened the pipe yet.
       if (length === 0 && pieces.length > 0) return Buffer.concat(pieces)
       if (length !== null && length > 0) pieces.push(piece.subarray(0, length))
       else if (performance.now() > deadline) throw Object.assign(new Error('nothing came'), { code: 'ETIMEDOUT' })
@@ -32,7 +32,7 @@ function readPipe(path: string, patienceMs: number): Buffer {
   }
 }
 
-/** Reads some bytes. Returns null if there is a writer that has not written yet. */
+/** Reads some bytes. Returns null if the writer of a pipe has not written anything yet. */
 function readSome(pipe: number, piece: Buffer): number | null {
   try {
     return readSync(pipe, piece)

@@ -89,7 +89,7 @@ const KNOWN: ReadonlySet<string> = new Set([...NAMES, ...SECRETS.map((name) => `
 /** Returns true if any program reads a variable of this name in any mode. */
 export const isKnown = (name: string): boolean => KNOWN.has(name)
 
-/** Maximum number of letters that may differ for a name to count as misspelt. Short names allow fewer. */
+/** Maximum number of wrong letters in a name that counts as misspelt. For short names, fewer are allowed. */
 const MOST_WRONG = 2
 const PREFIX = 4
 
@@ -97,8 +97,9 @@ const PREFIX = 4
 const OF_A_SERVICE = /_(SERVICE_(HOST|PORT(_\w+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$/
 
 /**
- * Finds the known name that was probably meant by a name in other letter case, misspelt, or with a `_FILE` suffix that
- * this variable does not support. Returns null for other names, which may belong to a platform.
+ * Returns the known name that was probably meant by a name in other letter case, a misspelt name, or a name with a
+ * suffix `_FILE` that this variable does not support. Returns null for any other name, because it may belong to a
+ * platform.
  */
 export function misspelt(name: string): string | null {
   const upper = name.toUpperCase()
@@ -116,8 +117,8 @@ export function misspelt(name: string): string | null {
 }
 
 /**
- * Returns the maximum number of wrong letters in a name. Names with the same letters in another order always get the
- * full number, since swapping two letters changes both places.
+ * Returns the maximum number of wrong letters in a name. For names that contain the same letters in another order, it
+ * is always the full number, because swapping two letters makes both of them wrong.
  */
 function mostWrong(known: string, name: string): number {
   const isShuffled = known.length === name.length && lettersOf(known) === lettersOf(name)
@@ -126,7 +127,7 @@ function mostWrong(known: string, name: string): number {
 
 const lettersOf = (name: string) => [...name].sort().join('')
 
-/** The names that people try because other programs use them, each with this server's equivalent. */
+/** Names that people try because other programs use them, each with the equivalent name for this server. */
 const TRIED: Readonly<Record<string, string>> = {
   MCP_HOST: '--host',
   MCP_PORT: '--port',
@@ -149,7 +150,7 @@ const TRIED: Readonly<Record<string, string>> = {
   MCP_POSTGRES_URL: 'MCP_STATE_URL',
 }
 
-/** Suggests what to use instead of an unknown name that is not misspelt; returns undefined if nothing matches. */
+/** Suggests a name in place of an unknown name that is not misspelt; returns undefined if nothing matches. */
 export function triedFor(name: string): string | undefined {
   const longer = NAMES.filter((known) => known.startsWith(`${name}_`))
   return TRIED[name] ?? (longer.length === 1 ? longer[0] : undefined)
