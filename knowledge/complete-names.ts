@@ -6,7 +6,7 @@ import type { ToolContext } from '../domain/call.js'
 /** The result of completion/complete. */
 export interface Completion {
   values: string[]
-  /** Number of all matches. */
+  /** Total number of matches, including those that are not returned. */
   total: number
   hasMore: boolean
 }
@@ -37,29 +37,29 @@ export function completeFrom(values: Iterable<string>, typed: string): Completio
 }
 
 /**
- * Milliseconds after which an attempt to read the label list is abandoned. By then, the person who is typing no longer
- * needs it.
+ * Time, in milliseconds, after which reading the label list for a completion is given up. By then, the person who is
+ * typing no longer needs it.
  */
 const LOAD_MS = 30_000
-/** Milliseconds to wait before the labels are requested again from a PCE that did not answer. */
+/** Time, in milliseconds, for which a PCE that did not answer is not asked for its labels again. */
 const RETRY_MS = 10_000
 
 interface Load {
   index: Promise<LabelIndex | null>
-  /** No new attempt is made before this time. */
+  /** The earliest time for a new attempt. */
   until: number
 }
 
 /**
- * The load of labels that is in progress or has failed, for each PCE client. Each client has its own load, so that
- * nobody sees labels of another PCE.
+ * The reads of label lists that are in progress or have failed, by PCE client. Each client has its own, so that nobody
+ * sees the labels of another PCE.
  */
 const loads = new WeakMap<object, Load>()
 
 /**
  * Returns the values of a label key at the caller's PCE, from the list that tools use to resolve labels (at most a
- * minute old, T3). Since a request arrives for each typed letter, all requests share one load. If the PCE does not
- * answer, the result is empty rather than an error, and the PCE is not asked again for a while.
+ * minute old, T3). A request arrives for each typed letter, so all these requests share one read of the list. If the
+ * PCE does not answer, the result is empty instead of an error, and the PCE is not asked again for a while.
  */
 export async function labelValues(
   { pce, now }: Pick<ToolContext<true>, 'pce' | 'now'>,

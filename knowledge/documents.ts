@@ -2,7 +2,7 @@
 export interface Document {
   uri: string
   name: string
-  /** A description of one sentence for the list of resources. */
+  /** A description for the list of resources, in one sentence. */
   description: string
 }
 

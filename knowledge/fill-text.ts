@@ -3,18 +3,18 @@ import type { AnyTool } from '../tools/define.js'
 /** The tools and values that a text may refer to. */
 export interface Named {
   tools: ReadonlyMap<string, AnyTool>
-  /** Values of `{{@name}}`, in the form in which they appear in the text. */
+  /** The values of `{{@name}}`, exactly as they appear in the text. */
   values?: Readonly<Record<string, string>>
 }
 
 const PLACEHOLDER = /\{\{([^{}\n]*)\}\}/g
-/** Matches the mark of a line that is shown only to readers who are offered the tool. */
+/** Matches the mark of a line that is shown only to readers to whom the named tool is offered. */
 const CONDITION = /^\{\{\?([\w-]+)\}\} ?/
 
 /**
- * Fills in the placeholders of a text: `{{tool}}` and `{{tool.argument}}` become the name in code style, `{{@name}}`
- * becomes a value. Lines that require a tool are left out if the tool is not offered. Throws Error for names that do
- * not exist.
+ * Fills in the placeholders of a text: `{{tool}}` and `{{tool.argument}}` are replaced by the name in code style,
+ * `{{@name}}` by a value. A line that is marked with a tool is left out if this tool is not offered. Throws Error for
+ * names that do not exist.
  */
 export function fillText(text: string, { tools, values = {} }: Named, offered?: ReadonlySet<string>): string {
   return text
@@ -38,7 +38,7 @@ export function fillText(text: string, { tools, values = {} }: Named, offered?: 
   }
 }
 
-/** Returns the tools that a text names. `always` contains the tools in lines that every reader sees. */
+/** Returns the tools that a text names. `always` contains the tools in lines that all readers see. */
 export function toolsNamedIn(text: string): { always: Set<string>; all: Set<string> } {
   const named = { always: new Set<string>(), all: new Set<string>() }
   for (const line of text.split('\n')) {
@@ -66,7 +66,7 @@ const LIKE_A_TOOL = /`([a-z]+(?:-[a-z]+)+)`/g
 
 /**
  * Finds mistakes in a text and describes each in a sentence: tools, arguments, values and resources that do not exist,
- * and tools that are named without a placeholder, because the text would silently become wrong if they were renamed.
+ * and tools that are named without a placeholder. Such names would silently become wrong if the tools were renamed.
  */
 export function findTextProblems(text: string, { tools, values = {} }: Named, uris: ReadonlySet<string>): string[] {
   const conditions = text.split('\n').flatMap((line) => CONDITION.exec(line)?.[1] ?? [])

@@ -47,9 +47,9 @@ export interface Reader {
   offered: ReadonlySet<string>
 }
 
-/** The reader of a resource, together with the functions needed to compose a page about objects of the PCE. */
+/** The reader of a resource, with the functions that are needed to compose a page about objects of the PCE. */
 export interface ResourceReader extends Reader, Omit<PagePorts, 'budget'> {
-  /** The organisation at the reader's PCE; absent if the reader has no PCE. */
+  /** The number of the organisation at the reader's PCE; absent if the reader has no PCE. */
   orgId?: string
 }
 
@@ -62,7 +62,7 @@ export interface ListedPrompt {
 }
 
 /**
- * The text whose argument is being completed: a `prompt`, identified by its name, or a `resource`, identified by its
+ * The text whose argument is completed: a `prompt`, identified by its name, or a `resource`, identified by its
  * template.
  */
 export interface CompletedText {
@@ -71,19 +71,22 @@ export interface CompletedText {
 }
 
 /**
- * Looks something up on behalf of a caller who is allowed to call `tool`. Resolves to null if the caller is not allowed
- * to call it, or if the lookup takes too long.
+ * A function that looks something up for a caller who may call `tool`. It resolves with null if the caller may not call
+ * this tool, or if the lookup takes too long.
  */
 export type LookUp = <T>(tool: string, read: (context: ToolContext<true>) => Promise<T>) => Promise<T | null>
 
-/** The documents and prompts of this server. A text that a reader may not see is neither listed nor found. */
+/**
+ * The documents and prompts of this server. If a reader may not see a text, it is neither listed nor found for this
+ * reader.
+ */
 export interface Knowledge {
   listResources(): ListedResource[]
   /** Lists the templates whose tools are all offered to the reader. */
   listTemplates(reader: Reader): ListedTemplate[]
   /**
-   * Reads a resource. Rejects with ToolError: `not_found` for an unknown URI, `invalid_argument` for an impossible
-   * value in it. A page about objects of the PCE rejects with the error of its first tool call.
+   * Reads a resource. Rejects with ToolError: `not_found` for an unknown URI, `invalid_argument` for a URI with an
+   * impossible value. A page about objects of the PCE rejects with the error of its first tool call.
    */
   readResource(uri: string, reader: ResourceReader): Promise<ResourceText>
   /** Lists the prompts whose tools are all offered to the reader. */
@@ -127,7 +130,7 @@ export function createKnowledge({ tools: list, server, limits, now }: KnowledgeO
     if (text === undefined) {
       text = readText(path)
       texts.set(path, text)
-      // A failed read is forgotten, so that it is tried again.
+      // A read that failed is not cached, so that the file is read again.
       text.catch(() => texts.delete(path))
     }
     return text
@@ -152,7 +155,7 @@ export function createKnowledge({ tools: list, server, limits, now }: KnowledgeO
     return { uri, mimeType: JSON_TYPE, text }
   }
 
-  /** Returns the source of completions for each argument. */
+  /** Returns where the completions of each argument come from. */
   async function completersOf(
     { kind, name }: CompletedText,
     reader: Reader,
@@ -234,10 +237,10 @@ export function createKnowledge({ tools: list, server, limits, now }: KnowledgeO
 
 type Completer = NonNullable<Prompt['arguments'][number]['completes']>
 
-/** Maximum length of an argument, the same as for a label value. */
+/** Maximum length of an argument; it is the maximum length of a label value. */
 const LONGEST_VALUE = 255
 
-/** Reads the arguments of a prompt. Throws ToolError `invalid_argument` with all wrong arguments. */
+/** Reads the arguments of a prompt. Throws ToolError `invalid_argument` that names all wrong arguments. */
 function readArguments(prompt: Prompt, given: Readonly<Record<string, unknown>>): Record<string, string> {
   const problems = [
     ...prompt.arguments.flatMap(({ name, required }) =>
@@ -267,8 +270,8 @@ const isOffered = (template: PageTemplate, offered: ReadonlySet<string>) =>
   toolsOf(template).every((tool) => offered.has(tool))
 
 /**
- * Creates the error for an unknown URI. If the URI has only too few or too many values, the error names the template,
- * provided that the template is offered to the reader.
+ * Creates the error for an unknown URI. If the URI differs from a template only in having too few or too many values,
+ * and the template is offered to the reader, the error names the template.
  */
 function notFound(uri: string, { offered }: Reader): ToolError {
   const near = nearPage(uri)

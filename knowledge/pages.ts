@@ -16,8 +16,8 @@ export interface PageTemplate {
   name: string
   description: string
   /**
-   * The variables of the template in order. The value is the label key whose label values complete the variable, or
-   * null.
+   * The variables of the template in order. Each has a label key as its value, whose label values complete the
+   * variable, or null.
    */
   variables: Readonly<Record<string, 'app' | 'env' | null>>
   /** Returns the fields with which the page begins. */
@@ -27,17 +27,18 @@ export interface PageTemplate {
 }
 
 export interface PageFacts {
-  /** The organisation at the reader's PCE. */
+  /** The number of the organisation at the reader's PCE. */
   orgId: string
-  /** Milliseconds since the epoch. */
+  /** The current time in milliseconds since the epoch. */
   now: number
 }
 
 const DAY_MS = 86_400_000
-/** Number of days of traffic that a page covers, the same as the default of enforcement-readiness. */
+/** Number of days of traffic that a page covers. It is the same as the default of enforcement-readiness. */
 const LOOKBACK_DAYS = 30
 /**
- * Maximum number of rows per list. A page is an overview, and each section names the call that returns the other rows.
+ * Maximum number of rows per list. It is small, because a page is an overview; each section names the call that returns
+ * all rows.
  */
 const ROWS = { workloads: 25, flows: 30, ruleSets: 10 }
 
@@ -102,7 +103,7 @@ export function toolsOf(template: PageTemplate): string[] {
  * Maximum length of a URI in characters. A URI with two label values is shorter, even if every byte is percent-encoded.
  */
 const LONGEST_URI = 5_000
-/** Maximum length of a decoded value, the same as for a label value. */
+/** Maximum length of a decoded value; it is the maximum length of a label value. */
 const LONGEST_VALUE = 255
 /**
  * Pattern for one segment of a path (RFC 3986, 3.3). The value of a template is encoded as such a segment (RFC 6570,
@@ -130,8 +131,8 @@ export function matchPage(uri: string): { template: PageTemplate; values: Record
 }
 
 /**
- * Returns the template for a URI that begins like the template but has too few or too many values, and a text that says
- * what is wrong; returns null for other URIs.
+ * Returns the template whose beginning matches a URI with too few or too many values, and a text that says what is
+ * wrong. Returns null for any other URI.
  */
 export function nearPage(uri: string): { template: PageTemplate; why: string } | null {
   if (uri.length > LONGEST_URI) return null

@@ -4,7 +4,7 @@ export interface PromptArgument {
   name: string
   description: string
   required?: boolean
-  /** The source of completions: the values of this label key, or a fixed list. */
+  /** Where completions come from: the values of this label key, or a fixed list. */
   completes?: { labels: 'app' | 'env' } | { values: readonly string[] }
 }
 
@@ -15,14 +15,14 @@ export interface Prompt {
   description: string
   arguments: readonly PromptArgument[]
   /**
-   * Returns the values for `{{@name}}` in the text: the given arguments in quotation marks, and values derived from
-   * them.
+   * Returns the values for `{{@name}}` in the text: the given arguments in quotation marks, and values derived from the
+   * arguments.
    */
   valuesOf(given: Readonly<Record<string, string>>): Record<string, string>
 }
 
 /**
- * Puts a value in quotation marks, so that its beginning and end are visible in the text, and makes hidden characters
+ * Puts a value in quotation marks, so that it is visible where the value begins and ends, and makes hidden characters
  * visible (D27).
  */
 const quoted = (text: string) => JSON.stringify(escapeText(text))

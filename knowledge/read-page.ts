@@ -1,12 +1,12 @@
 import { ToolError } from '../schemas/errors.js'
 import type { PageFacts, PageTemplate } from './pages.js'
 
-/** Runs a tool call on behalf of the reader. Rejects with an Error whose `code` says what went wrong. */
+/** A function that runs a tool call for the reader. It rejects with an Error whose `code` says what went wrong. */
 export type CallTool = (name: string, args: Record<string, unknown>) => Promise<object>
 
 export interface PagePorts {
   callTool: CallTool
-  /** Counts further calls towards the reader's rate limit; rejects if there are too many. */
+  /** Counts all calls of a page except the first against the reader's rate limit; rejects if there are too many. */
   charge: (times: number) => Promise<void>
   /** Called before each tool call. */
   progress: (update: { progress: number; total: number; message: string }) => void
@@ -14,7 +14,7 @@ export interface PagePorts {
   budget: number
 }
 
-/** Error codes of tools which mean that the object does not exist. */
+/** The error codes with which tools say that the object does not exist. */
 const NOT_THERE = new Set(['not_found', 'invalid_href', 'unresolved_label_filter'])
 
 interface Part {
@@ -25,9 +25,10 @@ interface Part {
 }
 
 /**
- * Composes a page as JSON text. Tool calls run one after the other, so that a reader never has several running. If a
- * section fails, it contains its error, and the other sections are still shown; if the first section fails, the whole
- * page fails. If the page exceeds its budget, the longest sections are replaced by the tool call that returns them.
+ * Composes a page as JSON text. The tool calls run one after the other, so that a reader never has several running. If
+ * a section fails, it shows its error, and the other sections are still shown. If the first section fails, the whole
+ * page fails. If the page exceeds its maximum size, its longest sections are replaced by the tool calls that return
+ * them.
  *
  * Rejects with ToolError `not_found`, or with the error of the first call or of `charge`.
  */
