@@ -1,4 +1,7 @@
-/** What compose.yaml runs around the server, for trying it out: `prepare`, `identity-provider` and `welcome`. Never for production. */
+/**
+ * The commands that compose.yaml runs beside the server so that it can be tried out: `prepare`, `identity-provider` and
+ * `welcome`. They must never be used in production.
+ */
 import { execFileSync } from 'node:child_process'
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { existsSync, renameSync, writeFileSync } from 'node:fs'
@@ -6,7 +9,7 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { env } from 'node:process'
 
-/** Who may log in, with any password. */
+/** The people who can log in, with any password. */
 const PEOPLE = {
   alice: { group: 'trial-admins', may: 'read, change and provision' },
   oscar: { group: 'trial-operators', may: 'read and change' },
@@ -20,7 +23,10 @@ else if (command === 'identity-provider')
 else if (command === 'welcome') welcome(env.TRIAL_PUBLIC_URL)
 else throw new Error(`There is no command '${command}': prepare, identity-provider or welcome.`)
 
-/** Makes keys, passwords and a certificate for localhost, unless they are there. Other users of the containers read them. */
+/**
+ * Creates keys, passwords and a certificate for localhost, unless they exist. Containers with other users must be able
+ * to read them.
+ */
 function prepare(folder) {
   if (existsSync(join(folder, 'state-url'))) return
   const password = randomBytes(24).toString('base64url')
@@ -34,13 +40,13 @@ function prepare(folder) {
     ['kek', randomBytes(32).toString('base64')],
     ['confirm-key', randomBytes(32).toString('base64')],
     ['postgres-password', password],
-    // The last one: it says that all are there.
+    // This file is written last, because its existence means that all files exist.
     ['state-url', `postgres://svc_mcp:${password}@127.0.0.1:5432/svc_mcp`],
   ])
     writeFileSync(join(folder, name), text)
 }
 
-/** An OpenID provider where everybody of PEOPLE may log in, and every MCP client may register. */
+/** Runs an OpenID provider at which everybody in PEOPLE can log in and every MCP client can register. */
 async function identify(issuer, publicUrl, port) {
   const { Provider } = await import('oidc-provider')
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
