@@ -6,7 +6,7 @@ import type { Service } from '../../schemas/pce/service.js'
 import type { PolicyLookups } from '../inventory/find-object.js'
 import { readableEnds } from '../inventory/require-rule-shape.js'
 import { clipText, quote } from '../text/escape-text.js'
-import { mapBounded } from '../text/pace-work.js'
+import { mapBounded, workInTurns } from '../text/pace-work.js'
 import type { PlannedChange } from './plan-rules.js'
 import type { ResolvedService } from './resolve-services.js'
 import { type Entry, entriesOf, measureLists, measurePorts } from './warn-of-wide-list.js'
@@ -39,7 +39,7 @@ export async function warnOfWideEnds(
   const warnings: string[] = []
   for (const side of ['providers', 'consumers'] as const) {
     try {
-      warnings.push(...(await warnOfSide(lookups, rule, side)))
+      warnings.push(...(await warnOfSide(lookups, rule, side, signal)))
     } catch (error) {
       if (!(error instanceof PceError || error instanceof ToolError) || signal.aborted) throw error
       warnings.push(`Whether the ${side} are any address in effect is not known: ${error.message}`)
@@ -74,6 +74,7 @@ async function warnOfSide(
   lookups: PolicyLookups,
   rule: WrittenRule,
   side: 'providers' | 'consumers',
+  signal: AbortSignal,
 ): Promise<string[]> {
   const hrefs = new Set(rule[side].flatMap(({ ip_list: list }) => list?.href ?? []))
   const lists = await mapBounded(
@@ -81,7 +82,7 @@ async function warnOfSide(
     IN_FLIGHT,
     async (href) => (await lookups.byHref('ip_lists', href)) as IpList,
   )
-  const width = measureLists(lists)
+  const width = await workInTurns(measureLists(lists), signal)
   if (width === undefined) return []
   const names = lists.slice(0, MOST_NAMED).map(({ name }) => quote(clipText(name, LONGEST_NAME)))
   const named = `${names.join(', ')}${lists.length > MOST_NAMED ? ` and ${lists.length - MOST_NAMED} more` : ''}`

@@ -5,6 +5,7 @@ import { type Interval, joinIntervals } from '../policy/classify-numbers.js'
 import { holdAddresses } from '../policy/hold-addresses.js'
 import { intersectIntervals, sizeOf, subtractIntervals } from '../policy/intervals.js'
 import { TCP, UDP } from '../inventory/protocols.js'
+import { type Steps, workInTurns } from '../text/pace-work.js'
 
 type Ranges = Pick<IpList, 'ip_ranges'>
 
@@ -39,9 +40,16 @@ const NOT_PUBLIC = {
  * or an eighth of IPv6 (its whole internet), is practically any address. Thousands of addresses outside private ranges
  * count as `many`, because they hardly narrow down who is meant. Returns undefined for fewer addresses.
  */
-export function measureLists(lists: readonly Ranges[]): Width | undefined {
-  const held = (family: Family) => joinIntervals(lists.flatMap((list) => holdAddresses(list, family).held))
-  const [ipv4, ipv6] = [held('ipv4'), held('ipv6')]
+export function* measureLists(lists: readonly Ranges[]): Steps<Width | undefined> {
+  const held = function* (family: Family): Steps<Interval[]> {
+    const own: Interval[][] = []
+    for (const list of lists) {
+      yield
+      own.push(holdAddresses(list, family).held)
+    }
+    return joinIntervals(own.flat())
+  }
+  const [ipv4, ipv6] = [yield* held('ipv4'), yield* held('ipv6')]
   const [four, six] = [sizeOf(ipv4), sizeOf(ipv6)]
   const shares = `${writeShare(four, LAST.ipv4 + 1n)} of IPv4 and ${writeShare(six, LAST.ipv6 + 1n)} of IPv6`
   if (2n * four > LAST.ipv4 || 8n * six > LAST.ipv6) return { shares, size: 'any' }
@@ -55,8 +63,8 @@ const countPublic = (held: readonly Interval[], family: Family) =>
   )
 
 /** Warns of an IP list that covers practically any address or thousands of public addresses. */
-export function warnOfWideList(entries: Ranges): string[] {
-  const width = measureLists([entries])
+export async function warnOfWideList(entries: Ranges, signal: AbortSignal): Promise<string[]> {
+  const width = await workInTurns(measureLists([entries]), signal)
   if (width === undefined) return []
   return [
     width.size === 'any'

@@ -1,4 +1,4 @@
-import type { Steps } from '../text/pace-work.js'
+import { type Steps, sortInSteps } from '../text/pace-work.js'
 import { type Mask, createMask } from './build-mask.js'
 
 /** An interval of whole numbers from `from` to `to`, both included. */
@@ -30,14 +30,12 @@ interface Turn {
 export function* classifyNumbers(whole: Interval, sets: readonly (readonly Interval[])[]): Steps<NumberClasses> {
   // The numbers are sorted instead of used as keys of a map: V8 hashes a bigint by its lowest 64 bits, and these are
   // zero for most IPv6 networks.
-  const turns: Turn[] = []
+  const unsorted: Turn[] = []
   for (const [set, intervals] of sets.entries()) {
-    if (turns.length % INTERVALS_PER_STEP === 0 || intervals.length > INTERVALS_PER_STEP) yield
-    for (const { from, to } of joinIntervals(intervals)) turns.push({ at: from, set }, { at: to + 1n, set })
+    if (unsorted.length % INTERVALS_PER_STEP === 0 || intervals.length > INTERVALS_PER_STEP) yield
+    for (const { from, to } of joinIntervals(intervals)) unsorted.push({ at: from, set }, { at: to + 1n, set })
   }
-  yield
-  turns.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
-  yield
+  const turns = yield* sortInSteps(unsorted, (a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
   turns.push({ at: whole.to + 1n, set: -1 })
   const inside = new Set<number>()
   let signature = 0n

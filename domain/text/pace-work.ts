@@ -74,3 +74,32 @@ function* mapInSteps<T, R>(items: readonly T[], work: (item: T) => R): Steps<R[]
   }
   return results
 }
+
+/** Number of items that are sorted, or merged, in one step. */
+const SORTED_PER_STEP = 2000
+
+/** Sorts like `toSorted`, in steps: short runs of the items are sorted, and then merged in pairs. */
+export function* sortInSteps<T>(items: readonly T[], compare: (a: T, b: T) => number): Steps<T[]> {
+  let runs: T[][] = []
+  for (let at = 0; at < items.length; at += SORTED_PER_STEP) {
+    runs.push(items.slice(at, at + SORTED_PER_STEP).sort(compare))
+    yield
+  }
+  while (runs.length > 1) {
+    const merged: T[][] = []
+    for (let at = 0; at < runs.length; at += 2) merged.push(yield* merge(runs[at]!, runs[at + 1] ?? [], compare))
+    runs = merged
+  }
+  return runs[0] ?? []
+}
+
+function* merge<T>(a: readonly T[], b: readonly T[], compare: (a: T, b: T) => number): Steps<T[]> {
+  const merged: T[] = []
+  let [at, other] = [0, 0]
+  while (at < a.length || other < b.length) {
+    if (merged.length % SORTED_PER_STEP === 0) yield
+    const isFirst = other === b.length || (at < a.length && compare(a[at]!, b[other]!) <= 0)
+    merged.push(isFirst ? a[at++]! : b[other++]!)
+  }
+  return merged
+}

@@ -62,7 +62,11 @@ export default defineTool({
       ip_ranges: planned,
       ...(names !== undefined && { fqdns: names }),
     }
-    const notes = [...warnOfSentences({ name }), ...warnOfWideList(body), ...(await warnOfTwinList(ctx, body))]
+    const notes = [
+      ...warnOfSentences({ name }),
+      ...(await warnOfWideList(body, signal)),
+      ...(await warnOfTwinList(ctx, body)),
+    ]
     if (dryRun === true) {
       const request = { method: 'POST', path: `/orgs/${pce.orgId}/sec_policy/draft/ip_lists`, body }
       const message = `Would create the IP list ${quote(name)} in draft.`

@@ -172,7 +172,7 @@ async function editList(
       ...planned.warnings,
       ...warnOfEffect(judged),
       ...(planned.gained.addresses > 0n && judged.risks?.includes('any_address') !== true
-        ? warnOfWideList(entries)
+        ? await warnOfWideList(entries, ctx.signal)
         : []),
       ...(hasChange(planned) ? await warnOfTwinList(ctx, entries, current.href) : []),
     ],

@@ -74,7 +74,7 @@ export default defineTool({
         warnings: [
           ...warnOfSentences({ new_name: newName }),
           ...warnOfBuiltIn(current),
-          ...(isNew ? warnOfWideList(entries) : []),
+          ...(isNew ? await warnOfWideList(entries, ctx.signal) : []),
           ...(isNew ? await warnOfTwinList(ctx, entries, current.href) : []),
         ],
       }

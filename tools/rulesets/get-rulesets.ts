@@ -19,6 +19,7 @@ import { readPolicyVersion, requirePolicyVersion, versionInCursor } from '../../
 import { loadDenyRules } from '../../domain/inventory/read-rules.js'
 import { loadReferenceNames } from '../../domain/inventory/reference-names.js'
 import { quote } from '../../domain/text/escape-text.js'
+import { mapInTurns } from '../../domain/text/pace-work.js'
 import { answerBudget, countRowsThatFit, jsonBytes } from '../answers/byte-budget.js'
 import {
   answerPage,
@@ -142,18 +143,22 @@ export default defineTool({
     const found = wantedIn === undefined && isCounted ? await complete(slice.items) : slice.items
     const names = await loadReferenceNames(
       ctx.pce,
-      found.map((ruleSet) => [
-        shows('scopes') ? ruleSet.scopes : [],
-        shows('rules') ? endsOf(ruleSet, wantedIn?.(ruleSet)) : [],
-      ]),
+      await mapInTurns(
+        found,
+        (ruleSet) => [
+          shows('scopes') ? ruleSet.scopes : [],
+          shows('rules') ? endsOf(ruleSet, wantedIn?.(ruleSet)) : [],
+        ],
+        ctx.signal,
+      ),
       ctx,
       version,
       [],
       true,
     )
-    const shown = found.map((ruleSet) =>
-      showRuleSet(ruleSet, names, { detail, denyError: errors.get(ruleSet.href), isWanted: wantedIn?.(ruleSet) }),
-    )
+    const show = (ruleSet: RuleSet) =>
+      showRuleSet(ruleSet, names, { detail, denyError: errors.get(ruleSet.href), isWanted: wantedIn?.(ruleSet) })
+    const shown = await mapInTurns(found, show, ctx.signal)
     const from = partsBefore(position, found[0])
     // The rules that the page may show, selected in the same way as for its rows.
     const listed = shows('rules')

@@ -100,7 +100,11 @@ function namesIn(list: IpList): ReadonlySet<string> {
  * it is undefined if finding them would take too long.
  */
 function* findContained(lists: readonly IpList[], sizes: ShelfSizes): Steps<(readonly string[])[][] | undefined> {
-  const wide = lists.map(patternsIn)
+  const wide: (readonly string[])[] = []
+  for (const list of lists) {
+    wide.push(patternsIn(list))
+    yield
+  }
   if (wide.every((own) => own.length === 0)) return []
   const shelves = yield* createShelves(lists, sizes)
   const contained: (readonly string[])[][] = []
