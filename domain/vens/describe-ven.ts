@@ -21,7 +21,7 @@ export interface VenCondition {
 }
 
 /**
- * The meanings of condition tokens. The PCE can filter by the first four; all others are event types and health
+ * The meanings of condition tokens. The PCE can filter by the first four. The others are event types and health
  * messages of older releases (P103).
  */
 const MEANINGS: Readonly<Record<string, string>> = {
@@ -43,17 +43,20 @@ export const KNOWN_CONDITIONS = Object.keys(MEANINGS).slice(0, 4)
 const MISSED_HEARTBEATS = 'agent.missed_heartbeats'
 const bare = (condition: string): string => condition.replace(/^agent\./, '')
 
-/** Describes a condition token in words. For an undocumented token, these are the words of the token itself. */
+/** Describes a condition token in words. An undocumented token is described by the words that it consists of. */
 export const meaningOf = (condition: string): string =>
   MEANINGS[`agent.${bare(condition)}`] ?? bare(condition).replaceAll('_', ' ')
 
 /** Returns true if two tokens name the same condition. Workloads omit the prefix `agent.` that VENs use. */
 export const isSameCondition = (a: string, b: string): boolean => bare(a) === bare(b)
 
-/** Returns true if the condition only means that the VEN is offline. */
+/** Returns true if the condition means nothing more than that the VEN is offline. */
 export const isOfSilence = ({ condition }: VenCondition): boolean => isSameCondition(condition, MISSED_HEARTBEATS)
 
-/** Returns the problems that the list of VENs reports for a VEN, in the PCE's order; null if it has no such field. */
+/**
+ * Returns the problems that the list of VENs reports for a VEN, in the PCE's order; null if the VEN has no field for
+ * them.
+ */
 export function conditionsOf({ conditions }: Pick<Ven, 'conditions'>): VenCondition[] | null {
   const given = objectsOf(conditions)
   return given === null
@@ -91,7 +94,7 @@ const isError = (severity: unknown): boolean => /^err/i.test(textOf(severity) ??
 
 /**
  * Reads the releases from the `info` of a condition's event. They are fields of `info` itself, or of the agent or VEN
- * in `info`.
+ * inside `info`.
  */
 function versionsOf(info: unknown): Pick<VenCondition, 'current_version' | 'desired_version'> {
   const inside = fieldsOf(info)
@@ -105,7 +108,9 @@ function versionsOf(info: unknown): Pick<VenCondition, 'current_version' | 'desi
   }
 }
 
-/** Joins the conditions from several sources. Each is listed once, with its worst severity and the first known time. */
+/**
+ * Merges the conditions from several sources. Each is listed once, with its worst severity and the earliest known time.
+ */
 export function joinConditions(found: readonly VenCondition[]): VenCondition[] {
   const joined = new Map<string, VenCondition>()
   for (const one of found) {
@@ -131,12 +136,15 @@ const WHOLE_RELEASE = 4
 
 /** Returns true for a release number or the beginning of one. */
 export const isRelease = (text: string): boolean => RELEASE.test(text)
-/** Returns true if a release number names a single build. A shorter number stands for all builds that begin with it. */
+/**
+ * Returns true if a release number identifies a single build. A shorter number stands for all builds that begin with
+ * it.
+ */
 export const isWholeRelease = (text: string): boolean => numbersOf(text).length >= WHOLE_RELEASE
 
 /**
- * Returns true if a release is not newer than a bound. A bound with fewer components includes all builds that begin
- * with it: `24.5.0-72` is not newer than `24.5`.
+ * Returns true if a release is not newer than a given limit. A limit with fewer components includes all builds that
+ * begin with it: `24.5.0-72` is not newer than `24.5`.
  */
 export function isUpTo(release: string, bound: string): boolean {
   const wanted = numbersOf(bound)

@@ -5,7 +5,7 @@ import { allTrue, isSynced, type Machine } from './join-workload.js'
 export interface MachineFilters {
   online?: boolean
   enforcement_mode?: string
-  /** A policy synchronisation state of the PCE, or `not_applied` for all states except `applied`. */
+  /** A policy synchronisation state of the PCE, or `not_applied`, which stands for all states except `applied`. */
   policy_sync?: string
   health?: 'healthy' | 'unhealthy' | 'error' | 'warning'
   condition?: string
@@ -13,7 +13,7 @@ export interface MachineFilters {
 
 type Verdict = boolean | null
 
-/** The tests for the filters. A test returns true or false, or null if the PCE's data do not suffice to decide. */
+/** The tests for the filters. A test returns true or false, or null if the PCE's data are not sufficient to decide. */
 const TESTS: {
   [K in keyof Required<MachineFilters>]: (machine: Machine, wanted: NonNullable<MachineFilters[K]>) => Verdict
 } = {
@@ -27,7 +27,7 @@ const TESTS: {
     const isWrong = health === 'warning' || health === 'error'
     if (wanted === 'healthy') return isWrong ? false : isHealthWhole || null
     if (wanted === 'unhealthy') return isWrong || (isHealthWhole ? false : null)
-    // If not all conditions are known, there may be a worse one, so only an error is certain.
+    // If not all conditions are known, an unknown one may be worse, so only the severity "error" is certain.
     if (health === 'error') return wanted === 'error'
     return isHealthWhole ? health === wanted : null
   },
@@ -41,7 +41,7 @@ const TESTS: {
 export const givenFilters = (filters: MachineFilters): (keyof MachineFilters)[] =>
   (Object.keys(TESTS) as (keyof MachineFilters)[]).filter((name) => filters[name] !== undefined)
 
-/** Returns whether a machine passes all given filters; null if this is not known. */
+/** Returns whether a machine passes all given filters; null if it is not known. */
 export const passes = (machine: Machine, filters: MachineFilters): Verdict =>
   allTrue(
     givenFilters(filters).map((name) =>

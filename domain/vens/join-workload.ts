@@ -6,8 +6,9 @@ import { agentHealthOf, conditionsOf, joinConditions, type VenCondition, type Ve
 import { fieldsOf, flagOf, objectsOf, textOf } from './read-fields.js'
 
 /**
- * The facts about a machine with a VEN that both of the PCE's lists may contain; null for a fact that a list does not
- * contain. The list of VENs may name workloads by href alone; the list of workloads then has their other fields (P24).
+ * The facts about a machine with a VEN that both the PCE's list of VENs and its list of workloads may contain; null for
+ * a fact that a list does not contain. The list of VENs may name workloads by href alone, while the list of workloads
+ * has their other fields (P24).
  */
 interface Told {
   status: string | null
@@ -23,7 +24,7 @@ interface Told {
   heartbeatAt: string | null
 }
 
-/** The facts about a machine with a VEN from the list of workloads. */
+/** The facts about a machine with a VEN that come from the list of workloads. */
 export interface Work extends Told {
   href: string
   /** The href of the machine's VEN; null if the PCE does not name the VEN. */
@@ -33,7 +34,7 @@ export interface Work extends Told {
   labels: readonly LabelRef[] | null
   /** The addresses of the machine's interfaces, and its public address, under which other hosts see it. */
   addresses: readonly string[]
-  /** The problems of the VEN; null if the workload has no fields for them. */
+  /** The problems of the VEN; null if the workload has no fields for problems. */
   conditions: readonly VenCondition[] | null
 }
 
@@ -50,11 +51,11 @@ export interface Machine extends Told {
   workAddresses: readonly string[]
   upgradeTo: string | null
   conditions: readonly VenCondition[]
-  /** The severity of the worst condition; null if no condition is known and not all conditions were read. */
+  /** The severity of the worst condition; null if no condition is known but not all conditions were read. */
   health: VenHealth | null
   /** True if all fields that may contain a condition were read. */
   isHealthWhole: boolean
-  /** True if it is known under which public address other hosts see the machine, or that it has none. */
+  /** True if it is known which public address other hosts see for the machine, or that it has none. */
   isAddressKnown: boolean
 }
 
@@ -83,12 +84,12 @@ export function readWork(workload: Workload): Work {
   }
 }
 
-/** Returns the href of a VEN's workload; null if the VEN names none. */
+/** Returns the href of the workload that belongs to a VEN; null if the VEN names no workload. */
 export const workloadOf = (ven: Pick<Ven, 'href' | 'workloads'>): string | null => textOf(ownWorkload(ven)['href'])
 
 /**
- * Returns the fields of a VEN's own workload as the VEN lists them. If it lists several workloads, the one with the
- * VEN's id counts, otherwise the first (P24). Returns an empty object if it lists none.
+ * Returns the fields of a VEN's own workload, as the VEN lists them. If it lists several workloads, the one with the id
+ * of the VEN is used, otherwise the first one (P24). Returns an empty object if the VEN lists no workload.
  */
 function ownWorkload({ href, workloads }: Pick<Ven, 'href' | 'workloads'>): Record<string, unknown> {
   const named = objectsOf(workloads) ?? []
@@ -98,7 +99,7 @@ function ownWorkload({ href, workloads }: Pick<Ven, 'href' | 'workloads'>): Reco
 
 const idOf = (href: string | null): string | undefined => href?.split('/').at(-1)
 
-/** Joins a VEN with its workload. If both have a value for a fact, the value of the VEN counts. */
+/** Joins a VEN with its workload. If both contain a fact, the value from the VEN is used. */
 export function joinWorkload(ven: Ven, work: Work | undefined): Machine {
   const own = ownWorkload(ven)
   const interfaces = objectsOf(ven.interfaces)
@@ -138,14 +139,15 @@ const worstOf = (found: readonly VenCondition[]): VenHealth =>
 const addressesOf = (interfaces: readonly Record<string, unknown>[]): string[] =>
   interfaces.flatMap(({ address }) => textOf(address) ?? [])
 
-/** Returns those labels of a list that have an href; null if the value is not a list. */
+/** Returns the labels in a list that have an href; null if the value is not a list. */
 export const labelsOf = (labels: unknown): LabelRef[] | null =>
   objectsOf(labels)?.flatMap(({ href, key, value }) =>
     typeof href === 'string' ? [{ href, key: textOf(key) ?? undefined, value: textOf(value) ?? undefined }] : [],
   ) ?? null
 
 /**
- * Returns the name of a machine for people: the name of its VEN, its host name, its workload's name or else its href.
+ * Returns the name of a machine that people recognise: the name of its VEN, or else its host name, its workload's name
+ * or its href.
  */
 export const nameOfMachine = ({ name, hostname, workloadName, href }: Machine): string =>
   name ?? hostname ?? workloadName ?? href
@@ -161,18 +163,21 @@ export function isSilentOnline({ heartbeatAt, status, online }: Machine, now: nu
   return online === true && now - Date.parse(heartbeatAt) > DAY_MS
 }
 
-/** Returns whether the VEN runs; null if its status is not known. */
+/** Returns whether the VEN is running; null if its status is not known. */
 export const runs = ({ status }: Machine): boolean | null => (status === null ? null : status === 'active')
 
 /** Returns whether the VEN has applied the newest policy; null if the PCE does not say. */
 export const isSynced = ({ sync }: Machine): boolean | null => (sync === null ? null : sync === 'applied')
 
-/** Returns whether the VEN enforces the newest policy now; null if this depends on an unknown fact. */
+/** Returns whether the VEN currently enforces the newest policy; null if this depends on an unknown fact. */
 export function enforcesNewest(machine: Machine): boolean | null {
   const { mode, online } = machine
   return allTrue([runs(machine), online, isSynced(machine), isMode(mode) ? isEnforcing(mode) : null])
 }
 
-/** Combines values by a logical AND: the result is false if one is false, otherwise null if one is not known. */
+/**
+ * Combines values by a logical AND. The result is false if any value is false, and otherwise null if any value is not
+ * known.
+ */
 export const allTrue = (values: readonly (boolean | null)[]): boolean | null =>
   values.includes(false) ? false : values.includes(null) ? null : true

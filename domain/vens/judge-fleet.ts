@@ -7,7 +7,9 @@ import { compareReleases } from '../text/compare-releases.js'
 import { isOfSilence, meaningOf } from './describe-ven.js'
 import { enforcesNewest, isSilentOnline, isSynced, nameOfMachine, runs, type Machine } from './join-workload.js'
 
-/** The lists of VENs that need attention, the list with the worst problem first. A VEN may belong to several lists. */
+/**
+ * The lists of VENs that need attention. The list with the worst problem comes first. A VEN may be in several lists.
+ */
 export const VEN_LISTS = [
   'not_running',
   'offline',
@@ -29,7 +31,7 @@ export interface VenRow {
   env: string | null
   enforcement_mode: string | null
   last_heartbeat_at: string | null
-  /** All reasons why the VEN belongs to lists, as text. */
+  /** All reasons why the VEN is in lists, as text. */
   why: string
 }
 
@@ -39,7 +41,7 @@ export interface VersionReference {
   versions: Record<string, string>
 }
 
-/** Numbers of VENs by a value such as the status. VENs without a value are counted as `unknown`. */
+/** The number of VENs for each value of a fact, such as the status. VENs without a value are counted as `unknown`. */
 type Counts = Record<string, number>
 
 /** The state of a fleet of VENs (T39). */
@@ -50,18 +52,16 @@ export interface FleetHealth {
   /** Number of VENs for which it is not known whether they are enforcing. */
   enforcingUnknown: number
   counts: Record<(typeof COUNTED)[number], Counts>
-  /** For each fact, the number of VENs for which it is in neither the list of VENs nor the list of workloads. */
+  /** For each fact, the number of VENs for which neither the list of VENs nor the list of workloads contains it. */
   unknown: Counts
   conditions: { condition: string; means: string; vens: number }[]
   /** The expected versions; null if no VEN reports its version. */
   reference: VersionReference | null
-  /** Number of VENs that belong to each list. */
+  /** For each list, the number of VENs in it. */
   totals: Record<VenList, number>
-  /**
-   * Returns the rows of the requested lists. Each VEN appears once, in the first of these lists to which it belongs.
-   */
+  /** Returns the rows of the requested lists. Each VEN appears only in the first of these lists that it is in. */
   place(shown: readonly VenList[]): Partial<Record<VenList, VenRow[]>>
-  /** Sentences about the consequences of the findings for enforcement, the worst first. */
+  /** Sentences that say what the findings mean for enforcement, the worst first. */
   meaning: string[]
   /** Number of VENs that count as online but sent no heartbeat for more than a day. */
   silentOnline: number
@@ -73,7 +73,7 @@ const COUNTED = ['status', 'health', 'version', 'os', 'mode', 'type'] as const
 const HOUR_MS = 3_600_000
 const UNKNOWN = 'unknown'
 
-/** The data that are kept for each VEN. All other data are only counted while the VENs are read. */
+/** The data that are kept for each VEN. Other data are only counted while the VENs are read. */
 interface Kept extends Omit<VenRow, 'why'> {
   status: string
   version: string | null
@@ -81,12 +81,12 @@ interface Kept extends Omit<VenRow, 'why'> {
   target: string | null
   /** Number of whole hours since the last heartbeat; null if no heartbeat is known. */
   silentHours: number | null
-  /** For each list to which the VEN belongs, the reason. */
+  /** The lists that the VEN is in, each with the reason. */
   reasons: Partial<Record<VenList, string>>
 }
 
 /**
- * Creates a counter for a fleet of VENs that is fed while the VENs are read.
+ * Creates a counter for a fleet of VENs. VENs are added while they are read.
  *
  * @param now milliseconds since the epoch
  * @param releases the releases that the PCE holds; null if they could not be read
@@ -98,7 +98,7 @@ export function createFleetCount(now: number, releases: readonly VenRelease[] | 
   const fleet: Kept[] = []
   let [enforcing, enforcingUnknown, silentOnline] = [0, 0, 0]
 
-  /** Adds a VEN. `expand` returns a label with its key and value. */
+  /** Adds a VEN. `expand` returns the given label with its key and value. */
   function add(machine: Machine, expand: (label: LabelRef) => LabelRef): void {
     const { status, health, version, os, mode, type } = machine
     const kept = keep(machine, now, expand)
@@ -149,7 +149,7 @@ export function createFleetCount(now: number, releases: readonly VenRelease[] | 
   return { add, judge }
 }
 
-/** Returns the names of the facts about a machine that are needed to judge it but that neither list contains. */
+/** Returns the names of those facts about a machine that are needed to assess it but that neither list contains. */
 function notKnown(machine: Machine): string[] {
   const facts = {
     status: machine.status,
@@ -162,7 +162,10 @@ function notKnown(machine: Machine): string[] {
   return Object.entries(facts).flatMap(([name, fact]) => (fact === null ? [name] : []))
 }
 
-/** Returns the lists of a VEN with the reasons, except `out_of_date`: releases are judged when all VENs were read. */
+/**
+ * Returns the lists that a VEN is in, with the reasons. `out_of_date` is not included, because releases can only be
+ * compared after all VENs have been read.
+ */
 function reasonsOf(machine: Machine, kept: Kept, missing: readonly string[]): Kept['reasons'] {
   const { status, online, sync, health, conditions } = machine
   const isRunning = runs(machine)
@@ -179,7 +182,7 @@ function reasonsOf(machine: Machine, kept: Kept, missing: readonly string[]): Ke
   }
 }
 
-/** Puts each VEN into the first of the shown lists to which it belongs, with the reasons for all its lists. */
+/** Puts each VEN into the first of the requested lists that it is in. Its row has the reasons for all its lists. */
 function place(fleet: readonly Kept[], shown: readonly VenList[]): Partial<Record<VenList, VenRow[]>> {
   const wanted = VEN_LISTS.filter((list) => shown.includes(list))
   const lists = Object.fromEntries(wanted.map((list) => [list, [] as VenRow[]])) as Partial<Record<VenList, VenRow[]>>
@@ -227,7 +230,10 @@ const whyOffline = ({ silentHours: hours }: Kept): string =>
     ? 'offline, no heartbeat known'
     : `no heartbeat for ${hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} d`}`
 
-/** Sorts VENs: those in an enforcing mode come first, and then those whose last heartbeat is longest ago. */
+/**
+ * Sorts VENs: those in an enforcing mode come first. Within both groups, those with the oldest last heartbeat come
+ * first.
+ */
 const worstFirst = (a: Kept, b: Kept): number =>
   Number(isEnforcing(b.enforcement_mode)) - Number(isEnforcing(a.enforcement_mode)) ||
   compareTexts(a.last_heartbeat_at ?? '', b.last_heartbeat_at ?? '') ||
@@ -236,8 +242,8 @@ const worstFirst = (a: Kept, b: Kept): number =>
 
 /**
  * Determines the expected version for each type of VEN: the default release (some PCEs define one for each type), or
- * else the newest known release. If there are default releases but none for a type, the type has no expected version.
- * An example are containerized VENs, which the PCE does not upgrade.
+ * else the newest known release. If there are default releases but none for a type, that type has no expected version.
+ * An example is containerized VENs, which the PCE does not upgrade.
  */
 function referenceOf(releases: readonly VenRelease[] | null, fleet: readonly Kept[]): VersionReference | null {
   const types = [...new Set(fleet.map(({ type }) => type))].sort(compareTexts)
@@ -263,7 +269,8 @@ const newestOf = (versions: readonly string[]): string | undefined =>
   )
 
 /**
- * Returns sentences on what each finding means for enforcement (P78, P104, P105); findings without VENs are left out.
+ * Returns sentences that say what each finding means for enforcement (P78, P104, P105). Findings without VENs are left
+ * out.
  */
 function explain(fleet: readonly Kept[]): string[] {
   const say = (isMeant: (kept: Kept) => boolean, state: string, means: string) => {

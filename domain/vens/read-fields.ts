@@ -1,6 +1,6 @@
 /**
- * Functions that read fields of the PCE's objects without relying on their types: any text may be null, and some
- * releases leave fields out. A value of an unexpected type is treated as missing.
+ * Functions that read fields of the PCE's objects without relying on their declared types: any text may be null, and
+ * some releases leave fields out. A value of an unexpected type is treated as missing.
  */
 
 /** Returns the value if it is a text that is not empty; null otherwise. */

@@ -8,22 +8,22 @@ import { readWork, workloadOf, type Work } from './join-workload.js'
 
 type Context = Pick<ToolContext<true>, 'pce' | 'signal'>
 
-/** Maximum number of VENs whose workloads are read one by one; if there are more, the list of workloads is read. */
+/** Maximum number of VENs whose workloads are read one by one. If there are more, the list of workloads is read. */
 export const FEW_VENS = 4
 
-/** The facts about VENs that the PCE's workloads contain. */
+/** The facts about VENs that come from the PCE's workloads. */
 export interface Works {
-  /** Returns the facts from the workload of a VEN; undefined if they are not known. */
+  /** Returns the facts in the workload of a VEN; undefined if they are not known. */
   of(ven: Ven): Work | undefined
-  /** Returns the workloads of VENs that are not among these VENs. */
+  /** Returns the workloads of all VENs except the given ones. */
   without(vens: ReadonlySet<string>): Work[]
-  /** The reasons why workloads are missing, as sentences; empty if all were read. */
+  /** Sentences that say why workloads are missing; empty if all were read. */
   warnings: string[]
 }
 
 /**
- * Reads the facts about VENs that workloads contain. If the PCE refuses the request, the result has a warning and no
- * error is thrown.
+ * Reads the facts about VENs that workloads contain. If the PCE refuses the request, the result contains a warning and
+ * no error is thrown.
  *
  * @param labels the labels that the VENs have; they narrow the list of workloads
  * @param vens the VENs in question; if absent, all workloads with a VEN are kept
@@ -61,13 +61,16 @@ async function readOne({ pce, signal }: Context, href: string, add: (workload: W
   }
 }
 
-/** Creates an index of workloads by their own href and by the href of their VEN. Only workloads of `vens` are kept. */
+/**
+ * Creates an index of workloads by their own href and by the href of their VEN. It contains only the workloads of
+ * `vens`.
+ */
 function collect(vens: readonly Ven[] | undefined) {
   const wanted = vens && new Set(vens.flatMap((ven) => [ven.href, workloadOf(ven) ?? ven.href]))
   const byHref = new Map<string, Work>()
   const byVen = new Map<string, Work>()
   const labels = new Map<string, LabelRef>()
-  /** Returns the same object for equal labels, so that many workloads take little memory. */
+  /** Returns the same object for equal labels, so that the labels of many workloads take little memory. */
   const shared = (label: LabelRef): LabelRef => {
     const known = labels.get(label.href) ?? label
     labels.set(label.href, known)
