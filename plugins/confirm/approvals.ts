@@ -19,11 +19,12 @@ import type { ApprovalConfig, ConfirmConfig } from '../../schemas/config.js'
 import type { ConfirmedCall } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { Meter } from '../../schemas/metrics.js'
-import type { ApprovalEnding, ApprovalRow, Approvals as ApprovalRows } from '../../schemas/state.js'
+import type { ApprovalRow, Approvals as ApprovalRows } from '../../schemas/state.js'
 import type { AnyTool } from '../../tools/define.js'
 import { attempt } from './attempt.js'
 import { keyOf, ownerKey } from './confirmed-call.js'
 import { redeem, type Redemption, type Yes } from './life.js'
+import { type Ended, rememberEnded } from './remember-ended.js'
 import { createSeal, parseSealed } from './seals.js'
 
 export interface ApprovalsOptions {
@@ -34,6 +35,8 @@ export interface ApprovalsOptions {
    */
   audience: string
   rows: ApprovalRows
+  /** The memory of what ended in this process, by default one for these approvals alone. */
+  endedHere?: Ended
   /** Returns a person's role according to the current mapping. */
   roleOf: (identity: Identity) => Role | null
   tools: readonly Pick<AnyTool, 'name' | 'roles'>[]
@@ -76,8 +79,6 @@ const SWEEP_MS = 30_000
  * a second audit entry.
  */
 const MOST_SHOWN_REMEMBERED = 10_000
-/** Maximum number of remembered approvals that were used or became void in this process. */
-const MOST_ENDED_REMEMBERED = 10_000
 
 /**
  * Manages the approvals of people, for the gate, for the pages on which people decide, and for calls that wait for a
@@ -85,7 +86,7 @@ const MOST_ENDED_REMEMBERED = 10_000
  * shown (D143, D145).
  */
 export function createApprovals(options: ApprovalsOptions) {
-  const { config, audience, rows, roleOf, now, mode, meter, log } = options
+  const { config, audience, rows, endedHere = rememberEnded(), roleOf, now, mode, meter, log } = options
   const { method, ttlSeconds } = config.approval
   const requests = createSeal('request', config)
   const decisions = createSeal('decision', config)
@@ -97,11 +98,6 @@ export function createApprovals(options: ApprovalsOptions) {
   const rolesOf = new Map(options.tools.map(({ name, roles }) => [name, roles]))
   const waiting = new Map<string, Set<() => void>>()
   const shownTo = new LRUCache<string, true>({ max: MOST_SHOWN_REMEMBERED })
-  /**
-   * Approvals that were used or became void in this process. In the store, this state (`ending`) is not sealed: anyone
-   * who can write to the store can reset it, and a failover can lose it.
-   */
-  const endedHere = new LRUCache<string, ApprovalEnding>({ max: MOST_ENDED_REMEMBERED })
 
   const requestOf = ({ id, request }: ApprovalRow) =>
     parseSealed<ApprovalRequest>(requests.open(request, [audience, id]))

@@ -8,11 +8,12 @@ import { byPage } from './by-page.js'
 import { byToken } from './by-token.js'
 import { confirmCall, type Way } from './life.js'
 import { paramsHash } from './params-hash.js'
+import { rememberEnded } from './remember-ended.js'
 import { createRequestStates } from './request-states.js'
 import type { Tokens, TokensOptions } from './tokens.js'
 
 /** Options for servers with a login. People confirm calls with a token, or on a page if `config.approval` says so. */
-interface ServerOptions extends Omit<ApprovalsOptions, 'config' | 'rows'> {
+interface ServerOptions extends Omit<ApprovalsOptions, 'config' | 'rows' | 'endedHere'> {
   config: ConfirmConfig
   state: Pick<State, 'usedTokens' | 'challenges' | 'approvals'>
   /**
@@ -58,13 +59,14 @@ export function createConfirmation(options: ServerOptions | ClientOptions): Conf
   }
   const { config, state, audience, now, publicUrl } = options
   const { usedTokens, challenges } = state
-  const states = createRequestStates({ keys: config, audience, usedTokens, now })
+  const endedHere = rememberEnded()
+  const states = createRequestStates({ keys: config, audience, usedTokens, endedHere, now })
   const { approval } = config
   if (approval === undefined) {
-    const tokens = options.createTokens({ config, audience, usedTokens, challenges, now })
+    const tokens = options.createTokens({ config, audience, usedTokens, challenges, endedHere, now })
     return { ...confirmBy(byToken(tokens, `${publicUrl}/confirm`)), states, tokens, close: nothing }
   }
-  const service = createApprovals({ ...options, config: { ...config, approval }, rows: state.approvals })
+  const service = createApprovals({ ...options, config: { ...config, approval }, rows: state.approvals, endedHere })
   return { ...confirmBy(byPage(service.approvals)), states, approvals: service, close: () => service.close() }
 }
 

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
 import type { RequestFacts, RequestState, RequestStates } from '../../schemas/approvals.js'
 import type { UsedTokens } from '../../schemas/state.js'
 import { attempt } from './attempt.js'
+import { type Ended, rememberEnded } from './remember-ended.js'
 import { createSeal, type MasterKeys, parseSealed } from './seals.js'
 
 export interface RequestStatesOptions {
@@ -14,6 +14,8 @@ export interface RequestStatesOptions {
   audience: string
   /** The record of used states in the store. If it is absent, used states are remembered in this process only. */
   usedTokens?: Pick<UsedTokens, 'claim'>
+  /** The memory of what ended in this process, by default one for these states alone. */
+  endedHere?: Ended
   /** Returns milliseconds since the epoch. */
   now: () => number
 }
@@ -25,11 +27,9 @@ const LONGEST = 8192
  * Creates the seal for states, which clients receive with a question and send back with the answer. A state can be
  * opened only once, unchanged, and for the same call of the same caller (D148).
  */
-export function createRequestStates({ keys, audience, usedTokens, now }: RequestStatesOptions): RequestStates {
+export function createRequestStates(options: RequestStatesOptions): RequestStates {
+  const { keys, audience, usedTokens, endedHere = rememberEnded(), now } = options
   const states = createSeal('requestState', keys ?? { hmacKey: randomBytes(32) })
-  // The stored record could be reset, because it is not sealed. States used in this process are therefore also
-  // remembered here.
-  const usedHere = rememberHere(now)
   return {
     seal(state) {
       const whole = { ...state, nonce: randomBytes(16).toString('hex'), until: now() + LIFETIME_MS }
@@ -43,10 +43,12 @@ export function createRequestStates({ keys, audience, usedTokens, now }: Request
       const opened = parseSealed<RequestState & Sealed>(states.open(bytes.toString('utf8'), [audience]))
       if (opened === null || opened.until <= now() || bindingOf(opened) !== bindingOf(facts)) return null
       const { nonce, until, ...state } = opened
-      if (usedHere.has(nonce)) return null
-      const isFirst =
-        usedTokens === undefined || (await attempt(() => usedTokens.claim(`request-state:${nonce}`, until)))
-      return isFirst && usedHere.claim(nonce) ? state : null
+      const id = `request-state:${nonce}`
+      if (endedHere.has(id)) return null
+      const isFirst = usedTokens === undefined || (await attempt(() => usedTokens.claim(id, until)))
+      const isFirstHere = !endedHere.has(id)
+      endedHere.set(id, 'used')
+      return isFirst && isFirstHere ? state : null
     },
   }
 }
@@ -59,20 +61,3 @@ interface Sealed {
 
 const bindingOf = ({ owner, method, name, paramsHash }: RequestFacts) =>
   JSON.stringify([owner?.iss, owner?.sub, method, name, paramsHash])
-
-/**
- * Creates a record of used states in the memory of this process. This is enough for a single client, since states
- * expire within minutes.
- */
-function rememberHere(now: () => number) {
-  const used = new LRUCache<string, true>({ max: 10_000, ttl: LIFETIME_MS, ttlResolution: 0, perf: { now } })
-  return {
-    has: (nonce: string) => used.has(nonce),
-    /** Returns true if the state is claimed for the first time. */
-    claim(nonce: string): boolean {
-      if (used.has(nonce)) return false
-      used.set(nonce, true)
-      return true
-    },
-  }
-}

@@ -1,7 +1,6 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
-import { LRUCache } from 'lru-cache'
 import type { ConfirmConfig } from '../../schemas/config.js'
 import type { ConfirmedCall } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
@@ -9,6 +8,7 @@ import type { Challenges, UsedTokens } from '../../schemas/state.js'
 import { attempt } from './attempt.js'
 import { digest, keyOf } from './confirmed-call.js'
 import { redeem, type Redemption, type Yes } from './life.js'
+import { type Ended, rememberEnded } from './remember-ended.js'
 import { createSeal } from './seals.js'
 import { createTokenSeal } from './token-seal.js'
 
@@ -38,6 +38,8 @@ export interface TokensOptions {
   audience: string
   usedTokens: UsedTokens
   challenges: Challenges
+  /** The memory of what ended in this process, by default one for these tokens alone. */
+  endedHere?: Ended
   /** Returns milliseconds since the epoch. */
   now: () => number
 }
@@ -46,7 +48,8 @@ export interface TokensOptions {
  * Creates the confirm tokens of a server (S6, S15, D19, D20, D21). Nothing is stored for a token until it is used. Then
  * its id is stored, which does not reveal what the token was used for.
  */
-export function createTokens({ config, audience, usedTokens, challenges, now }: TokensOptions) {
+export function createTokens(options: TokensOptions) {
+  const { config, audience, usedTokens, challenges, endedHere = rememberEnded(), now } = options
   const seal = createTokenSeal(config)
   const challengeSeal = createSeal('challenge', config, (text) => {
     const { boundTo, expiresAt } = readShown(text)
@@ -61,9 +64,6 @@ export function createTokens({ config, audience, usedTokens, challenges, now }: 
     hash,
     pce ?? null,
   ]
-
-  /** The tokens known to be used. If such a token is sent again, it can be refused without a request to the PCE. */
-  const spentHere = new LRUCache<string, true>({ max: MOST_REMEMBERED })
 
   return {
     /**
@@ -135,7 +135,8 @@ export function createTokens({ config, audience, usedTokens, challenges, now }: 
       findBinding: () => Promise<string>,
       signal?: AbortSignal,
     ): Promise<Redemption> {
-      if (spentHere.has(jti)) return 'replayed'
+      // No request to the PCE is needed for this.
+      if (endedHere.has(jti)) return 'replayed'
       const isUsed = () => attempt(() => usedTokens.isUsed(jti))
       const yes: Yes = {
         boundTo,
@@ -144,9 +145,9 @@ export function createTokens({ config, audience, usedTokens, challenges, now }: 
         lapse: async (why) => ((await isUsed()) ? 'replayed' : why),
         async claim() {
           const isFirst = await attempt(() => usedTokens.claim(jti, expiresAt))
-          // Another call may have used the token in the meantime, and the record of this may have been deleted since.
-          const isFirstHere = !spentHere.has(jti)
-          spentHere.set(jti, true)
+          // Another call may have spent the token meanwhile, and its record may have been deleted since.
+          const isFirstHere = !endedHere.has(jti)
+          endedHere.set(jti, 'used')
           return isFirst && isFirstHere
         },
       }
@@ -161,7 +162,6 @@ const VERSION = 1
  * server.
  */
 const LONGEST = 8192
-const MOST_REMEMBERED = 10_000
 
 const Claims = Type.Object(
   {
