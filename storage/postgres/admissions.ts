@@ -5,7 +5,9 @@ import { ToolError } from '../../schemas/errors.js'
 import type { Admissions } from '../../schemas/state.js'
 import { checkText } from '../check-text.js'
 import type { Database, Value } from './connect.js'
+import type { Problems } from './note-problems.js'
 import { READ_COLUMNS, recordOf, type RecordRow } from './tables.js'
+import { takeTurns } from './take-turns.js'
 
 /** The time for which a replica's places remain valid after its last heartbeat. */
 const LEASE = '45 seconds'
@@ -31,9 +33,12 @@ export interface SharedAdmissions extends Admissions {
 /**
  * Creates the limits per caller across all replicas (D139): requests per minute by the database's clock, and
  * simultaneous requests. Each running request occupies a place, which is a row that is valid as long as its replica
- * sends heartbeats.
+ * sends heartbeats. `noteAdmission` learns whether the database has answered.
  */
-export function createAdmissions({ query }: Database): SharedAdmissions {
+export function createAdmissions(
+  { query }: Database,
+  { noteAdmission }: Pick<Problems, 'noteAdmission'>,
+): SharedAdmissions {
   const replica = randomUUID()
   /**
    * The ids of the places of running requests. An id is added before the place is requested from the database. Any
@@ -86,14 +91,27 @@ export function createAdmissions({ query }: Database): SharedAdmissions {
     throw tooMany(most, seconds)
   }
 
-  async function ask(values: readonly Value[]): Promise<Verdict> {
-    const { rows } = await query<Verdict>(
-      `SELECT verdict, retry_after, ${READ_COLUMNS} FROM svc_mcp.admit_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-      values,
-    )
-    const [found] = rows
-    if (found === undefined) throw new Error('the state database did not say whether a request is admitted')
-    return found
+  const inTurn = takeTurns(
+    () => new ToolError('overloaded', 'Other requests of yours are not admitted yet. Send fewer at a time.'),
+  )
+
+  async function ask(key: Buffer, { iss, sub }: Owner, more: () => readonly Value[]): Promise<Verdict> {
+    const caller = JSON.stringify([iss, sub])
+    return inTurn(key.toString('base64'), async () => {
+      try {
+        const { rows } = await query<Verdict>(
+          `SELECT verdict, retry_after, ${READ_COLUMNS} FROM svc_mcp.admit_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+          [key, ...more()],
+        )
+        const [found] = rows
+        if (found === undefined) throw new Error('the state database did not say whether a request is admitted')
+        noteAdmission(caller, null)
+        return found
+      } catch (error) {
+        noteAdmission(caller, error as Error)
+        throw error
+      }
+    })
   }
 
   return {
@@ -104,9 +122,11 @@ export function createAdmissions({ query }: Database): SharedAdmissions {
       const [iss, sub] = [checkText(owner.iss), checkText(owner.sub)]
       if (atATime > 0) held.add(id)
       try {
-        const over = [...(leaving.get(caller.toString('base64')) ?? [])]
         const hits = isCounted ? 1 : 0
-        const found = await ask([caller, hits, perMinute, id, over, atATime, replica, LEASE, iss, sub])
+        const found = await ask(caller, owner, () => {
+          const over = [...(leaving.get(caller.toString('base64')) ?? [])]
+          return [hits, perMinute, id, over, atATime, replica, LEASE, iss, sub]
+        })
         if (found.verdict === 'rate_limited') refuse(caller, perMinute, found.retry_after)
         if (found.verdict === 'overloaded')
           throw new ToolError('overloaded', 'You have reached the limit of requests in flight for one caller.')
@@ -130,8 +150,8 @@ export function createAdmissions({ query }: Database): SharedAdmissions {
       const none = '00000000-0000-0000-0000-000000000000'
       const key = keyOf(limit, owner)
       refuseReached(key, perMinute)
-      const values: Value[] = [key, times, perMinute, none, [], 0, replica, LEASE, null, null]
-      const { verdict, retry_after: seconds } = await ask(values)
+      const values: Value[] = [times, perMinute, none, [], 0, replica, LEASE, null, null]
+      const { verdict, retry_after: seconds } = await ask(key, owner, () => values)
       if (verdict === 'rate_limited') refuse(key, perMinute, seconds)
     },
 

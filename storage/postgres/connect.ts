@@ -8,11 +8,13 @@ import type { StatePoolFigures } from '../../schemas/state.js'
 export type Value = string | number | Buffer | null | readonly string[]
 
 /**
- * Runs one statement in one round trip, and resolves with its rows and the number of affected rows. Rejects with Error.
+ * Runs one statement in one round trip, and resolves with its rows and the number of affected rows. Rejects with Error,
+ * also if there is no answer within `answerMs`.
  */
 export type Query = <Row extends object>(
   sql: string,
   values?: readonly Value[],
+  answerMs?: number,
 ) => Promise<{ rows: Row[]; count: number }>
 
 /** The pool of connections of one process. */
@@ -40,7 +42,7 @@ export interface ConnectOptions {
 
 /** The time limits in milliseconds for running a statement, and for obtaining a connection (idle or new). */
 const ANSWER_MS = 5000
-const CONNECTION_MS = 5000
+export const CONNECTION_MS = 5000
 /** The time, in milliseconds, in which the database must answer a test after a statement got no answer. */
 const DOUBT_MS = 1000
 /** The interval, in milliseconds, at which a database that does not respond is queried again. */
@@ -155,10 +157,10 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
 
   const queryOn =
     (on: Pick<pg.Pool | pg.ClientBase, 'query'>, answerMs = ANSWER_MS): Query =>
-    async <Row extends object>(text: string, values: readonly Value[] = []) => {
+    async <Row extends object>(text: string, values: readonly Value[] = [], limitMs: number = answerMs) => {
       // The statement has no name, so that a connection pooler in front of the database can run each statement on
       // another connection.
-      const statement = { text, values: [...values], query_timeout: answerMs }
+      const statement = { text, values: [...values], query_timeout: limitMs }
       const { rows, rowCount } = await on.query<Row & pg.QueryResultRow>(statement)
       return { rows, count: rowCount ?? 0 }
     }
@@ -174,7 +176,7 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
   probe = undefined
 
   return {
-    query: (sql, values) => guarded(() => queryOn(pool)(sql, values)),
+    query: (...statement) => guarded(() => queryOn(pool)(...statement)),
     inTransaction: (work, answerMs) =>
       guarded(async () => {
         const client = await pool.connect()
@@ -277,6 +279,9 @@ export const isCrowded = (error: Error): boolean => error.message === 'timeout e
 /** Returns true if the error means that a statement on an open connection got no answer in time. */
 export const isLate = (error: Error): boolean => error.message === 'Query read timeout'
 
+/** Returns true if the statement waited too long for a row or table that another session has locked. */
+export const isLocked = (error: Error): boolean => (error as { code?: string }).code === '55P03'
+
 /**
  * Returns true if the error is about the values or rows of one statement (SQLSTATE classes for data exceptions,
  * violated constraints and exceeded limits). Such an error says nothing about other statements.
@@ -299,7 +304,7 @@ function isOutage(error: Error): boolean {
  * Describes an error for the operator, with its code and the driver's words. These contain neither the password nor any
  * stored value.
  */
-function describe(error: Error): string {
+export function describe(error: Error): string {
   const { code } = error as { code?: string }
   // If a host name has several addresses, there is one error for each of them; the first one is enough.
   const [first = error] = error instanceof AggregateError ? (error.errors as Error[]) : [error]

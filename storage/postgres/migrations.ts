@@ -166,6 +166,23 @@ END
 $body$;
 `,
   },
+  {
+    number: 3,
+    // Older programs neither see nor need this step.
+    oldestProgram: 1,
+    sql: `
+-- admit_1, which waits no longer than this for a row that somebody has locked.
+CREATE FUNCTION svc_mcp.admit_2(
+  p_key bytea, p_hits bigint, p_most_hits bigint,
+  p_place uuid, p_over uuid[], p_most_places integer, p_replica uuid, p_lease interval,
+  p_iss text, p_sub text
+) RETURNS TABLE (verdict text, retry_after integer, version text, kek_id text, wrapped_key bytea, sealed bytea)
+LANGUAGE sql SET lock_timeout = '1s' AS $body$
+  SELECT * FROM svc_mcp.admit_1(
+    p_key, p_hits, p_most_hits, p_place, p_over, p_most_places, p_replica, p_lease, p_iss, p_sub)
+$body$;
+`,
+  },
 ]
 
 /** The last step that this program knows. */

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { type DatabaseConfig, StartupError } from '../../schemas/config.js'
-import { ToolError } from '../../schemas/errors.js'
 import type { State } from '../../schemas/state.js'
 import { shareRecent } from '../share-recent.js'
 import { createAdmissions } from './admissions.js'
 import { approvals } from './approvals.js'
-import { connectDatabase, isCrowded, isLate, isOfRows } from './connect.js'
+import { connectDatabase, isCrowded } from './connect.js'
 import { migrate } from './migrate.js'
+import { noteProblems } from './note-problems.js'
 import { challenges, credentialRecords, forgetOld, notes, usedTokens } from './tables.js'
 
 export interface OpenDatabaseOptions {
@@ -19,8 +19,21 @@ export interface OpenDatabaseOptions {
 /** The interval of a replica's heartbeat in milliseconds, well below its lease. */
 const TEND_MS = 15_000
 
-/** A statement that tests whether the database can be written, without changing anyone's data. */
-const WRITE_MARK = `INSERT INTO svc_mcp.notes (name, value) VALUES ('checked', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value`
+/**
+ * The statement that proves that the database can be written, without changing anyone's data. Each check writes a note
+ * of its own and removes the earlier ones that nobody has locked, so that no row of it can be locked.
+ */
+const WRITE_MARK = `WITH earlier AS (
+    DELETE FROM svc_mcp.notes WHERE name IN (
+      SELECT name FROM svc_mcp.notes WHERE name >= 'checked' AND name < 'checkee' LIMIT 100 FOR UPDATE SKIP LOCKED))
+  INSERT INTO svc_mcp.notes (name, value) VALUES ('checked ' || $1, '')`
+/**
+ * The time in milliseconds that the database has for the write check. It is shorter than the time that readiness waits
+ * for its checks, so that the gate of changing tools knows of a write that hangs as soon as readiness says so.
+ */
+const WRITTEN_MS = 2500
+/** The interval in milliseconds at which a database that could not be written is checked again. */
+const AGAIN_MS = 500
 
 /**
  * Opens the server's state in PostgreSQL (D139) and migrates its schema. Waits for a database that does not respond
@@ -36,20 +49,47 @@ export async function openDatabase(
   const database = await connectDatabase(config, { warn })
   try {
     await migrate(database, config.where)
-    const admissions = config.limits === 'shared' ? createAdmissions(database) : undefined
-    let problem: Error | null = null
-    const noteProblem = (error: Error) => {
-      // If a statement got no answer in time, `connectDatabase` finds out whether the database responds at all.
-      if (!isCrowded(error) && !isLate(error) && !isOfRows(error)) problem = error
+    const problems = noteProblems(warn)
+    const admissions = config.limits === 'shared' ? createAdmissions(database, problems) : undefined
+    let again: NodeJS.Timeout | undefined
+    let isClosed = false
+    const findProblem = () => database.findProblem() ?? problems.find()
+    const throwKnown = () => {
+      const known = findProblem()
+      if (known !== null) throw known
     }
+    const checkWritable = shareRecent(
+      async () => {
+        const { total, idle, waiting } = database.figures()
+        // Waiting for a free connection would only show that the load is high. If the database is unreachable, the
+        // statements on the open connections will show it.
+        if (waiting > 0 || (idle === 0 && total >= config.poolSize)) return throwKnown()
+        try {
+          await database.query(WRITE_MARK, [randomUUID()], WRITTEN_MS)
+          problems.noteWrite(null)
+        } catch (error) {
+          if (isCrowded(error as Error)) return throwKnown()
+          // While the database does not answer at all, that is the problem, and it ends with the first answer.
+          if (database.findProblem() === null) problems.noteWrite(error as Error)
+          throw error
+        }
+      },
+      () => performance.now(),
+    )
+    /** Checks again until the database can be written, even if nobody asks for the readiness of this replica. */
+    const watchWrites = () =>
+      checkWritable().catch(() => {
+        if (!isClosed) again ??= setTimeout(() => ((again = undefined), void watchWrites()), AGAIN_MS).unref()
+      })
     const tend = async () => {
       try {
         await admissions?.tend()
         await forgetOld(database)
-        problem = null
+        problems.noteHeartbeat(null)
       } catch (error) {
-        noteProblem(error as Error)
+        problems.noteHeartbeat(error as Error)
       }
+      await watchWrites()
     }
     await admissions?.tend()
     const timer = setInterval(() => void tend(), TEND_MS).unref()
@@ -59,39 +99,17 @@ export async function openDatabase(
       challenges: challenges(database, now),
       approvals: approvals(database, now),
       notes: notes(database),
-      ...(admissions && {
-        admissions: {
-          count: admissions.count,
-          async admit(question) {
-            try {
-              const admitted = await admissions.admit(question)
-              problem = null
-              return admitted
-            } catch (error) {
-              if (!(error instanceof ToolError)) noteProblem(error as Error)
-              throw error
-            }
-          },
-        },
-      }),
-      checkWritable: shareRecent(async () => {
-        const { total, idle, waiting } = database.figures()
-        const isCrowd = waiting > 0 || (idle === 0 && total >= config.poolSize)
-        if (!isCrowd) {
-          await database.query(WRITE_MARK, [randomUUID()])
-          // The database can be written now, so an earlier problem is no longer a reason to refuse calls.
-          problem = null
-          return
-        }
-        // If no connection is free, the test is skipped, because waiting would only show that the load is high. If the
-        // database does not respond, the statements on the open connections will show it.
-        const gone = database.findProblem() ?? problem
-        if (gone !== null) throw gone
-      }, now),
-      findProblem: () => database.findProblem() ?? problem,
+      ...(admissions && { admissions: { count: admissions.count, admit: (question) => admissions.admit(question) } }),
+      checkWritable: async () => {
+        void watchWrites()
+        return checkWritable()
+      },
+      findProblem,
       pool: database.figures,
       async close() {
+        isClosed = true
         clearInterval(timer)
+        clearTimeout(again)
         await admissions?.leave().catch(() => {
           // If the replica's places cannot be released, they expire by themselves.
         })

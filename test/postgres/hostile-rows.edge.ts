@@ -7,6 +7,7 @@ import t, { type Test } from 'tap'
 import { startApproving } from '../approval/bench.js'
 import { startConfirming } from '../confirm/harness.js'
 import { registrationFor, startService } from '../contract/authenticated-service.js'
+import { found } from '../edge/support/within.js'
 import { partial } from '../partial.js'
 import { openDatabase } from '../../storage/postgres/open-database.js'
 import { databaseOf } from './database-of.js'
@@ -154,30 +155,81 @@ t.test('a record of any size is unreadable to its owner, and nothing to others',
   }
 })
 
-t.test('a count that is full or locked stops its caller at most', async (t) => {
+/** A service with people, and a session beside it that locks what it is told to until it lets go. */
+async function startBeside(t: Test) {
   const database = await makeDatabase()
   const service = await startService(t, {
     mode: 'shared',
     rates: { perCaller: 100 },
     config: { database: databaseOf(database.url) },
   })
-  const { call, tokenOf, app } = service
-  const [ann, bob] = [await tokenOf('ann'), await tokenOf('bob')]
-  const isReady = async () => (await app.inject({ url: '/readyz' })).statusCode
-  await call(ann, 'get-labels', { key: 'env' })
-  await database.query(`UPDATE svc_mcp.counts SET hits = ${FAR}, started = clock_timestamp()`)
-  partial(t, await call(ann, 'get-labels', { key: 'env' }), { error: undefined })
-  partial(t, await call(bob, 'create-label', { key: 'app', value: 'one' }), { label: { value: 'one' } })
-
-  // Somebody looks at a row in a transaction that they leave open.
   const session = new pg.Client(database.url)
   await session.connect()
   t.teardown(() => session.end())
-  await session.query('BEGIN')
-  await session.query('SELECT * FROM svc_mcp.counts WHERE hits > 1000 FOR UPDATE')
-  const anns = call(ann, 'get-labels', { key: 'env' })
-  partial(t, await call(bob, 'create-label', { key: 'app', value: 'two' }), { label: { value: 'two' } })
-  await anns
-  partial(t, await call(bob, 'create-label', { key: 'app', value: 'three' }), { label: { value: 'three' } })
-  t.equal(await isReady(), 200)
+  const { call, tokenOf, app } = service
+  return {
+    ...service,
+    database,
+    isReady: async () => (await app.inject({ url: '/readyz' })).statusCode === 200,
+    read: async (sub: string) => call(await tokenOf(sub), 'get-labels', { key: 'env' }),
+    label: async (sub: string, value: string) => call(await tokenOf(sub), 'create-label', { key: 'app', value }),
+    lock: async (statement: string) => {
+      await session.query('BEGIN')
+      await session.query(statement)
+    },
+    letGo: () => session.query('ROLLBACK'),
+  }
+}
+
+t.test('a count that is full or locked stops its caller at most', async (t) => {
+  const { database, isReady, read, label, lock, letGo, log } = await startBeside(t)
+  await read('ann')
+  await database.query(`UPDATE svc_mcp.counts SET hits = ${FAR}, started = clock_timestamp()`)
+  partial(t, await read('ann'), { error: undefined })
+  partial(t, await label('bob', 'one'), { label: { value: 'one' } })
+
+  // Somebody looks at a row in a transaction that they leave open.
+  await lock('SELECT * FROM svc_mcp.counts WHERE hits > 1000 FOR UPDATE')
+  const anns = Promise.all(Array.from({ length: 12 }, () => read('ann')))
+  partial(t, await label('bob', 'two'), { label: { value: 'two' } }, 'there are connections for others')
+  const told = (await anns).map(({ error }) => String(error?.data?.error)).sort()
+  t.same(told, [...Array.from({ length: 10 }, () => 'overloaded'), 'undefined', 'undefined'])
+  for (let n = 0; n < 3; n++) await read('ann')
+  t.equal(await isReady(), true)
+  partial(t, await label('bob', 'three'), { label: { value: 'three' } })
+  const lines = log.filter(({ msg }) => /waited in vain for a lock/.test(String(msg)))
+  t.equal(lines.length, 1)
+  t.match(lines[0]!.msg, /in relation "counts"/)
+
+  await letGo()
+  await lock('LOCK TABLE svc_mcp.counts')
+  for (const sub of ['ann', 'ann', 'bob']) await read(sub)
+  t.equal(await isReady(), true, 'two callers may have met the same rows')
+  await read('carol')
+  t.equal(await isReady(), false, 'three are too many for that')
+  partial(t, await label('dan', 'four'), { error: 'state_unavailable' })
+  await letGo()
+  partial(t, await label('dan', 'four'), { label: { value: 'four' } })
+  t.equal(await isReady(), true)
+})
+
+t.test('a lock on what the readiness writes makes nobody unready', async (t) => {
+  const { database, isReady, lock } = await startBeside(t)
+  await database.query(`INSERT INTO svc_mcp.notes VALUES ('checked', 'by an older program') ON CONFLICT DO NOTHING`)
+  await lock(`SELECT * FROM svc_mcp.notes WHERE name LIKE 'checked%' FOR UPDATE`)
+  t.equal(await isReady(), true)
+})
+
+t.test('while writes hang, the readiness and the calls say the same', async (t) => {
+  const { database, isReady, read, label, lock, letGo } = await startBeside(t)
+  await lock('LOCK TABLE svc_mcp.notes IN SHARE MODE')
+  t.equal(await isReady(), false)
+  partial(t, await label('ann', 'one'), { error: 'state_unavailable' })
+  partial(t, await read('ann'), { error: undefined })
+  partial(t, await label('ann', 'one'), { error: 'state_unavailable' }, 'an admission is not such a write')
+  await letGo()
+  await found(isReady, 'it is ready again')
+  partial(t, await label('ann', 'one'), { label: { value: 'one' } })
+  const notes = await database.query(`SELECT name FROM svc_mcp.notes WHERE name LIKE 'checked%'`)
+  t.equal(notes.length, 1, 'earlier checks leave nothing behind')
 })

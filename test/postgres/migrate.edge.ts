@@ -21,7 +21,7 @@ type Database = Awaited<ReturnType<Awaited<ReturnType<typeof sharedPostgres>>['m
 
 const whereOf = ({ url }: Pick<Database, 'url'>) => url.replace(/.*@/, '')
 const stepsOf = ({ query }: Database) => query('SELECT number, oldest_program FROM svc_mcp.migrations ORDER BY number')
-const STEPS = [1, 2].map((number) => ({ number, oldest_program: 1 }))
+const STEPS = [1, 2, 3].map((number) => ({ number, oldest_program: 1 }))
 
 async function open(t: Test, { url }: Pick<Database, 'url'>, env: Record<string, string> = {}) {
   const state = await openDatabase(databaseOf(url, env), { now })
@@ -64,7 +64,7 @@ t.test('of programs that start together one applies the steps', async (t) => {
   )
   for (const { stderr } of ended) {
     const [said, ...more] = messagesOf(stderr)
-    t.match(said, /^The database at \S+ has schema 2 now$|^The schema of the database at \S+ is up to date$/)
+    t.match(said, /^The database at \S+ has schema 3 now$|^The schema of the database at \S+ is up to date$/)
     t.same(more, [])
   }
   t.same(await stepsOf(database), STEPS)
@@ -81,18 +81,18 @@ t.test('a database that newer programs have brought further', async (t) => {
   const state = await open(t, database)
   await state.notes.set('n', 'kept')
   t.equal(await state.notes.get('n'), 'kept')
-  await further(3)
-  const steps = [...STEPS, { number: 3, oldest_program: 1 }, { number: 4, oldest_program: 3 }]
+  await further(4)
+  const steps = [...STEPS, { number: 4, oldest_program: 1 }, { number: 5, oldest_program: 4 }]
   const tooOld = {
-    problem: `MCP_STATE_URL: this program is too old for the database at ${whereOf(database)}, whose schema 4 needs a program that knows schema 3; this one knows 2`,
+    problem: `MCP_STATE_URL: this program is too old for the database at ${whereOf(database)}, whose schema 5 needs a program that knows schema 4; this one knows 3`,
     remedy:
       'Start a newer release. Schemas cannot be downgraded: for an older program, restore a backup that was made with it.',
     warnings: [],
   }
   t.same(await refusal(database.url), tooOld)
   await further(1)
-  t.equal((await refusal(database.url)).problem, tooOld.problem.replace('schema 4', 'schema 5'), 'a later step is none')
-  t.same(await stepsOf(database), [...steps, { number: 5, oldest_program: 1 }])
+  t.equal((await refusal(database.url)).problem, tooOld.problem.replace('schema 5', 'schema 6'), 'a later step is none')
+  t.same(await stepsOf(database), [...steps, { number: 6, oldest_program: 1 }])
   t.equal(await state.notes.get('n'), 'kept', 'one that runs goes on')
 })
 
