@@ -171,6 +171,10 @@ $body$;
     // Older programs neither see nor need this step.
     oldestProgram: 1,
     sql: `
+-- Every used id once more, beside its row in used_tokens or approvals.
+CREATE TABLE svc_mcp.spent (id text COLLATE "C" PRIMARY KEY, expires_at bigint NOT NULL);
+CREATE INDEX spent_by_expiry ON svc_mcp.spent (expires_at);
+
 -- admit_1, which waits no longer than this for a row that somebody has locked.
 CREATE FUNCTION svc_mcp.admit_2(
   p_key bytea, p_hits bigint, p_most_hits bigint,

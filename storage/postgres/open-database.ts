@@ -7,7 +7,7 @@ import { approvals } from './approvals.js'
 import { connectDatabase, isCrowded } from './connect.js'
 import { migrate } from './migrate.js'
 import { noteProblems } from './note-problems.js'
-import { challenges, credentialRecords, forgetOld, notes, usedTokens } from './tables.js'
+import { challenges, credentialRecords, forgetOld, mendForgotten, notes, usedTokens } from './tables.js'
 
 export interface OpenDatabaseOptions {
   /** Returns milliseconds since the epoch. */
@@ -81,9 +81,16 @@ export async function openDatabase(
       checkWritable().catch(() => {
         if (!isClosed) again ??= setTimeout(() => ((again = undefined), void watchWrites()), AGAIN_MS).unref()
       })
+    const mend = async () => {
+      if (await mendForgotten(database))
+        warn(
+          `Somebody has written to the state database at ${config.where}: the note used_tokens_forgotten_until had a time that no server writes. It is a day ago now, and used confirm tokens stay used.`,
+        )
+    }
     const tend = async () => {
       try {
         await admissions?.tend()
+        await mend()
         await forgetOld(database)
         problems.noteHeartbeat(null)
       } catch (error) {
@@ -92,6 +99,7 @@ export async function openDatabase(
       await watchWrites()
     }
     await admissions?.tend()
+    await mend()
     const timer = setInterval(() => void tend(), TEND_MS).unref()
     return {
       credentials: credentialRecords(database),

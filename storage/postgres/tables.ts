@@ -95,31 +95,46 @@ const FORGOTTEN = 'used_tokens_forgotten_until'
 /** Returns the SQL that reads the value of the note as a time, or as NULL if the value is not a time. */
 const timeOf = (value: string) => `CASE WHEN ${value} ~ '^[0-9]{1,16}$' THEN ${value}::bigint END`
 
+/** The time for which the id of a used token is kept after the token has expired, by the database's clock. */
+const KEPT = `interval '24 hours'`
+/** Returns the SQL of a time, by the database's clock, in milliseconds since the epoch. */
+const at = (time: string) => `(extract(epoch FROM clock_timestamp() ${time}) * 1000)::bigint`
+/** The SQL of the time at which the newest id that may be deleted now expired. */
+const A_DAY_AGO = at(`- ${KEPT}`)
 /**
- * Creates the access to the used confirm tokens in the database (see schemas/state.ts; D42). `forgetOld` deletes the
- * ids of tokens that expired long ago. A token that expires no later than the latest one among them counts as used,
- * whatever the clock shows then.
+ * The SQL of a time that the note never reaches, since no token lives longer than an hour: a clock that was ahead is
+ * allowed for. With a later time the note would refuse every confirmed call for as long as somebody likes. It is read as
+ * a day ago, since no younger id has been deleted.
+ */
+const NEVER = at(`+ interval '1 hour'`)
+
+/**
+ * Creates the access to the used confirm tokens in the database (see schemas/state.ts; D42). Each is recorded in two
+ * tables, so that nobody makes it usable by deleting one row (D240). `forgetOld` deletes the ids of tokens that expired
+ * long ago. A token that expires no later than the latest one among them counts as used, whatever the clock shows then.
  */
 export function usedTokens({ query }: Database): UsedTokens {
   return {
     async claim(id, expiresAt) {
       if (!Number.isSafeInteger(expiresAt)) throw new RangeError('expiresAt must be whole milliseconds')
       const { count } = await query(
-        `INSERT INTO svc_mcp.used_tokens (id, expires_at) SELECT $1::text, $2::bigint
-         WHERE NOT EXISTS (SELECT 1 FROM svc_mcp.notes WHERE name = '${FORGOTTEN}' AND ${timeOf('value')} >= $2::bigint)
-         ON CONFLICT (id) DO NOTHING`,
+        `WITH spent AS (
+           INSERT INTO svc_mcp.spent (id, expires_at) SELECT $1::text, $2::bigint
+           WHERE NOT EXISTS (SELECT 1 FROM svc_mcp.notes WHERE name = '${FORGOTTEN}'
+             AND CASE WHEN ${timeOf('value')} > ${NEVER} THEN ${A_DAY_AGO} ELSE ${timeOf('value')} END >= $2::bigint)
+           ON CONFLICT (id) DO NOTHING RETURNING id, expires_at)
+         INSERT INTO svc_mcp.used_tokens (id, expires_at) SELECT id, expires_at FROM spent ON CONFLICT (id) DO NOTHING`,
         [checkText(id), expiresAt],
       )
       return count === 1
     },
     async isUsed(id) {
-      return (await query('SELECT 1 FROM svc_mcp.used_tokens WHERE id = $1', [checkText(id)])).rows.length === 1
+      const used = 'SELECT 1 FROM svc_mcp.used_tokens WHERE id = $1 UNION SELECT 1 FROM svc_mcp.spent WHERE id = $1'
+      return (await query(used, [checkText(id)])).rows.length === 1
     },
   }
 }
 
-/** The time for which the id of a used token is kept after the token has expired, by the database's clock. */
-const KEPT = `interval '24 hours'`
 /** Maximum number of rows that one statement deletes. It is small, so that no statement is slow. */
 const CLEARED = 1000
 /** Maximum number of open questions in the database. */
@@ -131,16 +146,33 @@ export async function forgetOld({ query }: Database): Promise<void> {
     `WITH old AS (
        DELETE FROM svc_mcp.used_tokens WHERE id IN (
          SELECT id FROM svc_mcp.used_tokens
-         WHERE expires_at <= extract(epoch FROM clock_timestamp() - ${KEPT}) * 1000 ORDER BY expires_at LIMIT ${CLEARED})
+         WHERE expires_at <= ${A_DAY_AGO} ORDER BY expires_at LIMIT ${CLEARED})
        RETURNING expires_at)
      INSERT INTO svc_mcp.notes AS n (name, value)
      SELECT '${FORGOTTEN}', max(expires_at)::text FROM old HAVING count(*) > 0
      ON CONFLICT (name) DO UPDATE SET value = greatest(${timeOf('n.value')}, excluded.value::bigint)::text`,
   )
   await query(
+    `DELETE FROM svc_mcp.spent WHERE id IN (
+       SELECT id FROM svc_mcp.spent WHERE expires_at <= ${A_DAY_AGO} ORDER BY expires_at LIMIT ${CLEARED}
+       FOR UPDATE SKIP LOCKED)`,
+  )
+  await query(
     `DELETE FROM svc_mcp.challenges WHERE (owner, call) IN (
        SELECT owner, call FROM svc_mcp.challenges ORDER BY expires_at DESC OFFSET ${MOST_CHALLENGES} LIMIT ${CLEARED})`,
   )
+}
+
+/**
+ * Sets the note of deleted ids back if it has a time that no server writes. Resolves with whether it had, which means
+ * that somebody else has written it.
+ */
+export async function mendForgotten({ query }: Database): Promise<boolean> {
+  const { count } = await query(
+    `UPDATE svc_mcp.notes SET value = ${A_DAY_AGO}::text WHERE name IN (
+       SELECT name FROM svc_mcp.notes WHERE name = '${FORGOTTEN}' AND ${timeOf('value')} > ${NEVER} FOR UPDATE SKIP LOCKED)`,
+  )
+  return count > 0
 }
 
 /** Maximum number of open questions of one owner. Nobody can read more before they expire. */

@@ -14,6 +14,7 @@ import {
 } from '../approval-rows.js'
 import { checkText } from '../check-text.js'
 import type { Queries, Sql } from './run-queries.js'
+import { forgetSpent, spend } from './spent.js'
 
 /**
  * The SQL that adds the table of approvals to a file without it. Older programs do not use the table, so the schema
@@ -81,10 +82,13 @@ export function approvals({ read, write }: Queries, now: () => number): Approval
         return sql.run(open, checkText(decision), checkText(id), now()) === 1
       }),
     end: (id, ending) =>
-      write(
-        (sql) =>
-          sql.run('UPDATE approvals SET ending = ? WHERE id = ? AND ending IS NULL', ending, checkText(id)) === 1,
-      ),
+      write((sql) => {
+        const open = 'SELECT expires_at FROM approvals WHERE id = ? AND ending IS NULL'
+        const found = sql.one<{ expires_at: number }>(open, checkText(id))
+        if (found === undefined) return false
+        sql.run('UPDATE approvals SET ending = ? WHERE id = ?', ending, id)
+        return spend(sql, id, Math.max(found.expires_at, now()))
+      }),
     expire: () =>
       write((sql) => {
         const rows = sql.all<Row>(
@@ -98,6 +102,7 @@ export function approvals({ read, write }: Queries, now: () => number): Approval
         const old =
           'SELECT id FROM approvals WHERE ending IS NOT NULL AND expires_at <= CASE WHEN decision IS NULL THEN ? ELSE ? END LIMIT ?'
         sql.run(`DELETE FROM approvals WHERE id IN (${old})`, now() - WORKING_MS, now() - KEPT_MS, CLEARED)
+        forgetSpent(sql, now() - KEPT_MS)
         return rows.map((row) => ({ ...rowOf(row), ending: 'expired' as const }))
       }),
     removeAll: (owner) => write((sql) => sql.run('DELETE FROM approvals WHERE owner = ?', checkText(owner))),

@@ -18,6 +18,7 @@ import {
 } from './place-file.js'
 import { ADD_APPROVALS, approvals } from './approvals.js'
 import { type Queries, runQueries, writeInTurn } from './run-queries.js'
+import { ADD_SPENT } from './spent.js'
 import {
   APPLICATION_ID,
   challenges,
@@ -102,7 +103,7 @@ function connect(place: Place, found: readonly string[]): Queries {
     db.exec(SET_UP_CONNECTION)
     checkWhole(place, db)
     db.exec('PRAGMA busy_timeout = 0')
-    writeInTurn(db, `${ADD_APPROVALS};${WRITE_MARK}`, LOCK_WAIT_AT_START_MS)
+    writeInTurn(db, `${ADD_APPROVALS};${ADD_SPENT};${WRITE_MARK}`, LOCK_WAIT_AT_START_MS)
     return runQueries(db, place.path)
   } catch (error) {
     db?.close()

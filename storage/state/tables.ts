@@ -10,6 +10,7 @@ import type {
 import { bounded } from '../bound-value.js'
 import { checkText } from '../check-text.js'
 import type { Queries, Sql, Value } from './run-queries.js'
+import { forgetSpent, spend } from './spent.js'
 
 /** The text 'SVMC', stored in bytes 68 to 71 of the file, which identifies it as a file of this program. */
 export const APPLICATION_ID = 0x53564d43
@@ -161,16 +162,23 @@ export function usedTokens({ read, write }: Queries, now: () => number): UsedTok
       return write((sql) => {
         const forgottenUntil = readNote(sql, FORGOTTEN)
         if (forgottenUntil !== null && expiresAt <= Number(forgottenUntil)) return false
-        const isFirst = sql.run('INSERT OR IGNORE INTO used_tokens VALUES (?, ?)', checkText(id), expiresAt) === 1
+        const isFirst =
+          spend(sql, id, expiresAt) &&
+          sql.run('INSERT OR IGNORE INTO used_tokens VALUES (?, ?)', checkText(id), expiresAt) === 1
         if (isFirst) forget(sql, now() - KEPT_MS)
         return isFirst
       })
     },
-    isUsed: (id) => read((sql) => sql.one('SELECT 1 FROM used_tokens WHERE id = ?', checkText(id)) !== undefined),
+    isUsed: (id) =>
+      read((sql) => {
+        const used = 'SELECT 1 FROM used_tokens WHERE id = ? UNION SELECT 1 FROM spent WHERE id = ?'
+        return sql.one(used, checkText(id), checkText(id)) !== undefined
+      }),
   }
 }
 
 function forget(sql: Sql, expiredBefore: number): void {
+  forgetSpent(sql, expiredBefore)
   const old = 'SELECT expires_at FROM used_tokens WHERE expires_at <= ? ORDER BY expires_at LIMIT ?'
   const { until } = sql.one<{ until: number | null }>(
     `SELECT max(expires_at) AS until FROM (${old})`,

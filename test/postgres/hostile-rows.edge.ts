@@ -41,6 +41,11 @@ async function startAdding(t: Test) {
     call: () => bench.call('ann', TOOL, rule),
     /** Another one, whose preview takes less time. */
     label: (value = 'one', sub = 'ann') => bench.call(sub, QUICK, { key: 'app', value }),
+    /** The same call at a server that has started since. */
+    async callElsewhere(t: Test) {
+      const other = await startApproving(t, { after: bench, confirm: { tools: [TOOL, QUICK] } })
+      return () => other.call('ann', TOOL, rule)
+    },
     added: () =>
       bench.simulator.requests.filter(({ method, path }) => method === 'POST' && /(deny_rules|labels)$/.test(path))
         .length,
@@ -62,10 +67,44 @@ t.test('an approval whose end was taken back does not run again at this server',
   t.equal(added(), 1)
 })
 
-t.test('a used confirm token whose record was deleted does not run again at this server', async (t) => {
+t.test('an approval that was put back does not run again at another server', async (t) => {
+  const { bench, database, set, call, callElsewhere, added } = await startAdding(t)
+  const { approval_id: id } = await call()
+  await bench.decide(id, 'approved', bench.person('ann'))
+  await database.query('CREATE TABLE kept AS SELECT * FROM svc_mcp.approvals')
+  partial(t, await call(), { rule: { rule_type: 'deny' } })
+  const elsewhere = await callElsewhere(t)
+  const waysBack = [
+    () => set('ending = NULL'),
+    async () => {
+      await database.query('DELETE FROM svc_mcp.approvals')
+      await database.query('INSERT INTO svc_mcp.approvals SELECT * FROM kept')
+    },
+    () => set(`ending = NULL, expires_at = ${FAR}`),
+  ]
+  for (const putBack of waysBack) {
+    await putBack()
+    partial(t, await elsewhere(), { error: 'confirm_token_replay' })
+    const again = await elsewhere()
+    partial(t, again, { error: 'confirm_required' })
+    await database.query('DELETE FROM svc_mcp.approvals WHERE id <> $1', [id])
+    await set('is_current = true')
+  }
+  t.equal(added(), 1)
+})
+
+t.test('a used confirm token whose record was deleted does not run again, at this server or another', async (t) => {
   const database = await makeDatabase()
-  const state = await openDatabase(databaseOf(database.url), { now: () => bench.clock.now })
-  t.teardown(() => state.close())
+  const lines: string[] = []
+  const open = async () => {
+    const state = await openDatabase(databaseOf(database.url), {
+      now: () => bench.clock.now,
+      warn: (line) => void lines.push(line),
+    })
+    t.teardown(() => state.close())
+    return state
+  }
+  const state = await open()
   const bench = await startConfirming(t, { ports: () => state })
   const { href } = await bench.draft('shown')
   const args = { hrefs: [href] }
@@ -76,6 +115,25 @@ t.test('a used confirm token whose record was deleted does not run again at this
   partial(t, await bench.call('provision-policy', args, { token }), { ok: true })
   t.equal((await database.query('DELETE FROM svc_mcp.used_tokens RETURNING id')).length, 1)
   partial(t, await bench.call('provision-policy', args, { token }), { error: 'confirm_token_replay' })
+  const other = await startConfirming(t, { after: bench, ports: () => state })
+  partial(t, await other.call('provision-policy', args, { token }), { error: 'confirm_token_replay' })
+
+  // A note of a time far ahead would have every token used, for ever.
+  bench.clock.now = Date.now()
+  const { href: next } = await bench.draft('next')
+  const more = { hrefs: [next] }
+  const { confirm_token: fresh } = await bench.confirm(await bench.call('provision-policy', more))
+  const noted = `UPDATE svc_mcp.notes SET value = '9999999999999' WHERE name = 'used_tokens_forgotten_until' RETURNING name`
+  t.equal((await database.query(noted)).length, 1)
+  partial(t, await bench.call('provision-policy', more, { token: fresh }), { ok: true })
+  await open()
+  t.equal(lines.length, 1)
+  t.match(
+    lines[0],
+    /^Somebody has written to the state database at \S+: the note used_tokens_forgotten_until had a time/,
+  )
+  await open()
+  t.equal(lines.length, 1, 'it is mended')
 })
 
 t.test('a question whose row was changed is asked anew, and its page is gone', async (t) => {

@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
+import Database from 'libsql'
 import t, { type Test } from 'tap'
 import type { Owner } from '../../schemas/caller.js'
 import type { SealedCredentials, State } from '../../schemas/state.js'
@@ -22,6 +23,8 @@ interface Engine {
   open: () => Promise<State>
   /** Lets it forget what expired long ago, as happens by and by. */
   forgetOld: (state: State) => Promise<void>
+  /** Changes a table behind the back of every process; the statement has a space where its name begins. */
+  alter: (before: string, after: string) => Promise<unknown>
 }
 
 const ENGINES = {
@@ -30,6 +33,11 @@ const ENGINES = {
     return {
       open: async () => openState(path, { now: () => NOW, variable: 'MCP_STATE_PATH' }),
       forgetOld: async ({ usedTokens }) => void (await usedTokens.claim('another', NOW + DAY)),
+      async alter(before, after) {
+        const file = new Database(path)
+        file.exec(`${before} ${after}`)
+        file.close()
+      },
     }
   },
   async PostgreSQL(t: Test): Promise<Engine> {
@@ -49,6 +57,7 @@ const ENGINES = {
         const kept = `SELECT 1 FROM svc_mcp.used_tokens WHERE expires_at < ${NOW - DAY}`
         await found(async () => (await database.query(kept)).length === 0, 'old ones are forgotten')
       },
+      alter: (before, after) => database.query(`${before} svc_mcp.${after}`),
     }
   },
 }
@@ -349,6 +358,28 @@ const PROMISES: Record<string, (t: Test, state: State, other: State, engine: Eng
     await approvals.open({ id: 'ended', key, request: 'r', expiresAt: NOW + 1 })
     await approvals.end('ended', 'void')
     t.equal(await approvals.decide('ended', 'late'), false)
+  },
+
+  async 'what was used stays used when one row about it is deleted or put back'(
+    t,
+    { usedTokens, approvals },
+    other,
+    { alter },
+  ) {
+    for (const table of ['used_tokens', 'spent']) {
+      t.equal(await usedTokens.claim(table, NOW + 1000), true)
+      await alter('DELETE FROM', `${table} WHERE id = '${table}'`)
+      t.equal(await other.usedTokens.isUsed(table), true)
+      t.equal(await other.usedTokens.claim(table, NOW + 1000), false, table)
+    }
+    await approvals.open({ id: 'one', key: { owner: OWNER, call: CALL }, request: 'r', expiresAt: NOW + 1000 })
+    await approvals.decide('one', 'yes')
+    t.equal(await approvals.end('one', 'used'), true)
+    await alter('UPDATE', 'approvals SET ending = NULL')
+    t.equal(await other.approvals.end('one', 'used'), false)
+    t.equal((await approvals.get('one'))!.ending, 'used', 'and it has ended again')
+    await alter('DELETE FROM', 'spent')
+    t.equal(await approvals.end('one', 'used'), false)
   },
 
   async 'what waits is listed, the newest first, of one owner or of all'(t, { approvals }, other) {
