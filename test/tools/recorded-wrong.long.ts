@@ -14,7 +14,7 @@ import { reportModes, startTwisted } from './twisted.js'
 const MODES = ['idle', 'visibility_only', 'selective', 'full'] as const
 const PAY = { app_name: 'pay', env_name: 'prod' }
 const PROTOCOLS: Record<number, string> = { 1: 'icmp', 6: 'tcp', 17: 'udp' }
-const RANDOM = { numRuns: 28, seed: 20261128, endOnFailure: true }
+const RANDOM = { numRuns: 14, seed: 20261128, endOnFailure: true }
 
 const WORDS = ['allowed', 'potentially_blocked', 'blocked', 'undecided'] as const
 
