@@ -448,7 +448,7 @@ t.test('a half-finished ringfence with rules that do not count', async (t) => {
 })
 
 t.test('on generated estates', async (t) => {
-  const seeds = [3, 42]
+  const seeds = [3]
   for (const seed of seeds) {
     const bench = await startBench(t, { seed, workloads: 120, flows: 2000, budget: 800_000 })
     const busiest = await busiestApplications(bench)
