@@ -1,4 +1,4 @@
-/** complete: true over more than a million flows: every figure as worked out by hand, in hardly more memory than one part takes. */
+/** complete: true over more than 600,000 flows: every figure as worked out by hand, in hardly more memory than one part takes. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import t from 'tap'
@@ -16,7 +16,7 @@ const HOSTS = 2000
 const APPS = 100
 const DAYS = 30
 /** Flows that are seen on one day alone, for each day, and flows that are seen on every day. */
-const OF_A_DAY = 35_000
+const OF_A_DAY = 21_000
 const DAILY = 5000
 /** One flow in twenty is to the last of them, which an override deny denies. */
 const PORTS = [443, 22, 80, 8080, 8443, 5432, 3306, 1433, 1521, 6379, 9092, 389, 636, 88, 445, 3389, 53, 25, 110, 23]
@@ -41,7 +41,7 @@ const shapeOf = (flow: number) => {
 }
 const FLOWS = DAYS * OF_A_DAY + DAILY
 
-t.test('over 1,000,000 flows', async (t) => {
+t.test('over 600,000 flows', async (t) => {
   const { conversations: _none, ...estate } = handMade({
     hosts: Object.fromEntries(
       Array.from({ length: HOSTS }, (_, at) => [
@@ -171,7 +171,7 @@ t.test('over 1,000,000 flows', async (t) => {
   )
   t.ok(answer.totals.parts > 5 && answer.totals.parts <= 64, `${answer.totals.parts} parts`)
   t.ok(
-    whole.memory - cut.memory <= 150 * MIB,
+    whole.memory - cut.memory <= 100 * MIB,
     `${Math.round((whole.memory - cut.memory) / MIB)} MiB more than for one part`,
   )
 })
