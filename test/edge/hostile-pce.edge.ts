@@ -13,8 +13,8 @@ const MIB = 1024 * 1024
 const AT_ONCE = 12
 /** What the whole process may hold: MiB. */
 const MOST_MEMORY = 1024
-/** How long somebody else may wait for a light call: milliseconds. */
-const PROMPT_MS = 5000
+/** How long somebody else may wait for a light call, as a part of the time that the whole attack takes. */
+const LONGEST_WAIT = 1 / 4
 const WINDOW = { start_date: '2026-06-08', end_date: '2026-06-14' }
 const QUERY = '/orgs/1/traffic_flows/async_queries/1'
 const JOB = '/orgs/1/jobs/1'
@@ -98,6 +98,7 @@ t.test('a PCE that answers to do harm', { timeout: 300_000 }, async (t) => {
   }
   const ended = async (token: string, name: string, args: object = {}) =>
     [name, (await callTool(target, token, name, args)).error] as const
+  const attackedAt = performance.now()
   const attack = Promise.all([
     ...bombs.flatMap((name, at) => Array.from({ length: AT_ONCE }, () => ended(attackers[at]!, name))),
     ended(streaming!, 'get-traffic-flows-summary', WINDOW),
@@ -112,7 +113,7 @@ t.test('a PCE that answers to do harm', { timeout: 300_000 }, async (t) => {
       .map((name) => `${name} pce_answer_too_large`)
       .toSorted(),
   )
-  t.comment(`slowest call of the victim ${slowest.toFixed(0)} ms, ${memoryOf(pid).most.toFixed(0)} MiB at most`)
-  t.ok(slowest < PROMPT_MS, `the victim waited ${slowest.toFixed(0)} ms`)
+  const part = slowest / (performance.now() - attackedAt)
+  t.ok(part < LONGEST_WAIT, `the victim waited ${slowest.toFixed(0)} ms, ${part.toFixed(2)} of the attack`)
   t.ok(memoryOf(pid).most < MOST_MEMORY, `${memoryOf(pid).most.toFixed(0)} MiB`)
 })

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 
-const PATIENCE_MS = 30_000
+const PATIENCE_MS = 120_000
 const BETWEEN_LOOKS_MS = 10
 
 /**
