@@ -14,7 +14,9 @@ import { quote } from '../text/escape-text.js'
 import { mapBounded } from '../text/pace-work.js'
 import { applicationOfLabels, type Application } from '../traffic/applications.js'
 
-/** The reasons why a VEN at present certainly or possibly does not enforce a new mode, whatever mode it is. */
+/**
+ * The reasons why a VEN certainly or possibly does not enforce a new mode at present. They do not depend on the mode.
+ */
 export const OBSTACLES = {
   unmanaged: 'no VEN runs there, so no mode is enforced',
   ven_suspended: 'the VEN is suspended and enforces nothing until it is active again',
@@ -25,10 +27,10 @@ export const OBSTACLES = {
 } as const
 export type Obstacle = keyof typeof OBSTACLES
 
-/** The current state of a workload whose mode is to change. */
+/** The current state of a workload whose mode is to be changed. */
 export interface ChosenWorkload {
   href: string
-  /** The workload's name, or its host name if it has none. */
+  /** The name of the workload, or its host name if it has no name. */
   name: string
   isManaged: boolean
   /** The current enforcement mode; null if the PCE reports no mode, or a mode that this server does not know. */
@@ -40,7 +42,7 @@ export interface ChosenWorkload {
 
 /** The workloads that a call selected. */
 export interface ChosenWorkloads {
-  /** The application that was selected; null if workloads were named individually. */
+  /** The application that the call selected; null if it named workloads individually. */
   application: { labels: readonly Label[]; is: Application } | null
   /** The workloads without duplicates, sorted by name. */
   workloads: readonly ChosenWorkload[]
@@ -58,14 +60,14 @@ export interface WorkloadChoice {
   workloads?: readonly string[]
 }
 
-/** Number of named workloads that are looked up at the same time. */
+/** Maximum number of named workloads that are looked up at the same time. */
 const LOOKUPS = 4
 
 /**
- * Resolves the caller's selection to workloads and reads their current state.
+ * Finds the workloads that the caller selected and reads their current state.
  *
  * @throws missing_identifier or conflicting_identifiers unless the selection is either one application or a list; the
- *   errors of name resolution; no_workloads if the application has none; pce_error if the PCE does not send all of them
+ * errors of name resolution; no_workloads if the application has none; pce_error if the PCE does not send all of them
  */
 export async function chooseWorkloads(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
@@ -98,8 +100,8 @@ export async function chooseWorkloads(
 }
 
 /**
- * Reads the same workloads again and returns them by href; workloads that no longer exist or cannot be read are
- * missing. Rejects when cancelled.
+ * Reads the same workloads again and returns them by href. Workloads that no longer exist or cannot be read are missing
+ * from the result. Rejects if the call is cancelled.
  */
 export async function readAgain(
   ctx: Pick<ToolContext<true>, 'pce' | 'signal'>,

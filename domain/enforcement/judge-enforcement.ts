@@ -21,7 +21,7 @@ import type { FlowEnd } from '../traffic/flow-ends.js'
 import { hasLabels } from '../traffic/read-both-ways.js'
 import type { ChosenWorkload, ChosenWorkloads } from './choose-workloads.js'
 
-/** The effects of a new mode that change whether traffic passes. */
+/** The effects of a new mode after which other traffic passes than before. */
 export type ChangeEffect = Exclude<ModeEffect, `stays_${string}`>
 
 /** The traffic with one peer on one port, and the effect of the new mode on it. */
@@ -29,7 +29,7 @@ export interface TrafficChange {
   effect: ChangeEffect
   direction: JudgedFlow['direction']
   /**
-   * The other end as `app (env)`, or its host name or address. For traffic inside the application, it is the source.
+   * The peer as `app (env)`, or its host name or address. For traffic inside the application, the peer is the source.
    */
   peer: string
   /** The port and protocol, such as `443/tcp`. */
@@ -44,28 +44,33 @@ export type EffectCounts = Record<ModeEffect, number>
 /** The effect of the new mode on observed traffic. */
 export interface EnforcementTraffic {
   reads: JudgedReads
-  /** Number of connections for each effect. */
+  /** For each effect, the number of connections. */
   connections: EffectCounts
-  /** The changes: certain changes first, then undecided ones; within each effect, the busiest change first. */
+  /**
+   * The changes. Certain changes come first, then undecided ones; within each effect, the busiest change comes first.
+   */
   changes: readonly TrafficChange[]
-  /** Number of connections for each effect, by the href of the workload whose new mode causes the effect. */
+  /**
+   * For each workload whose new mode has an effect, the number of connections for each effect, by the href of the
+   * workload.
+   */
   byWorkload: ReadonlyMap<string, Record<ChangeEffect, number>>
-  /** A phrase such as `undecided because of …` with the reasons for doubt; empty if everything could be decided. */
+  /** A phrase `undecided because of …` with the reasons for doubt. It is empty if nothing is undecided. */
   undecided: string
   /**
-   * The reasons why it is undecided whether traffic passes for which the new mode makes no difference; empty if there
-   * is no such traffic.
+   * The reasons why it is undecided whether traffic passes to which the new mode makes no difference; empty if there is
+   * no such traffic.
    */
   undecidedStays: string
-  /** The assumptions on which the result depends: facts about the PCE that no source confirms. */
+  /** The unconfirmed facts about the PCE on which the result depends. */
   assumes: readonly string[]
-  /** Number of connections whose recorded decision differs from the decision of the rules. */
+  /** Numbers of connections whose recorded decision contradicts the rules. */
   recorded: RecordedOtherwise
 }
 
 /**
- * The change of a workload's mode. `already`: the workload is already in the wanted mode; `not_known`: the PCE does not
- * report its mode; `none`: it is unmanaged and therefore has no mode.
+ * The change of a workload's mode. `already`: the workload is already in the requested mode; `not_known`: the PCE does
+ * not report its mode; `none`: it is unmanaged and therefore has no mode.
  */
 export type ChangeOfMode = 'stricter' | 'looser' | 'same_traffic' | 'not_known' | 'already' | 'none'
 
@@ -78,8 +83,8 @@ export function changeOfMode({ isManaged, mode }: ChosenWorkload, to: Enforcemen
 }
 
 /**
- * Determines what would happen to the observed traffic of these workloads if all of them were in one mode (T32).
- * Returns a sentence with the reason if the traffic could not be read. Rejects when cancelled.
+ * Determines what would happen to the observed traffic of the given workloads if all of them were in one mode (T32).
+ * Returns a sentence with the reason if the traffic could not be read. Rejects if the call is cancelled.
  */
 export async function judgeEnforcement(
   ctx: JudgingContext,

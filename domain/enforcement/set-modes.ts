@@ -8,7 +8,7 @@ import { readAgain, type ChosenWorkload, type ChosenWorkloads } from './choose-w
 export const MOST_AT_ONCE = 1000
 
 /**
- * The result for one workload. `changed`: the new mode was read back, or the PCE confirmed the change and the workload
+ * The outcome for one workload. `changed`: the new mode was read back, or the PCE confirmed the change and the workload
  * could not be read back. `differs`: the PCE confirmed the change, but another mode was read back. `unverified`: the
  * PCE's answer was lost and the new mode was not read back.
  */
@@ -27,7 +27,7 @@ export interface WorkloadOutcome {
 export interface ModesSet {
   /** One outcome for each selected workload. */
   outcomes: readonly WorkloadOutcome[]
-  /** The error that ended the call before its last request; null if all requests were sent. */
+  /** The error that stopped the call before its last request; null if all requests were sent. */
   stopped: unknown
 }
 
@@ -35,7 +35,7 @@ export interface ModesSet {
 export const bodyOf = (workloads: readonly ChosenWorkload[], to: EnforcementMode) =>
   workloads.map(({ href }) => ({ href, enforcement_mode: to }))
 
-/** Divides the workloads whose mode has to change into groups, one for each request. */
+/** Divides the workloads whose mode must be changed into groups, one for each request. */
 export function planRequests({ workloads }: ChosenWorkloads, to: EnforcementMode): ChosenWorkload[][] {
   const changing = workloads.filter(({ isManaged, mode }) => isManaged && mode !== to)
   return Array.from({ length: Math.ceil(changing.length / MOST_AT_ONCE) }, (_, at) =>
@@ -45,8 +45,8 @@ export function planRequests({ workloads }: ChosenWorkloads, to: EnforcementMode
 
 /**
  * Sets the mode of the workloads, request by request, and reads them back. No further request is sent if a request
- * fails as a whole, if the call is cancelled, or if the server stops. It throws only if nothing was written: either the
- * error of the first request, if this request certainly had no effect, or the reason of a cancellation before it.
+ * fails as a whole, if the call is cancelled, or if the server stops. The function throws only if nothing was written:
+ * the error of the first request, if this request certainly had no effect, or the reason of a cancellation before it.
  */
 export async function setModes(
   ctx: Pick<ToolContext<true>, 'pce' | 'signal' | 'beforeWriting' | 'progress'>,
@@ -103,7 +103,8 @@ const describeError = ({ token, message }: { token: string; message: string }) =
   [token, message].filter((text) => text !== '').join(': ')
 
 /**
- * Reads the modes back; returns null if this fails. The call does not fail then, because the changes have been written.
+ * Reads the modes back. Returns null if this fails; the call itself must not fail then, because the changes have been
+ * written.
  */
 async function lookAgain(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
@@ -129,7 +130,7 @@ function settle(
   const stored = now?.get(workload.href)
   if (stored === undefined) return { workload, ...said, note: said.note ?? UNREAD }
   if (stored.mode === to) {
-    // The stored mode counts: it replaces an answer that was lost and takes precedence over a reported failure.
+    // The stored mode decides: it replaces an answer that was lost and takes precedence over a reported failure.
     const note = said.outcome === 'failed' && said.note !== undefined ? { note: `${REFUSED_YET_SET} ${said.note}` } : {}
     return { workload, outcome: 'changed', now: to, ...note }
   }
