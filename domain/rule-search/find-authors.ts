@@ -5,9 +5,9 @@ import { fetchEvery } from '../inventory/fetch-every.js'
 import { nearPeople } from '../text/compare-texts.js'
 import { quote } from '../text/escape-text.js'
 
-/** Lookups of the authors of rules. */
+/** Functions that look up the authors of rules. */
 export interface Authors {
-  /** Returns a user's name by href; undefined if this account is not permitted to read the user. */
+  /** Returns the name of a user by href; undefined if this account is not permitted to read the user. */
   nameOf(href: string): string | undefined
   /**
    * Returns true if the requested author created or last changed the rule. The function is undefined if no author was

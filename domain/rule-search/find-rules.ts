@@ -23,14 +23,14 @@ import { createAuthorTest, type Authors } from './find-authors.js'
 export interface RuleSearch {
   version: PolicyVersionSelector
   /**
-   * The actors that the rule must name: at either end (`actor`), as destination (`provider`) or as source (`consumer`).
-   * An address matches the IP lists that contain it.
+   * The actors that the rule must name: as source or destination (`actor`), as destination (`provider`) or as source
+   * (`consumer`). An address matches the IP lists that contain it.
    */
   ends: Partial<Record<'actor' | 'provider' | 'consumer', ActorReference>>
   service?: ServiceReference | undefined
-  /** Part of the name of a process or Windows service in a service of the rule. */
+  /** A part of the name of a process or Windows service that one of the rule's services names. */
   process?: string | undefined
-  /** Part of the description of the rule, or of the name or description of its rule set, in any case. */
+  /** A part of the description of the rule, or of the name or description of its rule set, in any case. */
   text?: string | undefined
   types?: readonly RuleType[] | undefined
   /** True for rules that are enabled in an enabled rule set, false for all others. */
@@ -38,20 +38,18 @@ export interface RuleSearch {
   pending?: 'create' | 'update' | 'delete' | 'any' | 'none' | undefined
   author?: string | undefined
   /**
-   * A workload by name or href, an address, or labels. The search finds the rules that apply to it, considering the
-   * scopes of rule sets.
+   * A workload by name or href, an address, or labels. The search finds the rules that apply to it and takes the scopes
+   * of rule sets into account.
    */
   appliesTo?: string | readonly LabelReference[] | undefined
-  /** The end at which the rules apply to `appliesTo`; either end if absent. */
+  /** The side (source or destination) on which the rules apply to `appliesTo`; either side if absent. */
   as?: 'provider' | 'consumer' | undefined
 }
 
 export interface FoundRule extends PlacedRule {
-  /** The sides of the rule that matched; undefined if the search named no end. */
+  /** The sides of the rule that matched; undefined if the search named no source or destination. */
   sides?: Side[]
-  /**
-   * The matching sides that name the workload only by its address, so that the rule is not written for the workload.
-   */
+  /** Those of the matching sides that name the workload only by its address, so that the rule is not written for it. */
   byAddress: Side[]
   /** The reasons why it is uncertain whether the rule matches; empty if it certainly matches. */
   uncertain: readonly Reason[]
@@ -62,9 +60,9 @@ export interface RuleSearchResult {
   /** Number of rules that were examined; present only if all rules were read. */
   searched?: number
   engine: 'rule_search' | 'own'
-  /** The reason why all rules were read although the PCE's search could have found them. */
+  /** The reason why all rules were read instead of only those found by the PCE's search. */
   instead?: string
-  /** A description of the target to which `appliesTo` was resolved. */
+  /** A description of the workload, address or labels that were found for `appliesTo`. */
   target?: string
   unread: string[]
   authors: Authors
@@ -74,9 +72,9 @@ export interface RuleSearchResult {
 type Context = Pick<ToolContext<true>, 'pce' | 'signal' | 'now'>
 
 /**
- * Finds rules. If the criteria name an end, a service or a pending change exactly, and the PCE has a rule search, only
- * the rules that this search finds are read. Every rule is then compared here, so the result is the same with and
- * without that search (D181). Throws the errors of resolving the references.
+ * Finds rules. If the criteria name a source, destination, service or pending change exactly, and the PCE has a rule
+ * search, only the rules that this search finds are read. Every rule is then compared here, so the result is the same
+ * with and without that search (D181). Throws the errors of looking up the references.
  */
 export async function findRules(ctx: Context, search: RuleSearch): Promise<RuleSearchResult> {
   const labels = await loadLabels(ctx.pce, ctx)
@@ -112,10 +110,10 @@ function* testEach(rules: readonly PlacedRule[], test: (rule: PlacedRule) => Fou
   return found
 }
 
-/** The note for the PCE's rule search: it finds no iptables rules, and the rule sets that have them are not read. */
+/** The note about the PCE's rule search: it finds no iptables rules, and the rule sets that have them are not read. */
 const UNSEARCHED_TABLES = 'Rules in the words of iptables are not searched, and how many there are is not known.'
 
-/** A requested end of a rule: an actor identified by its href, or an address. */
+/** A requested source or destination of a rule: an actor identified by its href, or an address. */
 type WantedEnd = { actor: Actor } | { address: string }
 
 interface Resolved {
@@ -160,9 +158,9 @@ async function findEnd(
 const isEgress = ({ windows_egress_services: listed }: Service) => (listed?.length ?? 0) > 0
 
 /**
- * Returns rule searches for the PCE whose results together contain every wanted rule. Returns null if the PCE's search
+ * Returns searches for the PCE whose results together contain every requested rule. Returns null if the PCE's search
  * cannot help: it does not search past versions, does not match texts and authors as this server does, and does not
- * find services by a port within a range of theirs (D98).
+ * find services by a port inside one of their port ranges (D98).
  */
 function queriesOf({ version, text, pending, appliesTo }: RuleSearch, { ends, service }: Resolved): object[] | null {
   if (typeof version === 'number' || text !== undefined || appliesTo !== undefined) return null
@@ -177,7 +175,7 @@ function queriesOf({ version, text, pending, appliesTo }: RuleSearch, { ends, se
     ...(pending !== undefined && pending !== 'any' && pending !== 'none' && { update_type: pending }),
   }
   if (sides.length === 0 && Object.keys(exact).length === 0) return null
-  // Searching by one end narrows the result enough. The other end of the rules is tested here.
+  // A search by one side narrows the result enough. The other side of the rules is tested here.
   const narrowest = sides.sort((a, b) => a.length - b.length)[0] ?? [{}]
   return narrowest.map((side) => ({ ...side, ...exact }))
 }
@@ -197,7 +195,9 @@ function needsOf({ ends, service, target }: Resolved, { process }: RuleSearch) {
   return needs
 }
 
-/** Creates a test of rules for all criteria. It returns null for a rule that certainly does not match. */
+/**
+ * Creates a function that tests rules against all criteria. It returns null for a rule that certainly does not match.
+ */
 function createTest(
   search: RuleSearch,
   { ends, service, target }: Resolved,
@@ -244,7 +244,7 @@ function namesEnd({ rule }: PlacedRule, side: Side, wanted: WantedEnd, { covers 
   return anyOf(rule[side].flatMap(({ ip_list: list }) => (list === undefined ? [] : [covers(list.href, end)])))
 }
 
-/** Creates a test of rules for the criteria that do not concern the ends of a rule. */
+/** Creates a function that tests rules against the criteria that do not concern their sources and destinations. */
 function testPlainly(
   { text, process, types, enabled, pending, appliesTo }: RuleSearch,
   service: ResolvedService | undefined,

@@ -16,7 +16,7 @@ import type { Side } from './name-tests.js'
 import type { PlacedRule } from './read-rules.js'
 
 /**
- * The target of a search for the rules that apply to it: a workload with all its addresses, an address alone, or any
+ * The target of a search for the rules that apply to it: a workload with all its addresses, a single address, or any
  * workload with certain labels.
  */
 export interface Target {
@@ -29,9 +29,9 @@ type Context = Pick<ToolContext<true>, 'pce' | 'signal'>
 const WHERE = { argument: 'applies_to' }
 
 /**
- * Resolves the target that a caller names: a workload by href, name or host name; an address, which stands for the
- * workload that has it, if any; or labels. Throws not_found with similar names, ambiguous_name if several workloads
- * have the name or address, and label_not_found.
+ * Finds the target that a caller names: a workload by href, name or host name; an address, which stands for the
+ * workload that has it, if there is one; or labels. Throws not_found with similar names, ambiguous_name if several
+ * workloads have the name or address, and label_not_found.
  */
 export async function findTarget(
   ctx: Context,
@@ -119,7 +119,10 @@ function targetOfWorkload(labels: LabelIndex, workload: Workload): Target {
   }
 }
 
-/** Returns whether a side of a rule names the target, as a workload or in any way. One matching address is enough. */
+/**
+ * Returns whether a side of a rule names the target as a workload, and whether it names the target in any way. One
+ * matching address is enough.
+ */
 export function namesTarget(
   { rule, holder: { scopes } }: PlacedRule,
   side: Side,
@@ -128,7 +131,7 @@ export function namesTarget(
 ): { asWorkload: Answer; any: Answer } {
   const namings = ends.map((end) => namesAt({ scopes, rule }, side, end, objects))
   const asWorkload = anyOf(namings.map((one) => one.asWorkload))
-  // A target that is only known by its labels may have any address, so IP lists are not considered.
+  // A target of which only the labels are known may have any address, so IP lists are not considered.
   const byAddress = ends.some(({ isSome }) => isSome === true) ? [] : namings.map((one) => one.byAddress)
   return { asWorkload, any: anyOf([asWorkload, ...byAddress]) }
 }

@@ -12,17 +12,19 @@ import { compileServices, type ServiceObjects } from '../policy/match-services.j
 type AnyRule = Rule | DenyRule
 export type Side = 'providers' | 'consumers'
 
-/** Criteria for a rule: an actor at one of its ends, and a service that it names or a port that it covers. */
+/**
+ * The criteria for a rule: an actor that it names on either side, and a service that it names or a port that it covers.
+ */
 interface RuleQuestion {
   actor?: ActorReference | undefined
   service?: ServiceReference | undefined
 }
 
 /**
- * Creates a test of rules from these criteria; returns undefined if there are none. Called without a rule, for a rule
- * set that has no rules, the test returns whether the scopes alone match. Rules are compared here (D98), because the
- * PCE's own search (`rule_search`) does not find port ranges that contain the port, and it is not documented how it
- * compares. Services are those of the policy version that `lookups` uses.
+ * Creates a function that tests rules against these criteria; returns undefined if there are none. Called without a
+ * rule, for a rule set that has no rules, the function returns whether the scopes alone match. Rules are compared here
+ * (D98), because the PCE's own search (`rule_search`) does not find port ranges that contain the port, and it is not
+ * documented how that search compares. Services are those of the policy version that `lookups` uses.
  *
  * Throws invalid_actor, label_not_found, not_found or ambiguous_name for the actor, and invalid_argument or
  * ambiguous_name for the service.
@@ -48,8 +50,8 @@ export async function createRuleTest(
 }
 
 /**
- * Resolves a reference to an actor, ignoring its exclusion. Throws invalid_actor, label_not_found, not_found,
- * ambiguous_name.
+ * Looks up a referenced actor. An exclusion in the reference is ignored. Throws invalid_actor, label_not_found,
+ * not_found, ambiguous_name.
  */
 export async function findActor(
   lookups: PolicyLookups,
@@ -70,7 +72,8 @@ export function namesActor(rule: Pick<AnyRule, Side>, side: Side, wanted: Actor)
 }
 
 /**
- * Returns true if a scope contains the label or label group. All rules of the rule set then require it of providers.
+ * Returns true if a scope contains the label or label group, because all rules of the rule set then require it of their
+ * providers.
  */
 function scopesName(scopes: RuleSet['scopes'], wanted: Actor): boolean {
   const known = identify(wanted)
@@ -79,7 +82,9 @@ function scopesName(scopes: RuleSet['scopes'], wanted: Actor): boolean {
   )
 }
 
-/** Returns a text that identifies an actor, equal for draft and active hrefs and with or without exclusion. */
+/**
+ * Returns a text that identifies an actor. It is the same for draft and active hrefs, and with and without exclusion.
+ */
 function identify({ actors, exclusion: _exclusion, ...selector }: Actor): string | undefined {
   if (actors !== undefined) return actors
   const [target] = Object.values(selector) as ({ href?: string } | string | undefined)[]
@@ -88,9 +93,9 @@ function identify({ actors, exclusion: _exclusion, ...selector }: Actor): string
 }
 
 /**
- * Creates a test of whether a rule is for a service. A service object matches by its href. A port matches if the rule
- * covers it, whatever process the rule requires; a range matches if its first and last ports are covered. To find
- * ports, `objects` must contain the services.
+ * Creates a function that tests whether a rule is for a service. A service object matches by its href. A port matches
+ * if the rule covers it, whatever process the rule requires. A port range matches if its first and last ports are
+ * covered. To find ports, `objects` must contain the services.
  */
 export function testService(wanted: ResolvedService, objects: ServiceObjects | undefined): (rule: AnyRule) => boolean {
   if ('service' in wanted) {

@@ -25,7 +25,7 @@ export interface PlacedRule {
 
 export interface ReadRules {
   rules: PlacedRule[]
-  /** Sentences about rules that could not be read or searched, with the reasons. */
+  /** Sentences that say which rules could not be read or searched, and why. */
   unread: string[]
 }
 
@@ -69,7 +69,10 @@ async function readRuleSets({ pce, signal }: Context, version: PolicyVersionSele
   }
 }
 
-/** Reads enforcement boundaries in the form of rules; returns none if the PCE does not support boundaries. */
+/**
+ * Reads enforcement boundaries and converts them to rules. Returns an empty list if the PCE does not support
+ * boundaries.
+ */
 export async function readBoundaries({ pce, signal }: Context, version: PolicyVersionSelector): Promise<PlacedRule[]> {
   const query = { api: pce.enforcementBoundaries, policyVersion: version, params: {}, signal }
   const items = await fetchEvery<EnforcementBoundary>(query).then(
@@ -108,8 +111,9 @@ const withEnds = <T extends AnyRule>(rule: T): T => ({ ...rule, ...readableEnds(
 const PCE_PAGE = 500
 
 /**
- * Runs several rule searches on the PCE and returns the distinct rules that any of them found, without boundaries.
- * Returns the reason as text if the PCE has no such search, refuses it, or may have truncated the result.
+ * Runs several rule searches on the PCE and returns the distinct rules that at least one of them found, without
+ * enforcement boundaries. Returns the reason as text if the PCE has no such search, refuses it, or may have truncated
+ * the result.
  */
 export async function searchRules(
   { pce, signal }: Context,
@@ -146,7 +150,9 @@ export async function searchRules(
   return [...found.values()]
 }
 
-/** Sorts rules by rule set, and in each rule set by type in the order of RULE_TYPES. Boundaries come last. */
+/**
+ * Sorts rules by rule set and, within a rule set, by type in the order of RULE_TYPES. Enforcement boundaries come last.
+ */
 export function inOrder(rules: readonly PlacedRule[]): PlacedRule[] {
   const idOf = (href: string) => href.slice(href.lastIndexOf('/') + 1)
   const byId = (a: string, b: string) => idOf(a).length - idOf(b).length || compareTexts(idOf(a), idOf(b))
@@ -160,8 +166,8 @@ export function inOrder(rules: readonly PlacedRule[]): PlacedRule[] {
 }
 
 /**
- * Loads the needed types of objects that rules of a policy version refer to. If an object is missing, answers that
- * depend on it are undecided.
+ * Loads those objects of a policy version to which rules refer, as far as their types are needed. If an object is
+ * missing, answers that depend on it are undecided.
  */
 export async function loadCatalog(
   { pce, signal }: Context,
@@ -178,7 +184,7 @@ export async function loadCatalog(
   return catalogOf({ labels, services, lists, groups })
 }
 
-/** Returns the value with all hrefs of the numbered version replaced by active hrefs. */
+/** Copies a value and replaces all hrefs of the numbered version by active hrefs. */
 function asActive<T>(value: T, version: number): T {
   const from = `/sec_policy/${version}/`
   const map = (inner: unknown): unknown => {
