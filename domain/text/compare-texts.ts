@@ -4,7 +4,7 @@ import { distance } from 'fastest-levenshtein'
 export const compareTexts = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 /**
- * Compares two values of a table: null comes first, numbers are ordered by size, and all other values by their text
+ * Compares two values in a table. Null comes first, numbers are ordered by size, and all other values by their text
  * (objects by their JSON).
  */
 export function compareValues(a: unknown, b: unknown): number {
@@ -17,25 +17,25 @@ function sortText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** Maximum number of characters of a name in a PCE. A longer text cannot be a misspelled name. */
+/** Maximum number of characters in a name on a PCE. A longer text cannot be a misspelled name. */
 const LONGEST_NAME = 255
 /**
- * Limits on the work for one hint (D73): maximum number of candidates that are considered, and maximum number of
- * candidates that are compared letter by letter.
+ * Limits on the work for one hint (D73): the maximum number of candidates that are considered at all, and the maximum
+ * number of those that are compared letter by letter.
  */
 const MOST_CANDIDATES = 5000
 const MOST_COMPARED = 300
 
-/** Returns false if the text is longer than any name, so that a search for it or for similar names is pointless. */
+/** Returns false if the text is longer than any name. A search for it, or for similar names, would be pointless. */
 export function canBeName(wanted: string): boolean {
   return wanted.length <= LONGEST_NAME
 }
 
 /**
- * Returns the candidates most similar to `wanted`, best first: names that contain it come first, then all others by
- * edit distance, ignoring case. Of a very long list, only the first candidates are considered, and only the likeliest
- * of these by length and first letter are compared. Use this function only to suggest names; no reference is ever
- * resolved by similarity.
+ * Returns the candidates that are most similar to `wanted`, best first. Names that contain it come first, then all
+ * others by edit distance, ignoring case. If the list is very long, only its first candidates are considered, and only
+ * the likeliest of these, by length and first letter, are compared. Use this function only to suggest names: a
+ * reference must never be taken for a name that is merely similar.
  */
 export function likestNames(wanted: string, candidates: Iterable<string>, limit: number): string[] {
   if (!canBeName(wanted)) return []
@@ -48,8 +48,8 @@ export function likestNames(wanted: string, candidates: Iterable<string>, limit:
 }
 
 /**
- * Returns only those of the most similar names that the user may have meant, for the question "did you mean". To
- * suggest a name that is not similar would be worse than no suggestion.
+ * Returns only those of the most similar names that the user may have meant, for a "did you mean" question. Suggesting
+ * a name that is not similar would be worse than no suggestion.
  */
 export function nearNames(wanted: string, candidates: Iterable<string>, limit = 5): string[] {
   return likestNames(wanted, candidates, MOST_COMPARED)
@@ -58,7 +58,7 @@ export function nearNames(wanted: string, candidates: Iterable<string>, limit = 
 }
 
 /**
- * Returns similar names like `nearNames`, but for people. Mail addresses of one organisation always look similar, so
+ * Returns similar names like `nearNames`, but for people. Mail addresses in one organisation always look similar, so
  * the parts before the `@` must be similar too.
  */
 export function nearPeople(wanted: string, candidates: Iterable<string>, limit = 5): string[] {
@@ -77,16 +77,13 @@ export function isMisspelling(a: string, b: string): boolean {
   return apart === 1 || (apart === 2 && a.length === b.length && sortLetters(a) === sortLetters(b))
 }
 
-/**
- * Minimum number of characters of a text that counts as similar to names that contain it. Too many contain a shorter
- * one.
- */
+/** Minimum length of a text for which names that contain it count as similar. Too many names contain a shorter text. */
 const LEAST_PART = 3
 
 /**
- * Returns true if a name contains the target, if the target contains the name and the name is its beginning or at least
- * half of it, or if at most every fourth letter of the longer text differs. Two swapped letters count as one
- * difference.
+ * Returns true in one of three cases: the name contains the target; the target contains the name, and the name is its
+ * beginning or at least half of it; or at most every fourth letter of the longer text differs. Two swapped letters
+ * count as one difference.
  */
 function isNear(target: string, name: string): boolean {
   if (target.length >= LEAST_PART && name.includes(target)) return true

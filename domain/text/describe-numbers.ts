@@ -4,8 +4,8 @@ export function countOf(count: number, noun: string): string {
 }
 
 /**
- * Returns a percentage with one decimal. 100 is reserved for "all" and 0 for "none": values close to them become 99.9
- * and 0.1.
+ * Formats a share as a percentage with one decimal. 100 is reserved for "all" and 0 for "none", so values close to them
+ * become 99.9 and 0.1.
  */
 export function percentOf(part: number, whole: number): number {
   if (part === whole) return 100

@@ -1,27 +1,28 @@
 /**
- * Maximum number of characters of a text that leaves this server, and of a sentence by this server (D2). A sentence may
- * be longer, since it may name several objects.
+ * Maximum number of characters of a single text, and of a sentence by this server, when it leaves the server (D2). A
+ * sentence may be longer, because it may name several objects.
  */
 const LONGEST_TEXT = 1_000
 const LONGEST_SENTENCE = 4_000
 
 /**
- * Characters that a model reads but a person does not see, or that reverse the text around them: control characters
- * (including line ends and tabs), format characters such as zero-width marks, bidirectional marks and the tag block,
- * variation selectors and other characters that no font draws, private-use and unassigned characters, the blank Braille
- * pattern, and unpaired surrogates. The expression also matches the first character of any text that looks like an
- * escape by this server.
+ * Matches characters that a model reads but a person does not see, or that reverse the text around them: control
+ * characters (including line ends and tabs), format characters such as zero-width marks, bidirectional marks and the
+ * tag block, variation selectors and other characters that no font draws, private-use and unassigned characters, the
+ * blank Braille pattern, and unpaired surrogates. It also matches the first character of any text that looks like one
+ * of this server's escapes.
  */
 const HIDDEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|⟨(?=U\+[0-9A-F]{4,6}⟩)/gu
 const ESCAPE = /⟨U\+([0-9A-F]{4,6})⟩/g
-/** Matches the incomplete escape or surrogate pair at the end of a text that was cut in the middle of it. */
+/** Matches an incomplete escape or surrogate pair at the end of a text that was clipped in the middle of it. */
 const TORN_END = /(?:⟨(?:U(?:\+[0-9A-F]{0,6})?)?|[\uD800-\uDBFF])$/
-/** Matches a text of printable ASCII only. Nearly all texts are of this kind and need no further check. */
+/** Matches a text that consists only of printable ASCII. Nearly all texts do, and they need no further check. */
 const PLAIN = /^[\x20-\x7E]*$/
 const LARGEST_CODE_POINT = 0x10ffff
 
 /**
- * Matches the names of properties whose values may be sent back to the PCE. A truncated value would be useless there.
+ * Matches the names of properties whose values clients may send back to the PCE, so that a clipped value would be
+ * useless.
  */
 const IDENTIFIER = /(?:^|_)(?:hrefs?|cursor|reference|uuid)$/
 /** Matches the names of properties that contain sentences by this server. These may quote names from the PCE. */
@@ -30,13 +31,13 @@ const HREF = /^\/(?:orgs|users)\/[\x21-\x7E]+$/
 
 /**
  * Makes a value safe to leave this server. In every text and property name, hidden characters become visible escapes
- * (`⟨U+202E⟩`). Long texts are cut and end in an ellipsis, except identifiers, which are recognised by the name of
+ * (`⟨U+202E⟩`). Long texts are clipped and end in an ellipsis, except identifiers, which are recognised by the name of
  * their property or by their form. This is needed because everybody who may create objects in a PCE can choose their
  * names: names are data, and everything in them must be visible. Values that do not change are returned without
  * copying.
  *
- * Every way in which data leaves the server must apply this function exactly once: a second pass would escape the
- * escapes.
+ * This function must be applied exactly once on every way by which data leaves the server, because a second pass would
+ * escape the escapes.
  */
 export function makeSafe<T>(value: T): T {
   return mapTexts(value, '', escapeValue, escapeText) as T
@@ -44,20 +45,21 @@ export function makeSafe<T>(value: T): T {
 
 /**
  * Reverses `makeSafe` in the input of a client: each escape becomes its character again, so that a client can refer to
- * any name that it was shown.
+ * any name by the form that it was shown.
  */
 export function readEscapes<T>(value: T): T {
   return mapTexts(value, '', unescapeText, unescapeText) as T
 }
 
 /**
- * Matches characters that JSON does not escape although they end a line, reverse the text around them or are invisible.
+ * Matches characters that JSON does not escape although they begin a new line, reverse the text around them or are
+ * invisible.
  */
 const HIDDEN_IN_JSON = /[\u007F-\u009F\p{Zl}\p{Zp}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu
 
 /**
- * Formats a value as JSON in which hidden characters are escapes (`\u202e`), so that a terminal shows the whole text in
- * one line. Parsing the JSON gives the same value.
+ * Formats a value as JSON with escapes (`\u202e`) for hidden characters, so that a terminal shows the whole text on one
+ * line. Parsing the JSON returns the same value.
  */
 export const visibleJson = (value: object): string =>
   JSON.stringify(value).replace(HIDDEN_IN_JSON, (character) =>
@@ -67,8 +69,8 @@ export const visibleJson = (value: object): string =>
   )
 
 /**
- * Replaces hidden characters by visible escapes. Different texts stay different, and `unescapeText` restores the
- * original.
+ * Replaces hidden characters by visible escapes. Different texts remain different, and `unescapeText` restores the
+ * original text.
  */
 export function escapeText(text: string): string {
   if (PLAIN.test(text)) return text
@@ -78,7 +80,7 @@ export function escapeText(text: string): string {
   })
 }
 
-/** Restores the original of a text that `escapeText` returned. */
+/** Restores the original of a text that was escaped by `escapeText`. */
 export function unescapeText(text: string): string {
   if (!text.includes('⟨U+')) return text
   return text.replace(ESCAPE, (escape, hex: string) => {
@@ -102,7 +104,8 @@ export function clipText(text: string, most: number): string {
 }
 
 /**
- * Removes leading and trailing spaces. Other white space stays, because it may be the only difference between names.
+ * Removes leading and trailing spaces. Other white space remains, because it may be the only difference between two
+ * names.
  */
 export function trimBlanks(text: string): string {
   return text.replace(/^ +|(?<! ) +$/g, '')
@@ -120,7 +123,8 @@ export function quote(text: string): string {
 }
 
 /**
- * Clips a sentence. If the cut is inside a quotation, the quotation is closed, so that text after it is not part of it.
+ * Clips a sentence. If it is clipped inside a quotation, the quotation is closed, so that later text is not read as
+ * part of it.
  */
 export function clipSentence(text: string, most: number): string {
   const clipped = clipText(text, most)
@@ -133,7 +137,7 @@ function escapeValue(text: string, key: string): string {
   if (shown.length <= LONGEST_TEXT || IDENTIFIER.test(key) || HREF.test(text)) return shown
   if (SENTENCE.test(key)) return clip(shown, LONGEST_SENTENCE)
   const entries = shown.split(', ')
-  // In a comma-separated list that contains hrefs, only the single entries are clipped, so that the hrefs stay usable.
+  // If the text is a comma-separated list with hrefs, each entry is clipped by itself, so that the hrefs remain usable.
   return entries.some((entry) => HREF.test(entry))
     ? entries.map((entry) => clip(entry, LONGEST_TEXT)).join(', ')
     : clip(shown, LONGEST_TEXT)
@@ -145,8 +149,8 @@ function clip(shown: string, most: number): string {
 }
 
 /**
- * Applies the functions to every text and property name of a value. `key` is the name of the property that has the
- * value. Unchanged parts are not copied, because answers are large and hidden characters are rare.
+ * Applies `ofValue` to every text and `ofName` to every property name inside a value. `key` is the name of the property
+ * that has the value. Unchanged parts are not copied, because answers are large and hidden characters are rare.
  */
 function mapTexts(
   value: unknown,

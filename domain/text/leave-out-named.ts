@@ -6,8 +6,8 @@ const CLAUSE = /(?<=[.;]) /
 export const anyOf = (names: readonly string[]): RegExp => new RegExp(`(?<![\\w-])(?:${names.join('|')})(?![\\w-])`)
 
 /**
- * Removes every clause of a text in which `named` matches; returns undefined if no clause is left. A clause ends with a
- * period or semicolon.
+ * Removes every clause of a text in which the expression `named` matches. Returns undefined if no clause is left. A
+ * clause ends with a period or semicolon.
  */
 export function leaveOutNamed(text: string, named: RegExp): string | undefined {
   if (!named.test(text)) return text

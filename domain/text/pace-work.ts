@@ -1,7 +1,7 @@
 /**
- * Runs `work` for every item, with at most `limit` calls in flight. The results are in the order of the items. After
- * the first failure, the promise rejects and no further item is started, so that a failing PCE does not get a hundred
- * more requests.
+ * Runs `work` for every item, with at most `limit` concurrent calls. The results are in the order of the items. After
+ * the first failure, the promise rejects and no further item is started, so that a failing PCE does not receive a
+ * hundred more requests.
  */
 export async function mapBounded<T, R>(
   items: readonly T[],
@@ -27,8 +27,8 @@ export async function mapBounded<T, R>(
 }
 
 /**
- * A long calculation that runs in steps of about a millisecond. It yields wherever it may be interrupted, and returns
- * its result.
+ * A long calculation in steps of about a millisecond. It yields wherever it may be interrupted, and finally returns its
+ * result.
  */
 export type Steps<T> = Generator<void, T, void>
 
@@ -40,13 +40,13 @@ export function finishAtOnce<T>(steps: Steps<T>): T {
   }
 }
 
-/** Maximum time in milliseconds for which a calculation blocks the event loop. All callers share the event loop. */
+/** Maximum time in milliseconds for which a calculation may block the event loop, which all callers share. */
 const TURN_MS = 10
 
 /**
- * Runs a calculation in short turns. With many objects in the PCE it may take seconds, and between two turns, other
- * calls, progress reports and cancellations are handled. If the signal is aborted, the promise rejects with the
- * signal's reason at the end of the current turn.
+ * Runs a calculation in short turns. With many objects on the PCE it may take seconds. Between two turns, other calls,
+ * progress reports and cancellations are handled. If the signal is aborted, the promise rejects with the signal's
+ * reason at the end of the current turn.
  */
 export async function workInTurns<T>(steps: Steps<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted()
@@ -61,7 +61,7 @@ export async function workInTurns<T>(steps: Steps<T>, signal: AbortSignal): Prom
   }
 }
 
-/** Like `map`, in short turns, for items that may each take a millisecond or more. */
+/** Maps a list like `map`, but in short turns. It is intended for items that may each take a millisecond or more. */
 export function mapInTurns<T, R>(items: readonly T[], work: (item: T) => R, signal: AbortSignal): Promise<R[]> {
   return workInTurns(mapInSteps(items, work), signal)
 }
