@@ -12,7 +12,7 @@ export interface ProgressUpdate {
   message?: string
 }
 
-/** The exclusive turn of a call in which it may add to an object. */
+/** The exclusive right of a call to add to an object, for the duration of `inOrder`. */
 export interface WriteTurn {
   /** The hrefs that other calls of this process have added to the object since this call began. */
   readonly others: ReadonlySet<string>
@@ -27,8 +27,8 @@ export interface ToolLog {
 }
 
 /**
- * Everything that a tool receives from its surroundings. It consists only of interfaces, so that the same tool runs
- * over stdio, over HTTP and in a test.
+ * Everything that a tool receives from the program that runs it. It consists only of interfaces, so that the same tool
+ * runs over stdio, over HTTP and in a test.
  */
 export interface ToolContext<RequiresPce extends boolean = boolean> {
   /** The PCE client that belongs to the caller; null for tools that work without one. */
@@ -36,27 +36,27 @@ export interface ToolContext<RequiresPce extends boolean = boolean> {
   readonly caller: Caller
   readonly requestId: string
   /**
-   * This signal is aborted when the server stops. For a reading tool it is also aborted when the call is cancelled or
-   * its client is gone.
+   * A signal that is aborted when the server stops. For a reading tool, it is also aborted when the call is cancelled
+   * or its client has disconnected.
    */
   readonly signal: AbortSignal
   /**
-   * This signal is aborted together with `signal`; for a mutating tool it is also aborted when the call is cancelled or
-   * its client is gone. Such a tool uses this signal for the reads before its first write; these reads may take
-   * minutes. After its first write, the tool ignores this signal, because a write that has begun is always completed.
+   * A signal that is aborted together with `signal`. For a mutating tool, it is also aborted when the call is cancelled
+   * or its client has disconnected. Such a tool uses it for the reads before its first write, which may take minutes.
+   * After its first write, the tool ignores it, because a write that has begun is always completed.
    */
   readonly beforeWriting: AbortSignal
   /**
-   * Runs work that adds to an object while no other call of this process adds to the same object, so that the state
-   * that the work reads does not change before it has written (D225). `object` is a kind and a name. Rejects with
-   * `busy` if other calls take too long; nothing was written then.
+   * Runs work that adds to an object. Meanwhile, no other call of this process adds to the same object, so the state
+   * that the work reads does not change before it writes (D225). `object` is a type and a name. Rejects with `busy` if
+   * other calls take too long; nothing has been written in that case.
    */
   readonly inOrder: <T>(object: string, work: (turn: WriteTurn) => Promise<T>) => Promise<T>
   readonly log: ToolLog
   readonly limits: Limits
   /**
    * Returns the key that signs the cursors of this caller on this PCE (D79): 32 bytes that never appear in an answer.
-   * It is a function, because most calls do not need the key.
+   * It is a function because most calls do not need the key.
    */
   cursorKey(): Uint8Array
   /** Returns the current time in milliseconds since the epoch. */
@@ -67,12 +67,12 @@ export interface ToolContext<RequiresPce extends boolean = boolean> {
   readonly credentials: CredentialsPort
   /**
    * A record of what was shown to the person who confirmed the call, if a confirm token contained it. The tool compares
-   * it with what it is about to do. Undefined if nothing was confirmed.
+   * this record with what it is about to do. Undefined if nothing was confirmed.
    */
   readonly approved?: Approval
   /**
-   * True if the caller needs only the digest of what the call would write, in order to compare it with a redeemed
-   * confirmation. A dry run then leaves out everything that is only shown to people, such as observed traffic.
+   * True if the caller needs only the digest of what the call would write, to compare it with a confirmation that is
+   * being used. A dry run then leaves out everything that is only shown to people, such as observed traffic.
    */
   readonly isBindingOnly?: true
   readonly server: {
@@ -95,8 +95,8 @@ export interface Preview {
    */
   page?: Omit<ShownCall, 'summary'>
   /**
-   * A digest of the shown values that the call itself determines, at most 128 characters. It changes whenever the call
-   * would write something else, but not if only counts change that move by themselves (D75).
+   * A digest of those shown values that the call itself determines, at most 128 characters. It changes whenever the
+   * call would write something else. It does not change merely because counts change by themselves (D75).
    */
   boundTo: string
 }

@@ -13,7 +13,7 @@ import { clipText, quote } from '../text/escape-text.js'
 import { createEndReader, type DenyEnd, type EndsOfRule } from './read-deny-ends.js'
 import { ruleIndexOf } from './resolve-actors.js'
 
-/** The ends and type of a rule as they will be after the write. */
+/** The two sides and the type of a rule, as they will be after the write. */
 interface WrittenRule extends EndsOfRule {
   type: RuleType
 }
@@ -171,7 +171,7 @@ function warnOfOldVens(end: DenyEnd): string[] {
   ]
 }
 
-/** Returns sentences that say which workloads at an end of a rule were not checked. */
+/** Returns sentences that say which workloads on one side of a rule were not checked. */
 function tellUnlooked({ noun, unread, isCut, unnamed, missing, hasOthers }: DenyEnd): string[] {
   return [
     ...(unread === null ? [] : [`Modes and VENs of its ${noun}s were not looked at, because ${unread}.`]),

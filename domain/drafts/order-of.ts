@@ -2,8 +2,8 @@ import type { ToolContext } from '../call.js'
 import type { NamedKind } from '../inventory/find-object.js'
 
 /**
- * Returns the name under which `inOrder` queues writes to an object. It contains the object's name rather than its
- * href, because two concurrent calls may want to create the same object, which has no href yet.
+ * Returns the name of the `inOrder` queue for writes to an object. It contains the object's name rather than its href,
+ * because two concurrent calls may want to create the same object, which has no href yet.
  */
 export const orderOf = (kind: NamedKind, name: string): string => `${kind} ${name}`
 

@@ -9,7 +9,7 @@ import type { Direction } from '../policy/mode-effects.js'
 import { mapBounded } from '../text/pace-work.js'
 import { selectWorkloads } from './select-workloads.js'
 
-/** The ends of a rule as they will be after the write. */
+/** The two sides of a rule, as they will be after the write. */
 export interface EndsOfRule {
   providers: readonly Actor[]
   consumers: readonly Actor[]
@@ -23,7 +23,8 @@ export interface DenyEnd {
   /** The workloads with a VEN, except for Kubernetes workloads. */
   managed: readonly Workload[]
   /**
-   * True if the end selects workloads by labels or as "all workloads", so that Kubernetes workloads may be among them.
+   * True if this side of the rule selects workloads by labels or as "all workloads", so that Kubernetes workloads may
+   * be among them.
    */
   isSelected: boolean
   /** The reason why the selected workloads were not read; null if they were read. */
@@ -35,14 +36,14 @@ export interface DenyEnd {
   /** For each workload that the rule names individually and that could not be looked up, the reason. */
   missing: readonly string[]
   /**
-   * True if the end also names an actor whose workloads are not read here and that is not an IP list, such as a virtual
-   * server.
+   * True if this side of the rule also names an actor whose workloads are not read here and that is not an IP list,
+   * such as a virtual server.
    */
   hasOthers: boolean
 }
 
 /**
- * Maximum numbers of workloads that are read for one end of a rule: those that it selects, and those that it names
+ * Maximum numbers of workloads that are read for one side of a rule: those that it selects, and those that it names
  * individually.
  */
 const MOST_READ = 1_000

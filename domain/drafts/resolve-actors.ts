@@ -23,7 +23,7 @@ import { withDetails } from '../inventory/pce-errors.js'
 import { explainPending } from './pending-deletion.js'
 import { quote, trimBlanks } from '../text/escape-text.js'
 
-/** An actor at one end of a rule, in the form in which callers name it (T4). */
+/** An actor on one side of a rule, in the form in which callers name it (T4). */
 export type ActorReference =
   string | { key?: string; value?: string; href?: string; exclusion?: boolean; type?: string; name?: string }
 

@@ -82,8 +82,8 @@ export async function resolveEgressServices(
 }
 
 /**
- * Looks up a service by which rules are searched. Throws invalid_argument {argument} for anything malformed or unknown,
- * and ambiguous_name {argument}.
+ * Looks up a service for a search for rules that name it. Throws invalid_argument {argument} for anything malformed or
+ * unknown, and ambiguous_name {argument}.
  */
 export function resolveService(
   lookups: PolicyLookups,

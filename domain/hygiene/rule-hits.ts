@@ -216,7 +216,10 @@ export function* judgeHits(
   return found
 }
 
-/** Reduces the number of ends to test. Returns one end for each distinct set of labels, and all workloads by href. */
+/**
+ * Reduces the number of sources and destinations to test. Returns one for each distinct set of labels, and all
+ * workloads by href.
+ */
 function groupByLabels(ends: readonly End[]) {
   const kinds = new Map<string, End>()
   for (const end of ends) kinds.set(JSON.stringify(Object.entries(end.labels).sort()), end)

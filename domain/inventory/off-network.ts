@@ -7,8 +7,8 @@ type Network = { name?: string | null } | null | undefined
 export type OffNetwork = 'yes' | 'no' | 'perhaps'
 
 /**
- * Determines from the networks of an end whether it is off the corporate network (P107). An endpoint moves between
- * networks, so it may be off the corporate network if none of its networks has a name.
+ * Determines whether a host is off the corporate network, from the networks that it is on (P107). An endpoint moves
+ * between networks, so it may be off the corporate network if none of its networks has a name.
  */
 export function isOffNetwork(networks: readonly Network[], isEndpoint: boolean): OffNetwork {
   const names = networks.flatMap((network) => nameOf(network) ?? [])

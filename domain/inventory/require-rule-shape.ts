@@ -28,16 +28,16 @@ export const readRuleSets = (ruleSets: readonly RuleSet[]): RuleSet[] =>
 
 /**
  * Returns deny rules that were read separately from their rule sets, or enforcement boundaries, in the same form as
- * `readRuleSets`. `where` is the text by which errors name a rule without an href.
+ * `readRuleSets`. `where` is the text with which errors identify a rule that has no href.
  * @throws {PceError} as readRuleSets does
  */
 export const readEnds = <R extends DenyRule | EnforcementBoundary>(rules: readonly R[], where: string): R[] =>
   rules.map((rule) => readRule(rule as unknown as Fields, ENDS, where) as unknown as R)
 
 /**
- * Returns the ends and services of a rule for tools that list rules and must show every rule, whatever its shape. A
- * field that is null or missing (P43) becomes an empty list, because it names nobody and no service. An entry of
- * unexpected shape becomes an empty object, so that it remains undecided what the entry matches.
+ * Returns the providers, consumers and services of a rule for tools that list rules and must show every rule, whatever
+ * its shape. A field that is null or missing (P43) becomes an empty list, because it names nobody and no service. An
+ * entry of unexpected shape becomes an empty object, so that it remains undecided what the entry matches.
  */
 export function readableEnds(rule: object): Pick<DenyRule, (typeof ENDS)[number]> {
   return Object.fromEntries(ENDS.map((name) => [name, entriesOf((rule as Fields)[name])])) as never

@@ -9,8 +9,8 @@ import { unknown, type Answer } from './three-valued.js'
 /**
  * The class of an address for the purposes of segmentation. `private`: used inside organisations and never routed on
  * the internet. `special`: loopback, multicast, broadcast, or no host at all. `public`: every other address. Addresses
- * reserved for documentation or future use count as public, because nothing says that they are local, and a control
- * must not pass because of such an address (P61).
+ * reserved for documentation or future use count as public, because nothing says that they are local, and a compliance
+ * control must not pass because of such an address (P61).
  */
 export type AddressClass = 'public' | 'private' | 'special'
 

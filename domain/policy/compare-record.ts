@@ -15,7 +15,8 @@ export type Disagreement = keyof RecordedOtherwise | null
 export function compareRecord(recorded: string | null, ends: readonly EndVerdict[]): Disagreement {
   const word = readDecision(recorded)
   const managed = ends.filter(({ mode }) => mode !== 'none')
-  // An end in idle mode applies no rules, so the other end recorded the decision if it has a VEN.
+  // A workload in idle mode applies no rules, so the decision was recorded at the other end of the connection, if that
+  // has a VEN.
   const awake = managed.filter(({ mode }) => mode !== 'idle')
   const judging = awake.length > 0 ? awake : managed
   if (word === 'allowed') return judging.some(({ byRules }) => byRules === 'no') ? 'allowed_without_rule' : null

@@ -66,8 +66,8 @@ export function decideEnds(judge: EndJudge, modes: DecidedEnds['modes']): Decide
 }
 
 /**
- * Creates a function that decides about traffic rows by the rules of one policy version and by the modes of the two
- * ends. The decision that the PCE recorded plays no part.
+ * Creates a function that decides about traffic rows by the rules of one policy version and by the modes of source and
+ * destination. The decision that the PCE recorded plays no part.
  */
 export function createRowDecider(
   encoder: FlowEncoder,

@@ -30,7 +30,7 @@ export interface DecidedTraffic {
   because: string
   /** The numbers of connections in the answer whose recorded decisions contradict the rules. */
   recorded: RecordedOtherwise
-  /** The pairs of source and destination with such connections, the busiest pairs first. */
+  /** The pairs of source and destination with connections counted in `recorded`, the busiest pairs first. */
   otherwise: OtherwiseList
   /** The unconfirmed facts about the PCE on which the decisions depend. */
   assumes: readonly string[]

@@ -9,7 +9,7 @@ import { rulesInForce, type PolicySnapshot } from './load-snapshot.js'
 import type { RuleType } from './rule-type.js'
 import { anyOf, unknown, type Answer } from './three-valued.js'
 
-/** A connection between two ends, without the decision that the PCE recorded. */
+/** A connection between a source and a destination, without the decision that the PCE recorded. */
 export interface Connection {
   source: FlowEnd
   destination: FlowEnd
@@ -61,8 +61,8 @@ export function dropsBy({ possible, undecided }: EndVerdict): Answer {
 }
 
 /**
- * Returns true for an end that has labels but is not a workload, such as a virtual service. Rules may name the
- * workloads behind it, and these are not known here.
+ * Returns true for a source or destination that has labels but is not a workload, such as a virtual service. Rules may
+ * name the workloads behind it, and these are not known here.
  */
 export const standsForOthers = ({ workload, labels }: FlowEnd): boolean =>
   workload === null && Object.keys(labels).length > 0

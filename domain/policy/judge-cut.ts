@@ -42,7 +42,7 @@ export interface ComparedPolicies {
   pending: { active: PolicySnapshot; was: PolicySnapshot; is: PolicySnapshot } | null
 }
 
-/** Returns the present mode of an end, followed by all modes that drop more. */
+/** Returns the present mode of a source or destination, followed by all modes that drop more. */
 const modesFrom = (mode: EndMode): readonly EndMode[] =>
   isMode(mode) ? [mode, ...ENFORCEMENT_MODES.filter((other) => dropsOf(other) > dropsOf(mode))] : [mode]
 

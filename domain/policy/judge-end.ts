@@ -38,7 +38,7 @@ export function requireRules(verdict: EndVerdict): EndVerdict {
   return { ...verdict, possible: distinct, step: null, undecided: anyOf([undecided, byRules].filter(isUnknown)) }
 }
 
-/** The decision on a connection between two ends. */
+/** The decision on a connection, combined from the verdicts at its source and its destination. */
 export interface Decided {
   decision: JudgedDecision | 'uncertain'
   possible: readonly JudgedDecision[]
@@ -60,7 +60,10 @@ export function decide(source: EndVerdict, destination: EndVerdict): Decided {
 const harder = (a: JudgedDecision, b: JudgedDecision): JudgedDecision =>
   JUDGED_DECISIONS.indexOf(a) > JUDGED_DECISIONS.indexOf(b) ? a : b
 
-/** For each type of rule, whether rules of this type that are written for one end match the connection. */
+/**
+ * For each type of rule, whether rules of this type match the connection. Only rules that are written for the end in
+ * question (the source or the destination) count.
+ */
 export interface RulesAtEnd {
   essential: Answer
   overridden: Answer
@@ -74,8 +77,8 @@ export interface RulesAtEnd {
 }
 
 /**
- * Determines what an end in this enforcement mode does with a connection. If the mode is not known, the verdict is
- * undecided, unless it is the same in every mode.
+ * Determines what the source or destination of a connection does with it in this enforcement mode. If the mode is not
+ * known, the verdict is undecided, unless it is the same in every mode.
  */
 export function judgeEnd(mode: EndMode, direction: Direction, rules: RulesAtEnd): EndVerdict {
   if (mode === 'none') return { mode, possible: ['allowed'], step: 'not_enforced', undecided: 'no', byRules: 'yes' }

@@ -46,8 +46,8 @@ export interface PassageJudge {
 }
 
 /**
- * Reads the active policy and the present modes of workloads, and creates a judge that uses them. If the policy cannot
- * be read, everything that depends on rules is undecided. Rejects if the call is cancelled.
+ * Reads the active policy and the present modes of workloads, and creates the functions of a `PassageJudge` from them.
+ * If the policy cannot be read, everything that depends on rules is undecided. Rejects if the call is cancelled.
  */
 export async function createPassageJudge(
   source: { pce: PceClient; signal: AbortSignal },

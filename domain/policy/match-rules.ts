@@ -21,15 +21,15 @@ export interface End extends Addressed {
   readonly workload: string | null
   /** Label values by key. */
   readonly labels: Readonly<Record<string, string>>
-  /** True if the end is any workload with these labels, so that its other labels and its address are unknown. */
+  /** True if this stands for any workload with these labels, so that its other labels and its address are unknown. */
   readonly isSome?: boolean
-  /** Whether the end is off the corporate network (P107). If absent, the end is on that network. */
+  /** Whether the host is off the corporate network (P107). If absent, it is on that network. */
   readonly offNetwork?: OffNetwork
   /** True if it is not known whether this end is a workload at all. */
   readonly isUnsure?: boolean
 }
 
-/** Creates an end that stands for any workload with these labels, for example the labels of an application. */
+/** Creates an `End` that stands for any workload with these labels, for example the labels of an application. */
 export const someWorkloadWith = (labels: readonly Pick<Label, 'key' | 'value'>[]): End => ({
   workload: '',
   labels: Object.fromEntries(labels.map(({ key, value }) => [key, value])),
@@ -75,7 +75,10 @@ type Side = 'providers' | 'consumers'
 interface Naming {
   asWorkload: Answer
   asAddress: Answer
-  /** Whether the rule names the end as a workload behind a virtual service. A virtual service has its own ports. */
+  /**
+   * Whether the side names the end of the connection as a workload behind a virtual service. A virtual service has its
+   * own ports.
+   */
   asVirtual: Answer
 }
 
@@ -207,7 +210,10 @@ function nameWorkload(
   return anyOf([both(anyOf([byLabels, all]), stands), ...actors.map((actor) => nameOne(actor, end))])
 }
 
-/** Returns whether one entry names an end as a single workload. Other functions match labels and "all workloads". */
+/**
+ * Returns whether one entry of a rule names the source or destination as a single workload. Other functions match
+ * labels and "all workloads".
+ */
 function nameOne(actor: Actor, { workload, isSome }: End): Answer {
   if (actor.workload !== undefined) {
     if (isSome === true) return unknown('workload')
@@ -220,8 +226,8 @@ function nameOne(actor: Actor, { workload, isSome }: End): Answer {
 }
 
 /**
- * Returns whether a rule is written for an end. For this, the given side of the rule must name the end as a workload
- * within the scopes of the rule set.
+ * Returns whether a rule is written for a source or destination. For this, the given side of the rule must name it as a
+ * workload within the scopes of the rule set.
  */
 export function isWrittenTo({ scopes, rule }: PlacedRule, side: Side, end: End, objects: PolicyObjects): Answer {
   const within = side === 'consumers' && rule.unscoped_consumers === true ? [[]] : scopes
@@ -229,8 +235,8 @@ export function isWrittenTo({ scopes, rule }: PlacedRule, side: Side, end: End, 
 }
 
 /**
- * Returns in which ways one side of a rule names an end within the scopes of its rule set: as a workload (the rule is
- * then written for the end), or by its address through an IP list.
+ * Returns in which ways one side of a rule names a source or destination within the scopes of its rule set: as a
+ * workload (the rule is then written for it), or by its address through an IP list.
  */
 export function namesAt(
   { scopes, rule }: PlacedRule,
@@ -246,8 +252,9 @@ export function namesAt(
 type LabelEntry = Pick<Actor, 'label' | 'label_group' | 'exclusion'>
 
 /**
- * Matches the labels of an end against labels and label groups. Labels with the same key are alternatives, labels with
- * different keys must all match, and no excluded label may match. A group stands for its members.
+ * Matches the labels of a source or destination against labels and label groups. Labels with the same key are
+ * alternatives, labels with different keys must all match, and no excluded label may match. A group stands for its
+ * members.
  */
 export function matchLabels(entries: readonly LabelEntry[], end: End, objects: PolicyObjects): Answer {
   const keys = new Map<string, Answer[]>()
@@ -276,8 +283,8 @@ export function matchLabels(entries: readonly LabelEntry[], end: End, objects: P
 }
 
 /**
- * Returns true if an end has no label with this key. It is not known whether the rule's exclusion of labels with this
- * key applies to such an end (P65).
+ * Returns true if a source or destination has no label with this key. It is not known whether it is affected by the
+ * rule's exclusion of labels with this key (P65).
  */
 const isUnlabelled = ({ labels }: End, key: string) => labels[key] === undefined
 
@@ -288,15 +295,15 @@ function bearsLabel({ labels, isSome }: End, { key, value }: Pick<Label, 'key' |
 }
 
 /**
- * Returns whether a rule applies to the networks of both ends. By default, a rule is for the corporate network. It is
- * only assumed that such a rule does not reach an end off this network (P107), so for such an end the answer is
- * undecided.
+ * Returns whether a rule applies to the networks of source and destination. By default, a rule is for the corporate
+ * network. It is only assumed that such a rule does not reach hosts off this network (P107), so for a source or
+ * destination off the network, the answer is undecided.
  */
 function onNetworkOf({ network_type: network }: PlacedRule['rule'], source: End, destination: End): Answer {
   return isSaid(network) && network !== 'brn' ? 'yes' : onCorporateNetwork(source, destination)
 }
 
-/** Returns whether a rule for the corporate network, the default, applies to the networks of both ends. */
+/** Returns whether a rule for the corporate network, the default, applies to the networks of source and destination. */
 export function onCorporateNetwork(source: Pick<End, 'offNetwork'>, destination: Pick<End, 'offNetwork'>): Answer {
   const isInside = [source, destination].every(({ offNetwork = 'no' }) => offNetwork === 'no')
   return isInside ? 'yes' : unknown('off_network')

@@ -45,32 +45,32 @@ const STOPS: Readonly<Record<Effect, Answer>> = {
 }
 
 /**
- * Returns whether an end in this mode drops a connection, or would drop it if the mode enforced, when this type of rule
- * or the default decides. An end without a VEN never drops anything.
+ * Returns whether a source or destination in this mode drops a connection, or would drop it if the mode enforced, when
+ * this type of rule or the default decides. Without a VEN (`none`), it never drops anything.
  */
 export function stops(mode: EndMode, direction: Direction, by: Deciding): Answer {
   if (mode === 'none') return 'no'
   return mode === 'unknown' ? unknown('enforcement') : STOPS[TABLE[mode][direction][by]]
 }
 
-/** Returns true if an end in this mode only reports the connections that it would drop if the mode enforced. */
+/** Returns true if a workload in this mode only reports the connections that it would drop if the mode enforced. */
 export const onlyReports = (mode: EnforcementMode, direction: Direction): boolean =>
   TABLE[mode][direction].default === 'reports'
 
-/** Returns true if an end in this mode reports a connection that no rule allows as potentially blocked (P52). */
+/** Returns true if a workload in this mode reports a connection that no rule allows as potentially blocked (P52). */
 export const reportsWithoutRule = (mode: string | null): boolean => mode === 'visibility_only' || mode === 'selective'
 
-/** Returns true if an end in this mode enforces deny rules, but lets a connection pass if no rule matches it. */
+/** Returns true if a workload in this mode enforces deny rules, but lets a connection pass if no rule matches it. */
 export const passesByDefault = (mode: string | null): boolean =>
   isMode(mode) && TABLE[mode].inbound.default === 'passes' && TABLE[mode].inbound.deny === 'drops'
 
-/** Returns true if an end has a VEN, but its mode is not known. */
+/** Returns true if a source or destination has a VEN, but its mode is not known. */
 export const isModeUntold = (mode: string | null): boolean => mode !== null && !isMode(mode)
 
 /**
- * Returns true if "allowed" between ends in these modes may mean only that no deny rule matched (P52). This is so if no
- * end requires an allow rule, and at least one end lets connections pass that no rule matches or is in an unknown mode.
- * An end that is idle or has no VEN (null) requires no allow rule.
+ * Returns true if "allowed" on a connection between hosts in these modes may mean only that no deny rule matched (P52).
+ * This is so if neither host requires an allow rule, and at least one of them lets connections pass that no rule
+ * matches or is in an unknown mode. A host that is idle or has no VEN (null) requires no allow rule.
  */
 export const mayPassByDefault = (...modes: readonly (string | null)[]): boolean =>
   modes.some((mode) => passesByDefault(mode) || isModeUntold(mode)) && !modes.some(allowsByRule)

@@ -24,17 +24,20 @@ const IN_FLIGHT = 5
  */
 export interface PresentModes {
   /**
-   * Reads the modes of the given ends, or of all workloads if `ends` is absent. It may be called again for other ends.
-   * If some modes cannot be read, `notes` says so, and no error is thrown. Rejects if the call is cancelled.
+   * Reads the modes of the given sources and destinations, or of all workloads if `ends` is absent. It may be called
+   * again for others. If some modes cannot be read, `notes` says so, and no error is thrown. Rejects if the call is
+   * cancelled.
    */
   look: (ends?: Iterable<FlowEnd>) => Promise<void>
   /**
-   * Returns the mode of an end in the inventory. If rows report the workload as managed but it was not found or could
-   * not be read, the mode is `unknown`. If they report it as unmanaged, the mode is `none`. The mode that a row itself
-   * reports is never used, because it may be outdated.
+   * Returns the mode of a source or destination according to the inventory. If rows report the workload as managed but
+   * it was not found or could not be read, the mode is `unknown`. If they report it as unmanaged, the mode is `none`.
+   * The mode that a row itself reports is never used, because it may be outdated.
    */
   modeOf: (end: FlowEnd) => EndMode
-  /** Returns notes about the ends whose mode was requested but that were not found in the inventory. */
+  /**
+   * Returns notes about the sources and destinations whose mode was requested but that were not found in the inventory.
+   */
   notes: () => string[]
 }
 

@@ -3,7 +3,10 @@ import { NO_CONTENT } from './diff-fields.js'
 import { nameReference } from './name-reference.js'
 import type { ReferenceNames } from '../inventory/reference-names.js'
 
-/** The fields of a rule that are not conditions: its ends and services, its state, and the records about it. */
+/**
+ * The fields of a rule that are not conditions: its providers, consumers and services, its state, and the PCE's records
+ * about it.
+ */
 export const NO_CONDITION: ReadonlySet<string> = new Set([
   ...NO_CONTENT,
   'enabled',
@@ -50,9 +53,9 @@ export const unknownFieldsOf = (rule: object): [field: string, value: unknown][]
   )
 
 /**
- * Returns those fields of a rule, apart from ends and services, that narrow or widen it and differ from the default.
- * The values are as the PCE has them. An unknown field that is set is included, because it may be a condition of a
- * later release.
+ * Returns those fields of a rule, apart from providers, consumers and services, that narrow or widen it and differ from
+ * the default. The values are as the PCE has them. An unknown field that is set is included, because it may be a
+ * condition of a later release.
  */
 export function conditionFieldsOf(rule: object): Record<string, unknown> {
   const fields = rule as Record<string, unknown>
@@ -66,8 +69,9 @@ export function conditionFieldsOf(rule: object): Record<string, unknown> {
 const NOT_NARROWING = new Set(['stateless', 'use_workload_subnets', 'resolve_labels_as', 'network_type'])
 
 /**
- * Returns true if conditions of a rule admit only some of the connections that its ends and services describe, such as
- * those of certain users, machines or networks. An unknown field counts too, because it may be such a condition.
+ * Returns true if conditions of a rule admit only some of the connections that its providers, consumers and services
+ * describe, such as those of certain users, machines or networks. An unknown field counts too, because it may be such a
+ * condition.
  */
 export const isLimited = (rule: { network_type?: unknown }): boolean =>
   rule.network_type === 'non_brn' ||
@@ -81,8 +85,9 @@ const MOST_GROUPS = 4
 const MOST_CHARACTERS = 80
 
 /**
- * Describes the conditions that narrow or widen a rule apart from its ends and services, one phrase for each condition
- * that is not the default. Each phrase contains the value or the field's name as the PCE has it.
+ * Describes the conditions that narrow or widen a rule apart from its providers, consumers and services. There is one
+ * phrase for each condition that is not the default. Each phrase contains the value or the field's name as the PCE has
+ * it.
  * @param besides a field that is left out here because it is shown elsewhere.
  */
 export function describeConditions(rule: object, names: ReferenceNames, besides?: string): string[] {

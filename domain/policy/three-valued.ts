@@ -90,7 +90,10 @@ export const listReasons = (answers: Iterable<Answer>): string => {
   return [...reasons].map((reason) => UNDECIDED[reason]).join(', ')
 }
 
-/** Returns the phrase `undecided because of …` for the end of a sentence, or an empty text if nothing is undecided. */
+/**
+ * Returns the phrase `undecided because of …`, with which a sentence can be completed, or an empty text if nothing is
+ * undecided.
+ */
 export const undecidedBecause = (answers: Iterable<Answer>): string => {
   const reasons = listReasons(answers)
   return reasons === '' ? '' : `undecided because of ${reasons}`

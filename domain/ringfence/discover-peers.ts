@@ -144,7 +144,8 @@ export async function discoverFlows(
   }
   const { look, modeOf: modeNow, notes } = createPresentModes(ctx, { known: modes, shared: inventories })
   await look(endsOf(inbound, outbound))
-  // An end that has the labels but is not a workload, such as a virtual service, may belong to workloads in any mode.
+  // A virtual service or similar object can have the labels of the application without being a workload. It may stand
+  // for workloads in any mode.
   const modeWithin = (end: FlowEnd): EndMode => (end.workload === null ? 'unknown' : modeNow(end))
   const modesOf = {
     inbound: (keys: Ends) => [modeNow(keys.source), modeWithin(keys.destination)] as const,

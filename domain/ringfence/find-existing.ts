@@ -138,8 +138,8 @@ export type Need = Remote | null
 export interface Existing {
   covering(need: Need): string | undefined
   /**
-   * Returns the rules that seem intended for one of these needs but do not allow all of its traffic, each with the
-   * reason.
+   * Returns the rules that seem intended for the traffic of one of the given needs (see `Need`) but do not allow all of
+   * it, each with the reason.
    */
   shortOf(needs: readonly Need[]): { href: string; reason: string }[]
   /** Returns the href of a deny rule that covers all these consumers and services. */
@@ -226,8 +226,8 @@ const isWidening = ({ actors, label, label_group: group, workload, ip_list: list
 const APPLICATION = new Set(['app', 'env'])
 
 /**
- * Returns true if the consumers of a rule include every source that the need requires. Labels with the same key are
- * alternatives.
+ * Returns true if the consumers of a rule include every source for which the allow rule is needed (see `Need`). Labels
+ * with the same key are alternatives.
  */
 function isFor({ consumers, unscoped_consumers: unscoped }: Rule, need: Need): boolean {
   const all = consumers.some(({ actors }) => actors === 'ams')

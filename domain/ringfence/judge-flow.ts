@@ -60,12 +60,13 @@ export interface FlowVerdict {
 
 /** The facts that determine the effect of the ringfence on a flow. */
 interface Facts {
-  /** Whether an override deny rule applies at an end that enforces policy. */
+  /** Whether an override deny rule applies to the flow at a source or destination that enforces policy. */
   overridden: Verdict
   /** Whether an allow rule of the ringfence lets the source reach the application on every service. */
   covered: Verdict
   /**
-   * True if the draft decision names an override deny rule, but this rule applies only at an end that enforces nothing.
+   * True if the draft decision names an override deny rule, but this rule applies only at a source or destination that
+   * enforces nothing.
    */
   onlySaid: boolean
   /** Whether the active policy drops the flow today, whatever decision the PCE recorded. */
@@ -382,7 +383,7 @@ function outgoing(flow: ObservedFlow, asked: RingfenceAsked): Versions {
   return mode === 'unknown' ? says : weaken(says, stops(mode, 'outbound', 'override_deny'))
 }
 
-/** Combines each of the answers about one end with a doubt about these answers, by a logical AND. */
+/** Combines each of the answers about a source or destination with a doubt about these answers, by a logical AND. */
 const weaken = ({ own, active, draft }: Versions, doubt: Answer): Versions => {
   const [a, b, c] = [own, active, draft].map((answer) => both(answer, doubt))
   return { own: a as Answer, active: b as Answer, draft: c as Answer }

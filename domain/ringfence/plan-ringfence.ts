@@ -184,7 +184,7 @@ export function planRingfence(input: PlanInput): RingfencePlan {
     const verdict = judgeOne(flow)
     const { source, destination, today } = flow
     compare(flow)
-    // Rules do not decide about traffic at ends that enforce nothing.
+    // Rules do not decide about traffic whose source and destination enforce nothing.
     if (verdict.effect !== 'not_affected') assumed.add(verdict.undecided, source, destination)
     // Whether an application counts as already_allowed depends on what is allowed today.
     if (flow.application !== null && today.word !== 'unknown') assumed.add(today.undecided, source, destination)

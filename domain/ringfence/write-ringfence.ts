@@ -131,7 +131,7 @@ async function findNew(
     const found = await findRingfence(pce, application, 'draft', signal, name)
     const alike = alikeIn(found)
     if (href === undefined && alike.length > 1) return null
-    // The rule set counts even if its scope was changed meanwhile, because it still contains the written rules.
+    // The rule set is included even if its scope was changed meanwhile, because it still contains the written rules.
     const named = [...alike, ...found.conflicts.map((one) => one.ruleSet)]
     const ruleSet = href === undefined ? alike[0] : named.find((one) => one.href === href)
     if (ruleSet === undefined) return []
@@ -190,7 +190,8 @@ async function refuseChanged(ctx: Context, prepared: Prepared): Promise<void> {
 
 /**
  * Checks, before the deny rule is written as the last rule, that the scope is unchanged and that every planned allow
- * rule, existing or new, is present and enabled. Otherwise, throws the same error. `href` is the href of the rule set.
+ * rule, existing or new, is present and enabled. Otherwise, throws already_exists in the same form as `refuseChanged`.
+ * `href` is the href of the rule set.
  */
 async function refuseUncovered(ctx: Context, prepared: Prepared, href: string): Promise<void> {
   const { ruleSet, changed } = await readAgain(ctx, prepared, href)

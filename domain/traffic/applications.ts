@@ -23,8 +23,8 @@ export function applicationOf({ labels }: FlowEnd): Application | null {
 }
 
 /**
- * Returns the application of an end as `app (env)`. Without an application it returns the host, so that two hosts
- * without labels stay distinct.
+ * Returns the application of a source or destination as `app (env)`. Without an application it returns the host, so
+ * that two hosts without labels stay distinct.
  */
 export function nameEnd(end: FlowEnd): string {
   const application = applicationOf(end)

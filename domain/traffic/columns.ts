@@ -43,8 +43,8 @@ export const protocolNameColumn: Column<string | null> = {
 }
 
 /**
- * Creates two columns, for source and destination, with a text that is computed once per distinct end. Both columns use
- * the same codes, so that the two ends of a row can be compared by code.
+ * Creates two columns, for source and destination, with a text that is computed once for each distinct host or address.
+ * Both columns use the same codes, so that source and destination of a row can be compared by code.
  */
 export function endColumns(
   { ends }: FlowEncoder,

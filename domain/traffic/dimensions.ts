@@ -230,7 +230,7 @@ export function createDimensionWatch(encoder: FlowEncoder): {
     columnsOf(encoder, [...new Set(NAMED.flatMap((name) => columnsNamed(name, []) ?? []))]),
   )
   const missing = new Map(columns)
-  /** By the number of an end: 1 if the label keys of this end have been recorded. */
+  /** The value at index n is 1 if the label keys of the end with the number n have been recorded. */
   let seen = new Uint8Array(1024)
   const labels = new Set<string>()
   const look = (end: number) => {

@@ -33,7 +33,7 @@ interface UnlabelledTraffic extends Pick<Measures, 'connections' | 'first_detect
 }
 
 /**
- * An address without an app label, and the application at the other end of its traffic. `env` is `-` if the application
+ * An address without an app label, and the application with which it exchanges traffic. `env` is `-` if the application
  * has no env label.
  */
 export interface UnlabelledPeer extends UnlabelledAddress, UnlabelledTraffic {
@@ -42,7 +42,10 @@ export interface UnlabelledPeer extends UnlabelledAddress, UnlabelledTraffic {
   env: string
 }
 
-/** The traffic between two ends without app labels. A name is absent if the PCE does not know one. */
+/**
+ * The traffic between a source and a destination that both have no app label. A name is absent if the PCE does not know
+ * one.
+ */
 export interface UnlabelledPair extends UnlabelledTraffic {
   src_ip: string
   src_kind: UnlabelledKind
@@ -72,10 +75,14 @@ interface UnlabelledPeers extends UnlabelledList<UnlabelledPeer> {
 const SECTIONS = ['both_labelled', 'sources', 'destinations', 'both_unlabelled'] as const
 type ConnectionsBySection = Record<(typeof SECTIONS)[number], number>
 
-/** Divides traffic rows into lists by which of their ends lack an app label (T13). */
+/**
+ * Divides traffic rows into lists, depending on whether the source, the destination or both lack an app label (T13).
+ */
 export interface UnlabelledTrafficFinder {
   add(row: FlowRow): void
-  /** Returns the peers on this side that have no app label, in traffic whose other end has one. */
+  /**
+   * Returns the sources (or destinations, depending on `side`) without an app label in traffic whose other end has one.
+   */
   peers(side: Side, limit: number, minConnections: number): UnlabelledPeers
   /** Returns the traffic in which neither end has an app label. */
   pairs(limit: number, minConnections: number): UnlabelledList<UnlabelledPair>
@@ -198,8 +205,9 @@ interface Description {
 }
 
 /**
- * Describes an address from all ends that have it. The same address may be a workload in one row and unknown in
- * another, or have several names. Being a workload, managed or not, takes precedence over being in an IP list (T13).
+ * Describes an address from everything that traffic rows report about it. The same address may be a workload in one row
+ * and unknown in another, or have several names. Being a workload, managed or not, takes precedence over being in an IP
+ * list (T13).
  */
 function describeUnlabelled(ends: readonly FlowEnd[]): Description {
   const lists = [...new Set(ends.flatMap(tellingLists))].sort()

@@ -14,7 +14,7 @@ export interface FlowEnd {
   name: string | null
   /** The href of the workload, managed or not. */
   workload: string | null
-  /** True if the end is a workload with a VEN that is paired with this PCE. */
+  /** True for a workload with a VEN that is paired with this PCE. */
   managed: boolean
   /** The enforcement mode of the workload, if the row contains it. */
   mode: string | null
@@ -27,29 +27,30 @@ export interface FlowEnd {
   labels: Readonly<Record<string, string>>
   /** The hrefs of the labels, by key. */
   labelHrefOf: Readonly<Record<string, string>>
-  /** Whether the end was off the corporate network, according to the rows that it reported (P107). */
+  /** Whether the host was off the corporate network, according to the rows that it reported (P107). */
   offNetwork?: OffNetwork
   /**
-   * The name of the managed workload that has the same address as this end. The row does not report the end as that
-   * workload, because the other end was off the corporate network, where the address may belong to another machine
-   * (P107). Null if no workload has the address.
+   * The name of the managed workload that has this address. The row does not report this workload as its source or
+   * destination, because the reporting end was off the corporate network, where the address may belong to another
+   * machine (P107). Null if no workload has the address.
    */
   bearer?: string | null
 }
 
-/** The information in a row on whether one of its ends is off the corporate network (P107). */
+/** The information in a row on whether its source or destination is off the corporate network (P107). */
 export type Place = 'not said' | 'off' | 'perhaps off' | 'seen from outside'
 
 /**
- * Returns a phrase for an end that has the address of a managed workload but was seen only from off the corporate
- * network; null for all other ends.
+ * Returns a phrase for a source or destination that has the address of a managed workload but was seen only from off
+ * the corporate network; null for all others.
  */
 export const seenFromOutside = ({ bearer }: FlowEnd): string | null =>
   bearer == null ? null : `address of ${bearer}, seen from outside`
 
 /**
- * Returns the name of an end for lists of endpoints: its FQDN, or else its name, or its address with the IP lists that
- * contain it, or `app (env)`. The address is included so that two hosts of one IP list remain two endpoints.
+ * Returns the name of a source or destination for lists of endpoints: its FQDN, or else its name, or its address with
+ * the IP lists that contain it, or `app (env)`. The address is included so that two hosts of one IP list remain two
+ * endpoints.
  */
 export function endpointLabel(end: FlowEnd): string {
   const seen = seenFromOutside(end)
@@ -62,8 +63,8 @@ export function endpointLabel(end: FlowEnd): string {
 }
 
 /**
- * Returns the identity of an end in an application map: `app (env)` from the chosen label keys, or else
- * `external:<name>`, or `unlabelled`.
+ * Returns the identity of a source or destination in an application map: `app (env)` from the chosen label keys, or
+ * else `external:<name>`, or `unlabelled`.
  */
 export function endpointIdentity(end: FlowEnd, keys: readonly string[]): string {
   const labelled = identityFromLabels(end, keys)
@@ -74,7 +75,9 @@ export function endpointIdentity(end: FlowEnd, keys: readonly string[]): string 
   return outside === null ? 'unlabelled' : `external:${outside}`
 }
 
-/** Joins the names of all IP lists of an end with ", "; returns null if there are none (T8). */
+/**
+ * Joins the names of all IP lists that contain a source or destination with ", "; returns null if there are none (T8).
+ */
 export const joinedLists = ({ lists }: FlowEnd): string | null => (lists.length === 0 ? null : lists.join(', '))
 
 function identityFromLabels(end: FlowEnd, keys: readonly string[]): string | null {
@@ -84,18 +87,24 @@ function identityFromLabels(end: FlowEnd, keys: readonly string[]): string | nul
 }
 
 /**
- * Returns the IP lists of an end without the Any list. That list contains every address and so says nothing about this
- * one.
+ * Returns the IP lists that contain a source or destination, without the Any list. That list contains every address and
+ * so says nothing about this one.
  */
 export const tellingLists = ({ lists }: FlowEnd): string[] => lists.filter((name) => !ANY_IP_LIST_NAMES.includes(name))
 
-/** Names an end by its IP lists. The Any list is used only if no other list contains the end. */
+/**
+ * Names a source or destination by the IP lists that contain it. The Any list is used only if no other list contains
+ * it.
+ */
 function listsThatName(end: FlowEnd): string | null {
   const telling = tellingLists(end)
   return telling.length > 0 ? telling.join(', ') : joinedLists(end)
 }
 
-/** Iterates over the ends of all groups. An end that occurs in several groups is yielded once for each of them. */
+/**
+ * Iterates over the sources and destinations of all groups. One that occurs in several groups is yielded once for each
+ * of them.
+ */
 export function* endsOf(
   ...groupings: Iterable<{ keys: { source: FlowEnd; destination: FlowEnd } }>[]
 ): Generator<FlowEnd> {
@@ -107,11 +116,11 @@ export function* endsOf(
   }
 }
 
-/** A registry that assigns a number to each distinct end in a result. */
+/** A registry that assigns a number to each distinct source or destination in a result. */
 export interface FlowEnds {
   /**
-   * Returns the number of an end. Ends with the same address are different if they differ in name, object, label, IP
-   * list, or network location.
+   * Returns the number of a source or destination. Two of them with the same address are different if they differ in
+   * name, object, label, IP list, or network location.
    */
   code(node: FlowNode, place?: Place): number
   end(code: number): FlowEnd
@@ -130,7 +139,7 @@ interface Entry extends FlowEnd {
   place: Place
   /**
    * The href of the workload or other object. Together with the hrefs of the labels and IP lists, it identifies the
-   * end.
+   * entry.
    */
   object: string | null
   labelHrefs: readonly string[]
@@ -145,19 +154,19 @@ type OtherObject = { href?: string; resource_uuid?: string; name?: string | null
 const OFF = { off: 'yes', 'perhaps off': 'perhaps' } as const
 
 /**
- * Maximum number of ends with the same address that are compared one by one. If an address has more ends, they get an
- * index.
+ * Maximum number of entries with the same address that are compared one by one. If an address has more entries, they
+ * get an index.
  */
 const COMPARED = 8
 
 /**
- * Creates the registry of ends. `index` looks up labels for which the PCE sends only the href; labels that are not in
- * the index are left out.
+ * Creates the registry of sources and destinations. `index` looks up labels for which the PCE sends only the href;
+ * labels that are not in the index are left out.
  */
 export function createFlowEnds(index: LabelIndex | null): FlowEnds {
   const entries: Entry[] = []
   const byIp = new Map<string, number>()
-  /** The index for addresses with many ends: a CDN may serve thousands of names from one address. */
+  /** The index for addresses with many entries: a CDN may serve thousands of names from one address. */
   const crowded = new Map<string, number>()
   const labelSets = new Map<string, Pick<Entry, 'labels' | 'labelHrefOf' | 'labelHrefs'>>()
   const listSets = new Map<string, Pick<Entry, 'lists' | 'listHrefs'>>()
@@ -301,7 +310,7 @@ const objectOf = (node: FlowNode): string | null => {
 const NO_LABELS: readonly LabelRef[] = []
 const labelRefsOf = (node: FlowNode): readonly LabelRef[] => (node.workload ?? otherOf(node))?.labels ?? NO_LABELS
 
-/** Returns the domain name of an end. Release 26.3 renamed the field to fqdn_name (P25). */
+/** Returns the domain name of a source or destination. Release 26.3 renamed the field to fqdn_name (P25). */
 const fqdnOf = ({ fqdn, fqdn_name: newer }: FlowNode) =>
   fqdn === undefined || fqdn === null || fqdn === '' ? newer : fqdn
 

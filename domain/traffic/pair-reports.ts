@@ -47,10 +47,10 @@ function createReports(width: number) {
   }
 }
 
-/** Creates a store for the reports of one end, indexed by the slot of the tuple. */
+/** Creates a store for the reports of all sources, or of all destinations, indexed by the slot of the tuple. */
 function createSums() {
   const blocks = growingBlocks((places) => ({
-    // The value is NaN if the end did not report this slot.
+    // The value is NaN if this end of the conversation did not report it.
     connections: new Float64Array(places).fill(NaN),
     firsts: new Int32Array(places),
     lasts: new Int32Array(places),
@@ -66,7 +66,7 @@ function createSums() {
       const place = placeInBlock(slot)
       const isNew = Number.isNaN(connections[place])
       connections[place] = (isNew ? 0 : connections[place]!) + row.connections
-      // If a time is missing, the report may be about the same conversation as any report of the other end.
+      // If a time is missing, the report may be about the same conversation as any report from the other end of it.
       const first = Number.isNaN(row.first) ? EARLIEST : Math.floor(row.first / 1000)
       const last = Number.isNaN(row.last) ? LATEST : Math.floor(row.last / 1000)
       if (isNew || first < firsts[place]!) firsts[place] = first
@@ -139,7 +139,10 @@ export function countReports(encoder: FlowEncoder, take: (row: FlowRow) => void)
 
 /** The part of a cell that is passed on. A cell is a part of a conversation; see `mergeReports`. */
 interface Share {
-  /** The end whose rows are passed on; null if no rows of the cell are passed on. */
+  /**
+   * The end of the conversation (source or destination) whose rows are passed on; null if no rows of the cell are
+   * passed on.
+   */
   end: number | null
   /** Number of connections that these rows may still pass on. */
   left: number

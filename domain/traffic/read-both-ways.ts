@@ -16,8 +16,8 @@ export interface BothWays {
 }
 
 /**
- * Reads all traffic to and from the ends with these labels, in two queries. Every row is passed on once, even though
- * both answers contain the rows within the application.
+ * Reads all traffic to and from the workloads with these labels, in two queries. Every row is passed on once, even
+ * though both answers contain the rows within the application.
  * @throws the errors of the reader.
  */
 export async function readBothWays(
@@ -27,7 +27,7 @@ export async function readBothWays(
   request: Pick<FlowRequest, 'name' | 'window' | 'draftDecisions' | 'prepare'>,
   take: (row: FlowRow, path: FlowPath) => void,
 ): Promise<BothWays> {
-  // Code 0 stands for null. Here it marks an end that is not part of the application.
+  // Code 0 stands for null. Here it marks a source or destination that is not part of the application.
   const own = endColumns(encoder, (end) => (hasLabels(end, labels) ? 'own' : null))
   // An end, such as a virtual service, may belong to the application without having its labels. Only the answer to the
   // first query shows this, so the destinations in that answer are remembered.
@@ -52,7 +52,7 @@ export async function readBothWays(
   return { inbound, outbound, repeated }
 }
 
-/** Returns true if an end has all of these labels. */
+/** Returns true if a source or destination has all of these labels. */
 export const hasLabels = (end: FlowEnd, labels: readonly Label[]): boolean =>
   labels.every(({ key, value }) => Object.hasOwn(end.labels, key) && end.labels[key] === value)
 

@@ -40,8 +40,8 @@ export interface FlowRequest {
   /** The caller's function that replaces rows. It is applied to each row before the row is counted. */
   replace?: RowReplacement
   /**
-   * Called with the ends of all rows before the first row is passed on, or without ends if there are too many rows to
-   * hold. No row is passed on before this call has finished.
+   * Called with the sources and destinations of all rows before the first row is passed on, or without them if there
+   * are too many rows to hold. No row is passed on before this call has finished.
    */
   prepare?: (ends?: Iterable<FlowEnd>) => Promise<void>
 }
@@ -156,7 +156,8 @@ function createReader(
       sums.add(0, row)
       reach.see(row)
     }
-    // The ends of a row may be fully known only after the row has waited, so the row is replaced only then.
+    // The source and destination of a row may be fully known only after the row has waited, so the row is replaced only
+    // then.
     const pass = (row: FlowRow) => {
       const counted = replace === undefined ? row : replace.row(row)
       if (counted === null) return

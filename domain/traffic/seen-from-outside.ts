@@ -16,8 +16,8 @@ import { holdRows } from './hold-rows.js'
 /** Information on the rows with an address that was seen only from off the corporate network (P107). */
 export interface SeenFromOutside {
   /**
-   * Number of such rows whose address also belongs to a managed workload. If the workloads could not be read, the
-   * number of all such rows.
+   * Number of rows whose address was seen only from off the corporate network and also belongs to a managed workload.
+   * If the workloads could not be read, the number of all rows with an address that was seen only from there.
    */
   rows: number
   /** The reason why the workloads could not be read; null if they were read or did not need to be. */

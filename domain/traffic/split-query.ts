@@ -188,8 +188,8 @@ function within(
 
 /**
  * Divides a query by the labels with one key on one side. A workload has at most one label per key (P16). The last
- * query covers the ends that have none of the labels used in the other queries. Returns null if the query already
- * filters by this key, because it is not known what a PCE does with two values of one key.
+ * query covers the sources (or destinations) that have none of the labels used in the other queries. Returns null if
+ * the query already filters by this key, because it is not known what a PCE does with two values of one key.
  */
 function byLabel(
   query: TrafficQuery,

@@ -3,7 +3,7 @@ import type { FlowEncoder, FlowRow } from './encode-flow.js'
 import type { FlowEnd } from './flow-ends.js'
 import { holdRows } from './hold-rows.js'
 
-/** The options for holding rows until their ends have been looked up. */
+/** The options for holding rows until their sources and destinations have been looked up. */
 interface Waiting {
   /** Maximum number of rows that may be held when the next part of a query begins. */
   most: number
@@ -13,8 +13,9 @@ interface Waiting {
 }
 
 /**
- * Holds the rows of a query until the caller has looked up their ends, so that only ends that occur are looked up. If
- * there are too many rows to hold, the caller looks up all possible ends, and later rows are passed on at once.
+ * Holds the rows of a query until the caller has looked up their sources and destinations, so that only those that
+ * occur are looked up. If there are too many rows to hold, the caller looks up all possible ones, and later rows are
+ * passed on at once.
  */
 export function waitForEnds(
   { ends }: FlowEncoder,

@@ -25,8 +25,8 @@ export interface Addresses {
    */
   isMost: (mask: bigint) => boolean
   /**
-   * Returns boxes for the ends whose address or domain name is on at least one of the given lists. Each such end is in
-   * at least one of the boxes.
+   * Returns boxes for the sources (or destinations) whose address or domain name is on at least one of the given lists.
+   * Each of these is in at least one of the boxes.
    */
   boxesOf(named: readonly { href: string }[], contents: PolicyContents): Box[]
 }
@@ -75,7 +75,7 @@ export function* createAddresses(rules: readonly RuleInForce[], bit: Bit): Steps
           continue
         }
         mask |= maskOf(object)
-        // The lowest bit stands for an end without a name (NONE).
+        // The lowest bit stands for a source or destination without a domain name (NONE).
         fqdns |= (names.masks.get(object) ?? 0n) << 1n
       }
       if (mask === all) return [new Map()]

@@ -25,8 +25,8 @@ export interface Conditions {
 }
 
 /**
- * Returns the conditions of a rule apart from its ends: network, services, programs, users, and the fields that can
- * only be compared for equality (`special`).
+ * Returns the conditions of a rule apart from its sources and destinations: network, services, programs, users, and the
+ * fields that can only be compared for equality (`special`).
  */
 export function conditionsOf(
   { rule, contents }: RuleInForce,

@@ -10,13 +10,16 @@ import type { createLabels } from './label-boxes.js'
 import { isOpaque } from './opaque-parts.js'
 import type { Ambiguity, Reading } from './readings.js'
 
-/** The values of the dimension `kind`. Opaque ends are equal only if the rules name them in exactly the same way. */
+/**
+ * The values of the dimension `kind`, which is the type of a source or destination. Two `opaque` ones are equal only if
+ * the rules name them in exactly the same way.
+ */
 export const KINDS = { workload: 2n, virtual: 4n, opaque: 8n }
 
 /** A group of possible ends of a connection that one entry or condition on a side of a rule names. */
 export interface NamedEnd {
   box: Box
-  /** True if the rule is written for these ends. False for addresses, because an address does not enforce rules. */
+  /** True if the rule is written for this group. False for addresses, because an address does not enforce rules. */
   isWritten: boolean
   /** True for virtual services and virtual servers. Their own ports apply instead of the ports of the rule. */
   isVirtual: boolean
@@ -52,7 +55,7 @@ export function createEnds(
     return [all, labelled].filter((box) => box !== null)
   }
 
-  /** Returns the possible ends that one side of a rule names within one scope. */
+  /** Returns the groups of sources (or destinations) that one side of a rule names within one scope. */
   const endsOf = (
     { rule, contents }: RuleInForce,
     side: 'providers' | 'consumers',

@@ -13,7 +13,7 @@ export type Ambiguity =
   | 'empty_group'
   /** Whether a rule set without scopes applies nowhere or everywhere. By default, it applies nowhere. */
   | 'no_scope'
-  /** Whether a rule for the corporate network also reaches ends off it. By default, it does not. */
+  /** Whether a rule for the corporate network also reaches hosts off this network. By default, it does not. */
   | 'network'
 
 /**
