@@ -1,7 +1,7 @@
 /**
- * `npm run bench` measures the figures that this project promises, as ratios within one run, so that they are
- * comparable between machines. It needs a build, which `npm run bench` makes, and sends traffic to loopback only, for
- * some minutes. `npm run bench -- calls start` measures only these two parts; `--help` lists them.
+ * `npm run bench` measures the figures that this project promises, as ratios within one run, so that they can be
+ * compared between machines. It needs a build, which `npm run bench` makes, sends traffic only to loopback, and takes
+ * some minutes. `npm run bench -- calls start` measures only these two parts; `--help` lists all parts.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -27,7 +27,7 @@ interface Part {
   needs?: readonly (keyof typeof INSTALLED)[]
 }
 
-/** Tells for each third-party program whether it is installed; .ci/install-packages installs both. */
+/** Functions that return whether a third-party program is installed; .ci/install-packages installs all of them. */
 const INSTALLED = {
   nginx: () => {
     const env = { PATH: `${process.env.PATH}:/usr/sbin` }

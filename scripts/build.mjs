@@ -1,9 +1,9 @@
 /**
  * `npm run build` compiles everything that is shipped into a new folder below dist/, named after a hash of its sources.
- * The files that package.json names are then replaced one by one, each atomically, to refer to that folder. Thus dist/
- * is complete at every moment, an interrupted build changes nothing, and a running program keeps the parts that it
- * loads later (D106). If dist/ is current, nothing happens, and `--quiet` omits the message about it. Messages go to
- * standard error, because `npm pack --json` promises JSON on standard output.
+ * Then the entry files that package.json names are replaced one by one, each atomically, so that they refer to that
+ * folder. Thus dist/ is complete at every moment, an interrupted build changes nothing, and a running program keeps the
+ * parts that it loads later (D106). If dist/ is current, nothing is done; with `--quiet`, there is no message about
+ * this. Messages go to standard error, because `npm pack --json` promises JSON on standard output.
  */
 import './ensure-install.mjs'
 import { spawn } from 'node:child_process'
@@ -33,14 +33,14 @@ const DATA_FILES = [
   'pictures/generated/app.js',
   'pictures/generated/page.js',
 ]
-/** The rooms whose Markdown in subfolders is also data, unlike a README beside the code. */
+/** The rooms in which Markdown files in subfolders are data, too. A README beside the code is not data. */
 const TEXT_ROOMS = ['knowledge']
 /** The TypeScript configuration for the types of the PCE client. */
 const DECLARATIONS = 'pce-client/tsconfig.build.json'
-/** The files that determine a build in addition to the sources and the data. */
+/** The files that determine a build in addition to its sources and data. */
 const RECIPE = ['package.json', 'package-lock.json', 'tsconfig.json', DECLARATIONS, 'scripts/build.mjs']
-// Each program is bundled into one file, and further parts that it loads later; code that several programs need is in
-// shared parts. Without bundling, every start of a client would have to wait until some 600 small modules are found and
+// Each program is bundled into one file and further parts that it loads later. Code that several programs need is in
+// shared parts. Without bundling, a client would have to wait at every start until some 600 small modules are found and
 // read; without sharing, the package would contain the same code twice.
 const PROGRAMS = {
   stdio: 'programs/stdio.ts',
@@ -48,11 +48,11 @@ const PROGRAMS = {
   worker: 'programs/worker.ts',
   'pce-client/index': 'pce-client/index.ts',
 }
-/** The simulator is bundled separately, since the image of the server leaves it out. */
+/** The simulator, which is bundled separately, because the image of the server does not contain it. */
 const SIMULATOR = 'pce-simulator/pce-sim'
 /**
- * The packages that are bundled with the stdio program, because people wait for its start. All others are loaded from
- * node_modules when a program needs them.
+ * The packages that are bundled with the stdio program, because people wait for its start. All other packages are
+ * loaded from node_modules when a program needs them.
  */
 const BUNDLED = [
   '@modelcontextprotocol/sdk',
@@ -73,8 +73,8 @@ const BUNDLED = [
 // The client part of the SDK, which only `svc-mcp demo` uses.
 const CLIENT_OF_DEMO = '@modelcontextprotocol/sdk/client/*'
 /**
- * The time in milliseconds for which a replaced build is kept, because programs that run from it load parts of it
- * later.
+ * The time, in milliseconds, for which a replaced build is kept, because programs that were started from it may still
+ * load parts of it.
  */
 const KEPT_MS = 7 * 24 * 60 * 60 * 1000
 
@@ -118,7 +118,8 @@ async function compileInto(folder) {
     format: 'esm',
     target: 'node20.19',
     logLevel: 'warning',
-    // Indentation is an eighth of the package. Names stay, and lines stay short enough for Node.js to show one in a trace.
+    // Whitespace is removed, because indentation is an eighth of the package. Names are kept, and lines stay so short
+    // that Node.js can show one in a stack trace.
     minifyWhitespace: true,
     lineLimit: 200,
     // Bundled CommonJS packages still load Node's own modules with require.
@@ -139,7 +140,7 @@ async function compileInto(folder) {
   try {
     renameSync(scratch, folder)
   } catch (error) {
-    // Another build of the same sources has finished in the meantime.
+    // Another build of the same sources was completed in the meantime.
     if (!existsSync(folder)) throw error
     rmSync(scratch, { recursive: true, force: true })
   }
@@ -170,7 +171,7 @@ function doorsTo(target) {
   return new Map([...programs, ...modules])
 }
 
-/** Replaces each entry file atomically, so that at every moment each of them refers to a complete build. */
+/** Replaces each entry file atomically, so that at every moment each entry file refers to a complete build. */
 function openDoors() {
   const before = new Set([...doors.keys()].map(buildBehind).filter((name) => name !== undefined && name !== id))
   for (const name of before) if (existsSync(join(dist, name))) utimesSync(join(dist, name), new Date(), new Date())
@@ -194,8 +195,8 @@ function buildBehind(path) {
 }
 
 /**
- * Removes what aborted builds have left, and replaced builds from which no program can still be running, including
- * those of an older layout.
+ * Removes the remains of aborted builds, and replaced builds from which no program can still be running, including
+ * builds with an older layout.
  */
 function sweep() {
   const paths = [...doors.keys()]
@@ -206,7 +207,7 @@ function sweep() {
       const path = join(root, folder, name)
       const [, maker] = /^\.unfinished-(\d+)$/.exec(name) ?? []
       if (maker === undefined ? Date.now() - statSync(path).mtimeMs < KEPT_MS : isRunning(Number(maker))) continue
-      // A folder is renamed before it is removed, so that no build is ever half removed under its own name.
+      // A folder is renamed before it is removed, so that no incomplete build ever has the name of a build.
       const doomed = join(dist, `.unfinished-${process.pid}`)
       if (path !== doomed) renameSync(path, doomed)
       rmSync(doomed, { recursive: true, force: true })

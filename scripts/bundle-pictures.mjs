@@ -4,8 +4,8 @@ import { basename, dirname, join } from 'node:path'
 const SCRIPTS = ['page', 'app']
 
 /**
- * Bundles the code of pictures for browsers (`pictures/browser/`) into `pictures/generated/`, from where it is read
- * when a page is written. A file that is already current is left unchanged. Rejects if the code does not compile.
+ * Bundles the code of pictures for browsers (`pictures/browser/`) into `pictures/generated/`. Programs read it from
+ * there when they write a page. A file that is already current is left unchanged. Rejects if the code does not compile.
  *
  * @param {string} root the folder of the project.
  */
@@ -25,13 +25,13 @@ export async function bundlePictures(root) {
     logLevel: 'error',
   })
   for (const { path, text } of outputFiles) {
-    // This text would end the script element of the page, wherever it occurs in the script.
+    // Anywhere in the script, this text would end the script element of the page.
     if (/<\/script/i.test(text)) throw new Error(`${path} would end its own script element`)
     if (!existsSync(path) || readFileSync(path, 'utf8') !== text) writeWhole(path, text)
   }
 }
 
-/** Writes a file beside its place and renames it, because programs may read the file in the meantime. */
+/** Writes a file under another name and then renames it, because programs may read the file in the meantime. */
 function writeWhole(path, text) {
   const beside = join(dirname(path), `.${basename(path)}-${process.pid}`)
   mkdirSync(dirname(path), { recursive: true })

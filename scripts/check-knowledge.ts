@@ -1,6 +1,6 @@
 /**
- * This is a step of `npm run check`. It requires that the texts in knowledge/ name only what exists, that they have a
- * date, and that all of them are served.
+ * A step of `npm run check`. It checks that the texts in knowledge/ name only what exists, that they have a date, and
+ * that all of them are served.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, sep } from 'node:path'

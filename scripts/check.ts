@@ -1,9 +1,9 @@
 /**
- * `npm run check` runs types, lint, format, walls and generated files as named steps. The number of simultaneous steps
- * is the number of processors, and the longest steps start first. All steps run even if one fails, so that one run
- * shows everything; the output of failed steps is shown. Caches are kept in node_modules/.cache: those of the tools, and
- * for steps without one the state of the project for which they last succeeded. `npm run check -- lint types` runs only
- * these steps. The last line is `N passed, N failed`.
+ * `npm run check` checks types, lint, format, walls and generated files, in steps with names. As many steps run at the
+ * same time as there are processors; the longest steps start first. All steps run even if one fails, so that one run
+ * finds everything. Only the output of failed steps is shown. Caches are in node_modules/.cache: the tools' own caches
+ * and, for steps without one, the state of the project for which they last succeeded. `npm run check -- lint types`
+ * runs only these steps. The last line is `N passed, N failed`.
  */
 import { execFile } from 'node:child_process'
 import { availableParallelism } from 'node:os'
@@ -15,9 +15,9 @@ import { hashOfProject, rememberSuccess } from './unchanged.js'
 
 interface Step {
   name: string
-  /** The script and its arguments, which Node.js runs. */
+  /** The script that Node.js runs, with its arguments. */
   program: readonly string[]
-  /** What a person should do about a failure. */
+  /** The advice on what a person should do about a failure. */
   remedy: string
   /** True if the program has no cache of its own, and its result depends only on the files of the project. */
   isRemembered?: true
@@ -37,15 +37,15 @@ const walls = (name: string, entry: string) => [
 ]
 const cached = (name: string) => ['--cache', '--cache-strategy', 'content', '--cache-location', `${CACHE}/${name}`]
 
-/** The steps, with the longest first, because a run ends when its last step does. */
+/** The steps, longest first, because a run lasts until its last step has ended. */
 const STEPS: readonly Step[] = [
   {
     name: 'lint',
     program: ['node_modules/eslint/bin/eslint.js', '--max-warnings=0', ...cached('eslint'), '.'],
     remedy: '`npm run format` fixes what can be fixed automatically',
   },
-  // The PCE client's declarations are shipped. They are checked with everything else, because tsconfig.json has
-  // `declaration`.
+  // The shipped declarations of the PCE client need no step of their own: because of `declaration` in tsconfig.json,
+  // they are checked with everything else.
   { name: 'types', program: tsc('tsconfig.json', 'types'), remedy: 'the types must check' },
   {
     name: 'format',

@@ -1,8 +1,8 @@
 /**
  * `npm run conformance` runs the official conformance suite of MCP against the built server, once for each revision of
- * MCP that the server speaks. scripts/conformance.yaml lists the checks that cannot pass here, with the reason. A
- * failing check that is not listed is a failure, and so is a listed check that passes. The last line is `N passed, N
- * failed`. The suite is fetched from the registry and needs Node.js 22.
+ * MCP that the server supports. scripts/conformance.yaml lists the checks that cannot pass here, with the reasons. It
+ * is a failure if a check fails that is not listed, or if a listed check passes. The last line is `N passed, N failed`.
+ * The suite is fetched from the registry and needs Node.js 22.
  */
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -56,7 +56,7 @@ function expectedFailures(revision: Revision): Set<string> {
   return new Set(scenarios.flatMap(([scenario, checks]) => checks.map((check) => `${scenario} ${check}`)))
 }
 
-/** Runs the suite, and returns for every check whether it failed in any of its cases. */
+/** Runs the suite. Returns, for every check, whether it failed in at least one of its cases. */
 function runSuite(revision: Revision, url: string, folder: string): Map<string, boolean> {
   const command = ['conformance', 'server', '--url', `${url}/mcp`, '--requirements', revision, '-o', folder]
   const { error, stderr } = spawnSync('npx', ['-y', '-p', NODE, '-p', SUITE, ...command], {

@@ -13,7 +13,7 @@ const demo = spawn(process.execPath, ['dist/stdio.js', 'demo', ...process.argv.s
   cwd: root,
   stdio: 'inherit',
 })
-// The terminal sends Ctrl-C to the child as well, so this process only waits until the child has cleaned up.
+// The child also receives Ctrl-C from the terminal, so this process only waits until the child has cleaned up.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => demo.kill(signal))
 endWithNpm(() => demo.kill('SIGTERM'))
 demo.on('exit', (code, signal) => process.exit(code ?? (signal === null ? 1 : 0)))

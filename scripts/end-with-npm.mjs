@@ -1,5 +1,5 @@
-// Ends a program when the npm that started it ends. npm runs a script in a shell and passes SIGTERM to that shell
-// alone, which ends without passing it on to its child. A program that was not started by npm is left alone.
+// Ends a program when the npm that started it ends. npm runs a script in a shell. It passes SIGTERM only to this shell,
+// and the shell ends without passing the signal on to its child. A program that npm has not started is not affected.
 export function endWithNpm(stop) {
   if (process.env.npm_lifecycle_event === undefined) return
   const shell = process.ppid

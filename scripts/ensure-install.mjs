@@ -1,8 +1,8 @@
 /**
- * Runs `npm ci` if node_modules is missing or differs from package-lock.json; otherwise does nothing. Folders given as
- * arguments, relative to the root, are installed instead of the root. This is plain JavaScript without dependencies,
- * because a fresh clone has none. It never writes to standard output, because `npm run pce-sim` promises a single JSON
- * line there. `--quiet` omits the progress messages, but not failures.
+ * Runs `npm ci` if node_modules is missing or differs from package-lock.json; otherwise does nothing. If folders are
+ * given as arguments, relative to the root, they are installed instead of the root. This is plain JavaScript without
+ * dependencies, because a fresh clone has none. It never writes to standard output, because `npm run pce-sim` promises
+ * a single JSON line there. `--quiet` suppresses the progress messages, but not failures.
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -10,7 +10,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-/** Whether this module is the program itself. If another program imports it, the arguments belong to that program. */
+/**
+ * True if this module was started as the program. If another program imports it, the arguments belong to that program.
+ */
 const isProgram = process.argv[1] === fileURLToPath(import.meta.url)
 const named = isProgram ? process.argv.slice(2).filter((argument) => !argument.startsWith('--')) : []
 const say = process.argv.includes('--quiet') ? () => undefined : (line) => process.stderr.write(`${line}\n`)
@@ -19,14 +21,14 @@ for (const folder of named.length === 0 ? ['.'] : named) {
   if (isInstalled(folder)) continue
   const started = Date.now()
   say(`Installing ${folder === '.' ? 'dependencies' : `the packages of ${folder}`} (npm ci) …`)
-  // An inherited NODE_ENV=production would omit packages that tests and builds need.
+  // Without `--include=dev`, an inherited NODE_ENV=production would omit packages that tests and builds need.
   install(folder, ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'])
   say(`Installed in ${Math.round((Date.now() - started) / 1000)} s.`)
 }
 
 /**
- * Whether the tree that npm last installed contains every package of the lock file, with the content that the file
- * states.
+ * Returns true if the last installation by npm contains every package of the lock file, with the content that the lock
+ * file states.
  */
 function isInstalled(folder) {
   const wanted = packagesOf(folder, 'package-lock.json')
@@ -35,7 +37,7 @@ function isInstalled(folder) {
   return Object.entries(wanted).every(([path, { version, integrity, optional, devOptional }]) => {
     if (path === '') return true
     const found = present[path]
-    // Optional packages for other platforms are in the lock file but are never installed here.
+    // The lock file also contains optional packages for other platforms, which are never installed here.
     if (found === undefined) return optional === true || devOptional === true
     return found.version === version && found.integrity === integrity
   })

@@ -1,7 +1,7 @@
 /**
- * `npm run generate` writes everything that is generated and kept in git. With `--check`, it only reports outdated
- * files. If parts are named (`npm run generate -- snapshots`), only these are generated; `--help` lists all parts. It
- * fails if a part cannot be generated, or if a document cites or names something that does not exist.
+ * `npm run generate` writes all generated files that are kept in git. With `--check`, it only reports outdated files.
+ * If parts are named (`npm run generate -- snapshots`), only these are generated; `--help` lists all parts. It fails if
+ * a part cannot be generated, or if a document cites or names something that does not exist.
  */
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,14 +11,16 @@ import { bundlePictures } from './bundle-pictures.mjs'
 import type { Generator } from './generate/generator.js'
 import { syncFiles } from './generate/sync-files.js'
 
-/** The parts. Each is loaded when it is needed. */
+/** The parts of the generated files. The code of a part is loaded when it is needed. */
 const PARTS: Record<string, () => Promise<Generator>> = {
   documents: async () => (await import('./generate/documents.js')).documents,
   snapshots: async () => (await import('./generate/snapshots.js')).snapshots,
   map: async () => (await import('./generate/map.js')).map,
   examples: async () => (await import('./generate/examples.js')).examples,
 }
-/** The parts that are generated only if they are named, because they need a program that not everybody has. */
+/**
+ * The parts that are generated only if they are named, because they need a program that not everybody has installed.
+ */
 const ON_REQUEST: Record<string, () => Promise<Generator>> = {
   kubernetes: async () => (await import('./generate/kubernetes.js')).kubernetes,
 }
@@ -50,7 +52,7 @@ for (const name of positionals.length > 0 ? positionals : Object.keys(PARTS)) {
     const wanted = await files()
     const surplus = folders.flatMap(filesBelow).filter((path) => !wanted.has(path))
     const command = `\`npm run generate -- ${name}\``
-    // Lines are shortened, because a picture is a single long line.
+    // Lines are shortened in the report, because a picture is a single long line.
     const say = (line: string) => console.error(`${name}: ${line.replace(/^(.{0,200}).*$/gm, '$1')}`)
     isFine = syncFiles(wanted, { root, check: values.check, command, surplus, say }) && isFine
     for (const problem of problems?.() ?? []) {

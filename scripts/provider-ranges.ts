@@ -1,7 +1,7 @@
 /**
- * `node --import tsx scripts/provider-ranges.ts` rebuilds provider-ranges.json from the publishers' feeds and from the
- * manually entered facts, and prints what changed. Without internet access, `--from DIR` reads the feeds from files
- * (named in provider-ranges/feeds.ts); `--to FILE` writes to another file. If any feed cannot be read or is
+ * `node --import tsx scripts/provider-ranges.ts` builds provider-ranges.json anew from the publishers' feeds and from
+ * the manually entered facts, and prints what has changed. Without internet access, `--from DIR` reads the feeds from
+ * files (named in provider-ranges/feeds.ts); `--to FILE` writes to another file. If any feed cannot be read or is
  * implausible, nothing is written.
  */
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
@@ -28,7 +28,7 @@ try {
   const table = buildTable(CATALOG, claims)
   const changes = describeUpdate(readTable(target), table)
   if (changes.length > 0) {
-    // The file is written under another name and then renamed, so that no reader ever sees half of it.
+    // The file is written under another name and then renamed, so that nobody ever reads an incomplete file.
     writeFileSync(`${target}.new`, await format(JSON.stringify(table), { parser: 'json', printWidth: 120 }))
     renameSync(`${target}.new`, target)
   }

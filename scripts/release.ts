@@ -1,7 +1,7 @@
 /**
  * `npm run release` makes all files of a release from a tag: the package, the bundle for Claude Desktop, the build
- * context of the image, the SBOM, server.json, the notes, and checksums, all in one folder. It does not publish
- * anything; docs/releasing.md describes how to do that.
+ * context of the image, the SBOM, server.json, the notes, and checksums. All of them are put into one folder. It
+ * publishes nothing; docs/releasing.md describes how to do that.
  */
 import {
   existsSync,
@@ -116,7 +116,7 @@ async function make(folder: string): Promise<void> {
   put('SHA256SUMS', sums.sort((one, other) => one.slice(66).localeCompare(other.slice(66))).join(''))
 }
 
-/** Makes the build context for `docker build`, which is byte for byte the same for the same commit. */
+/** Makes the build context for `docker build`. For the same commit, it is always the same, byte for byte. */
 function makeContext(path: string): void {
   const files = listContext(git('ls-files', '-z').split('\0').filter(Boolean), read('.dockerignore'))
   const same = ['--sort=name', '--owner=0', '--group=0', '--numeric-owner', '--mode=u+rw,go=rX', '--mtime']
@@ -126,9 +126,9 @@ function makeContext(path: string): void {
 }
 
 /**
- * Makes a CycloneDX SBOM of everything that the package needs to run. It is generated from a project without
- * development dependencies, because in this project, `npm sbom --omit dev` would omit packages that development needs
- * as well, such as the MCP SDK.
+ * Makes a CycloneDX SBOM of everything that the package needs to run. It is made from a project without development
+ * dependencies: in this project, `npm sbom --omit dev` would also omit packages that both the package and its
+ * development need, such as the MCP SDK.
  */
 function makeSbom(): string {
   const scratch = mkdtempSync(join(tmpdir(), 'svc-mcp-sbom-'))

@@ -1,8 +1,8 @@
 /**
- * This is `npm test`: it runs every `*.test.ts` below `test/`, or the named tests, on the Node.js that runs this
- * script. It is a tap program, which starts test processes side by side, shows the failures and ends with the line `N
- * passed, N failed`. `--help` lists options and suites. In a fresh clone it installs the packages first, so modules
- * that use them are imported after that.
+ * `npm test` runs every `*.test.ts` below `test/`, or the named tests, on the Node.js that runs this script. It is a
+ * tap program, which starts test processes side by side, shows the failures and ends with the line `N passed, N
+ * failed`. `--help` lists options and suites. In a fresh clone, it first installs the packages. For this reason,
+ * modules that use packages are imported only after that.
  */
 import './ensure-install.mjs'
 import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
@@ -13,11 +13,11 @@ import { bundlePictures } from './bundle-pictures.mjs'
 import { FIRST, SUITES } from './suite/suites.mjs'
 
 const environment = { ...process.env }
-// If CI is set, the reporter writes the failures after the line with which a run ends.
+// If CI is set, the reporter would write the failures after the last line of a run.
 process.env.CI = 'false'
 const { report } = await import('@tapjs/reporter')
 const { default: t } = await import('tap')
-// The files have limits of their own. tap's own limit of 30 s would also count the compilation.
+// Each file has its own time limit. tap's limit of 30 s is not used, because it would also count the compilation.
 t.setTimeout(0)
 const { compileSuite } = await import('./suite/compile.mjs')
 
@@ -28,11 +28,11 @@ const HELP = `npm test [-- [--timeout=SECONDS] [--jobs=N] [FILE, FOLDER or SUITE
 
   Suites: ${Object.keys(SUITES).join(', ')} (scripts/suite/suites.mjs says what they are for)
 `
-/** The time that tap has, after a file's own limit, to end a file that only waits and to say where it waits. */
+/** The time, after a file's own limit, in which tap can end a file that only waits and say where it waits. */
 const GRACE_SECONDS = 5
-/** The time limit of a process with several files, however large the sum of their own limits is. */
+/** The time limit of a process with several files, even if the sum of their own limits is larger. */
 const LONGEST_PROCESS_SECONDS = 3600
-/** Maximum number of characters of one detail of a failure that are shown. */
+/** Maximum number of characters that are shown of one detail of a failure. */
 const LONGEST_DETAIL = 10_000
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -62,9 +62,9 @@ await report('min', t)
 await runAll([...new Set(files)])
 
 /**
- * Runs all files. Each slow file runs in a process of its own. Quick files share a few processes, because loading tap,
- * the packages and the sources takes longer than most files. Each of these takes the next file when it has finished
- * one. The files of FIRST start first, then the largest, so that all processes end at about the same time.
+ * Runs all files. Each slow file runs in its own process. Quick files share a few processes, because loading tap, the
+ * packages and the sources takes longer than most files; a process takes the next file when it has finished one. The
+ * files in FIRST start first, then the largest files, so that all processes end at about the same time.
  */
 async function runAll(names) {
   const order = names
@@ -75,7 +75,7 @@ async function runAll(names) {
   const left = new Set(names)
   const runs = largestFirst.filter((name) => !isQuick(name)).map((name) => runFiles(name, [name], left))
   const jobs = Math.min(quick.length, t.jobs)
-  // A shaken run can be repeated only if the same files run in the same processes.
+  // A run with random delays can be repeated only if the same files run in the same processes.
   const isFixed = process.env.SHAKE_SEED !== undefined
   const shared = Array.from({ length: jobs }, (_, index) =>
     runFiles(`process ${index + 1}`, isFixed ? quick.filter((_, at) => at % jobs === index) : quick, left),
@@ -92,21 +92,24 @@ function processSeconds(files) {
   return Math.min(files * seconds, Math.max(seconds, LONGEST_PROCESS_SECONDS))
 }
 
-/** Starts a process that runs these files, except those that others take, and reports each file when it ends. */
+/**
+ * Starts a process that runs these files, except for files that other processes take, and reports each file when it
+ * ends.
+ */
 async function runFiles(title, names, left) {
   const run = t.spawn(
     'env',
     [
-      // tap adds a preload to child processes. Processes that tests start must run as they would without the preload.
+      // tap adds a preload to NODE_OPTIONS. It is removed here, because processes that tests start must not have it.
       `NODE_OPTIONS=${process.env.NODE_OPTIONS ?? ''}`,
       process.execPath,
       // Tests produce so much garbage that with Node.js's default size of the young generation, the collector would run
       // all the time. The option is in MB.
       ...['--enable-source-maps', '--max-semi-space-size=64', '--single-threaded-gc'],
-      // A quick file runs most of its code a few times. With this option, V8 optimises a function only after fifteen
-      // times as much executed bytecode as by default, which saves a fifth of the processor time. Later versions of
-      // Node.js do not have the option. Until then it runs code compiled by V8's quickest compiler, not bytecode, which
-      // saves another sixteenth.
+      // A quick file runs most of its code only a few times. With this option, V8 optimises a function only after
+      // fifteen times as much executed bytecode as by default, which saves a fifth of the processor time. Later
+      // versions of Node.js do not have the option. Until a function is optimised, it runs as code from V8's quickest
+      // compiler instead of bytecode, which saves another sixteenth.
       ...(names.every(isQuick) && process.version.startsWith('v20.')
         ? ['--interrupt-budget=1000000', '--always-sparkplug']
         : []),
@@ -126,7 +129,7 @@ async function runFiles(title, names, left) {
         SVC_MCP_SUITE_FOLDER: suite.folder,
         FILE_LIMIT: limitMs,
         TEST_FILES: JSON.stringify(urlsOf(names)),
-        // The limit of a single file has no effect on a process that is completely busy.
+        // The time limit of a single file cannot end a process that is completely busy, so the process has a limit too.
         TAP_TIMEOUT: String(processSeconds(names.length) + GRACE_SECONDS),
         TAKEN_FILES: join(suite.folder, 'taken'),
       },
@@ -146,7 +149,7 @@ async function runFiles(title, names, left) {
 }
 
 /**
- * Shortens the differences of failures, because the reporter takes hours to lay out the difference of two pages of a
+ * Shortens the differences in failures, because the reporter takes hours to format the difference of two pages of a
  * megabyte.
  */
 function shortenDiffs(parser) {
@@ -184,8 +187,8 @@ function readArguments() {
 }
 
 /**
- * Lists the files that an argument names, relative to the root: the files of a suite, a single file of any kind, or the
- * tests of a folder.
+ * Lists the files that an argument names, relative to the root: the files of a suite, a single file of any type, or the
+ * tests in a folder.
  */
 function findTests(argument) {
   if (argument in SUITES) {
@@ -212,7 +215,7 @@ function listTests(folder) {
 function listFiles(folder) {
   return (
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
-      // Packages that are installed beside the tests contain tests of their own.
+      // Packages that are installed in the folder of the tests contain tests of their own, which are not run.
       .filter((name) => !name.includes('node_modules'))
       .map((name) => relative(root, join(folder, name)))
   )

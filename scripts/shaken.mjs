@@ -1,7 +1,7 @@
 /**
- * This is `npm run test:shaken`: it runs the tests, or the named ones, with random delays on sockets, files and timers
- * in every process that they start. `-- --seed=N` repeats the delays of a run, and `--loops=N` keeps N processes busy
- * beside it; all other arguments are as for `npm test`.
+ * `npm run test:shaken` runs the tests, or the named ones, with random delays on sockets, files and timers in every
+ * process that they start. `-- --seed=N` repeats the delays of an earlier run, and `--loops=N` keeps N processes busy
+ * at the same time; all other arguments are the same as for `npm test`.
  */
 import { spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'

@@ -1,7 +1,8 @@
 /**
- * `npm run smoke` tests a release as its users receive it. It makes a release without a tag, which includes a build,
- * checks the package with independent tools, installs it into an empty project and uses the programs and the client
- * there, then unpacks the bundle for Claude Desktop and runs it. The last line is `N passed, N failed`.
+ * `npm run smoke` tests a release in the form in which its users receive it. It makes a release without a tag, which
+ * includes a build, checks the package with independent tools, and installs it into an empty project, where it uses the
+ * programs and the client. Then it unpacks the bundle for Claude Desktop and runs it. The last line is `N passed, N
+ * failed`.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -43,7 +44,7 @@ const SHIPPED = [
 ]
 const NEVER_SHIPPED =
   /(^|\/)(test|scripts|node_modules|\.ci)\/|\.map$|\.test\.|(^|\/)\.env$|\.(pem|key|db|log)$|(?<!\.d)\.ts$/
-/** The oldest version that `engines` promises, whichever version runs this script. */
+/** The oldest version of Node.js that `engines` promises to support. */
 const OLDEST_NODE = '20.19.0'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const scratch = mkdtempSync(join(tmpdir(), 'svc-mcp-smoke-'))
@@ -79,10 +80,10 @@ await step('the package holds what it should and nothing else, and its pages lin
   const surplus = paths.filter((path) => NEVER_SHIPPED.test(path))
   if (missing.length + surplus.length > 0)
     throw new Error(`missing: ${missing.join(', ')}; surplus: ${surplus.join(', ')}`)
-  // Markdown files of a build are for assistants, which do not follow links to files.
+  // Markdown files in a build are not checked, because they are for assistants, which do not follow links to files.
   const isPage = (path: string) => path.endsWith('.md') && !path.startsWith('dist/')
   const pages = new Map(paths.filter(isPage).map((path) => [path, readFileSync(join(root, path), 'utf8')]))
-  // Pages also name tests, sources and pictures, which are only in the repository.
+  // Pages also refer to tests, sources and pictures, which are only in the repository and not in the package.
   const isSource = (path: string) => path.startsWith('test/') || /\.(ts|png)$/.test(path)
   const broken = findBrokenLinks(pages, (path) => isSource(path) || paths.some((known) => known.startsWith(path)))
   if (broken.length > 0) throw new Error(broken.join(', '))
@@ -189,8 +190,8 @@ console.log(summaryLine(counts))
 process.exit(counts.failed === 0 ? 0 : 1)
 
 /**
- * Runs one named check. Each check depends on the results of earlier ones, so after a failure the remaining ones fail
- * without being run.
+ * Runs one named check. Each check depends on the results of earlier checks, so after a failure, all remaining checks
+ * fail without being run.
  */
 async function step(name: string, check: () => void | Promise<void>): Promise<void> {
   const started = performance.now()
@@ -227,8 +228,8 @@ async function readFirstLine(output: NodeJS.ReadableStream): Promise<string> {
 }
 
 /**
- * Reads the address from the line that says where the server listens. Throws Error with the log if the server ends
- * without it.
+ * Returns the address in the log line that says where the server listens. Throws Error with the log if the server ends
+ * before it writes this line.
  */
 async function readUrl(log: NodeJS.ReadableStream): Promise<string> {
   const lines: string[] = []

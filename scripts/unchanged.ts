@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { dirname, join } from 'node:path'
 
 /**
- * Computes a hash of all files of the project that git keeps or would keep, and of the version of Node.js. Returns
+ * Computes a hash of the version of Node.js and of all files of the project that git tracks or does not ignore. Returns
  * undefined outside of a git repository.
  */
 export function hashOfProject(root: string): string | undefined {
@@ -24,7 +24,7 @@ export function hashOfProject(root: string): string | undefined {
     )) {
       const whole = join(root, path)
       hash.update(`\0${path}\0`)
-      // A file that was deleted and is still in git's index counts as an empty one with another name.
+      // A file that is still in git's index but was deleted counts as an empty file with another name.
       if (existsSync(whole)) hash.update(createHash('sha256').update(readFileSync(whole)).digest())
     }
     return hash.digest('hex')
@@ -33,12 +33,12 @@ export function hashOfProject(root: string): string | undefined {
   }
 }
 
-/** Remembers in a file for which state of the project something succeeded. */
+/** Creates a record, kept in a file, of the state of the project for which something last succeeded. */
 export function rememberSuccess(path: string, hash: string | undefined) {
   return {
-    /** Whether it has succeeded for exactly this state. */
+    /** Returns true if it has succeeded for exactly this state of the project. */
     isKnown: () => hash !== undefined && existsSync(path) && readFileSync(path, 'utf8') === hash,
-    /** Notes whether it has succeeded now. */
+    /** Records whether it has succeeded for the current state. */
     note(succeeded: boolean): void {
       rmSync(path, { force: true })
       if (!succeeded || hash === undefined) return

@@ -1,11 +1,12 @@
 /**
- * `node scripts/undo-fixes.mjs [--at REV] [COMMIT …]` tests whether the suite still notices bugs that were fixed. For
- * each commit (by default the thirty of FIXES), in a copy of the project at REV (default HEAD), it runs the test files
- * that the commit changed, as they are at REV, undoes the commit's changes to shipped code, and runs the same files
- * again until one fails. If a file no longer exists, its slow successor of the same name is run, or else the folder
- * that it was in. It prints one line for each commit: `caught` with the file or folder that failed, `MISSED`, `red` if
- * it failed before anything was undone, `gone` if the code has changed so much that the commit cannot be undone any
- * more, or `no tests` if there is nothing to run. The exit code is 1 unless all commits are `caught` or `gone`.
+ * `node scripts/undo-fixes.mjs [--at REV] [COMMIT …]` tests whether the suite still notices bugs that were fixed. It
+ * works in a copy of the project at REV (default HEAD), for each commit (by default the thirty in FIXES). It runs the
+ * test files that the commit changed, in their version at REV. Then it undoes the commit's changes to shipped code, and
+ * runs the same files again until one fails. If a file no longer exists, it runs the slow test file of the same name
+ * or, if there is none, the folder that contained the file. For each commit, it prints one line: `caught` with the file
+ * or folder that failed, `MISSED`, `red` if a test failed before anything was undone, `gone` if the code has changed so
+ * much that the commit can no longer be undone, or `no tests` if there is nothing to run. The exit code is 1 unless all
+ * commits are `caught` or `gone`.
  */
 import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
@@ -47,18 +48,18 @@ const FIXES = [
   '25b6b28', // hygiene: strong evidence comes first
   'c4e8121', // config: an unescaped @ in a password of a URL
 ]
-/** The tests of fixes that touched no tests, or whose tests have moved. */
+/** The tests for fixes that changed no tests, or whose tests have been moved. */
 const TESTS = {
   '024d897': ['test/state/state-file.test.ts'],
   5015282: ['test/contract/tool-calls.test.ts'],
   d4d0341: ['test/postgres/database.edge.ts'],
   f5ec97d: ['test/tools/complete-answers.long.ts'],
 }
-/** The paths that are not undone, because they are not shipped, so that the current tests decide. */
+/** The paths at which changes are not undone. They are not shipped, so the current tests are used. */
 const KEPT = ['test', 'docs', 'scripts', 'deploy', 'skills', '.ci', 'package.json', 'package-lock.json']
 /**
- * The folders of packages that the copy uses from this project; `.ci/install-packages` installs those of the tests on
- * PostgreSQL.
+ * The folders of installed packages that the copy shares with this project. `.ci/install-packages` installs the
+ * packages for the tests on PostgreSQL.
  */
 const PACKAGES = ['node_modules', 'test/postgres/node_modules']
 const TEST = /\.(test|long|edge)\.ts$/
@@ -69,7 +70,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 })
 const folder = mkdtempSync(join(tmpdir(), 'svc-mcp-undo-'))
-// Some tests start programs as another user, who must be able to read the program files.
+// Other users must be able to read the program files, because some tests start programs as another user.
 chmodSync(folder, 0o755)
 const copy = join(folder, 'project')
 git(root, 'worktree', 'add', '--quiet', '--detach', copy, values.at)
@@ -92,9 +93,9 @@ try {
 process.exit(failures === 0 ? 0 : 1)
 
 /**
- * Undoes the commit's changes to shipped code in the copy, and returns whether that was possible. git follows files
- * that have since been moved. If lines next to a change have since changed, such as a comment, the lines from before
- * the commit are used; the result is accepted if it still compiles.
+ * Undoes the commit's changes to shipped code in the copy, and returns true if that was possible. git finds files that
+ * have been moved since. If lines next to a change, such as a comment, have changed since, the lines from before the
+ * commit are used; the result is accepted if it compiles.
  */
 function undo(commit) {
   run('git', copy, 'revert', '--no-commit', '--strategy-option=theirs', commit)
@@ -124,7 +125,8 @@ function judge(commit) {
 }
 
 /**
- * Returns the test files to run for a commit, and, for a file that no longer exists or only helps tests, its folder.
+ * Returns the test files to run for a commit. For a file that no longer exists, or that only contains helpers for
+ * tests, returns its folder.
  */
 function testsOf(commit) {
   const touched = git(root, 'show', '--name-only', '--format=', commit).split('\n')

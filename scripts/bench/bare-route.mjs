@@ -1,4 +1,5 @@
-// This is the lower bound: a Fastify route that answers the same tool result without MCP. Argument: the result as JSON.
+// The lower bound for a call: a Fastify route that sends the same tool result without MCP. Argument: the result as
+// JSON.
 import fastify from 'fastify'
 
 const result = JSON.parse(process.argv[2])

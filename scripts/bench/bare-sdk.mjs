@@ -1,5 +1,5 @@
-// This is a baseline for comparison: the SDK's own stateless pattern (web-standard transport, a new low-level Server
-// for each request, a shared validator) around one trivial tool. Argument: the tool's result as JSON.
+// A baseline for comparison: a server with one trivial tool in the SDK's own stateless pattern (web-standard transport,
+// a new low-level Server for each request, a shared validator). Argument: the tool's result as JSON.
 import fastify from 'fastify'
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'

@@ -1,6 +1,6 @@
-// Performs one GET and parses its JSON, through the client and through bare got, in interleaved rounds. Arguments: the
-// client's module and the port of serve-pce.mjs. Prints the milliseconds per GET of every round. Rounds are short, so
-// that other load on the machine affects both equally.
+// Performs a GET and parses its JSON, alternately through the client and through bare got, in rounds. Arguments: the
+// client's module and the port of serve-pce.mjs. Prints the milliseconds per GET for every round. Rounds are short, so
+// that other load on the machine affects both in the same way.
 import { Buffer } from 'node:buffer'
 import http from 'node:http'
 import { performance } from 'node:perf_hooks'

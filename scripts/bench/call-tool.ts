@@ -1,8 +1,8 @@
 /**
- * Calls one tool once, as a transport would: through the dispatcher, with the arguments and the answer checked.
+ * Calls one tool once, as a transport would: through the dispatcher, with checks of the arguments and of the answer.
  * Arguments: the tool's name, its arguments as JSON, and the port of serve-flows.ts. Prints the time, the processor
- * time, the numbers that the answer gives of its rows, the longest delay of the event loop, and the memory of the
- * process: resident when idle, and the kernel's peak (maxRSS).
+ * time, the numbers of rows in the answer, the longest delay of the event loop, and the memory of the process: its
+ * resident memory when idle, and the kernel's peak (maxRSS).
  */
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -12,12 +12,12 @@ import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
 import { createCallTracker } from '../../plugins/dispatcher/run-handler.js'
 import { tools } from '../../tools/index.js'
 
-/** The resolution of the event loop monitor, which is also the delay it reports for an idle loop. */
+/** The resolution of the event loop monitor, which is also the delay that it reports for an idle loop. */
 const RESOLUTION_MS = 2
 
 const [name = '', args = '{}', port = ''] = process.argv.slice(2)
 
-/** The timers for polling. Waiting would only slow the measurement down, so waits end at once. */
+/** The timers for polling. They end at once, because waiting would only slow the measurement down. */
 const timers = { now: () => Date.now(), random: Math.random, sleep: () => Promise.resolve() }
 const pce = createPceClient({ url: 'http://127.0.0.1', port: Number(port), timers })
 pce.setCredentials('api_bench', 'bench')
@@ -51,11 +51,11 @@ interface Answer {
   analysed?: { pce_flows?: number }
 }
 
-// A first call loads everything that later calls also need, as in a server that has already answered calls.
+// The first call loads everything that later calls also need, as in a server that has already answered calls.
 await call('get-labels', { max_results: 20 })
 const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
 delay.enable()
-// The monitor measures from tick to tick, so it needs one before the work and one after it.
+// The monitor measures the time between two ticks, so there must be a tick before the work and one after it.
 await wait(50)
 delay.reset()
 const idle = process.memoryUsage.rss()

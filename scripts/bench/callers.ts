@@ -3,7 +3,7 @@ import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 
 export type Json = Record<string, unknown>
 
-/** One person with one connection. */
+/** A caller: one person with one connection. */
 export interface Poster {
   /** Posts a body and returns the answer. Rejects with Error for any status except 200. */
   post(path: string, body: object): Promise<Json>
@@ -12,7 +12,7 @@ export interface Poster {
   close(): void
 }
 
-/** Creates a poster. `ca` is needed for a TLS server with a self-signed certificate. */
+/** Creates the function that posts. `ca` is needed for a TLS server with a self-signed certificate. */
 export function createPoster(origin: string, accessToken: string, { ca }: { ca?: string } = {}): Poster {
   const isSecure = origin.startsWith('https:')
   const options = { keepAlive: true, maxSockets: 1 }
@@ -51,8 +51,8 @@ export function createPoster(origin: string, accessToken: string, { ca }: { ca?:
 }
 
 /**
- * Calls a tool and returns its answer, and the confirm token if there is one. Rejects if there is no answer, but not
- * for an error of the tool.
+ * Calls a tool. Returns its answer and, if there is one, the confirm token. Rejects if there is no answer, but not if
+ * the answer is an error of the tool.
  */
 export async function callTool(
   { post }: Pick<Poster, 'post'>,
@@ -86,8 +86,8 @@ export interface LoadRun {
 }
 
 /**
- * Runs all callers concurrently, each with one piece of work after the other, until `isOver` returns true. `isOver`
- * receives the milliseconds since the start.
+ * Runs all callers concurrently until `isOver` returns true. Each caller does one piece of work after the other.
+ * `isOver` receives the number of milliseconds since the start.
  */
 export async function load<T>(
   callers: readonly T[],

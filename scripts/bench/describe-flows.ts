@@ -1,6 +1,6 @@
 import { SUMMARY, type FlowFigures, type SizeFigures } from './measure-flows.js'
 
-/** Formats the lines of the report, compared with the targets of the analysis tools. */
+/** Formats the results as lines of the report, with the targets for the analysis tools. */
 export function describeFlows({ floors, tools: figures }: FlowFigures): string[] {
   const verdict = (met: boolean) => (met ? 'met' : 'MISSED')
   const cells = ({ rows, seconds, cpuSeconds, memory }: SizeFigures) =>

@@ -1,6 +1,6 @@
-// This route does what the server must do for every call, but without MCP: it looks up an access token, sets the
-// server's headers, writes two audit entries and two log lines, and sends the same answer. Everything else that a call
-// costs is overhead. Arguments: the result as JSON, and the folder of both logs.
+// A route that does everything that the server must do for every call, but without MCP: it looks up an access token,
+// sets the server's headers, writes two audit entries and two log lines, and sends the same answer. Whatever else a
+// call costs is overhead. Arguments: the result as JSON, and the folder of both logs.
 import { createHash, randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import { join } from 'node:path'

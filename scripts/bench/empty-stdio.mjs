@@ -1,4 +1,4 @@
-// This is the baseline for start-up: an SDK server over stdio without tools.
+// The baseline for start-up: an SDK server over stdio without tools.
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js'

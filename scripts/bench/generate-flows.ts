@@ -3,13 +3,19 @@ import type { FlowNode, TrafficFlow } from '../../schemas/pce/traffic.js'
 import { PROCESSES, type Process } from '../../pce-simulator/estate/data/processes.js'
 import { createRandom } from '../../pce-simulator/estate/random.js'
 
-/** The size of the estate that the server promises to support. An application is an app label with an env label. */
+/**
+ * The size of the largest estate that the server promises to support. An application is a pair of an app label and an
+ * env label.
+ */
 const APPLICATIONS = 5000
 const WORKLOADS = 50_000
-/** The number of applications that each application talks to. 200,000 rows contain about 50,000 of these pairs. */
+/**
+ * The number of applications with which each application communicates. 200,000 rows contain about 50,000 such pairs.
+ */
 const PEERS = 12
 /**
- * The number of infrastructure applications, which all others use: directory, names, logs, backups. They come first.
+ * The number of infrastructure applications (directory, names, logs, backups), which all other applications use. They
+ * have the lowest numbers.
  */
 const INFRASTRUCTURE = 100
 const NAMES_OUTSIDE = 4000
@@ -46,9 +52,9 @@ const peers = Uint16Array.from({ length: APPLICATIONS * PEERS }, (_, at) => {
 const workloads: FlowNode[] = Array.from({ length: WORKLOADS }, (_, at) => shapeWorkload(at))
 
 /**
- * Generates rows as a PCE aggregates them, all different: between applications and within one, to and from the outside,
- * and of hosts without labels. They are the same in every run, and the first ones do not depend on `count`. The first
- * rows together include all applications.
+ * Generates different rows, as a PCE aggregates them: traffic between applications and within one, to and from the
+ * outside, and of hosts without labels. Every run generates the same rows, and the first rows do not depend on `count`.
+ * The first rows together contain all applications.
  */
 export function* generateFlows(count: number): Generator<TrafficFlow> {
   for (let row = 0; row < count; row++) {
@@ -65,8 +71,8 @@ export function* generateFlows(count: number): Generator<TrafficFlow> {
 }
 
 /**
- * Picks a host of an application. Its hosts are those whose number, modulo the number of applications, is the
- * application's number.
+ * Picks a host of an application. A host belongs to an application if its number, modulo the number of applications, is
+ * the number of the application.
  */
 const hostOf = (application: number): FlowNode =>
   workloads[application + APPLICATIONS * random.integer(0, WORKLOADS / APPLICATIONS - 1)]!
@@ -74,8 +80,8 @@ const hostOf = (application: number): FlowNode =>
 function shapeWorkload(at: number): FlowNode {
   const application = at % APPLICATIONS
   const [app, env] = [apps[application >> 2]!, envs[application & 3]!]
-  // The first host of every application has all its labels. Some of the other hosts have no labels or only a part of
-  // them, as in any estate.
+  // The first host of every application has all labels of the application. Some other hosts have no labels or only some
+  // of them, as in any estate.
   const labels =
     at < APPLICATIONS || random.chance(0.93) ? [app, env, locs[at % locs.length]!] : random.pick([[], [app], [env]])
   const name = `${app.value}-${env.value}-${String(at).padStart(5, '0')}`
@@ -102,8 +108,8 @@ function drawOutside(): FlowNode {
 }
 
 /**
- * Builds a flow. For `from` and `to`, -1 stands for an end outside the estate. The end that reports the flow names its
- * process.
+ * Builds a flow. `from` and `to` are numbers of hosts; -1 means an end outside the estate. The process is that of the
+ * end that reports the flow.
  */
 function shapeFlow(src: FlowNode, dst: FlowNode, from: number, to: number): TrafficFlow {
   const isInbound = from === -1 || (to !== -1 && random.chance(0.5))

@@ -12,8 +12,8 @@ export interface Scratch {
 }
 
 /**
- * Runs one measurement with a directory of its own. Afterwards, its processes are killed, and the directory is removed
- * once they have ended, because a server that is still stopping would create its audit log again.
+ * Runs one measurement with its own directory. Afterwards, its processes are killed. The directory is removed only when
+ * they have ended, because a server that is still stopping would create its audit log again.
  */
 export async function inScratch<T>(measure: (scratch: Scratch) => Promise<T>): Promise<T> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-mcp-bench-'))

@@ -19,7 +19,7 @@ const WORKLOAD = { name: 'legacy-db-01', ip_addresses: ['10.200.0.15'], labels: 
 
 type Arguments = Record<string, unknown>
 
-/** The parts of earlier answers from which the arguments of further calls are taken. */
+/** The parts of earlier answers that are used as arguments of later calls. */
 interface Answer {
   rule: { href: string }
   profiles: { href: string }[]
@@ -27,7 +27,7 @@ interface Answer {
   container_clusters: { href: string }[]
 }
 
-/** The arguments of a call, and the call that must come before it to obtain them, if any. */
+/** The arguments of a call. If they depend on the answer of another call, that call is `first`. */
 interface Call {
   first?: [tool: string, call: Call]
   args: Arguments | ((answer: Answer) => Arguments)
@@ -45,7 +45,7 @@ const PROFILES: Call = {
   args: ({ container_clusters: clusters }) => ({ cluster_href: clusters[0]!.href }),
 }
 
-/** A typical call of every tool, except those that need a keystore. */
+/** A typical call of every tool, except for the tools that need a keystore. */
 const CALLS: Record<string, Call> = {
   'check-pce-connection': { args: {} },
   'check-pce-credentials-status': { args: {} },
@@ -107,11 +107,15 @@ export interface AnswerFigures {
   tool: string
   /** The size of the answer's JSON in bytes. */
   bytes: number
-  /** The number of requests to the PCE, from a server that has made no calls except those that this call depends on. */
+  /**
+   * The number of requests to the PCE. The server has made no calls before, except the ones on which this call depends.
+   */
   requests: number
 }
 
-/** Measures every tool's answer to its call, on the estate of `npm run demo`. Each call has an estate of its own. */
+/**
+ * Measures the answer of every tool to its typical call, on the estate of `npm run demo`. Each call gets a new estate.
+ */
 export async function measureAnswers(): Promise<AnswerFigures[]> {
   const figures: AnswerFigures[] = []
   for (const [tool, { first, args }] of Object.entries(CALLS)) {

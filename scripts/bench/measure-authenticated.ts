@@ -22,7 +22,7 @@ const CALL = JSON.stringify({
 export interface AuthenticatedRates {
   /** Requests per second, as the median of the rounds. */
   bareRoute: number
-  /** The rate of a route that gives the same answer and does only what every call requires (dutiful-route.mjs). */
+  /** The rate of a route that sends the same answer and does only what every call requires (dutiful-route.mjs). */
   dutifulRoute: number
   insecure: number
   authenticated: number
@@ -36,20 +36,20 @@ export interface AuthenticatedRates {
    * median of the rounds.
    */
   toBareRoute: number
-  /** The same ratio, but to the route that does what every call requires. */
+  /** The ratio of the authenticated rate to that of the route that does what every call requires. */
   toDutifulRoute: number
   /**
-   * The number of milliseconds that authentication adds to the 99th percentile, as the median of the differences within
-   * a round.
+   * The number of milliseconds by which authentication raises the 99th percentile, as the median of the differences
+   * within a round.
    */
   p99More: number
   failures: number
 }
 
 /**
- * Measures the same tools/call with and without authentication: signature, claims, role, the code path of the caller's
- * limits (the limits themselves are off), caller context and audit, all with twenty callers. Both servers run at the
- * same time and are measured alternately.
+ * Measures the same tools/call with and without authentication, with twenty callers. Authentication includes the
+ * signature, claims, role, caller context and audit, and the code for the caller's limits, although the limits
+ * themselves are off. Both servers run at the same time and are measured alternately.
  */
 export async function measureAuthenticated(): Promise<AuthenticatedRates> {
   const provider = await startProvider(GROUP)
@@ -94,7 +94,7 @@ async function measureBoth(scratch: Scratch, provider: Provider): Promise<Authen
 
 type Provider = Awaited<ReturnType<typeof startProvider>>
 
-/** Starts an authenticated server without limits, with the additional variables `more`. */
+/** Starts an authenticated server without limits. `more` contains additional variables for it. */
 export const startAuthenticated = (
   scratch: Scratch,
   provider: Provider,
@@ -120,7 +120,7 @@ export const tokensOf = (provider: Provider) =>
   Promise.all(Array.from({ length: CALLERS }, (_, index) => provider.tokenFor(`caller-${index}`)))
 
 /**
- * Repeats the call of this file for some seconds. Returns the number of requests, the requests per second and the 99th
+ * Repeats the call in this file for some seconds. Returns the number of requests, the requests per second, and the 99th
  * percentile in milliseconds.
  */
 export async function load(url: string, tokens: readonly string[]) {

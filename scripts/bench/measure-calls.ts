@@ -7,7 +7,7 @@ import { median } from './statistics.js'
 
 const CONNECTIONS = 20
 /**
- * The number of requests after which the server ends a connection. It announces this in a header that autocannon
+ * The number of requests after which the server closes a connection. It announces this in a header, which autocannon
  * ignores.
  */
 export const REQUESTS_PER_CONNECTION = 1000
@@ -28,8 +28,8 @@ export interface CallRates {
   bareSdk: number
   ours: number
   /**
-   * The server's rate divided by a baseline's in the same round, as the median of the rounds. Other load on the machine
-   * hardly affects this ratio.
+   * The server's rate divided by the rate of a baseline in the same round, as the median of the rounds. Other load on
+   * the machine hardly affects this ratio.
    */
   toBareRoute: number
   toBareSdk: number
@@ -37,9 +37,9 @@ export interface CallRates {
 }
 
 /**
- * Measures tools/call through this server (with logging to a file and audit) and through the two baselines. Each is a
- * separate process, and all are measured in turn within every round, so that a slow minute of the machine affects all
- * three equally.
+ * Measures tools/call through this server (with logging to a file and audit) and through the two baselines. Each of the
+ * three is a separate process. In every round, they are measured one after the other, so that a slow minute of the
+ * machine affects all of them equally.
  */
 export function measureCalls(): Promise<CallRates> {
   return inScratch(async (scratch) => {
@@ -76,7 +76,7 @@ async function load(url: string): Promise<{ rate: number; failures: number }> {
   return { rate: run['2xx'] / run.duration, failures: run.errors + run.non2xx }
 }
 
-/** Starts one of the baselines, which answers with this result. */
+/** Starts one of the baselines. It answers every call with this result. */
 export async function startBare(file: string, result: unknown, { end, directory }: Scratch): Promise<string> {
   const child = spawn(process.execPath, [join('scripts/bench', file), JSON.stringify(result), directory], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -86,7 +86,7 @@ export async function startBare(file: string, result: unknown, { end, directory 
   throw new Error(`${file} ended without listening`)
 }
 
-/** Fetches the server's answer, so that the baselines send the same number of bytes. */
+/** Fetches the server's answer to the call, so that the baselines can send the same number of bytes. */
 export async function resultOf(url: string): Promise<unknown> {
   const response = await fetch(`${url}/mcp`, { method: 'POST', headers: HEADERS, body: JSON.stringify(CALL) })
   const answer = (await response.json()) as { result?: { isError?: boolean } }

@@ -15,19 +15,19 @@ const WINDOW = { start_date: '2026-06-08', end_date: '2026-06-14' }
 const HEALTH_EVERY_MS = 20
 const LABELS_EVERY_MS = 50
 /**
- * The maximum duration of the measurement in milliseconds. A PCE that answers byte by byte is given up after two
+ * Maximum duration of the measurement in milliseconds. The server gives up a PCE that answers byte by byte after two
  * minutes.
  */
 const PATIENCE_MS = 240_000
 
-/** The calls that are made at the same time, each by a caller of its own. */
+/** The calls that are made at the same time, each by a different caller. */
 const CROWD: readonly { who: string; many: number; calls: readonly { name: string; args: object }[] }[] = [
   { who: '200,000 flows', many: 5, calls: [{ name: 'get-traffic-flows-summary', args: WINDOW }] },
   { who: 'infrastructure', many: 5, calls: [{ name: 'identify-infrastructure-services', args: { lookback_days: 7 } }] },
   {
     who: 'hostile PCE',
     many: 1,
-    // The last collection is answered byte by byte. A single caller may have 32 requests in flight.
+    // The last of these collections is answered byte by byte. A single caller may have 32 requests in flight.
     calls: ['get-workloads', 'get-iplists', 'get-services', 'get-events'].flatMap((name) =>
       Array.from({ length: name === 'get-events' ? 1 : 10 }, () => ({ name, args: {} })),
     ),
@@ -50,7 +50,7 @@ const CROWD: readonly { who: string; many: number; calls: readonly { name: strin
 ]
 
 export interface CrowdFigures {
-  /** The 99th percentile in milliseconds, and the number of measurements, all taken while the crowd was active. */
+  /** The 99th percentile in milliseconds, and the number of measurements. All were taken while the crowd was active. */
   healthP99: number
   healthCalls: number
   labelsP99: number
@@ -58,13 +58,13 @@ export interface CrowdFigures {
   /** The peak of the server's resident memory, in MiB. */
   memory: number
   seconds: number
-  /** How the calls of each part of the crowd ended: the number for each error code, or for `ok`. */
+  /** The outcomes of the calls, for each part of the crowd: the number of calls by error code, or by `ok`. */
   outcomes: Readonly<Record<string, Readonly<Record<string, number>>>>
   /** The number of calls and probes that ended without an answer. */
   lost: number
 }
 
-/** Measures how expensive calls affect cheap calls on one server that everybody shares. */
+/** Measures how expensive calls affect cheap calls on a server that all callers share. */
 export async function measureCrowd(): Promise<CrowdFigures> {
   const provider = await startProvider(GROUP)
   const pce = await startPce('serve-flows.ts', [String(ROWS)])
@@ -100,7 +100,7 @@ async function watchCrowd(url: string, pid: number, tokenFor: (sub: string) => P
     ),
   )
   const onlooker = await tokenFor('onlooker')
-  // A first call loads everything that later calls also need.
+  // The first call loads everything that later calls also need.
   await callTool(url, onlooker, 'get-labels', { key: 'env' })
 
   const started = performance.now()
@@ -160,13 +160,13 @@ const residentMib = (pid: number) =>
 async function callTool(url: string, token: string, name: string, args: object): Promise<string> {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } })
   const text = await send(url, 'POST', '/mcp', { authorization: `Bearer ${token}` }, body)
-  // The error of a tool is inside its text; an error of the server is the body itself.
+  // The error of a tool is in the text of the result; an error of the server is the whole body.
   const code = /\\?"error\\?":\\?"([a-z_]+)\\?"/.exec(text)?.[1]
   if (code === undefined && !text.includes('"result"')) throw new Error(`no answer to ${name}: ${text.slice(0, 200)}`)
   return code ?? 'ok'
 }
 
-/** Sends a request over a connection of its own, and returns the body of the answer. */
+/** Sends a request over a separate connection, and returns the body of the answer. */
 function send(
   url: string,
   method: string,
@@ -188,7 +188,7 @@ function send(
   })
 }
 
-/** Formats the lines of the report, compared with the targets. */
+/** Formats the results as lines of the report, with the targets. */
 export function describeCrowd(figures: CrowdFigures): string[] {
   const { healthP99, labelsP99, memory, seconds, outcomes, lost, healthCalls, labelsCalls } = figures
   const verdict = (met: boolean) => (met ? 'met' : 'MISSED')

@@ -10,8 +10,8 @@ const MIB = 1024 * 1024
 export const SUMMARY = 'get-traffic-flows-summary'
 
 /**
- * The tools that read the whole estate, from the simplest to the most complex. A tool that does not exist yet is left
- * out of the report.
+ * The tools that read the whole estate, from the simplest to the most complex. If one of them does not exist yet, the
+ * report leaves it out.
  */
 const CALLS: Readonly<Record<string, object>> = {
   [SUMMARY]: { start_date: '2026-06-08', end_date: '2026-06-14' },
@@ -33,10 +33,13 @@ interface CallReading extends Reading {
 
 export interface SizeFigures {
   rows: number
-  /** The medians of the rounds: seconds until the answer, and processor time of all threads. */
+  /** The medians of the rounds: the seconds until the answer, and the processor time of all threads. */
   seconds: number
   cpuSeconds: number
-  /** The peak of the process's memory (the kernel's maxRSS) above its idle memory in MiB, in the worst round. */
+  /**
+   * The difference between the process's peak memory (the kernel's maxRSS) and its idle memory in MiB, in the worst
+   * round.
+   */
   memory: number
 }
 
@@ -44,8 +47,8 @@ export interface ToolFigures {
   name: string
   sizes: (SizeFigures & {
     /**
-     * The seconds and the processor seconds, each divided by those of the lower bound in the same round, as the median
-     * of the rounds.
+     * The seconds and the processor seconds, each divided by the same figure of the lower bound in the same round, as
+     * the median of the rounds.
      */
     ratio: number
     cpuRatio: number
@@ -57,15 +60,15 @@ export interface ToolFigures {
 }
 
 export interface FlowFigures {
-  /** The lower bound: reading the same download with bare got and one JSON.parse. */
+  /** The lower bound: the same download, read with bare got and one JSON.parse. */
   floors: SizeFigures[]
   tools: ToolFigures[]
 }
 
 /**
- * Measures tools over generated estates of several sizes, each compared with reading and parsing the same download
- * once. Every reading is made in a new process, and all sizes and tools take turns within every round, so that a slow
- * minute of the machine affects all of them equally.
+ * Measures tools on generated estates of several sizes, each compared with only reading and parsing the same download.
+ * Every measurement is made in a new process. In every round, all sizes and tools are measured one after the other, so
+ * that a slow minute of the machine affects all of them equally.
  */
 export async function measureFlows(): Promise<FlowFigures> {
   const names = Object.keys(CALLS).filter((name) => tools.some((tool) => tool.name === name))
@@ -73,7 +76,7 @@ export async function measureFlows(): Promise<FlowFigures> {
     SIZES.map(async (rows) => ({ rows, ...(await startPce('serve-flows.ts', [String(rows)])) })),
   )
   try {
-    // The readings are grouped by size, then by round.
+    // The measurements are grouped by size, then by round.
     const rounds: { floor: Reading; calls: CallReading[] }[][] = SIZES.map(() => [])
     for (let round = 0; round < ROUNDS; round++)
       for (const [size, { rows, port }] of estates.entries()) rounds[size]!.push(await readOnce(names, rows, port))
@@ -114,7 +117,9 @@ async function readOnce(names: readonly string[], rows: number, port: string) {
   return { floor, calls }
 }
 
-/** Returns the reading. Throws for a reading of too few rows, which would be fast but worthless. */
+/**
+ * Returns the measurement. Throws if too few rows were read, because such a measurement would be fast but worthless.
+ */
 function checked<R extends Reading>(reading: R, rows: number, connections = reading.connections): R {
   if (reading.rows !== rows) throw new Error(`${reading.rows} rows were read instead of ${rows}`)
   if (reading.connections !== undefined && reading.connections !== connections)

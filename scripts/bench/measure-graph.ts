@@ -8,12 +8,14 @@ import { workInTurns } from '../../domain/text/pace-work.js'
 export interface GraphFigures {
   nodes: number
   edges: number
-  /** The times of the whole ranking in milliseconds: until the answer, and of the processor. */
+  /** The times for the whole ranking, in milliseconds: until the answer, and of the processor. */
   rankingMs: number
   cpuMs: number
-  /** The longest delay of the event loop during betweenness, the longest part of the ranking, in milliseconds. */
+  /**
+   * The longest delay of the event loop, in milliseconds, during betweenness, which is the longest part of the ranking.
+   */
   longestBlockMs: number
-  /** The duration of each further measure, in milliseconds. */
+  /** The duration of each other graph measure, in milliseconds. */
   layoutMs: number
   reachMs: number
   articulationMs: number
@@ -42,7 +44,7 @@ export async function measureGraph(nodes = 5000, edges = 50_000): Promise<GraphF
   return { nodes, edges, rankingMs, cpuMs, longestBlockMs, layoutMs, reachMs, articulationMs }
 }
 
-/** Formats the lines of the report, compared with the targets of the two graph tools. */
+/** Formats the results as lines of the report, with the targets for the two graph tools. */
 export function describeGraph(figures: GraphFigures): string[] {
   const { nodes, edges, rankingMs, cpuMs, longestBlockMs, layoutMs, reachMs, articulationMs } = figures
   const verdict = (met: boolean) => (met ? 'met' : 'MISSED')
@@ -77,7 +79,7 @@ function watchEventLoop(): { stop(): Promise<number> } {
   }
   setImmediate(look)
   return {
-    // One more turn is awaited, so that work that never yielded is measured too.
+    // One more turn is awaited, so that work that never yields is measured too.
     stop: () =>
       new Promise((resolve) =>
         setImmediate(() => {
@@ -105,7 +107,9 @@ function drawGraph(nodes: number, edges: number): AppGraph {
   }
 }
 
-/** Creates Marsaglia's 32-bit xorshift generator of whole numbers from 0 to below the limit. */
+/**
+ * Creates Marsaglia's 32-bit xorshift generator. It returns whole numbers that are at least 0 and less than the limit.
+ */
 function createRandom(seed: number): (limit: number) => number {
   let state = seed
   return (limit) => {

@@ -11,7 +11,8 @@ export interface Overhead {
 }
 
 /**
- * Measures what the client adds to a GET. The client and bare got use equal agents and take turns within every round.
+ * Measures how much time the client adds to a GET. The client and bare got use equal agents and take turns in every
+ * round.
  */
 export async function measureOverhead(): Promise<Overhead> {
   const pce = await startPce()

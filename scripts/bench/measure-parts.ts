@@ -4,7 +4,7 @@ import { startPce } from './start-pce.js'
 import { median } from './statistics.js'
 
 const ROUNDS = 3
-/** The number of rows of a day, so large that two days do not fit into one query. */
+/** The number of rows of one day. It is so large that two days do not fit into one query. */
 const ROWS_OF_A_DAY = 170_000
 const DAYS = 12
 const LAST = '2026-06-14'
@@ -20,25 +20,25 @@ interface Reading {
 }
 
 export interface PartsFigures {
-  /** The rows per second of one query, and of all days in parts, as medians of the rounds. */
+  /** The rows per second, as medians of the rounds: for one query, and for all days in parts. */
   single: number
   divided: number
   /** The rate in parts divided by that of one query in the same round, as the median of the rounds. */
   ratio: number
-  /** The additional memory of the parts compared with one query in MiB, in the worst round. */
+  /** The memory that the parts need in addition to that of one query, in MiB, in the worst round. */
   memory: number
 }
 
 /**
- * Measures the summary of one day, which is a single query, and, with `complete: true`, the summary of twelve days,
- * which needs a part for each day and reads over two million rows in total. Every reading is made in a new process, and
- * both take turns within every round.
+ * Measures two summaries: that of one day, which is a single query, and that of twelve days with `complete: true`,
+ * which needs one part for each day and reads over two million rows in total. Every measurement is made in a new
+ * process, and the two take turns in every round.
  */
 export async function measureParts(): Promise<PartsFigures> {
   const { port, stop } = await startPce('serve-flows.ts', [String(ROWS_OF_A_DAY), 'daily'])
   const read = async (args: object, parts: number | undefined) => {
     const reading = await callTool<Reading>(SUMMARY, args, port)
-    // All days have the same rows, which are counted only once.
+    // All days have the same rows, so the rows of only one day are counted.
     if (reading.rows !== ROWS_OF_A_DAY || reading.parts !== parts)
       throw new Error(`${reading.rows} rows in ${reading.parts} parts instead of ${ROWS_OF_A_DAY} in ${parts}`)
     return { speed: ((parts ?? 1) * ROWS_OF_A_DAY) / (reading.ms / 1000), memory: (reading.peak - reading.idle) / MIB }

@@ -17,18 +17,19 @@ const ROUNDS = 3
 const CROWD_MS = 800
 const ALONE_MS = 400
 /**
- * The calls and the time with which each process is warmed up, whichever ends first. Code that V8 has compiled is
- * several times faster than in a new process.
+ * The maximum number of calls, and the maximum time, for which each process is warmed up. This is needed because code
+ * that V8 has compiled is several times faster than code in a new process.
  */
 const WARM_CALLS = 1500
 const LONGEST_WARM_MS = 2000
 const REGISTRATIONS = 60
 const GROUP = 'bench'
-/** A limit far above any rate here: calls are counted as in service, but never refused. */
+/** A limit that is far above any rate measured here. Calls are counted as on a real server, but never refused. */
 const NEVER_REACHED = '1000000'
 
 /**
- * A call that the server answers by itself, and a call that queries the caller's PCE with the key from the keystore.
+ * Two calls: one that the server answers by itself, and one that queries the caller's PCE with the key from the
+ * keystore.
  */
 const CALLS = {
   'get-server-changelog': { unlearn_only: true },
@@ -37,10 +38,10 @@ const CALLS = {
 type Call = keyof typeof CALLS
 const CALL_NAMES = Object.keys(CALLS) as Call[]
 
-/** The cheapest confirmed call: a single request to a PCE on which nothing is pending. */
+/** The cheapest call that needs a confirmation: a single request to a PCE without pending changes. */
 const CONFIRMED = { tool: 'provision-policy', args: {} }
 
-/** The places of the state and of the counted limits. */
+/** Where the state is stored, and where the limits are counted. */
 const ENGINES = ['file', 'shared', 'replica'] as const
 type Engine = (typeof ENGINES)[number]
 const ENGINE_NAMES: Record<Engine, string> = {
@@ -49,17 +50,17 @@ const ENGINE_NAMES: Record<Engine, string> = {
   replica: 'PostgreSQL, MCP_LIMITS=replica',
 }
 
-/** The cost of one kind of work over all rounds. */
+/** The cost of one type of work over all rounds. */
 export interface Cost {
   /** The number of pieces of work per second, as the median of the rounds. */
   perSecond: number
   /** The mean and the 99th percentile in milliseconds. */
   mean: number
   p99: number
-  /** The processor time of the servers and of the database in seconds, for 1,000 pieces of work. */
+  /** The processor time of the servers and of the database, in seconds per 1,000 pieces of work. */
   serverCpu: number
   databaseCpu: number
-  /** The write transactions, and the bytes of the write-ahead log, for one piece of work. */
+  /** The number of write transactions, and the number of bytes of the write-ahead log, per piece of work. */
   writes: number
   logBytes: number
   failures: number
@@ -69,9 +70,9 @@ export interface Cost {
 export interface ReplicaFigures {
   /** The costs with one and three replicas behind nginx. */
   replicas: Record<Call, { one: Cost; three: Cost }>
-  /** The costs at one server without nginx, for a single caller and for all concurrently. */
+  /** The costs on one server without nginx, for a single caller and for all callers together. */
   price: Record<Call, Record<Engine, { alone: Cost; crowd: Cost }>>
-  /** The costs of whole confirmed calls: the question, POST /confirm, and the call. */
+  /** The costs of complete confirmed calls: the question, POST /confirm, and the call. */
   confirmed: Record<'file' | 'shared', Cost>
   registered: Record<'file' | 'shared', Cost>
   /** The peak memory of a replica in MiB. */
@@ -86,10 +87,10 @@ interface Run extends LoadRun {
 }
 
 /**
- * Measures authenticated calls of twenty callers, each with a PCE key in the keystore. The servers are 1 and 3 replicas
- * behind nginx on one PostgreSQL with synchronous writes, compared with a server whose state is in a file. All run at
- * the same time on this machine and are measured in turn. This needs a build, nginx and Linux, and takes a minute, or
- * longer on a busy machine.
+ * Measures authenticated calls of twenty callers, each with a PCE key in the keystore. It compares 1 and 3 replicas
+ * behind nginx, on one PostgreSQL with synchronous writes, with a server whose state is in a file. All of them run at
+ * the same time on this machine and are measured one after the other. This needs a build, nginx and Linux, and takes a
+ * minute, or longer on a busy machine.
  */
 export async function measureReplicas(): Promise<ReplicaFigures> {
   const ends: (() => unknown)[] = []
@@ -97,7 +98,7 @@ export async function measureReplicas(): Promise<ReplicaFigures> {
   const suiteFolder = process.env[SUITE_FOLDER]
   try {
     return await inScratch(async (scratch) => {
-      // The test rig keeps the database cluster that it copies in this folder.
+      // The test rig keeps a database cluster in this folder, which it copies.
       process.env[SUITE_FOLDER] = scratch.directory
       const certificate = makeCertificate(test)
       const postgres = await startPostgres(test, { isDurable: true })
@@ -189,7 +190,10 @@ async function measureAll(rig: Rig): Promise<ReplicaFigures> {
   for (const engine of ['file', 'shared'] as const) await Promise.all(callersAt[engine].map(register))
 
   const runs = new Map<string, Run[]>()
-  /** Measures one round of a kind of work and stores it under its name. If `isAlone`, there is only one caller. */
+  /**
+   * Measures one round of one type of work and stores the result under its name. If `isAlone` is true, there is one
+   * caller.
+   */
   async function measure<T>(
     name: string,
     servers: readonly StartedServer[],
@@ -213,7 +217,7 @@ async function measureAll(rig: Rig): Promise<ReplicaFigures> {
   }
   const lasting = (ms: number) => (elapsed: number) => elapsed >= ms
 
-  // Each process is warmed up separately, so that all are equally warm.
+  // Each process is warmed up separately, so that all of them are equally fast.
   for (const callers of [...groups.three.map(({ url }) => postersAt(url)), callersAt.file, callersAt.replica])
     for (const name of CALL_NAMES) {
       let left = WARM_CALLS
@@ -262,7 +266,9 @@ async function measureAll(rig: Rig): Promise<ReplicaFigures> {
   }
 }
 
-/** Creates people who have not registered yet, because the number of registrations is limited for each person. */
+/**
+ * Creates people who have not registered yet. New people are needed, because each person can register only a few times.
+ */
 const makeNewcomers = ({ engines, tokenFor }: Rig, engine: Engine, label: string): Promise<Poster[]> =>
   Promise.all(
     Array.from({ length: REGISTRATIONS }, async (_, at) =>

@@ -5,12 +5,16 @@ import { median } from './statistics.js'
 const RUNS = 15
 
 export interface StartTimes {
-  /** The milliseconds from spawn to the answer of the first tools/list, as the median of the runs. */
+  /**
+   * The milliseconds from the start of the process to the answer of the first tools/list, as the median of the runs.
+   */
   empty: number
   ours: number
 }
 
-/** Measures a cold start over stdio: spawn, initialize, tools/list. Both servers take turns within every run. */
+/**
+ * Measures a cold start over stdio: start of the process, initialize, tools/list. Both servers take turns in every run.
+ */
 export async function measureStart(): Promise<StartTimes> {
   const empty: number[] = []
   const ours: number[] = []

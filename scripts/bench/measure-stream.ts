@@ -21,8 +21,8 @@ export interface StreamFigures {
   /** The client's time divided by that of bare got in the same round, as the median of the rounds. */
   ratio: number
   /**
-   * The peak of the process's memory (the kernel's maxRSS) above its idle memory in MiB: the medians, and the client's
-   * worst round.
+   * The difference between the process's peak memory (the kernel's maxRSS) and its idle memory in MiB: the medians, and
+   * the client's worst round.
    */
   bareMemory: number
   memory: number
@@ -30,8 +30,8 @@ export interface StreamFigures {
 }
 
 /**
- * Measures 200,000 parsed rows through streamTrafficFlows, and through bare got with one JSON.parse. Every reading is
- * made in a new process.
+ * Measures how 200,000 rows are read and parsed through streamTrafficFlows, and through bare got with one JSON.parse.
+ * Every measurement is made in a new process.
  */
 export async function measureStream(): Promise<StreamFigures> {
   const pce = await startPce()

@@ -21,14 +21,10 @@ async function startSink() {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close: () => server.close() }
 }
 
-/**
- * The number of units of processor time in a second. Linux's /proc uses this unit whatever the kernel's own ticks are.
- */
+/** The number of units of processor time in a second. Linux's /proc uses this unit regardless of the kernel's ticks. */
 const TICKS_PER_SECOND = 100
 
-/**
- * Measures the server's processor time for each call in microseconds. Unlike a rate, this hardly depends on other load.
- */
+/** Measures the server's processor time per call, in microseconds. Unlike a rate, it hardly depends on other load. */
 async function costOf({ url, pid }: StartedServer, tokens: readonly string[]): Promise<number> {
   const ticks = () => {
     const [user, system] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ').slice(11, 13)
@@ -40,8 +36,8 @@ async function costOf({ url, pid }: StartedServer, tokens: readonly string[]): P
 }
 
 /**
- * Measures how much metrics, and then traces of every call, add to an authenticated tools/call. All three servers run
- * at the same time and are measured in turn; ratios compare servers in the same round.
+ * Measures how much an authenticated tools/call costs more with metrics, and with metrics and traces of every call. All
+ * three servers run at the same time and are measured one after the other; ratios compare servers in the same round.
  */
 export async function describeWatched(): Promise<string[]> {
   const provider = await startProvider(GROUP)

@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs'
 const TICKS_PER_SECOND = 100
 
 /**
- * Returns the processor time that a process has used so far, in seconds and including all its threads. Works on Linux
- * only. Throws Error if the process is gone.
+ * Returns the processor time that a process with all its threads has used so far, in seconds. Works only on Linux.
+ * Throws Error if the process has ended.
  */
 export function processorSeconds(pid: number): number {
   const { own } = readTicks(pid)
@@ -18,7 +18,7 @@ export function familySeconds(parent: number, children: readonly number[]): numb
     try {
       return sum + readTicks(pid).own
     } catch {
-      // A child that has ended since it was listed is included in the figures of its parent.
+      // If a child has ended since it was listed, the figures of its parent include it.
       return sum
     }
   }, 0)
@@ -27,8 +27,8 @@ export function familySeconds(parent: number, children: readonly number[]): numb
 }
 
 function readTicks(pid: number): { own: number; ended: number } {
-  // The name, in parentheses, may contain spaces. Fields 14 to 17 are utime and stime of the process, and then of its
-  // children that have ended.
+  // The name, in parentheses, may contain spaces, so the text after it is split. Fields 14 to 17 are utime and stime:
+  // of the process, and then of its children that have ended.
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /s, '')
     .split(' ')

@@ -1,6 +1,6 @@
-// This program reads all rows of serve-pce.mjs or serve-flows.ts once, without keeping them. Arguments: `client` or
-// `bare` (got and one JSON.parse), the client's module, and the server's port. Prints the time, the processor time, the
-// number of rows, and the memory of the process: resident when idle, and the kernel's peak (maxRSS).
+// Reads all rows of serve-pce.mjs or serve-flows.ts once, without keeping them. Arguments: `client` or `bare` (got and
+// one JSON.parse), the client's module, and the server's port. Prints the time, the processor time, the number of rows,
+// and the memory of the process: its resident memory when idle, and the kernel's peak (maxRSS).
 import http from 'node:http'
 import { performance } from 'node:perf_hooks'
 import { pathToFileURL } from 'node:url'
@@ -9,7 +9,7 @@ import got from 'got'
 const [, , reader, module, port] = process.argv
 const { createPceClient } = await import(pathToFileURL(module).href)
 
-/** The timers for polling. Waiting would only slow the measurement down, so waits end at once. */
+/** The timers for polling. They end at once, because waiting would only slow the measurement down. */
 const timers = { now: () => Date.now(), random: Math.random, sleep: () => Promise.resolve() }
 const client = createPceClient({ url: 'http://127.0.0.1', port, timers })
 const agent = new http.Agent({ keepAlive: true, maxSockets: 16 })

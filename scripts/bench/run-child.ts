@@ -4,9 +4,9 @@ import { join, posix } from 'node:path'
 import { promisify } from 'node:util'
 import { build } from 'esbuild'
 
-/** The path of the client in the current build. The shipped code is measured, not its sources through a compiler. */
+/** The path of the client in the current build. The measurement uses the shipped code instead of the sources. */
 const CLIENT = leadOn('dist/pce-client/index.js')
-// The folder of the bundles, which is inside the package so that they find their external modules.
+// The folder of the bundles. It is inside the package, so that bundles find the modules that they import.
 const BUNDLES = join('node_modules', '.cache', `svc-mcp-bench-${process.pid}`)
 
 /** Finds the module that an entry file re-exports (scripts/build.mjs). */

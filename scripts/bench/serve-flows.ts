@@ -1,9 +1,9 @@
 /**
- * The server for the flow benchmarks, in a separate process: the labels of an estate, and a traffic query that is done
- * at once with the requested number of rows, which were generated and written as JSON in advance. Other collections are
- * empty, except for a few with answers that no real PCE would give. Arguments: the number of rows, and optionally
- * `daily`, which gives each day of a longer window that many rows, up to the limit of the query. All days have the same
- * rows, so they are written only once.
+ * The server for the flow benchmarks, which runs in a separate process. It has the labels of an estate, and a traffic
+ * query that is complete at once. The rows of the result were generated and written as JSON in advance. Other
+ * collections are empty, except for a few with answers that no real PCE would give. Arguments: the number of rows, and
+ * optionally `daily`, which gives each day of a longer window this number of rows, up to the limit of the query. All
+ * days have the same rows, so these are written only once.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
@@ -17,8 +17,8 @@ const QUERIES = '/orgs/1/traffic_flows/async_queries'
 const DAY_MS = 86_400_000
 
 /**
- * The times of rows that occur on every day. They are within one day, so that the part of an earlier day does not
- * extend beyond the beginning of that day.
+ * The times of rows that occur on every day. They are within one day, so that the rows of a part do not extend into the
+ * following day.
  */
 const LAST_DAY = { first_detected: '2026-06-14T08:00:00Z', last_detected: '2026-06-14T20:00:00Z' }
 
@@ -26,14 +26,14 @@ const rows = Number(process.argv[2])
 const isDaily = process.argv[3] === 'daily'
 const download = writeDownload()
 const length = download.reduce((sum, block) => sum + block.length, 0)
-/** Describes a query. Its href contains the number of its rows, so nothing else about it has to be stored. */
+/** Describes a query. Its href contains the number of its rows, so no other data about the query must be stored. */
 const query = (count: number) => {
   const href = `${QUERIES}/${count}`
   return { href, status: 'completed', result: `${href}/download`, matches_count: count, flows_count: count }
 }
 
 const MIB = 1024 * 1024
-/** Answers that are small on the wire but large in memory, by collection. */
+/** Answers by collection that are small when sent but large in memory. */
 const BOMBS: Readonly<Record<string, Buffer>> = {
   workloads: bomb('[', '{},', 32 * MIB, '{}]'),
   ip_lists: bomb('', '['.repeat(64), 32 * MIB, ''),
@@ -78,7 +78,7 @@ function bomb(head: string, piece: string, bytes: number, tail: string): Buffer 
   return gzipSync(head + piece.repeat(Math.floor(bytes / piece.length)) + tail, { level: 9 })
 }
 
-/** Sends one byte every five seconds. */
+/** Sends the answer at a rate of one byte every five seconds. */
 function drip(response: ServerResponse): void {
   response.write('[')
   const timer = setInterval(() => response.write(' '), 5000)

@@ -1,6 +1,6 @@
-// The server for the client's benchmarks, in a separate process: one page of labels, and a traffic query that is done
-// at once with a result of 200,000 rows. Its answers are prepared in advance, because the work of a simulator would be
-// measured together with that of the client.
+// The server for the client's benchmarks, which runs in a separate process. It has one page of labels, and a traffic
+// query that is complete at once with 200,000 rows. Its answers are prepared in advance, so that the work for creating
+// them is not measured together with that of the client.
 import { Buffer } from 'node:buffer'
 import { createServer } from 'node:http'
 import { finished } from 'node:stream'

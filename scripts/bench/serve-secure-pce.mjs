@@ -1,5 +1,5 @@
-// A PCE over https, in a separate process: 20 labels, and an empty object for every other request. Arguments: the paths
-// of its certificate and its key.
+// A PCE over https, in a separate process. It has 20 labels, and answers every other request with an empty object.
+// Arguments: the paths of its certificate and its key.
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 
 /**
- * Starts a PCE that serves prepared answers, in a separate process, so that its work is not attributed to the client.
- * `script` is one of the scripts beside this file; it prints its port when it listens.
+ * Starts a PCE that serves prepared answers. It is a separate process, so that its work does not count as work of the
+ * client. `script` is one of the scripts in this folder; it prints its port when it listens.
  */
 export async function startPce(
   script = 'serve-pce.mjs',

@@ -14,7 +14,7 @@ export async function startProvider(group: string) {
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
-    /** The variables that make a server trust this provider. */
+    /** The variables with which a server trusts this provider. */
     environment: {
       MCP_OAUTH_ISSUER: ISSUER,
       MCP_OAUTH_JWKS_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/keys`,

@@ -7,8 +7,8 @@ import type { Scratch } from './in-scratch.js'
 
 const BETWEEN_LOOKS_MS = 50
 /**
- * How many times readiness is polled: over half a minute, since a server that migrates a database on a busy machine
- * takes seconds.
+ * Maximum number of requests for the readiness. They take over half a minute, because a server that migrates a database
+ * on a busy machine takes seconds.
  */
 const ATTEMPTS = 600
 
@@ -19,7 +19,7 @@ export interface StartedServer {
 
 /**
  * Starts the built server with its log, audit log and state in the scratch directory, and waits until it is ready.
- * `environment` receives the URL that the server will have. Throws Error if it does not start.
+ * `environment` is called with the URL of the server. Throws Error if the server does not start.
  */
 export async function startServer(
   { directory, end }: Scratch,

@@ -7,7 +7,7 @@ export function median(values: readonly number[]): number {
 }
 
 /**
- * Returns the smallest value that at least the given percentage of the values do not exceed, or NaN for an empty list.
+ * Returns the smallest of the values that is at least as large as the given percentage of them; NaN for an empty list.
  */
 export function percentile(values: readonly number[], percent: number): number {
   const sorted = values.toSorted((a, b) => a - b)

@@ -1,6 +1,6 @@
 /**
- * The rule about what the stdio program may load at run time, for which imports of types do not count: nothing that
- * only HTTP needs, because a person waits for every start of their client. `npm run check -- stdio` checks it.
+ * The rule about what the stdio program may load at run time: nothing that only HTTP needs, because people wait for
+ * every start of a client. Imports of types do not count. `npm run check -- stdio` checks the rule.
  */
 import walls from './walls.mjs'
 

@@ -1,25 +1,28 @@
 /**
- * The walls of the house (docs/architecture.md), which are rules about imports, as `npm run check -- boundaries` checks
+ * The rules about imports between the rooms, called walls (docs/architecture.md). `npm run check -- boundaries` checks
  * them. They concern the order of the rooms, `schemas ← pce-client ← domain ← tools ← pictures | knowledge ← plugins ←
- * programs`; the floors of `programs/` (`process ← composition ← app ← http`) and of `domain/`; the use of libraries;
- * and import circles. Imports of types count too. Paths are regular expressions; `$1` stands for the match of the first
- * group of `from`.
+ * programs`; the order of the parts (floors) of `programs/` (`process ← composition ← app ← http`) and of `domain/`;
+ * the use of libraries; and import circles. Imports of types count too. Paths are regular expressions; `$1` stands for
+ * the match of the first group of `from`.
  */
 import { fileURLToPath } from 'node:url'
 
-/** The entry file of the client, of which only types and errors may be imported. eslint.config.js lists their names. */
+/** The entry file of the client. Only its types and errors may be imported. eslint.config.js lists their names. */
 const CLIENT_TYPES = '^pce-client/index\\.ts$'
 const CALL = '^domain/call\\.ts$'
 const TOOL = '^tools/define\\.ts$'
 const SCHEMAS = '^schemas/'
 const KNOWLEDGE = '^knowledge/index\\.ts$'
-/** The file that reads the scripts for browsers. The rest of its room also runs in browsers. */
+/**
+ * The file that reads the scripts for browsers. It needs Node.js, whereas all other files of its room also run in
+ * browsers.
+ */
 const PICTURE_SCRIPTS = '^pictures/read-script\\.ts$'
 /** The file that reads data shipped with the code. Its callers cannot choose which file it reads. */
 const DATA_READER = '^domain/traffic/providers/read-ranges\\.ts$'
 
 /**
- * For each floor of domain/, the floors that it may import, besides itself, the ports of a call, schemas/ and the
+ * The floors of domain/ that each floor may import, in addition to itself, the ports of a call, schemas/ and the
  * client's types.
  */
 const FLOORS = {
@@ -41,9 +44,9 @@ const FLOORS = {
 }
 
 /**
- * The rooms of the shipped code. `files`: the files of the room. `not`: exceptions from `files`, which belong to
- * another room. `may`: the project's own files that they may import, and no others. `types`: files of which they may
- * import types. `node`: the modules of Node.js that they may import; all if absent.
+ * The rooms of the shipped code. `files`: the files of the room. `not`: files that match `files` but belong to another
+ * room. `may`: the project's own files that the room may import, and no others. `types`: files from which it may import
+ * types. `node`: the modules of Node.js that it may import; all of them if absent.
  */
 const ROOMS = [
   {
@@ -270,14 +273,15 @@ const ROOMS = [
 ]
 
 /**
- * The rooms that are not part of the server, but programs around it. No rule above names them, so no room above may
- * import them.
+ * The rooms that are not part of the server, but contain programs for its development. No rule above names them, so no
+ * room above may import them.
  */
 const WORKSHOPS = '^(scripts|test|deploy)/|^eslint\\.config\\.js$'
 const SIMULATOR = '^pce-simulator/'
 
 /**
- * Who may import each library, in addition to the workshops. A library that is not listed is not used in shipped code.
+ * The rooms that may import each library, in addition to the rooms for development. A library that is not listed is not
+ * used in shipped code.
  */
 const DOORS = '^plugins/[^/]+/index\\.ts$'
 const PART_DOORS = '^plugins/[^/]+/[^/]+/index\\.ts$'
@@ -335,7 +339,7 @@ const packagePath = (name) => `(^|/node_modules/|^node_modules/)${name.replaceAl
 const EVERY_ROOM = [...ROOMS.map(({ files }) => files), SIMULATOR, WORKSHOPS]
 const NOT_LOCAL = ['core', 'npm', 'npm-dev', 'npm-optional', 'npm-peer', 'npm-no-pkg', 'npm-unknown', 'unknown']
 
-/** Creates the rules of a room: one for imports of the project's own files and one for modules of Node.js. */
+/** Creates the rules of a room: one for imports of the project's own files, and one for modules of Node.js. */
 function roomRules({ name, files, not, may, types = [], node, why }) {
   const from = { path: files, ...(not !== undefined && { pathNot: not }) }
   return [

@@ -1,4 +1,4 @@
-/** Renders the Helm chart with Go's own templates, from Debian's packages (see render.go). */
+/** Renders the Helm chart with Go's own templates, which come from Debian's packages (see render.go). */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 export const CHART = join(ROOT, 'deploy/helm/svc-mcp')
 
 export interface Renderer {
-  /** Renders the manifests with these files of values. Throws Error if the chart refuses the values. */
+  /** Renders the manifests of the chart with these files of values. Throws Error if the chart refuses the values. */
   render: (...valueFiles: string[]) => string
   remove: () => void
 }

@@ -18,8 +18,8 @@ export function definedNumbers(pages: readonly string[]): Set<string> {
 }
 
 /**
- * Finds cited numbers that no page defines, as `path:line: number`. In code, only comments are searched; in Markdown,
- * every line.
+ * Finds cited numbers that no page defines, in the form `path:line: number`. In code, only comments are searched; in
+ * Markdown, every line.
  *
  * @param files texts by path.
  */
@@ -38,7 +38,8 @@ export function findDangling(files: ReadonlyMap<string, string>, defined: Readon
 }
 
 /**
- * Finds broken relative links in the Markdown pages, and paths below test/ that do not exist, as `page: target`.
+ * Finds relative links in Markdown pages that lead nowhere, and paths below test/ that do not exist, in the form `page:
+ * target`.
  *
  * @param files texts by path; only pages are searched.
  * @param exists tells whether a path below the root exists.

@@ -2,14 +2,14 @@
 export interface ConfigVariable {
   name: string
   appliesTo: 'stdio, HTTP' | 'stdio' | 'HTTP' | 'authenticated HTTP' | 'per_user' | 'shared'
-  /** The meaning, on one line without a full stop. */
+  /** The meaning of the variable, on one line without a full stop. */
   meaning: string
   default?: string
   /** True for a secret. NAME_FILE can then name a file that contains the value. */
   secret?: true
-  /** True for a variable that is not secret itself but belongs to credentials, so that NAME_FILE works for it too. */
+  /** True for a variable that is not secret but belongs to credentials. NAME_FILE works for such a variable, too. */
   mayBeInFile?: true
-  /** The mode in which the program does not start without the variable. */
+  /** The mode in which the program does not start if the variable is missing. */
   required?: string
 }
 
@@ -446,7 +446,7 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
 ]
 
 /**
- * The standard variables of OpenTelemetry that operators of this server set. Its libraries read them by themselves, so
+ * The standard variables of OpenTelemetry that operators of this server set. OpenTelemetry's libraries read them, so
  * they are not among the variables of the configuration.
  */
 export const TRACING_VARIABLES: readonly { names: readonly string[]; meaning: string }[] = [

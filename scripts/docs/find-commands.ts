@@ -1,11 +1,11 @@
 /** A fenced block of shell commands on a page. */
 export interface CommandBlock {
   /**
-   * The page and the heading above the block, as in `README.md#try-it`. The key of a second block under the same
-   * heading ends in `:2`.
+   * The key of the block: its page and the heading above it, as in `README.md#try-it`. The key of a second block under
+   * the same heading ends in `:2`.
    */
   key: string
-  /** The text between the fences, in the form in which a reader pastes it. */
+  /** The text between the fences, exactly as a reader pastes it. */
   text: string
   /** The reason why no test runs the block, from the comment above it. */
   notRun?: string
@@ -48,8 +48,8 @@ export function findCommands(path: string, page: string): CommandBlock[] {
 }
 
 /**
- * Finds problems with the commands of all pages, as one line each: a block that no test names (as `'README.md#try-it'`)
- * and that gives no reason, a name in a test without a block, and an npm script that does not exist.
+ * Finds problems with the commands of all pages, as one line each: a block without a reason whose key (such as
+ * `'README.md#try-it'`) no test contains, a key in a test without a block, and an npm script that does not exist.
  *
  * @param files texts of pages and tests, by path.
  */

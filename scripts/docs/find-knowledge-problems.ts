@@ -7,8 +7,8 @@ import type { AnyTool } from '../../tools/define.js'
 /** The maximum length of a text in characters: three screens. */
 const LONGEST = 6_000
 /**
- * The maximum length of a skill in characters, without the generated lists. An agent reads it completely before it
- * starts.
+ * Maximum length of a skill in characters, without its generated lists. It is limited because an agent reads the whole
+ * skill before it starts.
  */
 const LONGEST_SKILL = 12_000
 const DATED = /^As of \d{4}-\d{2}-\d{2}\b/m

@@ -27,8 +27,8 @@ export interface InterfaceDoc {
 }
 
 /**
- * Parses the sources in a folder and its subfolders. They are not type-checked, because documents need names, not
- * types.
+ * Parses the sources in a folder and its subfolders. Types are not checked, because the documents need only their
+ * names.
  */
 export function parseFolder(folder: string): ts.SourceFile[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -42,8 +42,8 @@ export function parseText(path: string, text: string): ts.SourceFile {
 }
 
 /**
- * Lists the interfaces that a type combines with `&` or `extends`, in order and through any number of aliases. Types
- * that are defined in other ways (mapped types) are left out. Throws Error if a name cannot be found.
+ * Lists the interfaces that a type combines with `&` or `extends`, in order, even if aliases are in between. Types that
+ * are defined in other ways (mapped types) are left out. Throws Error if a name cannot be found.
  */
 export function readParts(sources: readonly ts.SourceFile[], name: string): InterfaceDoc[] {
   const declaration = find(sources, name, isNamedType)
@@ -73,7 +73,7 @@ export function readInterface(sources: readonly ts.SourceFile[], name: string): 
   }
 }
 
-/** Reads the bullet list in the docstring of a type: the terms of each bullet, and its text. */
+/** Reads the bullet list in the docstring of a type. For each bullet, returns its terms and its text. */
 export function readBullets(sources: readonly ts.SourceFile[], name: string): { terms: string[]; text: string }[] {
   const [doc] = ts.getJSDocCommentsAndTags(find(sources, name, isNamedType)).filter(ts.isJSDoc)
   return (ts.getTextOfJSDocComment(doc?.comment) ?? '')
@@ -116,7 +116,7 @@ function readMethod(method: ts.MethodSignature): MethodDoc {
   }
 }
 
-/** Merges the overloads of a method into one, with the text of the first and the results of all. */
+/** Merges the overloads of a method into one method, with the text of the first overload and the results of all. */
 function mergeOverloads(methods: readonly MethodDoc[]): MethodDoc[] {
   const firsts = methods.filter((method, at) => methods.findIndex(({ name }) => name === method.name) === at)
   return firsts.map((first) => {
@@ -139,7 +139,7 @@ function readSlot(name: ts.Node, type: ts.Node | undefined, questionToken: ts.No
   }
 }
 
-/** Returns the text of a docstring, including that of its deprecation tag. */
+/** Returns the text of a docstring, including the text of its deprecation tag. */
 function textOf(node: ts.Node): string {
   const [doc] = ts.getJSDocCommentsAndTags(node).filter(ts.isJSDoc)
   const deprecated = ts.getJSDocDeprecatedTag(node)
@@ -147,7 +147,7 @@ function textOf(node: ts.Node): string {
   return toPlain(texts.filter((text) => text !== '').join(' '))
 }
 
-/** Removes citations, which readers of the page do not need. */
+/** Removes citations from a text, because readers of the page do not need them. */
 function toPlain(text: string): string {
   return onOneLine(text).replaceAll(/ \([DPST]\d+(?:, [DPST]\d+)*\)/g, '')
 }

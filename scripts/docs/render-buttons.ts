@@ -1,11 +1,11 @@
 /**
- * The command that clients are told to start: the program of the installed package. The package must not be fetched by
- * its name, because the name is not registered, and anyone could take it.
+ * The command that clients are told to run: the program of the installed package. The package must not be fetched by
+ * name, because its name is not registered, so anyone could register it.
  */
 const COMMAND = 'svc-mcp'
 const NAME = 'svc-mcp'
 
-/** The inputs that VS Code asks for when the server first starts, and then stores. */
+/** The inputs for which VS Code asks when the server is first started, and which it then stores. */
 const QUESTIONS = [
   { variable: 'PCE_HOST', id: 'pce_host', description: 'Address of the PCE, such as pce.example.com:8443' },
   { variable: 'PCE_ORG_ID', id: 'pce_org_id', description: 'Organisation of the PCE', default: '1' },
@@ -14,7 +14,7 @@ const QUESTIONS = [
 ]
 
 /**
- * The placeholders for Cursor. It does not ask for inputs, so its user must replace them. Until then, the server
+ * The placeholders for Cursor, which does not ask for inputs. The user must replace them. Until then, the server
  * refuses to start and names them.
  */
 const PLACEHOLDERS = {
@@ -34,8 +34,8 @@ export function renderInstallButtons(): string {
 }
 
 /**
- * Creates the link for VS Code. It uses https, because repository pages remove links with other schemes. VS Code opens
- * it as `vscode:mcp/install`.
+ * Creates the link for VS Code. It is an https link, because pages of repositories remove links with other schemes. VS
+ * Code receives it as `vscode:mcp/install`.
  */
 function vscodeLink(): string {
   const inputs = QUESTIONS.map(({ variable: _, ...question }) => ({ type: 'promptString', ...question }))
@@ -51,7 +51,7 @@ function cursorLink(): string {
 }
 
 /**
- * Encodes a query. Parentheses are encoded too, because they would end a Markdown link; encodeURIComponent keeps them.
+ * Encodes a query. Parentheses are also encoded, because they would end a Markdown link; encodeURIComponent keeps them.
  */
 const asQuery = (values: Record<string, string>) =>
   Object.entries(values)

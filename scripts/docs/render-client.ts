@@ -10,10 +10,10 @@ import {
   type PropertyDoc,
 } from './read-interfaces.js'
 
-/** The methods in addition to the specification (S9), which names all others in snake case. */
+/** The methods that the specification (S9) does not name. It names all others in snake case. */
 const ADDITIONS = new Set(['close', 'getPage', 'scan', 'streamTrafficFlows'])
 
-/** The last argument of every call, which is explained once above the tables. */
+/** The last argument of all calls, which is explained only once, above the tables. */
 const COMMON_ARGUMENT = 'RequestOptions'
 
 /** Renders the generated sections of the page, by the names of their markers. */
@@ -31,7 +31,7 @@ export function renderClientSections(
   }
 }
 
-/** Renders a table with one row for each kind: its path and its operations. */
+/** Renders a table with one row for each kind of object: its path and its operations. */
 export function renderKindTable(kinds: Readonly<Record<string, Kind>>): string {
   const head = ['Attribute', 'Specification', 'Path below `/api/v2`', 'On the path', 'On an object', 'Bulk', 'Parent']
   const rows = Object.entries(kinds).map(([attribute, kind]) => [
@@ -53,7 +53,7 @@ export function renderOperations(groups: readonly InterfaceDoc[]): string {
   return groups.map((group) => `### ${titleOf(group)}\n\n${renderMethods(group.methods)}`).join('\n\n')
 }
 
-/** Renders the methods. Throws Error for a method without a docstring, since the page has no other text for it. */
+/** Renders the methods. Throws Error for a method without a docstring, because the page has no other text about it. */
 export function renderMethods(methods: readonly MethodDoc[]): string {
   const rows = methods.map((method) => {
     if (method.summary === '') throw new Error(`${method.name} has no docstring`)

@@ -21,8 +21,8 @@ const SUBJECTS: Readonly<Record<string, string>> = {
 const HEADING = /^### (D\d+)\. (.+)$/gm
 
 /**
- * Renders the index by subject of docs/decisions.md: one line for each subject, with a link to each entry. Throws Error
- * if an entry is in no subject or in two, is not on the page, or is out of order.
+ * Renders the index by subject in docs/decisions.md: one line for each subject, with a link to each of its entries.
+ * Throws Error if an entry is in no subject or in two, is not on the page, or is in the wrong order.
  *
  * @param page the text of the page.
  */

@@ -9,8 +9,8 @@ const TURNS: Readonly<Record<Turn, string>> = {
 }
 
 /**
- * The remedies by error code: what the operator can do, or ask the PCE's administrator to do. Codes for which there is
- * no such remedy are missing. What the caller can do is in the hint of the error.
+ * The remedies by error code: what the operator can do, or can ask the PCE's administrator to do. Codes without such a
+ * remedy have no entry. What the caller can do is in the hint of the error.
  */
 export const REMEDIES: Readonly<Record<string, string>> = {
   analysis_failed:
@@ -67,8 +67,8 @@ export const REMEDIES: Readonly<Record<string, string>> = {
 
 /**
  * Renders two tables of error codes: first the codes for which the operator or the PCE's administrator may have to act,
- * then those that only concern the caller. Throws Error if a code of the first table has no remedy, or a remedy has no
- * code.
+ * then the codes that concern only the caller. Throws Error if a code of the first table has no remedy, or if a remedy
+ * belongs to no code.
  */
 export function renderErrorTables(
   table: Readonly<Record<string, ErrorRow>>,

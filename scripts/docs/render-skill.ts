@@ -10,16 +10,16 @@ const SOURCE = '<!-- Generated from knowledge/ and tools/ by `npm run generate`.
 const URI = /`?(illumio:\/\/[\w/-]+)`?/g
 
 /**
- * Returns the path of a reference below the folder of its skill. All references are in one flat folder, since agents
- * follow links only one level deep.
+ * Returns the path of a referenced text below the folder of its skill. All these texts are in one folder without
+ * subfolders, because agents follow links only one level deep.
  */
 const referenceOf = ({ uri }: Pick<Document, 'uri'>) => `${uri.split('/').at(-1)}.md`
 const jobOf = ({ name }: Pick<Prompt, 'name'>) => `job-${name}.md`
 
 /**
  * Renders the files of a skill in the Agent Skills format, by path below the root: SKILL.md, and the documents and
- * prompts that it links to, for agents whose client shows no resources. Throws Error for a tool or argument that does
- * not exist.
+ * prompts to which it links. The latter are for agents whose client shows no resources. Throws Error for a tool or
+ * argument that does not exist.
  *
  * @param read returns a text of knowledge/ by its path there.
  */
@@ -30,7 +30,10 @@ export function renderSkill(
 ): Map<string, string> {
   const tools = new Map(list.map((tool) => [tool.name, tool]))
   const uris = new Map(DOCUMENTS.map((document) => [document.uri, referenceOf(document)]))
-  /** Fills in the names of tools, drops conditions, and turns resources into links below `folder`. */
+  /**
+   * Fills in the names of tools, removes the marks of conditional lines, and converts resources to links below
+   * `folder`.
+   */
   const fill = (text: string, folder = '', values?: Record<string, string>) =>
     fillText(text, { tools, ...(values && { values }) }).replaceAll(URI, (whole, uri: string) => {
       const file = uris.get(uri)
@@ -55,7 +58,7 @@ export function renderSkill(
   ])
 }
 
-/** Renders every toolset with its tools, and marks those that change something. */
+/** Renders every toolset with its tools, and marks the tools that change something. */
 function renderToolsets(tools: readonly AnyTool[]): string {
   const rows = Object.entries(TOOLSETS).map(([name, purpose]) => {
     const own = tools.filter(({ toolset }) => toolset === name)

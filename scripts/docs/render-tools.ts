@@ -91,7 +91,7 @@ const code = (text: string) => `\`${text}\``
 
 /** A row in a table of properties. */
 interface PropertyRow {
-  /** The path of the property, where `[]` means "of each element", as in `rules[].providers[].key`. */
+  /** The path of the property. `[]` in it means "of each element", as in `rules[].providers[].key`. */
   path: string
   type: string
   required: boolean
@@ -100,8 +100,8 @@ interface PropertyRow {
 }
 
 /**
- * Lists the properties of an object schema. If `nested` is true, the properties inside its arrays, unions and objects
- * follow their parent.
+ * Lists the properties of an object schema. If `nested` is true, each property is followed by the properties inside its
+ * arrays, unions and objects.
  */
 function describeProperties(schema: TSchema, nested: boolean, prefix = ''): PropertyRow[] {
   const required = new Set(listOf<string>(schema.required))
@@ -121,7 +121,7 @@ function describeProperties(schema: TSchema, nested: boolean, prefix = ''): Prop
 function describeInside(schema: TSchema, path: string): PropertyRow[] {
   if (schema.type === 'array') return describeInside(schema.items as TSchema, `${path}[]`)
   if (schema.properties !== undefined) return describeProperties(schema, true, `${path}.`)
-  // A union of one object and a list of such objects has only one set of properties.
+  // If a union consists of an object and a list of such objects, the properties are listed only once.
   const rows = listOf<TSchema>(schema.anyOf).flatMap((choice) => describeInside(choice, path))
   const plain = (row: PropertyRow) => row.path.replaceAll('[]', '')
   return rows.filter((row, index) => rows.findIndex((other) => plain(other) === plain(row)) === index)

@@ -27,7 +27,7 @@ const SUBJECTS: Readonly<Record<string, readonly string[]>> = {
   Provisioning: 'impact workloads_affected total_pending_changes total_unfiltered update_type object_counts'.split(' '),
 }
 
-/** Renders the page of terms in arguments and answers, from the place where each term is defined. */
+/** Renders the page of terms in arguments and answers. Each term is taken from the place where it is defined. */
 export function renderVocabulary(tools: readonly AnyTool[]): string {
   const dimensions = Object.entries(DIMENSIONS).map(([name, { columns, meaning, synonyms }]) => [
     code(name),

@@ -2,9 +2,9 @@
 export interface Skill {
   /** The name of the skill and of its folder: lower-case letters, digits and single hyphens. */
   name: string
-  /** What the skill does and when to use it, for the agent that chooses. At most 1,024 characters. */
+  /** A text for the agent that chooses a skill: what the skill does and when to use it. At most 1,024 characters. */
   description: string
-  /** What the skill requires. At most 500 characters. */
+  /** The requirements of the skill. At most 500 characters. */
   compatibility: string
 }
 

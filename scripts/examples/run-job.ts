@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { createPceSimulator, type PceSimulator } from '../../pce-simulator/index.js'
 import { benchOf, NOW, type Json } from '../../test/tools/harness.js'
 
-/** A tool call of a job. Its arguments may depend on earlier answers. */
+/** A tool call in a job. Its arguments may depend on the answers of earlier calls. */
 export interface Step {
   tool: string
   arguments?: object | ((answers: readonly Json[]) => object)
 }
 
-/** An operator's request, the calls that fulfil it, and the answer in one or two sentences. */
+/** A job: an operator's request, the calls that fulfil it, and the answer in one or two sentences. */
 export interface Job {
   /** The name of the page below docs/examples/. */
   name: string

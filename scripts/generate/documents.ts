@@ -36,8 +36,8 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 
 /**
- * Generates parts of the documents, and files that are made from the same facts. It reports as problems: comments that
- * cite a decision or fact that no page defines, links that lead nowhere, and commands in a page that no test runs.
+ * Generates parts of the documents, and files that are based on the same facts. It reports these problems: comments
+ * that cite a decision or fact that no page defines, links that lead nowhere, and commands on a page that no test runs.
  */
 export const documents: Generator = {
   folders: [SKILL_FOLDER],

@@ -6,8 +6,8 @@ import { demoEstate } from '../examples/run-job.js'
 import type { Generator } from './generator.js'
 
 /**
- * The maximum number of groups. The page shows the map about 900 pixels wide, where more groups would make the names
- * unreadable.
+ * Maximum number of groups on the map. The page shows the map about 900 pixels wide, so the names of more groups would
+ * be unreadable.
  */
 const MOST_GROUPS = 16
 

@@ -37,8 +37,8 @@ interface Schema {
 }
 
 /**
- * Renders the whole surface of a tool, with one property per line. Only those gates and annotations are named that
- * apply to the tool.
+ * Renders the whole surface of a tool, with one property per line. Only gates and annotations that apply to the tool
+ * are named.
  */
 export function renderSnapshot(tool: AnyTool): string {
   const { name, title, description, annotations, inputSchema, outputSchema, roles, ...gates } = surfaceIn(tool)
@@ -64,7 +64,10 @@ const surfaceIn = (tool: AnyTool) =>
     typeof surfaceOf
   >
 
-/** Turns an object that may have any property names into one with a name pattern, the form in which it is shown. */
+/**
+ * Converts an object that may have any property names to one with a pattern for names, which is the form in which it is
+ * shown.
+ */
 function withPattern(value: unknown): unknown {
   const { additionalProperties: values, ...rest } = (value ?? {}) as Schema
   return typeof values === 'object' && rest.type === 'object'
@@ -77,17 +80,17 @@ const holding = (facts: object) =>
     .flatMap(([key, value]) => (value === true ? key : value === false ? [] : `${key} ${JSON.stringify(value)}`))
     .join(', ')
 
-/** The minimum number of properties of a shape that gets a name of its own. */
+/** Minimum number of properties of a shape that gets its own name. */
 const LEAST_SHARED = 3
 
-/** Names each shape that several tools share after the property that most often has it. */
+/** Gives each shape that several tools share the name of the property that most often has this shape. */
 function nameShapes(): ReadonlyMap<string, string> {
   const roots = tools.map((tool) => [surfaceIn(tool).inputSchema, surfaceIn(tool).outputSchema] as Schema[])
   const users = new Map<string, number>()
   for (const root of roots)
     for (const key of new Set(root.flatMap((schema) => shapesIn(schema)).map(([key]) => key)))
       users.set(key, (users.get(key) ?? 0) + 1)
-  // A shape that occurs only as a part of one other shape is not named separately.
+  // If a shape occurs only as a part of one other shape, it gets no name of its own.
   const names = new Map<string, string[]>()
   const isLeft = (key: string, name: string) => {
     const known = names.get(key)
@@ -114,8 +117,8 @@ function mostFrequent(names: readonly string[]): string {
 }
 
 /**
- * Lists the shapes in a schema, each with the name of its property. The parts of a shape are listed too if `goesOn`
- * returns true for it.
+ * Lists the shapes in a schema, each with the name of its property. If `goesOn` returns true for a shape, the parts of
+ * this shape are listed too.
  */
 function shapesIn(
   schema: Schema,
@@ -137,7 +140,7 @@ function shapesIn(
 }
 
 /**
- * Whether a schema is an object that takes several lines and contains no references to other parts of its tool's
+ * Returns true if a schema is an object that takes several lines and does not refer to other parts of its tool's
  * schema.
  */
 const isShape = (schema: Schema): boolean =>
@@ -165,13 +168,13 @@ function renderRoot(title: string, { $defs: parts = {}, ...schema }: Schema): st
   return [`${title}${said(schema)}`, ...inside(schema, '  '), ...shared]
 }
 
-/** Renders the description of a schema for its line. */
+/** Renders the description of a schema as a part of the schema's line. */
 function said(schema: Schema): string {
   const { description } = schema
   return `: ${typeOf(schema)}${description === undefined ? '' : ` — ${description}`}`
 }
 
-/** The maximum number of characters of an object that is shown on the line of its property. */
+/** Maximum number of characters of an object that is shown on the same line as its property. */
 const LONGEST_INLINE = 120
 
 /** Renders an object with few simple properties on one line; returns undefined for any other object. */
@@ -186,14 +189,16 @@ function inlined(schema: Schema): string | undefined {
   return text.length <= LONGEST_INLINE ? text : undefined
 }
 
-/** Whether a schema needs more lines than the line of its property. */
+/** Returns true if a schema needs further lines below the line of its property. */
 function takesLines(schema: Schema): boolean {
   const { items, anyOf = [] } = schema
   if (ownOf(schema).length > 0 && inlined(schema) === undefined) return true
   return (items !== undefined && takesLines(items)) || anyOf.some(takesLines)
 }
 
-/** Renders the type with all keywords of the schema except descriptions, properties and the list of required ones. */
+/**
+ * Renders the type of a schema with all keywords except descriptions, properties and the list of required properties.
+ */
 function typeOf(schema: Schema): string {
   const { type, enum: values, const: only, default: usual, items, anyOf, $ref: reference, ...rest } = schema
   const { description: _said, properties: _own, required: _required, patternProperties: _any, ...others } = rest

@@ -3,9 +3,9 @@ import { dirname, join } from 'node:path'
 
 export interface SyncOptions {
   root: string
-  /** If true, files are not changed, but only reported. */
+  /** If true, files are only compared and not changed. */
   check: boolean
-  /** The command that updates the files, which the message names. */
+  /** The command that updates the files, for the message. */
   command: string
   /** The files that exist but are no longer generated. */
   surplus?: readonly string[]
@@ -13,8 +13,8 @@ export interface SyncOptions {
 }
 
 /**
- * Updates generated files (or, with `check`, only compares them) and reports which files were outdated and where they
- * first differ. `wanted` maps paths below `root` to texts. Returns true if nothing was outdated or everything has been
+ * Updates generated files (with `check`, only compares them). Reports which files were outdated and where each of them
+ * first differs. `wanted` maps paths below `root` to texts. Returns true if nothing was outdated or all files have been
  * written.
  */
 export function syncFiles(

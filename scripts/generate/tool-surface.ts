@@ -2,7 +2,7 @@ import { listTool } from '../../plugins/mcp/list-tools.js'
 import type { AnyTool } from '../../tools/define.js'
 
 /**
- * Collects everything about a tool that clients and operators may rely on: its entry in tools/list, who may call it,
+ * Collects everything about a tool on which clients and operators may rely: its entry in tools/list, who may call it,
  * and its gates.
  */
 export function surfaceOf(tool: AnyTool) {

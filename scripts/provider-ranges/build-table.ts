@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js'
 import type { ProviderRanges, ProviderSource } from '../../domain/traffic/providers/read-ranges.js'
 import type { CatalogEntry } from './catalog.js'
 
-/** The address ranges that one source states for one provider. */
+/** A claim: the address ranges that one source states for one provider. */
 export interface Claim extends ProviderSource {
   provider: string
   ranges: readonly string[]
@@ -34,8 +34,8 @@ export function buildTable(catalog: readonly CatalogEntry[], claims: readonly Cl
 }
 
 /**
- * Checks ranges. Throws an error that names the first text that is not a CIDR, that has host bits, or that is not in
- * the public internet.
+ * Checks ranges. Throws an error that names the first text that is not a CIDR, has host bits, or is not in the public
+ * internet.
  */
 export function checkRanges(ranges: readonly string[]): void {
   for (const range of ranges) {
@@ -47,7 +47,7 @@ export function checkRanges(ranges: readonly string[]): void {
     if (network.networkAddressFromCIDR(range).toString() !== address.toString()) {
       throw new Error(`"${range}" has bits set behind its prefix`)
     }
-    // A feed with such a large range is faulty, since the range would attribute much of the internet to one provider.
+    // A feed with such a large range is faulty, because much of the internet would then belong to one provider.
     if (length < (address.kind() === 'ipv4' ? 8 : 16)) throw new Error(`"${range}" is too large to be one provider's`)
     if (address.range() !== 'unicast') throw new Error(`"${range}" is ${address.range()}, not public`)
   }

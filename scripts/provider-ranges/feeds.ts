@@ -15,9 +15,9 @@ import {
 export interface Feed {
   /** The name of the feed's file in a directory of feeds. */
   file: string
-  /** The publisher's URL, which the table names as the source. */
+  /** The publisher's URL, which the table gives as the source. */
   url: string
-  /** Returns the query to append if `url` alone is not enough. */
+  /** Returns a query that is appended to `url`; absent if `url` alone is enough. */
   query?: () => string
   parse: (text: string) => FeedFacts
 }

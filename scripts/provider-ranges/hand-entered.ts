@@ -1,8 +1,8 @@
 import type { Claim } from './build-table.js'
 
 /**
- * The facts that no feed contains. They come from pages written for people or, for vendors that publish no addresses,
- * from the announcements of their own networks. Update `asOf` together with the ranges.
+ * The facts that no feed contains. They come from pages that are written for people or, for vendors that publish no
+ * addresses, from the announcements of the vendors' own networks. Update `asOf` together with the ranges.
  */
 export const HAND_ENTERED: readonly Claim[] = [
   {
@@ -12,8 +12,8 @@ export const HAND_ENTERED: readonly Claim[] = [
     ranges: blocks('160.79.104.0/21 2607:6bc0::/48'),
   },
   {
-    // These are all blocks of /17 or larger in AzureCloud and the other service tags that were missing in
-    // msft-public-ips.csv, which Microsoft rarely updates.
+    // These are all blocks of /17 or larger in AzureCloud and the other service tags that msft-public-ips.csv lacked.
+    // Microsoft rarely updates this file.
     provider: 'azure-hosted',
     url: 'https://www.microsoft.com/en-us/download/details.aspx?id=56519',
     asOf: '2026-06-14',

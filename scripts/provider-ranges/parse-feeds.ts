@@ -1,6 +1,6 @@
 /**
- * There is one parser for each feed format. It returns CIDRs by provider, or throws an error that says where the text
- * deviates from the format.
+ * The parsers, one for each feed format. A parser returns CIDRs by provider, or throws an error that says where the
+ * text deviates from the format.
  */
 import { Type, type Static, type TSchema } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
@@ -16,7 +16,7 @@ export interface FeedFacts {
 const Day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}' })
 const Texts = Type.Array(Type.String())
 
-/** Parses ip-ranges.json of AWS: the ranges of the services named in `services`, each for its provider. */
+/** Parses ip-ranges.json of AWS. Returns the ranges of the services named in `services`, each for its provider. */
 export const parseAws = (services: Readonly<Record<string, string>>) => (text: string) => {
   const feed = readJson(
     Type.Object({
@@ -54,8 +54,8 @@ export const parseFastly = (provider: string) => (text: string) => {
 }
 
 /**
- * Parses /meta of GitHub, but only the addresses that clients connect to. Runners (`actions`) are left out, because
- * they belong to Azure and only make outbound connections.
+ * Parses /meta of GitHub. Only the addresses to which clients connect are used. Runners (`actions`) are left out,
+ * because they belong to Azure and make only outbound connections.
  */
 export const parseGitHub = (provider: string) => (text: string) => {
   const feed = readJson(Type.Object({ web: Texts, api: Texts, git: Texts, packages: Texts, pages: Texts }), text)
@@ -63,8 +63,8 @@ export const parseGitHub = (provider: string) => (text: string) => {
 }
 
 /**
- * Parses ip-ranges.atlassian.com, but only the addresses that clients connect to. Addresses that only make outbound
- * connections often belong to other providers.
+ * Parses ip-ranges.atlassian.com. Only the addresses to which clients connect are used. Addresses that make only
+ * outbound connections often belong to other providers.
  */
 export const parseAtlassian = (provider: string) => (text: string) => {
   const Item = Type.Object({ cidr: Type.String(), direction: Texts })
@@ -90,7 +90,10 @@ export const parseSalesforce = (provider: string) => (text: string) => {
   return facts({ [provider]: ranges }, feed.createDate)
 }
 
-/** Parses the endpoints of Microsoft 365 by service area. Endpoints without `ips` are only known by name. */
+/**
+ * Parses the endpoints of Microsoft 365 by service area. Endpoints without `ips` are left out: only their names are
+ * known.
+ */
 export const parseMicrosoft365 = (areas: Readonly<Record<string, string>>) => (text: string) => {
   const feed = readJson(Type.Array(Type.Object({ serviceArea: Type.String(), ips: Type.Optional(Texts) })), text)
   const ranges = Object.entries(areas).map(([area, provider]) => {

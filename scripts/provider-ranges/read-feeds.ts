@@ -31,8 +31,8 @@ export const fromPublishers =
   }
 
 /**
- * Reads the claims of all feeds. Throws one error that lists every feed that could not be fetched or read or is
- * implausible, with the reason.
+ * Reads the claims of all feeds. Throws one error that lists every feed that could not be fetched, could not be read or
+ * is implausible, with the reason.
  */
 export async function readClaims(feeds: readonly Feed[], read: FeedReader): Promise<Claim[]> {
   const outcomes = await Promise.allSettled(feeds.map((feed) => claimsOf(feed, read)))
@@ -47,7 +47,7 @@ async function claimsOf(feed: Feed, read: FeedReader): Promise<Claim[]> {
   const { text, asOf } = await read(feed)
   const facts = feed.parse(text)
   return Object.entries(facts.ranges).map(([provider, ranges]) => {
-    // An empty feed is faulty, since providers do not disappear overnight.
+    // An empty feed is faulty, because no provider loses all its addresses overnight.
     if (ranges.length === 0) throw new Error(`no range for ${provider}`)
     checkRanges(ranges)
     return { provider, url: feed.url, asOf: facts.asOf ?? asOf, ranges }

@@ -1,6 +1,6 @@
 import type { ProjectFacts } from './manifest.js'
 
-/** The facts about a release that could contradict each other. */
+/** Facts about a release that could contradict each other. */
 export interface ReleaseFacts {
   /** The tag; null if none was given and HEAD has none. */
   tag: string | null
@@ -8,7 +8,7 @@ export interface ReleaseFacts {
   commits: { tag: string | null; head: string }
   /** The lines of `git status --porcelain`, one for each uncommitted change. */
   changes: readonly string[]
-  /** The versions by the name of the file that states them. */
+  /** The versions of the project, by the name of the file that states each of them. */
   versions: Readonly<Record<string, string>>
   /** The text of CHANGELOG.md. */
   changelog: string
@@ -43,7 +43,7 @@ export function findProblems({ tag, commits, changes, versions, changelog }: Rel
   ]
 }
 
-/** Returns the changelog's section on a version, without its heading, or null if there is none. */
+/** Returns the section of the changelog about a version, without its heading; null if there is none. */
 export function readNotes(changelog: string, version: string): string | null {
   const heading = `## [${version}] - `
   const section = changelog.split(/^(?=## \[)/m).find((text) => text.startsWith(heading))
@@ -53,8 +53,8 @@ export function readNotes(changelog: string, version: string): string | null {
 }
 
 /**
- * Finds facts that registries require but the project does not know yet, as one line each. While there are any, only
- * dry runs are possible.
+ * Finds facts that registries require but that are not decided for the project yet, as one line each. As long as there
+ * are any, only dry runs are possible.
  */
 export function findOpen({ mcpName, repository }: Pick<ProjectFacts, 'mcpName' | 'repository'>): string[] {
   return [

@@ -10,7 +10,7 @@ import { run } from '../run-command.js'
 const ENTRIES = ['dist/stdio.js', 'worker.js']
 /** A package that is not in the bundle, because only `svc-mcp demo` needs it. */
 const NOT_NEEDED = '@modelcontextprotocol/sdk'
-/** Matches the files that are read when they are first needed. */
+/** Matches data files, which programs read when they first need them. */
 const DATA = /\.(json|md)$|\/generated\/.*\.js$/
 const BESIDE = ['CHANGELOG.md', 'LICENSE']
 
@@ -42,8 +42,8 @@ export async function makeBundle(root: string, tarball: string, manifest: string
 }
 
 /**
- * Finds the files that the entry files reach, relative to the package and including data, and the packages that they
- * import.
+ * Finds the files that can be reached from the entry files, relative to the package and including data, and the
+ * packages that they import.
  */
 async function findNeeded(folder: string): Promise<{ files: string[]; packages: string[] }> {
   const [, id] = /'\.\/([\da-f]{12})\//.exec(readFileSync(join(folder, 'dist/stdio.js'), 'utf8'))!
@@ -73,8 +73,8 @@ async function findNeeded(folder: string): Promise<{ files: string[]; packages: 
 }
 
 /**
- * Writes package.json and node_modules with these packages and their dependencies, as in package-lock.json but without
- * native modules.
+ * Writes package.json and node_modules with these packages and their dependencies, in the versions of
+ * package-lock.json, but without native modules.
  */
 function installInto(folder: string, { root, packages }: { root: string; packages: string[] }): void {
   const read = (path: string) => JSON.parse(readFileSync(join(root, path), 'utf8')) as Record<string, unknown>

@@ -12,7 +12,7 @@ export interface ProjectFacts {
   repository?: { type: string; url: string }
 }
 
-/** A field of the form in Claude Desktop. A blank field means the default of the server. */
+/** A field of the form in Claude Desktop. If it is left blank, the server uses its default. */
 export interface Field {
   variable: string
   type: 'string' | 'number' | 'boolean' | 'file'
@@ -26,8 +26,8 @@ export interface Field {
 }
 
 /**
- * The settings that people are asked for, both here and in server.json, by name and in the order of the form. All
- * others have suitable defaults.
+ * The settings for which people are asked, by name and in the order of the form. They are the same in server.json. All
+ * other settings have suitable defaults.
  */
 export const FIELDS: Readonly<Record<string, Field>> = {
   pce_host: {

@@ -7,7 +7,7 @@ interface LockFile {
   packages: Record<string, { version: string; dev?: boolean; devOptional?: boolean }>
 }
 
-/** Checks that every file of a release has a correct checksum, and that there is no other checksum. Throws Error. */
+/** Checks that every file of a release has a correct checksum, and that there are no other checksums. Throws Error. */
 export function checkSums(folder: string): void {
   const named = run('sha256sum', ['--check', '--strict', '--quiet', 'SHA256SUMS'], folder)
   const sums = readFileSync(join(folder, 'SHA256SUMS'), 'utf8').trimEnd().split('\n')
@@ -44,7 +44,7 @@ export function checkSbom(root: string, path: string): void {
     throw new Error(`missing: ${missing.join(', ')}; surplus: ${surplus.join(', ')}`)
 }
 
-/** Checks that building from the context of the image gives the content of the package. Throws Error. */
+/** Checks that a build from the context of the image has the same content as the package. Throws Error. */
 export function checkContext(root: string, context: string, folder: string): void {
   mkdirSync(folder)
   run('tar', ['-xzf', context, '-C', folder], folder)

@@ -6,7 +6,7 @@ import { formatMessage } from 'publint/utils'
 
 /** The maximum size of the package, in bytes. */
 const LARGEST = 1_500_000
-/** The ways in which a project may look up the package's types: as Node.js does, and as bundlers do. */
+/** The ways in which a project may resolve the package's types: as Node.js does, and as bundlers do. */
 const RESOLUTIONS = { nodenext: { module: 'nodenext' }, bundler: { module: 'esnext', moduleResolution: 'bundler' } }
 /** The source of a project that imports everything that package.json exports, with its types. */
 const consumerOf = (name: string) => `

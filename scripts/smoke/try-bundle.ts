@@ -4,7 +4,7 @@ import { getMcpConfigForManifest, unpackExtension, type McpbManifestAny } from '
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 
-/** The address and key of a PCE that answers. */
+/** The address and the key of a PCE that responds. */
 export interface KnownPce {
   url: string
   key: string
@@ -14,9 +14,9 @@ export interface KnownPce {
 type Answers = Record<string, string | number | boolean>
 
 /**
- * Unpacks the bundle and starts it as Claude Desktop would, with two versions of the form: one with only the required
- * fields, in which the placeholders of blank fields are passed on unchanged, and one with all fields and only read-only
- * tools. Throws Error if it does not work.
+ * Unpacks the bundle and starts it as Claude Desktop would, with two versions of the form. In one, only the required
+ * fields are filled in, and the placeholders of blank fields are passed on unchanged. In the other, all fields are
+ * filled in, and only read-only tools are offered. Throws Error if the bundle does not work.
  */
 export async function tryBundle(bundle: string, folder: string, { url, key, secret }: KnownPce): Promise<void> {
   if (!(await unpackExtension({ mcpbPath: bundle, outputDir: folder, silent: true })))
@@ -40,8 +40,8 @@ export async function tryBundle(bundle: string, folder: string, { url, key, secr
 }
 
 /**
- * Starts the server with these answers, calls a tool that queries the PCE and one that runs in a worker thread, and
- * returns the offered tools.
+ * Starts the server with these answers to the form, calls a tool that queries the PCE and a tool that runs in a worker
+ * thread, and returns the offered tools.
  */
 async function serve(manifest: McpbManifestAny, extensionPath: string, userConfig: Answers): Promise<string[]> {
   const config = await getMcpConfigForManifest({

@@ -5,20 +5,20 @@ import { dirname, join } from 'node:path'
 
 /** The settings of another PCE, which the demonstration must ignore. */
 const OTHERS = 'PCE_HOST=https://127.0.0.1:1\nMCP_READ_ONLY=1\nMCP_TOOLSETS=vens\n'
-/** The width of the narrowest terminal still in use, in columns. */
+/** The width of the narrowest terminals that are still in use, in columns. */
 const WIDTH = 80
 
 /**
- * Runs the installed demonstration in a folder with the settings of another PCE, and ends it with Ctrl-C when it waits
- * for clients. Throws Error with its output if the story is incomplete, the picture is missing, or a process is left
- * running.
+ * Runs the installed demonstration in a folder with the settings of another PCE. When it waits for clients, ends it
+ * with Ctrl-C. Throws Error with its output if the story is incomplete, the picture is missing, or a process continues
+ * to run.
  */
 export async function tryDemo(program: string, folder: string, env: Record<string, string>): Promise<void> {
   writeFileSync(join(folder, '.env'), OTHERS)
   const child = spawn(program, ['demo', '--port', '0'], {
     cwd: folder,
     env: { ...env, MCP_READ_ONLY: '1' },
-    // A process group of its own receives Ctrl-C as a whole, as in a terminal.
+    // All processes of a process group receive Ctrl-C together, as in a terminal.
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -7,15 +7,15 @@ const NO_SOURCES = new Set(['node_modules', 'dist', 'data', 'deploy', 'docs', 't
 
 /**
  * Compiles every source into a separate folder with the same paths, so that no process of the suite has to compile
- * anything. In compiled files, `import.meta.url` is still the URL of the source, and `t` of a test file is a subtest of
- * its own, because files that share a process must not share hooks, time limits and counts. Rejects if a file cannot be
- * parsed.
+ * anything. In compiled files, `import.meta.url` is still the URL of the source. In a compiled test file, `t` is a
+ * separate subtest, because files that share a process must not share hooks, time limits and counts. Rejects if a file
+ * cannot be parsed.
  */
 export async function compileSuite(root) {
   const folder = join(root, '.suite', String(process.pid))
   const remove = () => rmSync(folder, { recursive: true, force: true })
   const compiled = (source) => join(folder, relative(root, source).replace(/\.ts$/, '.js'))
-  // A killed process with the same id may have left its folder behind.
+  // A killed process with the same process id may have left its folder behind.
   remove()
   process.once('exit', remove)
   await build({

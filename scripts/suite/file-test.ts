@@ -3,8 +3,8 @@ import type { Test } from 'tap'
 let open: Test | undefined
 
 /**
- * The subtest of the test file that is being loaded. In a compiled test file, a call of this function replaces `import
- * t from 'tap'`.
+ * Returns the subtest of the test file that is being loaded. In a compiled test file, a call of this function replaces
+ * `import t from 'tap'`.
  */
 export function fileTest(): Test {
   if (open === undefined) throw new Error('No test file is being loaded')

@@ -1,7 +1,7 @@
 /**
- * This is a tap program that runs the test files in the variable TEST_FILES one after the other, each as a subtest with
- * a limit of FILE_LIMIT milliseconds. It leaves out the files that another process of the run has taken, which the
- * folder in TAKEN_FILES records. A file without an assertion is a failure.
+ * A tap program that runs the test files in the variable TEST_FILES one after the other, each as a subtest with a limit
+ * of FILE_LIMIT milliseconds. It skips files that another process of the run has taken; the folder in TAKEN_FILES
+ * records which were taken. A file without an assertion is a failure.
  */
 import './follow-no-promises.js'
 import { mkdirSync } from 'node:fs'
@@ -24,18 +24,20 @@ for (const { name, url } of files) {
   running = t
   if (results?.count === 0) t.fail(`${name} asserts nothing`)
 }
-// Handles that tests leave open must not keep the process alive, but tap must first write all output that its reader
-// has not yet taken.
+// Handles that tests leave open must not keep the process alive, but tap must first write all output that has not been
+// read yet.
 t.on('end', () => process.stdout.write('', () => process.exit()))
 t.end()
 
-/** Returns the innermost subtest that is running, which may be waiting for an event that will never come. */
+/** Returns the innermost running subtest, which may be waiting for an event that never comes. */
 function innermost(test: TestBase): TestBase {
   const [active] = test.activeSubtests
   return active instanceof TestBase ? innermost(active) : test
 }
 
-/** Tries to take the file for this process. Of all processes that try, exactly one can create the folder. */
+/**
+ * Tries to take the file for this process by creating a folder. If several processes try, only one of them succeeds.
+ */
 function isFree(name: string): boolean {
   try {
     mkdirSync(join(process.env.TAKEN_FILES!, encodeURIComponent(name)))

@@ -1,7 +1,7 @@
 /**
- * This is a preload (`node --import`) that delays the operations that the operating system may delay: writes to
- * sockets, asynchronous file operations, and timers. The delays are derived from SHAKE_SEED and the program's
- * arguments, so a run can be repeated. A test that fails because of the delays depends on the speed of the machine.
+ * A preload (`node --import`) that delays operations which the operating system may delay, too: writes to sockets,
+ * asynchronous file operations, and timers. The delays are derived from SHAKE_SEED and the program's arguments, so that
+ * a run can be repeated. A test that fails because of the delays depends on the speed of the machine.
  */
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
@@ -14,7 +14,7 @@ const seed = createHash('sha256').update(`${process.env.SHAKE_SEED} ${process.ar
 const sleep = globalThis.setTimeout
 let state = seed.digest().readUInt32LE()
 
-/** Returns the next pseudo-random delay (mulberry32). Half of them are zero. */
+/** Returns the next pseudo-random delay (mulberry32). Half of the delays are zero. */
 function nextDelay() {
   state = (state + 0x6d2b79f5) | 0
   let mixed = Math.imul(state ^ (state >>> 15), state | 1)
@@ -24,13 +24,14 @@ function nextDelay() {
 }
 
 /**
- * Replaces a method by one that starts its work later. Its callers receive the result by a callback or a promise, so no
- * return value is needed.
+ * Replaces a method by one that starts its work after a delay. The replacement returns nothing, because callers receive
+ * the result by a callback or a promise.
  */
 function delayMethod(object, name) {
   const original = object[name]
   function delayed(...args) {
-    // Node.js writes to standard streams immediately, and programs that print something and exit rely on that.
+    // Standard streams are not delayed: Node.js writes to them immediately, and programs that print something and exit
+    // rely on this.
     const delay = this?._isStdio === true ? 0 : nextDelay()
     if (delay === 0) return original.apply(this, args)
     sleep(() => original.apply(this, args), delay)

@@ -1,7 +1,7 @@
 /**
- * The suites of `npm test NAME`, which run instead of the quick files. A suite consists of the files that match
- * `matching`, and of `paths`: test files and folders that are repeated in another environment. Only tests whose result
- * may differ in that environment are listed.
+ * The suites of `npm test NAME`, which are run instead of the quick files. A suite consists of the files that match
+ * `matching`, and of the test files and folders in `paths`, which are repeated in another environment. `paths` contains
+ * only tests whose result may be different in that environment.
  */
 export const SUITES = {
   // Tests with large estates, with faults at every step, and with processes that are killed.
@@ -22,7 +22,7 @@ export const SUITES = {
       'test/state/promises.test.ts',
     ],
     env: { SERVICE_STATE: 'postgres' },
-    // The database servers need a processor too.
+    // Fewer files run at the same time, because the database servers need a processor too.
     jobs: 2,
   },
   // Tests on another version of Node.js, the one that starts the runner. Rules, tools and texts are plain JavaScript,
@@ -66,11 +66,11 @@ export const SUITES = {
 }
 
 /**
- * Files that take much longer than their size lets expect, so they start before the others. Otherwise one of them would
- * be the last to start, and would run alone. `npm test` prints how long each file takes.
+ * Files that take much longer than their size suggests. They start before all other files; otherwise, one of them could
+ * start last and then run alone. `npm test` prints how long each file takes.
  */
 export const FIRST = [
-  // This is a quick file, but it waits for the traffic queries of two servers with real clocks.
+  // This is a quick file, but it waits for traffic queries of two servers, which take real time.
   'test/acceptance/both-transports.test.ts',
   'test/config/wrong-configurations.long.ts',
   'test/contract/heavy-answers.long.ts',
