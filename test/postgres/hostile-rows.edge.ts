@@ -93,6 +93,31 @@ t.test('an approval that was put back does not run again at another server', asy
   t.equal(added(), 1)
 })
 
+t.test('of two runs of an approval at a time one begins, whatever the database forgets', async (t) => {
+  const { bench, database, call, added } = await startAdding(t)
+  const { approval_id: id } = await call()
+  await bench.decide(id, 'approved', bench.person('ann'))
+  // A database in which no approval ends, and which knows of no id that was used.
+  for (const [table, event, forget] of [
+    ['approvals', 'UPDATE', 'NEW.ending := NULL'],
+    ['spent', 'INSERT', 'NEW.id := gen_random_uuid()'],
+  ])
+    await database.query(`CREATE FUNCTION forget_${table}() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN ${forget}; RETURN NEW; END';
+      CREATE TRIGGER forget BEFORE ${event} ON svc_mcp.${table} FOR EACH ROW EXECUTE FUNCTION forget_${table}()`)
+  const session = new pg.Client(database.url)
+  await session.connect()
+  t.teardown(() => session.end())
+  await session.query('BEGIN')
+  await session.query('SELECT * FROM svc_mcp.approvals FOR UPDATE')
+  const both = Promise.all([call(), call()])
+  const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+  await found(async () => (await database.query(waiting)).length === 2, 'both are about to end it')
+  await session.query('ROLLBACK')
+  const answers = (await both).map(({ rule, error }) => error ?? rule?.rule_type)
+  t.same(answers.sort(), ['confirm_token_replay', 'deny'])
+  t.equal(added(), 1)
+})
+
 t.test('a used confirm token whose record was deleted does not run again, at this server or another', async (t) => {
   const database = await makeDatabase()
   const lines: string[] = []

@@ -25,6 +25,8 @@ interface Engine {
   forgetOld: (state: State) => Promise<void>
   /** Changes a table behind the back of every process; the statement has a space where its name begins. */
   alter: (before: string, after: string) => Promise<unknown>
+  /** SQL of a text that is longer than any of a server's, and the columns of an approval that can have it. */
+  long: { text: string; columns: readonly ('id' | 'owner' | 'call')[] }
 }
 
 const ENGINES = {
@@ -38,6 +40,7 @@ const ENGINES = {
         file.exec(`${before} ${after}`)
         file.close()
       },
+      long: { text: 'hex(zeroblob(524289))', columns: ['id', 'owner', 'call'] },
     }
   },
   async PostgreSQL(t: Test): Promise<Engine> {
@@ -58,6 +61,8 @@ const ENGINES = {
         await found(async () => (await database.query(kept)).length === 0, 'old ones are forgotten')
       },
       alter: (before, after) => database.query(`${before} svc_mcp.${after}`),
+      // The index of ids has none of this length.
+      long: { text: `repeat('0', 1048578)`, columns: ['owner', 'call'] },
     }
   },
 }
@@ -358,6 +363,24 @@ const PROMISES: Record<string, (t: Test, state: State, other: State, engine: Eng
     await approvals.open({ id: 'ended', key, request: 'r', expiresAt: NOW + 1 })
     await approvals.end('ended', 'void')
     t.equal(await approvals.decide('ended', 'late'), false)
+  },
+
+  async 'what is longer than any server writes is read as empty'(t, { approvals }, other, { alter, long }) {
+    const row = { id: 'one', key: { owner: OWNER, call: CALL }, request: 'r', expiresAt: NOW + 1000 }
+    for (const column of long.columns) {
+      await approvals.open(row)
+      // Only rows of earlier questions about a call are in no index of owners and calls.
+      await alter('UPDATE', `approvals SET ${column} = ${long.text}, is_current = ${column === 'id'}`)
+      const { id, key, ...rest } = row
+      const read = { id, ...key, [column]: '' }
+      const { total, rows } = await other.approvals.waiting(null, { inAll: 10, ofEach: 10 })
+      t.same(
+        { total, rows: rows.map(({ key: { owner, call }, ...more }) => ({ ...more, owner, call })) },
+        { total: 1, rows: [{ ...rest, ...read, decision: null, ending: null }] },
+        column,
+      )
+      await alter('DELETE FROM', 'approvals')
+    }
   },
 
   async 'what was used stays used when one row about it is deleted or put back'(
