@@ -11,8 +11,10 @@ import { PceApiError, PceError } from './errors.js'
 import { KINDS, type Kind, type KindAttribute } from './kinds.js'
 import { KindApi } from './objects.js'
 import { createOperations, type NamedOperations } from './operations/index.js'
+import { JsonObjectSplitter } from './split-json-object.js'
+import { shareTurn } from './take-turns.js'
 import type { Http } from './transport.js'
-import type { ObjectApis, PceClientOptions, PceTransport, RequestOptions } from './types.js'
+import type { ObjectApis, PartsOptions, PceClientOptions, PceTransport, RequestOptions } from './types.js'
 
 /** A client of one PCE organisation with one set of credentials. */
 export type PceClient = PceTransport & NamedOperations & ObjectApis
@@ -97,6 +99,7 @@ function createTransport(http: Http, settings: ClientSettings): PceTransport {
       settings.tls = readTlsFiles(verify, cert)
     },
     get: (endpoint, options) => http.send('GET', endpoint, withOrg(options)),
+    getInParts: (endpoint, options) => getInParts(http, settings, endpoint, { ...options, ...withOrg(options) }),
     post: (endpoint, options) => http.send('POST', endpoint, withOrg(options)),
     put: (endpoint, options) => http.send('PUT', endpoint, withOrg(options)),
     delete: (endpoint, options) => http.send('DELETE', endpoint, withOrg(options)),
@@ -114,6 +117,31 @@ function createTransport(http: Http, settings: ClientSettings): PceTransport {
     },
     close: () => http.closeIdle(),
   }
+}
+
+async function getInParts(
+  http: Http,
+  { bounds: { body } }: ClientSettings,
+  endpoint: string,
+  { onBegin, onField, onItems, ...options }: PartsOptions,
+): Promise<{ bytes: number }> {
+  const sink = { onField, onItems }
+  let splitter = new JsonObjectSplitter(body, sink)
+  let bytes = 0
+  const begin = () => {
+    splitter = new JsonObjectSplitter(body, sink)
+    bytes = 0
+    onBegin()
+  }
+  const take = async (chunk: Buffer) => {
+    bytes += chunk.length
+    await shareTurn()
+    await splitter.push(chunk)
+  }
+  const maxBytes = Math.min(options.maxBytes ?? Infinity, body.bytes)
+  await http.stream(endpoint, { ...options, maxBytes }, { begin, take })
+  splitter.end()
+  return { bytes }
 }
 
 /**

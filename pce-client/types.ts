@@ -183,6 +183,19 @@ export interface ScanOutcome {
   matchCount: number | null
 }
 
+/** Receives an object in parts, in the order in which the PCE sends them. Its promises are awaited. */
+export interface PartsSink {
+  /** Receives a field whose value is not a list. */
+  onField: (field: string, value: unknown) => void | Promise<void>
+  /** Receives a batch of the items of a field that is a list. The first batch of each such field is empty. */
+  onItems: (field: string, items: readonly unknown[]) => void | Promise<void>
+}
+
+export interface PartsOptions extends RequestOptions, PartsSink {
+  /** Called before the first part, and again if the download starts over: all parts received before are then void. */
+  onBegin: () => void
+}
+
 export interface PceResponse {
   status: number
   headers: Record<string, string | string[] | undefined>
@@ -346,6 +359,11 @@ export interface PceTransport {
   setTlsSettings(verify?: boolean | string, cert?: string | readonly [string, string] | null): void
   /** Sends a GET to a path below `/api/<version>` and returns the answer. */
   get(endpoint: string, options?: RequestOptions): Promise<PceResponse>
+  /**
+   * Sends a GET whose answer is one object, and passes it on in parts, so that it is never held as a whole; its size is
+   * limited like that of any other answer. Returns its size in bytes of uncompressed text.
+   */
+  getInParts(endpoint: string, options: PartsOptions): Promise<{ bytes: number }>
   /** Sends a POST with `options.json` as its body. */
   post(endpoint: string, options?: RequestOptions): Promise<PceResponse>
   /** Sends a PUT with `options.json` as its body. */

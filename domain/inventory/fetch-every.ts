@@ -22,14 +22,16 @@ export interface ScanQuery<T extends object> {
   /** The query parameters that the PCE uses as filters. */
   params: NonNullable<RequestOptions['params']>
   signal: AbortSignal
+  /** Maximum size of each answer; see `RequestOptions.maxBytes`. */
+  maxBytes?: number
 }
 
 /** Reads a list of any length and passes on its objects as they arrive. See `ScanOptions` for the callbacks. */
 export function scanEvery<T extends object>(
-  { api, policyVersion = 'draft', parent = null, params, signal }: ScanQuery<T>,
+  { api, policyVersion = 'draft', parent = null, params, signal, maxBytes }: ScanQuery<T>,
   take: Pick<ScanOptions<T>, 'onBegin' | 'onItems' | 'most' | 'isHeld'>,
 ): Promise<ScanOutcome> {
-  return api.scan(policyVersion, parent, { params, signal, ...take })
+  return api.scan(policyVersion, parent, { params, signal, maxBytes, ...take })
 }
 
 /**
@@ -120,13 +122,13 @@ export async function fetchEvery<T extends object>(query: ListQuery<T>): Promise
  * getAll.
  */
 export async function fetchUpTo<T extends object>(query: ListQuery<T>, wanted: number): Promise<Page<T>> {
-  const { api, policyVersion = 'draft', parent = null, params, signal, most = Infinity } = query
+  const { api, policyVersion = 'draft', parent = null, params, signal, maxBytes, most = Infinity } = query
   const count = Math.min(wanted, most)
-  const page = await api.getPage(policyVersion, parent, { params: { ...params, max_results: count }, signal })
+  const page = await api.getPage(policyVersion, parent, { params: { ...params, max_results: count }, signal, maxBytes })
   const found = page.items.length
   const mayBeCut = found < count && found < (page.totalCount ?? 0) && found > 0 && found % PCE_PAGE === 0
   if (!mayBeCut) return page
-  const all = await api.getAll(policyVersion, parent, { params, signal })
+  const all = await api.getAll(policyVersion, parent, { params, signal, maxBytes })
   // getAll reads the list in a job. If the PCE cannot read this type in a job, getAll returns fewer objects than the
   // first request.
   return { items: (all.length < found ? page.items : all).slice(0, count), totalCount: page.totalCount }

@@ -17,16 +17,20 @@ interface WithDenyRules {
   error?: string
   /** True if the PCE has no list of deny rules for the rule set: its release has none, or the rule set is deleted. */
   hasNone?: boolean
+  /** True if the deny rules could not be read because they are larger than `maxBytes`. */
+  isTooLarge?: boolean
 }
 
 /**
  * Adds deny rules to rule sets. Deny rules that are part of the rule set are kept; missing ones are read for a few rule
  * sets at a time. Rejects if the call is cancelled.
+ * @param maxBytes maximum size of the deny rules of one rule set; the client's own limits if absent.
  */
 export function loadDenyRules(
   pce: PceClient,
   ruleSets: readonly RuleSet[],
   signal: AbortSignal,
+  maxBytes?: number,
 ): Promise<WithDenyRules[]> {
   return mapBounded(ruleSets, IN_FLIGHT, async (ruleSet) => {
     if (ruleSet.deny_rules !== undefined) return { ruleSet }
@@ -38,12 +42,14 @@ export function loadDenyRules(
         parent: ruleSet.href,
         params: {},
         signal,
+        maxBytes,
       })
       return { ruleSet: { ...ruleSet, deny_rules: readEnds(items, `${ruleSet.href}, deny_rules`) } }
     } catch (error) {
       if (!(error instanceof PceError) || signal.aborted) throw error
       const hasNone = error instanceof PceApiError && error.status === 404
-      return { ruleSet, error: error.message, ...(hasNone && { hasNone }) }
+      const isTooLarge = error.code === 'body_too_large'
+      return { ruleSet, error: error.message, ...(hasNone && { hasNone }), ...(isTooLarge && { isTooLarge }) }
     }
   })
 }

@@ -36,6 +36,40 @@ function* digestEach(values: readonly unknown[]): Steps<string> {
   return hash.digest('hex')
 }
 
+/** A digest of an object whose fields arrive one by one, and the items of its lists in batches. */
+export interface FieldsDigest {
+  /** Adds a field, or further items of a field that is a list. */
+  add(field: string, values: readonly unknown[], isList: boolean): Promise<void>
+  /** Returns the digest of the fields that were added, whatever their order. */
+  end(): string
+}
+
+/** Creates the digest of an object that is never held as a whole. It leaves out what `digestContents` leaves out. */
+export function createFieldsDigest(signal: AbortSignal): FieldsDigest {
+  const hashes = new Map<string, Hash>()
+  return {
+    add(field, values, isList) {
+      if (RECORDS.has(field)) return Promise.resolve()
+      const key = JSON.stringify([field, isList])
+      const hash = hashes.get(key) ?? createHash('sha256')
+      hashes.set(key, hash)
+      return workInTurns(feedItems(hash, values), signal)
+    },
+    end: () => {
+      const fields = [...hashes].map(([key, hash]) => `${key}:${hash.digest('hex')}\n`)
+      return createHash('sha256').update(fields.sort().join('')).digest('hex')
+    },
+  }
+}
+
+function* feedItems(hash: Hash, values: readonly unknown[]): Steps<void> {
+  for (const [at, value] of values.entries()) {
+    yield* feed(hash, value, DEEPEST)
+    hash.update(',')
+    if (at % ENTRIES_AT_ONCE === 0) yield
+  }
+}
+
 /**
  * Feeds a value to the hash. Down to `depth`, lists and objects are fed entry by entry; deeper ones are fed as a whole.
  */

@@ -3,12 +3,14 @@ import type { PlannedRequest } from '../../schemas/dry-run.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
 import type { Workload } from '../../schemas/pce/workload.js'
+import { isUnread } from '../inventory/fetch-every.js'
 import { parseHref } from '../inventory/parse-href.js'
 import { loadDenyRules } from '../inventory/read-rules.js'
 import { isManaged } from '../inventory/workloads.js'
 import { mapBounded } from '../text/pace-work.js'
 import { NO_CONTENT } from './diff-fields.js'
 import { digestContents } from './digest-content.js'
+import { digestLarge } from './digest-large.js'
 
 /** An object, as it was read, to which the requests of a call refer directly or through other objects. */
 export interface ReferredObject {
@@ -17,7 +19,9 @@ export interface ReferredObject {
   kind: string
   /** The fields that count as the object's content; null if the object could not be read. */
   content: Record<string, unknown> | null
-  /** True if the object was not read because it exceeds the size limit for all objects together. */
+  /** A digest of the whole content if that is too large to be held. Then `content` has only the name. */
+  digest?: string
+  /** True if the object was not read because it is larger than any answer may be, or because others were large too. */
   isTooLarge?: true
   /**
    * `target` if the call writes or deletes this object or an object inside it; `named` if a request refers to it;
@@ -42,9 +46,16 @@ export interface PlannedCall {
   previous?: unknown
 }
 
-/** Maximum number of objects read for one call, and maximum total size of the answers in characters. */
+/** Maximum number of objects read for one call. */
 const MOST_READ = 100
-const MOST_CHARACTERS = 8 * 1024 * 1024
+/**
+ * Maximum size of an object that is held in memory. If all that are held exceed it together, only small objects are
+ * held from then on. Of any other object, a digest is computed while it arrives.
+ */
+const MOST_HELD = 8 * 1024 * 1024
+const MOST_HELD_LATER = 64 * 1024
+/** Number of bytes read for such digests after which no further one is computed. */
+const MOST_STREAMED = 64 * 1024 * 1024
 const IN_FLIGHT = 4
 
 /** The value that stands for all fields of an object, apart from the PCE's records of authors and times. */
@@ -115,32 +126,46 @@ export async function readReferred(
   const isWanted = ({ href }: Named) => kinds === undefined || kinds.has(parseHref(href)?.kind ?? '')
   const found = new Map<string, ReferredObject>()
   const left = new Set<string>()
-  let characters = 0
+  let [held, streamed] = [0, 0]
   for (let wave = namedBy(call).filter(isWanted); wave.length > 0;) {
     const next: Named[] = []
     for (let at = 0; at < wave.length; at += IN_FLIGHT) {
       const together = wave.slice(at, at + IN_FLIGHT)
       // The limits are checked only between groups of requests, so that every run reads the same objects.
-      if (found.size + together.length > MOST_READ || characters > MOST_CHARACTERS) {
+      if (found.size + together.length > MOST_READ) {
         for (const { href } of together) left.add(href)
         continue
       }
-      const read = await mapBounded(together, IN_FLIGHT, (named) => readOne(reader, named))
-      for (const { object, size } of read) {
+      const most = held > MOST_HELD ? MOST_HELD_LATER : MOST_HELD
+      const read = await mapBounded(together, IN_FLIGHT, (named) => readOne(reader, named, most))
+      for (const [index, named] of together.entries()) {
+        let one = read[index]!
+        if (one !== 'too large') held += one.size
+        else {
+          // Large objects are read one after the other, so that this limit, too, holds for the same objects in every run.
+          one = streamed > MOST_STREAMED ? tooLarge(named) : await readLarge(reader, named)
+          streamed += one.size
+        }
+        const { object, inside } = one
         found.set(object.href, object)
-        characters += size
         // The rules of a rule set are part of the rule set.
-        const hrefs = hrefsIn(object.content).filter((href) => parseHref(href)?.parent?.href !== object.href)
+        const hrefs = inside.filter((href) => parseHref(href)?.parent?.href !== object.href)
         for (const href of hrefs) next.push({ href, as: 'inside' })
       }
     }
     wave = onlyOnce(next).filter((one) => isWanted(one) && !found.has(one.href) && !left.has(one.href))
   }
   const objects = [...found.values()]
-  const bound = objects.map(({ href, content }) => [href, content] as const)
+  const bound = objects.map(({ href, content, digest }) => [href, content, ...(digest ? [digest] : [])] as const)
   bound.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
   return { objects, unread: left.size, digest: await digestContents(bound, reader.signal) }
 }
+
+const tooLarge = ({ href, as }: Named): Read => ({
+  object: { href, kind: parseHref(href)?.kind ?? '', content: null, isTooLarge: true, as },
+  size: 0,
+  inside: [],
+})
 
 /** Lists the objects to which the requests refer. Workloads come last, because there may be thousands of them. */
 function namedBy({ requests, previous }: PlannedCall): Named[] {
@@ -184,42 +209,66 @@ export function hrefsIn(value: unknown): string[] {
   )
 }
 
+interface Read {
+  object: ReferredObject
+  size: number
+  /** The hrefs in the object's content. */
+  inside: readonly string[]
+}
+
+/** Reads one object. Resolves with `too large` if it has more than `maxBytes`. */
 async function readOne(
   { pce, signal }: Reader,
   { href, as, withInside }: Named,
-): Promise<{ object: ReferredObject; size: number }> {
+  maxBytes: number,
+): Promise<Read | 'too large'> {
   const { kind = '' } = parseHref(href) ?? {}
-  const unread = { object: { href, kind, content: null, as }, size: 0 }
+  const unread = { object: { href, kind, content: null, as }, size: 0, inside: [] }
   if (!isKindRead(kind)) return unread
   try {
-    const answer = await pce.get(href, { includeOrg: false, signal, maxBytes: MOST_CHARACTERS })
+    const answer = await pce.get(href, { includeOrg: false, signal, maxBytes })
     const object = answer.json<PceObject | null>()
     if (typeof object?.href !== 'string') return unread
-    if (withInside !== true || kind !== 'rule_sets')
-      return { object: { href, kind, content: contentOf(kind, object, false), as }, size: answer.text.length }
-    const whole = await withDenyRules(pce, object as RuleSet, signal)
-    if (whole === null) return unread
-    const size = answer.text.length + JSON.stringify(whole.deny_rules ?? []).length
-    return { object: { href, kind, content: contentOf(kind, whole, true), as }, size }
+    const withRules = withInside === true && kind === 'rule_sets'
+    let [whole, size] = [object, answer.text.length]
+    if (withRules) {
+      const [complete] = await loadDenyRules(pce, [object as RuleSet], signal, maxBytes)
+      if (complete?.isTooLarge === true) return 'too large'
+      if (complete?.error !== undefined && complete.hasNone !== true) return unread
+      whole = complete?.ruleSet ?? object
+      size += JSON.stringify(complete?.ruleSet.deny_rules ?? []).length
+    }
+    const content = contentOf(kind, whole, withRules)
+    return { object: { href, kind, content, as }, size, inside: hrefsIn(content) }
   } catch (error) {
     if (!(error instanceof PceError) || signal.aborted) throw error
-    return error.code === 'body_too_large' ? { ...unread, object: { ...unread.object, isTooLarge: true } } : unread
+    return error.code === 'body_too_large' ? 'too large' : unread
   }
 }
 
-async function withDenyRules(pce: PceClient, ruleSet: RuleSet, signal: AbortSignal): Promise<RuleSet | null> {
-  const [complete] = await loadDenyRules(pce, [ruleSet], signal)
-  const isUnread = complete?.error !== undefined && complete.hasNone !== true
-  return isUnread ? null : (complete?.ruleSet ?? null)
+/** Reads an object that is too large to be held: its name, and the digest of its content. */
+async function readLarge(reader: Reader, { href, as, withInside }: Named): Promise<Read> {
+  const { kind = '' } = parseHref(href) ?? {}
+  const unread = { href, kind, content: null, as }
+  const withRules = withInside === true && kind === 'rule_sets'
+  try {
+    const read = await digestLarge(reader, href, (field) => isContent(kind, field, withRules), hrefsIn, withRules)
+    if (read === null) return { object: unread, size: 0, inside: [] }
+    const { content, digest, bytes, hrefs } = read
+    return { object: { href, kind, content, digest, as }, size: bytes, inside: hrefs }
+  } catch (error) {
+    if (!isUnread(error) || reader.signal.aborted) throw error
+    const isTooLarge = error.code === 'body_too_large'
+    return { object: { ...unread, ...(isTooLarge && { isTooLarge }) }, size: 0, inside: [] }
+  }
 }
 
 const RULES: ReadonlySet<string> = new Set(['rules', 'deny_rules'])
 
 function contentOf(kind: string, object: PceObject, withRules: boolean): Record<string, unknown> {
-  const chosen = FIELDS[kind] ?? WHOLE
-  const isChosen = (name: string) =>
-    chosen === WHOLE ? !NO_CONTENT.has(name) || (withRules && RULES.has(name)) : chosen.includes(name)
-  const content = Object.fromEntries(Object.entries(object).filter(([name, value]) => value != null && isChosen(name)))
+  const content = Object.fromEntries(
+    Object.entries(object).filter(([name, value]) => value != null && isContent(kind, name, withRules)),
+  )
   // The addresses of a managed workload are left out, because its VEN reports them and they change. Those of an
   // unmanaged workload are entered by people.
   const addresses =
@@ -227,6 +276,11 @@ function contentOf(kind: string, object: PceObject, withRules: boolean): Record<
       ? { public_ip: object['public_ip'] ?? null, interfaces: addressesOf(object['interfaces']) }
       : {}
   return { ...content, ...addresses, ...(object['update_type'] === 'delete' && { deletion_pending: true }) }
+}
+
+function isContent(kind: string, field: string, withRules: boolean): boolean {
+  const chosen = FIELDS[kind] ?? WHOLE
+  return chosen === WHOLE ? !NO_CONTENT.has(field) || (withRules && RULES.has(field)) : chosen.includes(field)
 }
 
 const addressesOf = (interfaces: unknown): unknown[] =>

@@ -154,7 +154,7 @@ t.test('what stands behind the hrefs of a request', async (t) => {
 
   await t.test('what is too large is not read, and the question says so', async (t) => {
     const { name, args } = rule('iplist:Partners')
-    const body = { href: partners, name: 'Partners', description: 'x'.repeat(8 * 1024 * 1024) }
+    const body = { href: partners, name: 'Partners', description: 'x'.repeat(32 * 1024 * 1024) }
     bench.simulator.faults.add({
       kind: 'status',
       method: 'GET',
@@ -173,6 +173,123 @@ t.test('what stands behind the hrefs of a request', async (t) => {
       asked.refers_to.filter(({ content }: Json) => /too large/.test(content)),
       [{ kind: 'IP list', href: partners, content: 'is too large to be read here' }],
     )
+    bench.simulator.faults.clear()
+  })
+
+  await t.test('what is too long to be shown is bound all the same', async (t) => {
+    const { name, args: common } = rule('iplist:Partners')
+    const args = { ...common, consumers: ['app=shop'] }
+    const ranges = Array.from({ length: 60_000 }, (_, at) => ({
+      from_ip: `10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`,
+      description: 'x'.repeat(120),
+    }))
+    const answerWith = (list: object) => {
+      bench.simulator.faults.clear()
+      const body = { href: partners, name: 'Partners', ...list }
+      bench.simulator.faults.add({
+        kind: 'status',
+        method: 'GET',
+        path: /\/ip_lists\/2$/,
+        times: 100,
+        status: 200,
+        body,
+      })
+    }
+    answerWith({ ip_ranges: ranges, updated_at: '2026-01-01T00:00:00Z' })
+    const asked = await bench.call(name, args)
+    partial(t, asked, {
+      warnings: [
+        '1 object that the requests refer to is too long to be shown: look at what is behind the href in the PCE before you decide. A change after the decision is noticed.',
+      ],
+    })
+    t.same(
+      asked.refers_to.filter(({ name }: Json) => name === 'Partners'),
+      [{ kind: 'IP list', name: 'Partners', href: partners, content: 'is too long to be shown' }],
+    )
+    const { confirm_token: token } = await bench.confirm(asked)
+    for (const changed of [
+      { ip_ranges: [...ranges.slice(0, -1), { from_ip: '0.0.0.0/0' }] },
+      { ip_ranges: ranges, fqdns: [{ fqdn: '*.example.com' }] },
+    ]) {
+      answerWith(changed)
+      bench.writes()
+      partial(t, await bench.call(name, args, { token }), { error: 'confirm_required', reason: 'stale' })
+      t.same(bench.writes(), [])
+    }
+    answerWith({ updated_at: '2026-02-02T00:00:00Z', ip_ranges: ranges })
+    partial(t, await bench.call(name, args, { token }), { ok: true }, 'order of fields and times are no content')
+    bench.simulator.faults.clear()
+  })
+
+  await t.test('so is a rule set of which the rules count', async (t) => {
+    const [name, args] = ['update-ruleset', { name: 'Payments', enabled: false }]
+    const allow = { href: ruleHref, ...ALL, description: 'x'.repeat(1000), ingress_services: [{ href: web }] }
+    const answerWith = (last: object) => {
+      bench.simulator.faults.clear()
+      const rules = Array.from({ length: 9000 }, (_, at) => ({ ...allow, href: `${set}/sec_rules/${at + 1}` }))
+      const body = {
+        href: set,
+        name: 'Payments',
+        enabled: true,
+        scopes: [[]],
+        rules: [...rules, { ...allow, ...last }],
+      }
+      bench.simulator.faults.add({
+        kind: 'status',
+        method: 'GET',
+        path: /\/rule_sets\/1$/,
+        times: 100,
+        status: 200,
+        body,
+      })
+    }
+    answerWith({})
+    const asked = await bench.call(name, args)
+    t.same(
+      asked.refers_to.map(({ kind, name, content = '' }: Json) => `${kind} ${name} ${content}`.trim()),
+      ['rule set Payments is too long to be shown', 'service Web {"service_ports":[{"port":443,"proto":6}]}'],
+    )
+    const { confirm_token: token } = await bench.confirm(asked)
+    answerWith({ consumers: [{ label: { href: crm } }] })
+    partial(t, await bench.call(name, args, { token }), { error: 'confirm_required', reason: 'stale' })
+    answerWith({})
+    const deny = await pce.denyRules.create(DENIED as Json, set)
+    partial(t, await bench.call(name, args, { token }), { error: 'confirm_required', reason: 'stale' }, 'a deny rule')
+    await pce.denyRules.delete(deny)
+    bench.simulator.faults.clear()
+  })
+
+  await t.test('so are deny rules that are too long, which are another list', async (t) => {
+    const [name, args] = ['update-ruleset', { name: 'Payments', enabled: false }]
+    const deny = { ...DENIED, description: 'x'.repeat(1000) }
+    const answerWith = (last: object) => {
+      bench.simulator.faults.clear()
+      const rules = Array.from({ length: 9000 }, (_, at) => ({ ...deny, href: `${set}/deny_rules/${at + 1}` }))
+      const body = [...rules, { ...deny, ...last, href: `${set}/deny_rules/9001` }]
+      const [common, own] = [
+        { kind: 'status', method: 'GET', times: 100, status: 200 } as const,
+        { href: set, name: 'Payments' },
+      ]
+      bench.simulator.faults.add({
+        ...common,
+        path: /\/rule_sets\/1$/,
+        body: { ...own, enabled: true, scopes: [[]], rules: [] },
+      })
+      bench.simulator.faults.add({
+        kind: 'status',
+        method: 'GET',
+        path: /\/deny_rules$/,
+        times: 100,
+        status: 200,
+        body,
+      })
+    }
+    answerWith({})
+    const asked = await bench.call(name, args)
+    t.equal(asked.refers_to[0].content, 'is too long to be shown')
+    const { confirm_token: token } = await bench.confirm(asked)
+    answerWith({ enabled: false })
+    partial(t, await bench.call(name, args, { token }), { error: 'confirm_required', reason: 'stale' })
     bench.simulator.faults.clear()
   })
 

@@ -18,6 +18,9 @@ const LONGEST_NAME = 100
 /** Maximum number of objects listed in an answer to a model, and maximum length of the content of one object. */
 const MOST_LISTED = 10
 const LONGEST_CONTENT = 300
+/** The note on an object that was read only to bind it. */
+const TOO_LONG =
+  'What it contains is too long to be shown: look at it in the PCE before you decide. If it changes after that, the call is asked anew.'
 
 /**
  * Shows the objects to which the requests of a call refer by href, each with its name and content. `page` is the form
@@ -37,6 +40,7 @@ export function showReferred(referred: ReferredObjects): {
     const read = whole[at] ?? null
     if (read === null) return { ...common, note: `It ${whyUnread(object)}, so what it is now is not known.` }
     const { shown, notes } = read
+    if (object.digest !== undefined) return { ...common, content: {}, note: TOO_LONG }
     const size = jsonBytes(shown)
     if (size > room) return { ...common, note: CONTENT_LEFT_OUT }
     room -= size
@@ -96,6 +100,7 @@ type Unread = Pick<ReferredObjects, 'objects' | 'unread'>
 function sayUnread({ objects, unread }: Unread, whose: string, which: string): string[] {
   const unreadObjects = objects.filter(({ content }) => content === null)
   const large = unreadObjects.filter(({ isTooLarge }) => isTooLarge === true)
+  const long = objects.filter(({ digest }) => digest !== undefined)
   const failed = unreadObjects.filter(({ kind, isTooLarge }) => isKindRead(kind) && isTooLarge !== true)
   const never = unreadObjects.filter(({ kind }) => !isKindRead(kind))
   const say = (some: readonly ReferredObject[]) =>
@@ -107,6 +112,11 @@ function sayUnread({ objects, unread }: Unread, whose: string, which: string): s
   return [
     ...say(failed),
     ...say(large),
+    ...(long.length === 0
+      ? []
+      : [
+          `${countOf(long.length, 'object')}${which} that the ${whose} refer to ${long.length === 1 ? 'is' : 'are'} too long to be shown: look at what is behind the href in the PCE before you decide. A change after the decision is noticed.`,
+        ]),
     ...say(never),
     ...(unread > 0
       ? [
@@ -146,6 +156,7 @@ function readContent(content: Record<string, unknown>, names: ReferenceNames): S
 
 function showContent(object: ReferredObject, read: ShownContent | null): { content?: string } {
   if (read === null) return { content: whyUnread(object) }
+  if (object.digest !== undefined) return { content: 'is too long to be shown' }
   if (Object.keys(read.shown).length === 0) return {}
   return { content: clipText(JSON.stringify(read.shown), LONGEST_CONTENT) }
 }

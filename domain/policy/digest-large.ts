@@ -1,0 +1,109 @@
+import { PceApiError, type PceClient } from '../../pce-client/index.js'
+import { scanWhole } from '../inventory/fetch-every.js'
+import { parseHref } from '../inventory/parse-href.js'
+import { readPolicyVersion } from '../inventory/policy-version.js'
+import { createFieldsDigest } from './digest-content.js'
+
+/** Maximum number of hrefs that are collected from one object; far more than are ever read. */
+const MOST_HREFS = 10_000
+/** Maximum length of a name that is kept. */
+const LONGEST_NAME = 1000
+/** Maximum size of the deny rules of a rule set: that of a single answer by default. */
+const MOST_DENY_RULE_BYTES = 32 * 1024 * 1024
+
+/** What is known of an object that is too large to be held. */
+export interface LargeObject {
+  /** The object's name, as content. */
+  content: Record<string, unknown>
+  /** A digest of the whole content. */
+  digest: string
+  /** The hrefs in the content, without repetitions. */
+  hrefs: readonly string[]
+  /** Number of bytes that were read. */
+  bytes: number
+}
+
+interface Reader {
+  pce: PceClient
+  signal: AbortSignal
+}
+
+/**
+ * Reads an object that is too large to be held, and computes a digest of its content while it arrives. Rejects like
+ * every request, with `body_too_large` if it is larger than the client's own limit for an answer. Returns null if the
+ * answer is not an object with an href.
+ * @param isContent returns true for the fields that count as content.
+ * @param hrefsIn returns the hrefs in a value.
+ * @param withDenyRules true if the object is a rule set whose deny rules count too.
+ */
+export async function digestLarge(
+  { pce, signal }: Reader,
+  href: string,
+  isContent: (field: string) => boolean,
+  hrefsIn: (value: unknown) => string[],
+  withDenyRules: boolean,
+): Promise<LargeObject | null> {
+  let digest = createFieldsDigest(signal)
+  let hrefs = new Set<string>()
+  let [name, own, hasDenyRules] = ['', '', false]
+  const add = async (field: string, values: readonly unknown[], isList: boolean) => {
+    await digest.add(field, values, isList)
+    for (const found of hrefsIn(values)) if (hrefs.size < MOST_HREFS) hrefs.add(found)
+  }
+  const { bytes } = await pce.getInParts(href, {
+    includeOrg: false,
+    signal,
+    onBegin() {
+      digest = createFieldsDigest(signal)
+      hrefs = new Set()
+      ;[name, own, hasDenyRules] = ['', '', false]
+    },
+    async onField(field, value) {
+      if (field === 'href' && typeof value === 'string') own = value
+      if (field === 'name' && typeof value === 'string') name = value.slice(0, LONGEST_NAME)
+      if (field === 'update_type') await digest.add(field, [value === 'delete'], false)
+      else if (isContent(field) && value != null) await add(field, [value], false)
+    },
+    async onItems(field, items) {
+      if (field === 'deny_rules') hasDenyRules = true
+      if (isContent(field)) await add(field, items, true)
+    },
+  })
+  if (own === '') return null
+  if (withDenyRules && !hasDenyRules) {
+    const rules = await digestDenyRules({ pce, signal }, own, hrefsIn)
+    await digest.add('deny_rules', [rules.digest], false)
+    for (const found of rules.hrefs) hrefs.add(found)
+  }
+  return { content: name === '' ? {} : { name }, digest: digest.end(), hrefs: [...hrefs], bytes }
+}
+
+/** Reads the deny rules of a rule set like the object itself. A PCE without a list of them has none. */
+async function digestDenyRules(
+  { pce, signal }: Reader,
+  ruleSet: string,
+  hrefsIn: (value: unknown) => string[],
+): Promise<{ digest: string; hrefs: Set<string> }> {
+  let digest = createFieldsDigest(signal)
+  let hrefs = new Set<string>()
+  const policyVersion = readPolicyVersion(parseHref(ruleSet)?.version)
+  const maxBytes = MOST_DENY_RULE_BYTES
+  try {
+    await scanWhole(
+      { api: pce.denyRules, policyVersion, parent: ruleSet, params: {}, signal, maxBytes },
+      {
+        onBegin() {
+          digest = createFieldsDigest(signal)
+          hrefs = new Set()
+        },
+        async onItems(rules) {
+          await digest.add('deny_rules', rules, true)
+          for (const found of hrefsIn(rules)) if (hrefs.size < MOST_HREFS) hrefs.add(found)
+        },
+      },
+    )
+  } catch (error) {
+    if (!(error instanceof PceApiError) || error.status !== 404) throw error
+  }
+  return { digest: digest.end(), hrefs }
+}
