@@ -1,31 +1,37 @@
 import { describe, isCrowded, isLate, isLocked, isOfRows } from './connect.js'
 
-/** As many callers in a row without an answer are a problem of the database, not of their rows. */
+/**
+ * Minimum number of different callers in a row without an answer that count as a problem of the database. With fewer,
+ * it may only be their own rows.
+ */
 const SEVERAL = 3
-/** The time in milliseconds for which callers without an answer count, since no others may come while they do. */
+/**
+ * The time, in milliseconds, for which a caller without an answer is counted. After that, the problem may be over, even
+ * if no other caller has shown it.
+ */
 const COUNTED_MS = 10_000
-/** The shortest time in milliseconds between two lines about locks. */
+/** Minimum interval, in milliseconds, between two log lines about locks. */
 const SAID_MS = 60_000
 
 /**
- * Keeps why changes cannot be relied on although the database answers. Readiness and the gate of changing tools both
- * ask here, so that they agree.
+ * The record of problems because of which changes cannot be relied on although the database answers. Both readiness and
+ * the gate of changing tools use it, so that they agree.
  */
 export interface Problems {
   find: () => Error | null
-  /** Notes whether the write check has passed: null, or why not. Nothing else ends what it has found. */
+  /** Records the result of a write check: null, or the error. Only a later write check ends the problem. */
   noteWrite: (error: Error | null) => void
-  /** Notes whether the heartbeat has passed: null, or why not. */
+  /** Records the result of a heartbeat: null, or the error. */
   noteHeartbeat: (error: Error | null) => void
-  /** Notes whether a request of this caller was admitted: null, or why not. */
+  /** Records the result of admitting a request of this caller: null, or the error. */
   noteAdmission: (caller: string, error: Error | null) => void
 }
 
-/** Creates the record of problems. `warn` receives a line when somebody has to wait for a lock. */
+/** Creates the record of problems. `warn` receives a line when a request has waited in vain for a lock. */
 export function noteProblems(warn: (line: string) => void): Problems {
   let unwritable: Error | null = null
   let failed: Error | null = null
-  /** The callers that got no answer since another one got one, with the last error of each. */
+  /** The callers without an answer since the last answer to any caller, each with the last error. */
   const unanswered = new Map<string, { at: number; error: Error }>()
   let saidAt = -Infinity
 
@@ -71,6 +77,6 @@ export function noteProblems(warn: (line: string) => void): Problems {
   }
 }
 
-/** Returns where a statement waited, in the words of the database, which name the table and no value. */
+/** Returns the database's description of where a statement waited. It names the table but contains no value. */
 const placeOf = (error: Error): string =>
   (error as { where?: string }).where?.split('\n')[0]?.slice(0, 200) || describe(error)

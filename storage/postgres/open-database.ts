@@ -20,19 +20,19 @@ export interface OpenDatabaseOptions {
 const TEND_MS = 15_000
 
 /**
- * The statement that proves that the database can be written, without changing anyone's data. Each check writes a note
- * of its own and removes the earlier ones that nobody has locked, so that no row of it can be locked.
+ * A statement that tests whether the database can be written, without changing anyone's data. Each check writes a new
+ * note and removes earlier ones that are not locked, so that a locked row cannot stop it.
  */
 const WRITE_MARK = `WITH earlier AS (
     DELETE FROM svc_mcp.notes WHERE name IN (
       SELECT name FROM svc_mcp.notes WHERE name >= 'checked' AND name < 'checkee' LIMIT 100 FOR UPDATE SKIP LOCKED))
   INSERT INTO svc_mcp.notes (name, value) VALUES ('checked ' || $1, '')`
 /**
- * The time in milliseconds that the database has for the write check. It is shorter than the time that readiness waits
- * for its checks, so that the gate of changing tools knows of a write that hangs as soon as readiness says so.
+ * Time limit of the write check in milliseconds. It is shorter than that of the readiness checks, so that the gate of
+ * changing tools knows of a write that hangs as soon as readiness reports it.
  */
 const WRITTEN_MS = 2500
-/** The interval in milliseconds at which a database that could not be written is checked again. */
+/** Interval, in milliseconds, at which the write check is repeated after it has failed. */
 const AGAIN_MS = 500
 
 /**
@@ -69,14 +69,15 @@ export async function openDatabase(
           problems.noteWrite(null)
         } catch (error) {
           if (isCrowded(error as Error)) return throwKnown()
-          // While the database does not answer at all, that is the problem, and it ends with the first answer.
+          // If the database does not answer at all, this is not a problem of writing, and it ends with the first
+          // answer.
           if (database.findProblem() === null) problems.noteWrite(error as Error)
           throw error
         }
       },
       () => performance.now(),
     )
-    /** Checks again until the database can be written, even if nobody asks for the readiness of this replica. */
+    /** Repeats the write check until it passes, even if nobody asks whether this replica is ready. */
     const watchWrites = () =>
       checkWritable().catch(() => {
         if (!isClosed) again ??= setTimeout(() => ((again = undefined), void watchWrites()), AGAIN_MS).unref()

@@ -99,12 +99,12 @@ const timeOf = (value: string) => `CASE WHEN ${value} ~ '^[0-9]{1,16}$' THEN ${v
 const KEPT = `interval '24 hours'`
 /** Returns the SQL of a time, by the database's clock, in milliseconds since the epoch. */
 const at = (time: string) => `(extract(epoch FROM clock_timestamp() ${time}) * 1000)::bigint`
-/** The SQL of the time at which the newest id that may be deleted now expired. */
+/** The SQL of the time 24 hours ago. Ids of tokens that expired later must not be deleted yet. */
 const A_DAY_AGO = at(`- ${KEPT}`)
 /**
- * The SQL of a time that the note never reaches, since no token lives longer than an hour: a clock that was ahead is
- * allowed for. With a later time the note would refuse every confirmed call for as long as somebody likes. It is read as
- * a day ago, since no younger id has been deleted.
+ * The SQL of a time that the note can reach only if somebody else writes it, because no token is valid for longer than
+ * an hour, even if a clock was ahead. With such a time, the note would refuse every confirmed call until then. It is
+ * therefore read as 24 hours ago, because no id of a token that expired later has been deleted.
  */
 const NEVER = at(`+ interval '1 hour'`)
 
@@ -164,7 +164,7 @@ export async function forgetOld({ query }: Database): Promise<void> {
 }
 
 /**
- * Sets the note of deleted ids back if it has a time that no server writes. Resolves with whether it had, which means
+ * Resets the note of deleted ids if it contains a time that no server writes. Resolves with true if it did, which means
  * that somebody else has written it.
  */
 export async function mendForgotten({ query }: Database): Promise<boolean> {

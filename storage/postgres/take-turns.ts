@@ -1,8 +1,8 @@
 import { CONNECTION_MS, isLate, isLocked } from './connect.js'
 
 /**
- * Maximum number of statements of one caller that run at the same time. If the caller's row is locked, they are all
- * that it holds of the connections.
+ * Maximum number of statements of one caller that run at the same time. If the caller's row is locked, they occupy no
+ * more connections than this.
  */
 const MOST_AT_A_TIME = 2
 
@@ -12,10 +12,10 @@ interface Line {
 }
 
 /**
- * Creates the function that runs the statements of one key two at a time; the others wait in line without a connection.
- * If a statement found a lock, those in line are refused with the error of `busy`, since the same lock would stop them.
- * If the database did not answer, they are refused with the same error. Whoever has waited in line for too long is
- * refused with `busy`.
+ * Creates the function that runs the statements with the same key two at a time. The others wait in line without a
+ * connection. If a statement was stopped by a lock, the statements in line are refused with the error of `busy`,
+ * because the same lock would stop them. They are also refused with it if the database did not answer, or if they have
+ * waited in line for too long.
  */
 export function takeTurns(busy: () => Error) {
   const lines = new Map<string, Line>()
@@ -42,7 +42,7 @@ export function takeTurns(busy: () => Error) {
   return async function inTurn<T>(key: string, run: () => Promise<T>): Promise<T> {
     const line = lines.get(key) ?? { running: 0, waiting: [] }
     lines.set(key, line)
-    // Whoever leaves hands their turn to the next in line, so that `running` stays the same.
+    // A statement that ends passes its turn to the next one in line, so `running` stays the same.
     if (line.running >= MOST_AT_A_TIME) await wait(line)
     else line.running++
     try {
