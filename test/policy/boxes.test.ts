@@ -52,3 +52,19 @@ t.test('numbers are in the same class where they are in the same sets', async ()
     { numRuns: 500, seed: 90 },
   )
 })
+
+t.test('more intervals than one step sorts are classes like few', async (t) => {
+  // Three sets of 3,000 single numbers in other orders: the second has every number of the first, the third every other.
+  const numbers = Array.from({ length: 3000 }, (_, n) => BigInt(n * 2))
+  const sets = [numbers, numbers.toReversed(), numbers.filter((_, n) => n % 2 === 0)].map((own) =>
+    own.map((n) => ({ from: n, to: n })),
+  )
+  const { masks, sizes } = finishAtOnce(classifyNumbers({ from: 0n, to: 5999n }, sets))
+  t.same(
+    [masks, sizes],
+    [
+      [5n, 5n, 1n],
+      [1500n, 3000n, 1500n],
+    ],
+  )
+})
