@@ -11,7 +11,7 @@ import type { Json } from './harness.js'
 
 /** What a large estate may cost above a small one: MiB. */
 const MOST_ABOVE = 150
-const LARGE = { workloads: 200_000, events: 100_000, ipLists: 15_000, services: 9000 }
+const LARGE = { workloads: 100_000, events: 50_000, ipLists: 15_000, services: 9000 }
 const SMALL = { workloads: 200, events: 100, ipLists: 15, services: 9 }
 
 /** Every list tool with what makes it read most, and what it has to answer for an estate of that size. */
@@ -65,7 +65,7 @@ async function askEverything(t: Test, { call }: ServedEstate, size: LargeSize): 
   await call('get-container-workload-profiles', {})
 }
 
-t.test('lists of 200,000 workloads, 100,000 events and 15,000 IP lists', async (t) => {
+t.test('lists of 100,000 workloads, 50,000 events and 15,000 IP lists', async (t) => {
   const serve = async (size: LargeSize) => {
     const served = await serveLargeEstate(bundleProgram('stdio'), size)
     t.teardown(() => served.close())
