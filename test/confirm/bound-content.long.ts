@@ -330,6 +330,19 @@ t.test('what stands behind the hrefs of a request', async (t) => {
     bench.simulator.faults.clear()
   })
 
+  await t.test('what is only shown is not looked up again where the yes is redeemed', async (t) => {
+    const queries = () =>
+      bench.simulator.requests.filter(({ method, path }) => method === 'POST' && path.includes('/async_queries')).length
+    const [name, args] = ['update-sec-rule', { href: ruleHref, enabled: false }]
+    bench.writes()
+    const token = await bench.tokenFor(name, args)
+    t.ok(queries() > 0, 'the question says what traffic would be cut')
+    bench.writes()
+    partial(t, await bench.call(name, args, { token }), { ok: true })
+    t.equal(queries(), 0)
+    await put(ruleHref, { enabled: true })
+  })
+
   for (const [what, { name, args, change }] of Object.entries(CASES))
     await t.test(`${what}: changed after the yes, the call is asked anew; unchanged, it runs`, async (t) => {
       const token = await bench.tokenFor(name, args)
