@@ -284,8 +284,12 @@ const toMembers = (classes: readonly AddressClass[]): Member[] =>
 /** Cuts the ranges `own` of one address family wherever any range of `own` or `others` begins or ends. */
 function cutAt(family: Family, own: readonly Range[], others: readonly Range[]): [bigint, bigint][] {
   const ofFamily = [...own, ...others].filter((range) => range.family === family)
-  const starts = new Set(ofFamily.flatMap(({ from, to }) => [from, to + 1n]))
-  const points = [...starts].filter((point) => point <= LAST[family]).sort((a, b) => (a < b ? -1 : 1))
+  // Not a set: V8 hashes a BigInt by its lowest 64 bits, which are the same in all networks of IPv6.
+  const sorted = ofFamily
+    .flatMap(({ from, to }) => [from, to + 1n])
+    .filter((point) => point <= LAST[family])
+    .sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))
+  const points = sorted.filter((point, at) => point !== sorted[at - 1])
   const included = joinIntervals(own.filter((range) => range.family === family && !range.exclusion))
   return points.flatMap((from, at): [bigint, bigint][] =>
     isWithin(included, from) ? [[from, (points[at + 1] ?? LAST[family] + 1n) - 1n]] : [],
