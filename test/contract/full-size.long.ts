@@ -1,7 +1,8 @@
 /**
- * Whatever role asks, on an estate of 5,000 rules and 2,000 lists of 5,000 names and networks each,
- * the main thread computes only in short turns (D233). A turn is compared with a piece of work in the same thread, and
- * counts the processor time of that thread alone, so that a slow or busy machine changes nothing.
+ * Whatever tool runs, on a policy of full size, the main thread computes only in short turns (D233). A turn is compared
+ * with a piece of work in the same thread, and counts the processor time of that thread alone, so that a slow or busy
+ * machine changes nothing. The role decides at the gate whether a call runs, and no tool reads it; so the weakest role
+ * that may call a tool calls it on one estate, and the strongest on the other.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,65 +11,47 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import type { Role } from '../../schemas/caller.js'
-import { createWorld, sharedEnv, type World } from '../edge/support/authenticated-world.js'
+import { createWorld, type World } from '../edge/support/authenticated-world.js'
 import { callTool, confirm, type Json } from '../edge/support/call-tool.js'
 import { compiled } from '../suite-folder.js'
+import { CONTRACT, NAMES, namesOf } from '../surface/contract.js'
+import { CALLS, ESTATES, LEFT_OUT, NOT_GROWING, type Estate } from './full-size-calls.js'
 import type { PolicySize } from './huge-policy.js'
 import type { Turns } from './watch-turns.js'
 
-const SIZE: PolicySize = {
-  rules: 5000,
-  lists: 2000,
-  long: 2000,
-  changed: 3,
-  names: 5000,
-  workloads: 300,
-  isQuiet: true,
-}
 /** The longest turn, in units of work: 100 ms where a unit takes four. */
 const MOST_UNITS = 25
-/** A collection of garbage is rarely met twice at the same place. */
-const ATTEMPTS = 2
-const CONFIRMED = ['create-rule', 'create-iplist']
 
-const ENDS = { providers: ['ams'], ingress_services: [{ port: 1, proto: 'tcp' }], unscoped_consumers: true }
-const CALLS: [name: string, args: object, roles: Role[]][] = [
-  ['get-iplists', {}, ['reader', 'operator', 'admin']],
-  ['get-rulesets', {}, ['reader']],
-  ['find-rules', { rule_type: 'allow' }, ['reader']],
-  ['find-redundant-rules', {}, ['operator']],
-  ['create-iplist', { name: 'new', ip_ranges: [{ from_ip: '10.99.0.0/16' }] }, ['operator']],
-  ['create-rule', { ruleset_name: 'set-1', ...ENDS, consumers: ['iplist:list-0001'] }, ['operator']],
-]
-
-async function startPolicy(t: Test, world: World): Promise<Record<string, string>> {
-  const { certPath, cert, key } = world.certificate
-  const size = JSON.stringify({ ...SIZE, tls: { cert, key } })
-  const child = spawn(process.execPath, [compiled('test/contract/huge-policy.ts'), size], {
+/** Starts a PCE in a process of its own, and returns what its callers register. */
+async function startPolicy(t: Test, { certificate }: World, size: PolicySize): Promise<object> {
+  const { certPath, cert, key } = certificate
+  const options = JSON.stringify({ ...size, tls: { cert, key } })
+  const child = spawn(process.execPath, [compiled('test/contract/huge-policy.ts'), options], {
     stdio: ['pipe', 'pipe', 'inherit'],
     env: { ...process.env, NODE_EXTRA_CA_CERTS: certPath },
   })
   t.teardown(() => child.stdin.end())
   const [line] = (await once(createInterface(child.stdout), 'line')) as [string]
   const pce = JSON.parse(line) as { url: string; key: string; secret: string }
-  const { port } = new URL(pce.url)
-  return { PCE_HOST: `https://127.0.0.1:${port}`, PCE_PORT: port, API_KEY: pce.key, API_SECRET: pce.secret }
+  const address = { pce_host: '127.0.0.1', pce_port: Number(new URL(pce.url).port), pce_org_id: 1 }
+  return { ...address, api_key: pce.key, api_secret: pce.secret }
 }
 
-t.test('the main thread computes in short turns', { timeout: 600_000 }, async (t) => {
+t.test('every tool is called, or a reason is given', (t) => {
+  const named = [...CALLS.map(({ tool }) => tool), ...Object.keys(NOT_GROWING), ...Object.keys(LEFT_OUT)]
+  t.same(named.sort(), NAMES)
+  t.end()
+})
+
+t.test('the main thread computes in short turns', { timeout: 900_000 }, async (t) => {
   const world = await createWorld(t)
   const socketPath = join(world.folder, 'turns')
   const { target } = await world.serve({
     env: {
-      ...sharedEnv(world),
-      ...(await startPolicy(t, world)),
-      PCE_ORG_ID: '1',
-      MCP_STATE_PATH: join(world.folder, 'state.db'),
-      MCP_KEYSTORE_PATH: undefined,
-      MCP_ALLOWED_PCE_HOSTS: undefined,
+      ...world.env,
       MCP_AUDIT_LOG_PATH: world.auditPath,
       MCP_TOOLSETS: 'all',
-      MCP_CONFIRM_TOOLS: CONFIRMED.join(','),
+      MCP_CONFIRM_TOOLS: namesOf(({ mutating, toolset }) => mutating && toolset !== 'credentials').join(','),
       NODE_OPTIONS: `--import ${compiled('test/contract/watch-turns.ts')}`,
       WATCH_TURNS: socketPath,
     },
@@ -81,27 +64,37 @@ t.test('the main thread computes in short turns', { timeout: 600_000 }, async (t
     return JSON.parse((await lines.next()).value as string) as Turns
   }
 
-  /** Calls the tool, as a person does who confirms, and returns the longest turn meanwhile in units of work. */
-  async function measure(role: Role, name: string, args: object): Promise<number> {
-    const token = await world.tokenOf(role, role)
-    await look()
-    const answer: Json = await callTool(target, token, name, args)
-    if (answer.error === 'confirm_required') {
-      const { json } = await confirm(target, token, answer.confirm.body)
-      await callTool(target, token, name, args, { meta: { confirm_token: json.confirm_token } })
-    }
-    const { longest, computed, unit } = await look()
-    const [most = 0] = longest
-    const shown = `${Math.round(most)} of ${Math.round(computed)} ms, unit ${unit.toFixed(1)} ms`
-    t.comment(`${name} (${role}): ${answer.error ?? 'answered'}, longest turn ${shown}`)
-    return most / unit
+  /** Calls the tool, as a person does who confirms what is asked. */
+  async function call(token: string, tool: string, args: object): Promise<Json> {
+    const answer: Json = await callTool(target, token, tool, args)
+    if (answer.error !== 'confirm_required') return answer
+    const { json } = await confirm(target, token, answer.confirm.body)
+    return callTool(target, token, tool, args, { meta: { confirm_token: json.confirm_token } })
   }
 
-  for (const [name, args, roles] of CALLS)
-    for (const role of roles) {
-      let least = Infinity
-      for (let attempt = 0; attempt < ATTEMPTS && least > MOST_UNITS; attempt++)
-        least = Math.min(least, await measure(role, name, args))
-      t.ok(least <= MOST_UNITS, `${name} (${role}): a turn of ${least.toFixed(1)} units`)
-    }
+  for (const [estate, size] of Object.entries(ESTATES) as [Estate, PolicySize][])
+    await t.test(estate, async (t) => {
+      const registration = await startPolicy(t, world, size)
+      // A token of its own for each call, because they expire.
+      const tokenOf = (role: Role) => world.tokenOf(`${role} of ${estate}`, role)
+      for (const role of ['reader', 'operator', 'admin'] as const) {
+        const answer: Json = await callTool(target, await tokenOf(role), 'register-pce-credentials', registration)
+        t.equal(answer.error, undefined, `register-pce-credentials (${role}): ${answer.message}`)
+      }
+      const answers: Record<string, Json> = {}
+      for (const { tool, args, only = estate, [estate]: expected } of CALLS) {
+        if (only !== estate) continue
+        const roles = CONTRACT[tool]!.roles as Role[]
+        const role = roles.at(estate === 'fits' ? 0 : -1)!
+        await look()
+        const answer = await call(await tokenOf(role), tool, typeof args === 'function' ? args(answers) : args)
+        const { longest, computed, unit } = await look()
+        const [most = 0] = longest
+        answers[tool] = answer
+        t.comment(`${tool} (${role}): ${most.toFixed(0)} of ${computed.toFixed(0)} ms, unit ${unit.toFixed(1)} ms`)
+        t.equal(answer.error, expected?.error, `${tool} (${role}): ${answer.message}`)
+        if (expected !== undefined) t.ok(expected.says.test(JSON.stringify(answer)), `${tool} says ${expected.says}`)
+        t.ok(most / unit <= MOST_UNITS, `${tool} (${role}): a turn of ${(most / unit).toFixed(1)} units`)
+      }
+    })
 })

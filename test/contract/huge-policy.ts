@@ -1,6 +1,6 @@
 /**
  * A program that serves a PCE with a large policy, in a process of its own, and prints its address and key as JSON. Its
- * argument is the size as JSON. Some IP lists and every tenth rule have a pending change.
+ * argument is the size as JSON. Some IP lists and rules have a pending change.
  */
 import { createPceSimulator } from '../../pce-simulator/index.js'
 import { SMALL, smallEstate } from '../../pce-simulator/small-estate.js'
@@ -17,8 +17,12 @@ export interface PolicySize {
   changed: number
   names: number
   workloads: number
-  /** True for an estate without traffic. */
-  isQuiet?: boolean
+  /** Of the rules, one in so many has a pending change; one in ten by default. */
+  oneChangedIn?: number
+  /** True if every second long list has addresses alone, and the others names alone. By default each has both. */
+  isHalved?: boolean
+  /** Number of conversations with addresses in lists, in place of the one of the small estate. */
+  flows?: number
   /** PEM of the certificate and its key, with which the PCE speaks https. */
   tls?: { cert: string; key: string }
 }
@@ -26,23 +30,32 @@ export interface PolicySize {
 const RULES_PER_SET = 100
 const DRAFT = '/orgs/1/sec_policy/draft'
 
-/** Long lists of the same shape share their names, because millions of them would be gigabytes. */
-const SHAPES = 10
-
-const { rules, lists, long, changed, names, workloads, isQuiet, tls } = JSON.parse(process.argv[2]!) as PolicySize
+const size = JSON.parse(process.argv[2]!) as PolicySize
+const { rules, lists, long, changed, names, workloads, isHalved, flows, tls, oneChangedIn = 10 } = size
+/** If there are many long lists, they share the entries of ten, because all together they would be gigabytes. */
+const SHAPES = long > 100 ? 10 : long
 const large = largeEstate({ workloads, events: 100, ipLists: 20, services: 20 })
 const [paymentsRules] = large.ruleSets
 const listAt = (at: number) => `${DRAFT}/ip_lists/${(at % lists) + 10}`
-const contentOf = (shape: number, length: number) => ({
-  ip_ranges: Array.from({ length }, (_, n) => ({
-    from_ip: n % 2 === 0 ? `10.${shape % 250}.${n % 250}.0/24` : `2001:${shape.toString(16)}:${n.toString(16)}::/48`,
-  })),
-  // Every seventh is a pattern.
-  fqdns: Array.from({ length }, (_, n) => ({
-    fqdn: `${n % 7 === 0 ? '*.' : ''}host-${n}.list-${shape}.example.com`,
-  })),
-})
-const shapes = Array.from({ length: Math.min(SHAPES, long) }, (_, shape) => contentOf(shape, names))
+const countsOf = (shape: number, length: number) =>
+  isHalved !== true ? [length, length] : shape % 2 === 0 ? [0, length] : [length, 0]
+const contentOf = (shape: number, length: number) => {
+  const [addresses, domains] = countsOf(shape, length)
+  return {
+    ip_ranges: Array.from({ length: addresses! }, (_, n) => ({
+      // Half of the addresses between them are in no network, so that neighbours do not make one.
+      from_ip:
+        n % 2 === 0
+          ? `10.${shape % 250}.${n >> 5}.${((n >> 1) & 15) << 4}/29`
+          : `2001:${shape.toString(16)}:${n.toString(16)}::/48`,
+    })),
+    // Every seventh is a pattern.
+    fqdns: Array.from({ length: domains! }, (_, n) => ({
+      fqdn: `${n % 7 === 0 ? '*.' : ''}host-${n}.list-${shape}.example.com`,
+    })),
+  }
+}
+const shapes = Array.from({ length: SHAPES }, (_, shape) => contentOf(shape, names))
 const ipLists = Array.from({ length: lists }, (_, at) => ({
   ...large.ipLists[0]!,
   href: listAt(at),
@@ -68,9 +81,21 @@ const ruleSets = Array.from({ length: Math.ceil(rules / RULES_PER_SET) }, (_, se
     unscoped_consumers: true,
   })),
 }))
+const [daily] = [...large.conversations]
+const hostAt = (at: number) => ({ workload: large.workloads[at % workloads]!.href, ip: '2001:db8::1' })
+/** They are from an address in a list, to a domain name in one, and between two applications. */
+const conversations = Array.from({ length: flows ?? 0 }, (_, at) => {
+  const outside = { ip: `10.${at % SHAPES}.${at % 100}.7`, fqdn: `host-${at}.list-${at % SHAPES}.example.com` }
+  const [src, dst] = [
+    [{ ip: outside.ip }, hostAt(at)],
+    [hostAt(at), outside],
+    [hostAt(4 * at), hostAt(4 * at + 1)],
+  ][at % 3]!
+  return { ...daily!, src: src!, dst: dst!, service: { ...daily!.service, port: 1000 + (at % RULES_PER_SET) } }
+})
 const estate = {
   ...large,
-  ...(isQuiet === true && { conversations: [] }),
+  ...(flows !== undefined && { conversations }),
   ipLists,
   ruleSets: [...smallEstate().ruleSets, ...ruleSets],
 }
@@ -88,15 +113,24 @@ const headers = {
   authorization: `Basic ${Buffer.from(`${key}:${secret}`).toString('base64')}`,
 }
 
-async function change(href: string, body: object): Promise<void> {
-  const response = await fetch(`${url}/api/v2${href}`, { method: 'PUT', headers, body: JSON.stringify(body) })
+async function write(method: 'POST' | 'PUT', href: string, body: object): Promise<Response> {
+  const response = await fetch(`${url}/api/v2${href}`, { method, headers, body: JSON.stringify(body) })
   if (!response.ok) throw new Error(`${href}: ${response.status} ${await response.text()}`)
+  return response
 }
+const change = (href: string, body: object) => write('PUT', href, body)
 
-for (const { href, name, fqdns } of ipLists.slice(0, changed))
-  await change(href, { fqdns: [...fqdns.slice(1), { fqdn: `new.${name}.example.com` }] })
-for (const { rules: own } of ruleSets)
-  for (const [at, { href }] of own.entries())
-    if (at % 10 === 0) await change(href, { ingress_services: [{ port: 9999, proto: 6 }] })
+for (const { href, name, fqdns, ip_ranges: ranges } of ipLists.slice(0, changed))
+  await change(href, {
+    fqdns: [...fqdns.slice(1), { fqdn: `new.${name}.example.com` }],
+    ...(fqdns.length === 0 && { ip_ranges: ranges.slice(1) }),
+  })
+for (const [at, { href }] of ruleSets.flatMap(({ rules: own }) => own).entries())
+  if (at % oneChangedIn === 0) await change(href, { ingress_services: [{ port: 9999, proto: 6 }] })
+const created = await write('POST', '/orgs/1/container_clusters', { name: 'cluster' })
+const cluster = (await created.json()) as { href: string }
+const labels = [SMALL.payments, SMALL.prod].map((href) => ({ href }))
+const mode = { managed: true, enforcement_mode: 'visibility_only' }
+await write('POST', `${cluster.href}/container_workload_profiles`, { name: 'profile', ...mode, assign_labels: labels })
 console.log(JSON.stringify({ url, key, secret }))
 process.stdin.once('end', () => process.exit()).resume()
