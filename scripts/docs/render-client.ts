@@ -11,7 +11,7 @@ import {
 } from './read-interfaces.js'
 
 /** The methods that the specification (S9) does not name. It names all others in snake case. */
-const ADDITIONS = new Set(['close', 'getPage', 'scan', 'streamTrafficFlows'])
+const ADDITIONS = new Set(['close', 'getInParts', 'getPage', 'scan', 'streamTrafficFlows'])
 
 /** The last argument of all calls, which is explained only once, above the tables. */
 const COMMON_ARGUMENT = 'RequestOptions'
