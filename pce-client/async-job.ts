@@ -8,8 +8,8 @@ import type { CollectionOptions, CollectionProgress } from './types.js'
 
 const FIRST_WAIT_MS = 1000
 /**
- * Minimum number of milliseconds between two polls of a job, even if the PCE asks for less: with a `Retry-After` of 0,
- * one job would cost thousands of requests.
+ * Minimum number of milliseconds between two polls of a job, even if the PCE asks for a shorter wait. Otherwise, a
+ * `Retry-After` of 0 would cause thousands of requests for one job.
  */
 const SHORTEST_WAIT_MS = 500
 const LONGEST_WAIT_MS = 30_000
@@ -102,8 +102,8 @@ export async function getListAsync<T>(
 }
 
 /**
- * Fetches a collection and passes the answer to `reader`, whether the PCE sent the list at once or ran a job; see
- * `getCollection`.
+ * Fetches a collection like `getCollection`, and lets `reader` read the result: the list itself if the PCE sent it at
+ * once, or the result file of the PCE's job.
  */
 export async function collect<T>(
   http: Http,
@@ -188,9 +188,9 @@ async function pollUntilDone(http: Http, settings: ClientSettings, job: Job, sta
 }
 
 /**
- * Returns a function that rethrows an error, with a 404 or 410 turned into `job_failed`. The PCE keeps jobs and their
- * results for about a day (P10), so a missing job or result has expired or been deleted. A plain "not found" would not
- * tell the caller so.
+ * Returns a function that throws the error it is given, but throws `job_failed` in place of a 404 or 410. The PCE keeps
+ * jobs and their results for about a day (P10), so a missing job or result has expired or been deleted. A plain "not
+ * found" would not tell the caller so.
  */
 function rethrowGone(path: string): (error: unknown) => never {
   return (error) => {
@@ -204,9 +204,9 @@ function isGone(error: unknown): error is PceApiError {
 }
 
 /**
- * Deletes the job at the PCE. Errors of the deletion are ignored, because the caller must see the error that made the
- * job useless. The path check ensures that nothing but a job is ever deleted, whatever path the `Location` header
- * contained.
+ * Deletes at the PCE a job whose result is no longer needed. Errors of the deletion are ignored, because the caller must
+ * see the error that ended the call. The path is checked first, so that nothing but a job is ever deleted, whatever the
+ * `Location` header contained.
  */
 async function deleteJob(
   http: Http,

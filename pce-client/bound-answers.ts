@@ -3,7 +3,7 @@ import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, COMMA, OPEN_ARRAY, OPEN_OBJECT, Q
 
 const MIB = 1024 * 1024
 
-/** Size limits that the owner of a client can set, in MiB of uncompressed text. */
+/** Size limits that can be set when a client is created, in MiB of uncompressed text. */
 export interface AnswerSizes {
   /** Maximum size of a single answer. Default 32. */
   maxAnswerMib: number

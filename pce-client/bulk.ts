@@ -30,7 +30,7 @@ export function inChunks<T>(items: readonly T[], size = CHUNK): T[][] {
  * deletion, an item with empty `errors` is not a failure. Any other item that has neither a success status nor errors
  * is reported with one error.
  *
- * @param sent number of objects that the call named.
+ * @param sent number of objects in the bulk call.
  * @throws {PceError} `outcome_unknown` when the answer is not a list, or when a creation or update has fewer results
  *   than objects: the PCE accepted the call, but it is not known what happened to the objects.
  */
@@ -41,7 +41,7 @@ export function toBulkResults(verb: BulkVerb, answer: TracedResponse, sent: numb
     throw unclear(verb, answer, `its answer has ${items.length} results for ${sent} objects`)
   }
   const failures = items.filter(({ errors }) => !Array.isArray(errors) || errors.length > 0).map(toResult)
-  // The first attempt, whose answer was lost, may have deleted these objects already, so "not found" is success.
+  // If the call was repeated, an earlier attempt may already have deleted these objects, so "not found" is a success.
   return answer.repeated ? failures.filter(({ errors }) => errors[0]?.token !== 'not_found_error') : failures
 }
 

@@ -26,25 +26,25 @@ export interface CallState {
   /** Returns the current time of the client's clock, in milliseconds since the epoch. */
   readonly now: () => number
   /**
-   * A signal that aborts when the call is over. It is created on first use, because most calls finish without needing
-   * it.
+   * A signal that aborts when the call is cancelled or its deadline passes. It is created on first use, because most
+   * calls finish without needing it.
    */
   readonly signal: AbortSignal
   /** True after the caller's signal or the deadline has ended the call. */
   isOver: boolean
   /** The reason given by the caller's signal; undefined if the caller did not cancel. */
   reason: unknown
-  /** True if the caller's signal ended the call, false if the deadline did. */
+  /** True after the caller's signal, and not the deadline, has ended the call. */
   cancelled: boolean
   /** If true, errors tell the caller only that a connection failed, not why. */
   readonly hidesReasons: boolean
-  /** The answers of the PCE so far; undefined if there is no listener for them. */
+  /** The PCE's answers to this call so far; undefined if the client has no `onAnswer` listener. */
   readonly answers: AnswerFacts[] | undefined
   /** Status of the last answer; undefined before the first answer. */
   status: number | undefined
   /** The observer to which the end of the call is reported. */
   readonly watched: WatchedRequest | undefined
-  /** Cancels the request in progress. Called when the call is over. */
+  /** Cancels the request in progress. Called when the call is cancelled or its deadline passes. */
   stop: (() => void) | undefined
   attempts: number
   /** Milliseconds to wait before the next attempt. `waitedMs`, in contrast, is the sum of all waits so far. */
@@ -62,8 +62,8 @@ export interface CallState {
    */
   answerLost: boolean
   /**
-   * The reason why this client itself ended the attempt. It is kept here because the error that Node then reports says
-   * only that the connection was closed.
+   * The error for which this client itself ended the attempt; undefined if it did not. Node's own error would say only
+   * that the connection was closed. `retry` is true if another attempt may help.
    */
   ended: { error: PceError; retry: boolean } | undefined
 }
@@ -92,7 +92,7 @@ export function watchAttempt(
     }, limits.headersMs)
     const tls = socket as Partial<TLSSocket> & { secureConnecting?: boolean }
     const isPending = socket.connecting || tls.secureConnecting === true
-    // A connection that was refused before anything was sent over it has already been destroyed at this point.
+    // If `checkPeer` has refused the address, the socket has already been destroyed, and nothing has been sent over it.
     const reach = () => (state.connected = !socket.destroyed)
     // Since Node 24, a request no longer ends with the error that destroyed its socket, so the error is recorded here.
     const noteRefusal = () => {
@@ -207,8 +207,8 @@ export function openCall(
 }
 
 /**
- * Reports the answers when the call ends. They cannot be reported as they arrive, because events of a shared connection
- * run in the async context of the call that opened the connection.
+ * Reports the PCE's answers to the `onAnswer` listener when the call ends. They cannot be reported as they arrive,
+ * because events of a shared connection run in the async context of the call that opened the connection.
  */
 function tellAnswers({ onAnswer }: ClientSettings, { answers = [] }: CallState): void {
   for (const facts of answers) {

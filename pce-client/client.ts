@@ -145,8 +145,8 @@ async function getInParts(
 }
 
 /**
- * Ignores a 404 from /health, because SaaS PCEs have no such endpoint. The check is then left to the request for the
- * organisation itself (P53).
+ * Ignores a 404 from /health, because SaaS PCEs have no such endpoint. In that case, only the request for the
+ * organisation checks the connection (P53).
  */
 function unlessAbsent(error: unknown): void {
   if (!(error instanceof PceApiError) || error.status !== 404) throw error

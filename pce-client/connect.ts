@@ -20,11 +20,11 @@ const IDLE_MS = 4000
 
 export interface Agents {
   /**
-   * The options that tell got how to connect: an `agent`, or a `request` function when a forward proxy takes the
-   * requests.
+   * The options that tell got how to connect: an `agent`, or a `request` function if plain http requests go through a
+   * forward proxy.
    */
   connect: { agent: { http: http.Agent } | { https: https.Agent } } | { request: RequestFunction }
-  /** `host:port` of the proxy in use. */
+  /** `host:port` of the proxy in use; undefined without a proxy. */
   via: string | undefined
   closeIdle(): void
 }
@@ -81,11 +81,11 @@ function keep(agent: http.Agent): () => void {
 }
 
 /**
- * Creates a request function that sends plain http requests through a forward proxy in absolute form (RFC 9112, 3.2.2),
- * because such proxies usually open tunnels to https ports only. Requests over TLS need a tunnel instead, which hpagent
- * opens.
+ * Creates a request function for plain http through a forward proxy. The request line contains the complete URL (RFC
+ * 9112, 3.2.2), so that no tunnel is needed: such proxies usually open tunnels to https ports only. For https, hpagent
+ * opens a tunnel instead.
  *
- * @param agent keeps the connections to the proxy; an https.Agent for an https:// proxy.
+ * @param agent the agent that keeps the connections to the proxy; an https.Agent for an https:// proxy.
  */
 function createForwarding(proxy: URL, agent: http.Agent): RequestFunction {
   const isTls = proxy.protocol === 'https:'
@@ -133,7 +133,7 @@ type QueueingAgent = https.Agent & { addRequest(request: ClientRequest, target: 
  * Tunnels that are being opened are therefore counted here; otherwise, every call of a burst would open its own tunnel.
  * When a tunnel fails, Node does not serve the next request in the queue, so this is done here too.
  *
- * @param timeoutMs called anew for every tunnel, since `setTimeout` may have changed the value.
+ * @param timeoutMs returns the time-out; called for every tunnel, because the client's `setTimeout` may have changed it.
  */
 async function createTunnelAgent(
   options: HttpsProxyAgentOptions & { maxSockets: number },
@@ -156,7 +156,7 @@ async function createTunnelAgent(
   return agent
 }
 
-/** Gives the place of a failed request to the next one in the queue. */
+/** Lets the next request in the queue use the connection slot of a request that has failed. */
 function admitNext(agent: QueueingAgent, target: https.RequestOptions): void {
   const queue = (agent.requests as Record<string, ClientRequest[] | undefined>)[agent.getName(target)]
   // The queue still contains requests that were cancelled or have failed in the meantime.
@@ -171,8 +171,8 @@ export const ADDRESS_REFUSED = 'ADDRESS_REFUSED'
 type Connecting = http.Agent & { createConnection(...args: unknown[]): Socket }
 
 /**
- * Wraps the caller's lookup so that an address which it refuses is reported as a PceError. Errors with a code come from
- * the name service and are left as they are.
+ * Wraps the caller's lookup function, and turns its refusal of an address into a PceError. An error that has a `code`
+ * comes from the name service and is passed on unchanged.
  */
 function inOwnWords(lookup: LookupFunction): LookupFunction {
   return (hostname, options, callback) => {

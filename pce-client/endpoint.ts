@@ -12,12 +12,12 @@ export interface ResolvedEndpoint {
 }
 
 /**
- * Turns an endpoint into a URL of this PCE (P1, P3): removes leading slashes, replaces `//` by `/`, and prefixes the
+ * Turns an endpoint into a URL of this PCE (P1, P3): removes leading slashes, replaces `//` with `/`, and prefixes the
  * organisation unless the endpoint already has one or `includeOrg` is false.
  *
- * @throws {PceError} `invalid_href` for an endpoint that would leave the API: another origin, dot segments in any
- *   encoding, backslashes, control characters, or half a surrogate pair (which URL parsers replace by another
- *   character). Hrefs come from callers, and a path that leaves the API would act on something else.
+ * @throws {PceError} `invalid_href` for an endpoint that could lead outside the API: another origin, dot segments in any
+ *   encoding, backslashes, control characters, or half a surrogate pair (which URL parsers replace with another
+ *   character). Hrefs come from callers, and a path outside the API would act on something else.
  */
 export function resolveEndpoint(
   address: PceAddress,
@@ -41,8 +41,8 @@ export function resolveEndpoint(
 /**
  * Returns the endpoint that a `Location`, `result` or href in an answer refers to (P41).
  *
- * @throws {PceError} `invalid_response` when it is on another origin: credentials must never be sent to another host
- *   because an answer names it.
+ * @throws {PceError} `invalid_response` when the endpoint is on another origin, because an answer must never make the
+ *   client send its credentials to another host.
  */
 export function endpointOfLocation(address: PceAddress, location: string): string {
   const base = `/api/${address.version}`
@@ -84,9 +84,9 @@ function encodeStrays(url: string): string {
 }
 
 /**
- * Returns true if URL parsers would read the path differently than it looks: they drop tabs and newlines, read `\` as
- * `/`, and resolve `..` even when it is encoded. Proxies in front of a PCE may decode a slash before they resolve dot
- * segments, so an encoded slash ends a segment too.
+ * Returns true if URL parsers might turn the path into another one: they drop tabs and newlines, read `\` as `/`, and
+ * resolve `..` even when it is encoded. Proxies in front of a PCE may decode a slash before they resolve dot segments,
+ * so an encoded slash ends a segment too.
  */
 function isUnsafePath(path: string): boolean {
   // eslint-disable-next-line no-control-regex -- the pattern looks for control characters on purpose
@@ -95,8 +95,8 @@ function isUnsafePath(path: string): boolean {
 }
 
 /**
- * Pattern for one path segment. It excludes every segment that a server could read as two segments, as `..` or as a
- * blank.
+ * Pattern for one path segment. It excludes `.` and `..`, even if encoded, and segments with a blank or with an encoded
+ * slash, which a server could read as two segments.
  */
 const ID = String.raw`(?!(?:\.|%2[eE]){1,2}(?:/|$))(?:[^/?#%\\\s]|%(?!2[fF]|5[cC])[0-9a-fA-F]{2})+`
 const PVERSION = '(?:draft|active|\\d+)'
@@ -116,8 +116,7 @@ export function hrefOf(reference: ReferenceLike): string {
 /**
  * Returns the href of a reference if it belongs to the given kind of object and to this organisation.
  *
- * @throws {PceError} `invalid_href` otherwise, because a mixed-up href would act on an object that the caller does not
- *   mean.
+ * @throws {PceError} `invalid_href` otherwise, because the call would act on an object that the caller does not mean.
  */
 export function checkHref(kind: Kind, orgId: string, reference: ReferenceLike): string {
   if (kind.single === true && isWithoutHref(reference)) return inVersion(placeOf(kind, orgId), 'draft')
@@ -158,7 +157,7 @@ export function inVersion(href: string, policyVersion: PolicyVersionSelector): s
 }
 
 /**
- * Returns the endpoint of the collection of a kind.
+ * Returns the endpoint of the collection that contains the objects of a kind.
  *
  * @throws {PceError} if a required parent is missing or wrong, or if a parent is given although the kind needs none.
  */
@@ -199,7 +198,7 @@ function placeOf(kind: Kind, orgId: string): string {
 
 function hrefPattern(kind: Kind, orgId: string): RegExp {
   const path = placeOf(kind, orgId).replace('{pversion}', PVERSION).replace('{parent}', ID)
-  // Old releases give the single firewall_settings object the id 1.
+  // In old releases, the href of the single firewall_settings object ends with the id 1.
   const single = kind.versioned ? '(?:/1)?' : ''
   const tail = hasItems(kind) ? `/${ID}` : single
   // eslint-disable-next-line no-restricted-syntax -- the path is of the table of kinds, and the organisation is a number

@@ -66,7 +66,7 @@ export function createHooks(settings: ClientSettings): PceHooks {
         response.body = await decodeBody(response.rawBody, headers['content-encoding'], bounds)
         if (statusCode < 400) refuseForeignAnswer(statusCode, headers['content-type'])
       } catch (error) {
-        // The error status is reported, because it tells the caller more than the fact that the body cannot be read.
+        // If the body of an error answer cannot be read, the status alone is reported: it tells the caller more.
         if (statusCode < 400) throw error
         response.body = ''
       }

@@ -5,7 +5,7 @@ export type Verb = 'GET' | 'POST' | 'PUT' | 'DELETE'
 export type BulkVerb = 'create' | 'update' | 'delete'
 
 interface KindTraits {
-  /** True if the kind consists of a single object, which has the path of the collection and no id. */
+  /** True if the kind consists of a single object, whose path has no id. */
   single?: boolean
   /** The form of an href's last segment. `chosen` means that the caller chooses the id when creating the object. */
   id?: 'int' | 'uuid' | 'string' | 'name' | 'sid' | 'chosen'
@@ -15,7 +15,7 @@ interface KindTraits {
    * and a value, and a rule is known only by its href.
    */
   name?: 'filter' | 'field'
-  /** The attribute name of the parent kind, if objects of this kind live below another object. */
+  /** The attribute name of the parent kind; absent if the paths of this kind's objects are not below another object. */
   parent?: string
   bulk?: readonly BulkVerb[]
   /** True if the body and the answer of a creating POST are arrays. */

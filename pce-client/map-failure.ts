@@ -13,7 +13,7 @@ export interface ErrorAnswer {
   body: string
 }
 
-/** A failed attempt: either an error answer of the PCE, or the error because of which no answer arrived. */
+/** The failure of an attempt: an error answer of the PCE, or the error that prevented an answer. */
 export type Failure = ErrorAnswer | Error
 
 /** Error codes that mean that the server was not reached, and that an immediate retry will not reach it either. */
@@ -76,9 +76,8 @@ export function outcomeOf(failure: Failure, state: CallState): FailedAttempt['ou
 
 /**
  * Creates the error with which a call ends. The code is `outcome_unknown` (D3, D23) if any attempt of a write was sent
- * and got no answer, or if a creating write got a server error, because it may be wrong to say that the write failed.
- * The error includes the PCE's last answer. It never includes the HTTP library's error, which holds the request's
- * headers.
+ * and got no answer, or if a creating write got a server error, because the write may have succeeded nevertheless. The
+ * error includes the PCE's last answer. It never includes the HTTP library's error, which holds the request's headers.
  */
 export function toPceError(failure: Failure, state: CallState): PceError {
   if (!(failure instanceof Error)) return toApiError(failure, state)
@@ -113,9 +112,9 @@ function toApiError(answer: ErrorAnswer, state: CallState): PceApiError {
 }
 
 /**
- * Returns true if any attempt may have been carried out, whatever the status of the last one. This is possible after a
- * lost answer, and after a 500, which the PCE can return when the work has already been done (D71). A later 503 or 429
- * changes nothing about that: it means only that its own attempt was refused.
+ * Returns true if the request may have been carried out in any of its attempts. This is possible after a lost answer,
+ * and after a 500, which the PCE can return when the work has already been done (D71). It remains possible after a
+ * later 503 or 429, which means only that the last attempt was refused.
  */
 function mayBeDone(status: number, { answerLost, failedInside, nature }: CallState): boolean {
   if (answerLost || isLostBehindGateway(status)) return true

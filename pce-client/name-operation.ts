@@ -1,6 +1,6 @@
 import { KINDS, type Kind } from './kinds.js'
 
-/** Paths of the named operations that cannot be derived from KINDS, in the form that `templatesOf` produces. */
+/** The paths of named operations that are not derived from KINDS. They have the same form as those of `templatesOf`. */
 const MORE = [
   'api_keys',
   'api_keys/{id}',
@@ -71,8 +71,8 @@ const MORE = [
 const METHODS = new Set(['GET', 'POST', 'PUT', 'DELETE'])
 
 /**
- * Returns the paths of a kind without the organisation: its list (or single object), one object, and its bulk
- * endpoints.
+ * Returns the paths of a kind, without their `/orgs/<id>/` prefix: the path of its list (or single object), of one
+ * object in the list, and of its bulk endpoints.
  */
 function templatesOf({ path, itemVerbs, bulk = [] }: Kind): string[] {
   const list = path
@@ -84,8 +84,8 @@ function templatesOf({ path, itemVerbs, bulk = [] }: Kind): string[] {
 }
 
 /**
- * One segment in the tree of known paths: the segments that may follow it, either fixed texts or a variable, and the
- * full path if a known path ends here.
+ * A node in the tree of known paths. `next` has the fixed segments that may follow, `variable` stands for any other
+ * segment, and `template` is the full path if a known path ends here.
  */
 interface Step {
   next: Map<string, Step>
@@ -114,9 +114,9 @@ function buildSteps(): Step {
 }
 
 /**
- * Names a request for metrics and traces, from a fixed set of names without organisation, ids or object names: `GET
- * workloads/{id}`. Paths that no operation of this client uses become `other`, because paths can also come from a PCE's
- * answers.
+ * Returns the name of a request for metrics and traces, such as `GET workloads/{id}`. The set of names is fixed, and no
+ * name contains an organisation, an id or an object's name. Paths can also come from a PCE's answers, so a path that no
+ * operation of this client uses gets the name `other`.
  *
  * @param path below `/api/<version>`, without the query.
  */

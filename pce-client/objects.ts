@@ -24,7 +24,7 @@ import type {
  * value (P8).
  */
 const GENEROUS_MAX_RESULTS = 10_000
-/** Number of objects in a list that the PCE returns by default; for events and security principals it is 100. */
+/** Maximum number of objects that the PCE returns by default; for events and security principals, it is 100. */
 const DEFAULT_PAGE = 500
 const SMALLEST_DEFAULT_PAGE = 100
 
@@ -182,7 +182,7 @@ export class KindApi<T extends object = PceObject> implements ObjectApi<T> {
   }
 
   /**
-   * Returns all objects that match a filter. One request is enough if its answer is too short to have been truncated.
+   * Returns all objects that match a filter. More than one request is made only if the first answer may be truncated.
    */
   async #everyMatch(endpoint: string, options: RequestOptions): Promise<T[]> {
     const { items, totalCount } = await getPage<T>(this.#http, endpoint, options)
@@ -290,15 +290,15 @@ export async function getAll<T>(
     if (items.length > most.length) most = items
     const total = totalCount || probe.totalCount || null
     if (items.length !== wanted) {
-      // Fewer objects than requested are normally all objects, unless this PCE release truncates lists at its page
-      // size. More objects than requested mean that the endpoint ignores max_results. With filters, the total may count
-      // the whole collection. In that case, and without a total, an answer looks truncated only if its length is a
-      // multiple of the page size.
+      // Fewer objects than requested are normally all there are, unless this PCE release truncates lists at its page
+      // size. More objects than requested mean that the endpoint ignores max_results. With filters, the total may be
+      // that of the whole collection. In that case, or if there is no total, an answer is taken to be truncated only if
+      // its length is a multiple of the page size.
       const isBelowTotal = total !== null && items.length < total && !isFiltered
       if (!isBelowTotal && !isWholePages(items.length)) return items
       break
     }
-    // The answer has exactly the requested length, and no newer total shows that it is complete.
+    // The answer has exactly the requested length, so it may be truncated. A larger total is the next request's limit.
     if (totalCount === null || totalCount < wanted) break
     wanted = totalCount
   }

@@ -9,24 +9,24 @@ export interface Pacer {
    * Waits until a request may start; returns undefined if it may start at once. A start that has been granted counts
    * towards the limit.
    *
-   * @param latestStart the time after which the request is no longer wanted.
+   * @param latestStart the time after which it would be too late to start the request.
    * @throws {PceError} `deadline` immediately, if the start would come after `latestStart`.
-   * @throws the abort reason of `signal`; the place in the queue is then free.
+   * @throws the abort reason of `signal`; the request's place in the queue is then free.
    */
   takeTurn(latestStart: number, signal: () => AbortSignal): Promise<void> | undefined
 }
 
 /**
  * Creates a pacer that allows at most `limit` starts in any 60 seconds (the PCE allows 500: P48), first come, first
- * served. No published limiter is used, because they (p-throttle, limiter) use the system clock and cannot cancel a
- * single waiting call to free its place.
+ * served. The published limiters (p-throttle, limiter) are not used, because they rely on the system clock and cannot
+ * cancel a single waiting call and free its place.
  */
 export function createPacer(limit: number, timers: Timers): Pacer {
   /** Start times of the last minute's requests, oldest first; never more than `limit` entries. */
   const starts: number[] = []
   const queue: { grant: () => void }[] = []
   let isServing = false
-  /** Ends the current wait when the last waiting request has been cancelled. */
+  /** Ends the wait for the next possible start. Used when every waiting request has been cancelled. */
   let wait: AbortController | undefined
 
   function forgetOld(now: number): void {
@@ -36,7 +36,7 @@ export function createPacer(limit: number, timers: Timers): Pacer {
     while (starts.length > 0 && starts[0]! + WINDOW_MS <= now) starts.shift()
   }
 
-  /** Returns the time at which a request may start that has `ahead` others before it in the queue. */
+  /** Returns the time at which a request may start if `ahead` other requests are before it in the queue. */
   function startBehind(ahead: number, now: number): number {
     const free = limit - starts.length
     if (ahead < free) return now

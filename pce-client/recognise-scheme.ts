@@ -9,7 +9,7 @@ import type { ClientSettings } from './settings.js'
  */
 export const SCHEME_MISMATCH = 'SCHEME_MISMATCH'
 
-/** Milliseconds within which a port that broke off a plain http request must prove that it speaks TLS. */
+/** Time-out in milliseconds of the TLS handshake that shows whether a port which broke off plain http speaks TLS. */
 const PROBE_MS = 3000
 /** The possible first bytes of a TLS server's reply: an alert or a handshake record. */
 const TLS_RECORDS = [0x15, 0x16]

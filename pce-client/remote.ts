@@ -40,7 +40,7 @@ export interface SentWrite {
 /** The part of a remote client that makes its requests, in the thread that holds the connections. */
 export interface ServedClient {
   address: RemoteAddress
-  /** The writes that the other thread has requested, in order. */
+  /** The writes that the computing thread has requested, in order. */
   writes: readonly SentWrite[]
   /** Stops accepting requests, waits until every write has an outcome, and returns the writes. */
   settleWrites(): Promise<readonly SentWrite[]>
@@ -90,8 +90,8 @@ const PARCEL_BYTES = 256 * 1024
 const MOST_UNDER_WAY = 4
 
 /**
- * Makes the requests of the remote client at the other end of the port (`connectRemoteClient`), in the async context of
- * this function's caller.
+ * Serves the remote client at the other end of the port (see `connectRemoteClient`): makes its requests with `client`,
+ * in the async context of this function's caller.
  */
 export function serveClient(client: PceClient, port: MessagePort): ServedClient {
   const { http, settings } = partsOf(client)
@@ -216,11 +216,12 @@ function createParcels(
 }
 
 /**
- * Creates a client whose requests are made at the other end of the port (`serveClient`). It has no credentials, so its
- * setters have no effect. Throws like `createPceClient` for an invalid address.
+ * Creates a client whose requests are made at the other end of the port (see `serveClient`). It has no credentials, so
+ * its setters have no effect. Throws like `createPceClient` for an invalid address.
  *
- * @param arrived called with the size of everything that arrives, before it is passed on; an error that it throws fails
- *   the request. It is no longer called after the client has sent a change, because that change must be completed.
+ * @param arrived called with the size of each answer, or of each piece of a streamed one, before it is passed on. If it
+ *   throws, the request fails with its error. It is no longer called after the client has sent a change, because that
+ *   change must be completed.
  */
 export function connectRemoteClient(
   { origin, version, orgId, userName, maxAnswerMib, maxListMib }: RemoteAddress,

@@ -7,15 +7,15 @@ import { isRecord, listOf, notObjects, type Http, type SendOptions, type StreamH
 import type { RequestOptions, ScanOptions, ScanOutcome } from './types.js'
 
 /**
- * Maximum number of objects that are requested in one synchronous answer; for more, the documented way is the PCE's job
- * (P8, P10).
+ * Maximum number of objects that are requested in one synchronous answer. Longer lists are read through the PCE's job,
+ * as the PCE's documentation says (P8, P10).
  */
 const LARGEST_PAGE = 10_000
-/** Page size of some releases, which return at most this many objects, regardless of max_results. */
+/** Page size of some PCE releases: they return at most this many objects, regardless of max_results. */
 const PCE_PAGE = 500
 /**
- * The factor by which a streamed list may be longer than a collected one. Without a limit, an endless answer would be
- * read forever.
+ * The factor by which a streamed list may be longer than a list that is collected in memory. Without a limit, an endless
+ * answer would be read forever.
  */
 const PASSING = 8
 /**
@@ -39,7 +39,7 @@ interface Reading<T> {
   onItems: (items: T[]) => void | Promise<void>
 }
 
-/** The error that ends a download when enough objects have been read. */
+/** Thrown by a sink to end a download when no more of it is needed. */
 class Enough extends Error {}
 
 /**
@@ -47,7 +47,7 @@ class Enough extends Error {}
  * Up to 10,000 objects come in one synchronous answer. A longer list is recognised by the PCE's count in the headers,
  * or by an answer with as many objects as requested, and is read through the PCE's job.
  *
- * @param pageLimit maximum number of objects of this kind that the PCE ever returns; no job is used beyond it.
+ * @param pageLimit maximum number of objects of this kind that the PCE returns at all, so that a job would add nothing.
  * @throws {PceError} like every call; `invalid_response` for anything but a list of objects; errors thrown by
  *   `onItems`.
  */

@@ -46,7 +46,7 @@ export interface ClientSettings {
 /** Maximum delay of a Node timer in milliseconds; a timer with a longer delay would fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
-/** Upper bound for the size of one answer, because it is held as a single string and Node limits strings to 512 MiB. */
+/** Largest `maxAnswerMib` that can be set: an answer is held as a single string, and Node limits strings to 512 MiB. */
 const LARGEST_ANSWER_MIB = 256
 const LARGEST_LIST_MIB = 4096
 
@@ -186,8 +186,8 @@ export function integerIn(name: string, value: unknown, least: number, most = Nu
 }
 
 /**
- * Validates a duration that need not be an integer, and returns it unchanged. `unitMs` is the length of its unit in
- * milliseconds.
+ * Validates a duration, which need not be an integer, and returns it unchanged. `unitMs` is the number of milliseconds
+ * in the duration's unit.
  */
 function duration(name: string, value: unknown, unitMs = 1000): number {
   const most = Math.floor(LONGEST_TIMER_MS / unitMs)
@@ -258,8 +258,7 @@ function readPem(what: string, path: string, block: string): string {
 
 function tryInOpenssl(parts: { ca?: string; cert?: string; key?: string }, what: string): void {
   try {
-    // The TLS module is loaded only here, because loading it takes milliseconds, which a start without certificate
-    // files can save.
+    // The TLS module is loaded only here: loading it takes milliseconds, and without certificate files it is not needed.
     process.getBuiltinModule('node:tls').createSecureContext(parts)
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException

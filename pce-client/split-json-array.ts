@@ -14,7 +14,7 @@ const BATCH_BYTES = 256 * 1024
  */
 const BATCH_ELEMENTS = 20_000
 
-/** Maximum size in bytes of a batch that is parsed in a single turn of the event loop. */
+/** Maximum size of a batch that is parsed in a single turn of the event loop. */
 const ONE_TURN = { bytes: 1024 * 1024, elements: 250_000 }
 
 /** Maximum length in bytes of the seam, the text between two rows (see `#seam`). */
@@ -50,7 +50,7 @@ export class JsonArraySplitter {
   readonly #bounds: ListBounds
   #rows = 0
   #bytes = 0
-  /** Number of elements so far. `#elementsBefore` counts those in finished batches. */
+  /** Number of elements that have been scanned. `#elementsBefore` is the number of those in finished batches. */
   #elements = 0
   #elementsBefore = 0
 
@@ -98,7 +98,7 @@ export class JsonArraySplitter {
     return batches
   }
 
-  /** Like `push`, but parses large rows over several turns of the event loop, which takes longer. */
+  /** Like `push`, but parses large rows in several turns of the event loop. This takes longer but blocks less. */
   async pushInTurns(chunk: Buffer): Promise<unknown[][]> {
     const late: LateBatch[] = (this.#late = [])
     const batches = this.push(chunk)
@@ -160,13 +160,13 @@ export class JsonArraySplitter {
         return end + 1
       }
     }
-    // No seam has been found for a long stretch, so these rows have another shape.
+    // If a long text contains no seam, its rows differ in shape from those before.
     return this.#pendingBytes + chunk.length - start > 4 * BATCH_BYTES ? this.#scanAgain(chunk, start, batches) : start
   }
 
   /**
-   * Stops using the seam, and scans everything pending and the rest of the chunk byte by byte. Returns an index like
-   * `#scan`.
+   * Stops using the seam, and scans the pending text and the rest of the chunk byte by byte. Like `#scan`, it returns
+   * the index in `chunk` of the first byte that belongs to no batch yet.
    */
   #scanAgain(chunk: Buffer, from: number, batches: unknown[][]): number {
     this.#seam = null
@@ -178,7 +178,7 @@ export class JsonArraySplitter {
     if (this.#state === 'after' && !isBlank(text, start)) throw damaged('there is text after the array')
     if (this.#state === 'after') return chunk.length
     if (start >= held) return from + start - held
-    // The unused rest of the pending text comes before the unused rest of this chunk.
+    // The end of the pending text belongs to no batch yet, so it is kept before this chunk.
     this.#keep(text.subarray(start, held))
     return from
   }
@@ -319,8 +319,8 @@ export async function parseListInTurns(text: string): Promise<unknown[]> {
 }
 
 /**
- * Returns the bytes between two rows around a comma, including blanks: `},{"src":`. Returns undefined unless there is
- * an object on both sides.
+ * Returns the bytes around the comma between two rows, including blanks: `},{"src":`. Returns undefined unless both rows
+ * are objects.
  */
 function seamAt(chunk: Buffer, comma: number): Buffer | undefined {
   let begin = comma - 1

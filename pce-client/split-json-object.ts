@@ -10,8 +10,8 @@ const BATCH_BYTES = 64 * 1024
 const ONE_TURN = 1024 * 1024
 
 /**
- * Splits a JSON object into its fields while it arrives, and lists that are fields into batches of their items, so that
- * neither its text nor a whole list is ever held in memory. Chunks may end anywhere.
+ * Splits a JSON object into its fields while it arrives. If the value of a field is a list, the list is split into
+ * batches of items, so that neither the object's text nor a whole list is ever held in memory. Chunks may end anywhere.
  *
  * @throws {PceError} `invalid_response` for text that is not a JSON object, is damaged, has a field twice, or ends too
  *   early; `body_too_large` if it exceeds `bounds`, has a field or item that is too large, or is nested too deeply.
@@ -27,9 +27,9 @@ export class JsonObjectSplitter {
   #escaped = false
   /** The field whose list is being read; undefined outside such a list. */
   #list: string | undefined
-  /** Number of items of this list so far. */
+  /** Number of items that have been read from the list of `#list`. */
   #items = 0
-  /** True between the end of a list and the comma after it. */
+  /** True between the end of a field's list and the comma or bracket after it. */
   #isListOver = false
   #pending: Buffer[] = []
   #pendingBytes = 0
@@ -96,7 +96,7 @@ export class JsonObjectSplitter {
 
   async #beginList(head: string): Promise<void> {
     if (this.#isListOver) throw damaged()
-    // The head is a field's name and a colon, so that any value makes it a field.
+    // `head` is the name of a field and a colon. The value 0 is added to make it valid JSON.
     const [field] = Object.keys((await parse(`{${head}0}`)) as object)
     if (field === undefined) throw damaged()
     this.#note(field)

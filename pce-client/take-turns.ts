@@ -43,7 +43,7 @@ const PLACES = 2
 let free = PLACES
 const waiting: (() => void)[] = []
 
-/** Runs work on a large body as soon as a place is free; first come, first served. */
+/** Runs work on a large body as soon as fewer than `PLACES` large bodies are being handled; first come, first served. */
 export async function inLargePlace<T>(work: () => Promise<T>): Promise<T> {
   if (free > 0) free -= 1
   else await new Promise<void>((resolve) => waiting.push(resolve))

@@ -13,7 +13,7 @@ export interface SendOptions extends RequestOptions {
   withoutDeadline?: boolean
   /** A body that is not JSON, sent as it is instead of `json`. */
   text?: string
-  /** If true, no code in this thread needs the parsed JSON, so even a large answer is not parsed in advance. */
+  /** If true, not even a large answer is parsed in advance, because no code in this thread needs the parsed JSON. */
   unparsed?: boolean
 }
 
@@ -22,7 +22,7 @@ export interface TracedResponse extends PceResponse {
   repeated: boolean
 }
 
-/** Status and headers, which arrive before a streamed body. */
+/** The status and headers of an answer; they arrive before the streamed body. */
 export type StreamHead = Pick<PceResponse, 'status' | 'headers'>
 
 /** Receives a streamed body piece by piece. */
