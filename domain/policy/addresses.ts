@@ -39,7 +39,8 @@ export function classifyAddress(ip: string): AddressClass | null {
 export type Family = 'ipv4' | 'ipv6'
 
 /**
- * For each address family, whether a list covers it: `yes` means the whole family, `no` means no address of the family.
+ * For each address family, whether an IP list contains all of its addresses (`yes`), none of them (`no`), or is
+ * undecided.
  */
 export type Families = Readonly<Record<Family, Answer>>
 
@@ -55,8 +56,8 @@ export interface Range {
 export const LAST = { ipv4: 2n ** 32n - 1n, ipv6: 2n ** 128n - 1n }
 
 /**
- * Determines whether an IP list covers each address family as a whole, or no address of it. The answer is undecided for
- * a list without ranges, with unreadable ranges, with gaps or with exclusions.
+ * Determines, for each address family, whether an IP list contains all of its addresses or none of them. The answer is
+ * undecided if the list has no ranges, or has unreadable ranges, gaps or exclusions.
  */
 export function coverFamilies({ ip_ranges: listed }: Pick<IpList, 'ip_ranges'>): Families {
   const ranges = (listed ?? []).map(readRange)
@@ -70,7 +71,7 @@ export function coverFamilies({ ip_ranges: listed }: Pick<IpList, 'ip_ranges'>):
   return { ipv4: of('ipv4'), ipv6: of('ipv6') }
 }
 
-/** The properties of one end of a connection that decide whether an IP list contains it; null means unknown. */
+/** The properties of one end of a connection that decide whether an IP list contains this end. Null means unknown. */
 export interface Addressed {
   readonly ip: string | null
   readonly fqdn: string | null
@@ -159,7 +160,7 @@ export function readRange({ from_ip: from, to_ip: to, exclusion }: IpRange): Ran
   }
 }
 
-/** Maximum number of ranges whose numbers are cached: about 30 MB. */
+/** Maximum number of ranges whose numbers are cached. This many ranges take about 30 MB. */
 const MOST_RANGES_KEPT = 100_000
 let rangesOf = new WeakMap<readonly IpRange[], readonly (Range | null)[]>()
 let rangesKept = 0

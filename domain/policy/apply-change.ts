@@ -9,14 +9,16 @@ import type { PlacedRule } from './match-rules.js'
 import type { RuleType } from './rule-type.js'
 
 /**
- * A change of the draft that a tool is about to write. It is plain data, so that the objects it mentions can be found.
+ * A change of the draft that a tool is about to write. It is plain data, so it can be searched for hrefs of other
+ * objects.
  */
 export type PolicyChange =
   /**
-   * The rule with this href is replaced, or added if the rule set has no such rule. If `rule` is null, it is deleted.
+   * A change that replaces the rule with this href, or adds it if the rule set has no such rule. If `rule` is null, the
+   * rule is deleted.
    */
   | { is: 'rule'; ruleSet: string; collection: 'sec_rules' | 'deny_rules'; href: string; rule: object | null }
-  /** The fields of the rule set to replace. If `fields` is null, the rule set is deleted. */
+  /** A change that replaces the given fields of a rule set. If `fields` is null, the rule set is deleted. */
   | {
       is: 'rule_set'
       href: string
@@ -36,7 +38,10 @@ export interface CuttingRule {
 /** A policy after a change, and the rules through which the change may block traffic. */
 export interface ChangedPolicy {
   policy: PolicySnapshot
-  /** Removed or changed allow rules as they were before, and new or changed deny rules as they are after the change. */
+  /**
+   * The allow rules that were removed or changed, as they were before the change, and the deny rules that were added or
+   * changed, as they are after the change.
+   */
   cutting: readonly CuttingRule[]
 }
 
@@ -123,7 +128,8 @@ function cuttingOf(was: RulesOf, is: RulesOf): CuttingRule[] {
 
 /** Returns the policy with this IP list in place of its previous version. */
 export function withList(was: PolicySnapshot, given: IpList): PolicySnapshot {
-  // The PCE's traffic filters use the stored version of the list, so the list is marked as having a pending change.
+  // The PCE's traffic filters use the stored version of the list, not this one, so the list is marked as having a
+  // pending change.
   const list: IpList = { ...given, update_type: given.update_type ?? 'update' }
   const only = catalogOf({ labels: undefined, services: [], lists: [list], groups: [] })
   const of = (href: string) => (toDraftHref(href) === toDraftHref(list.href) ? only : was)

@@ -13,17 +13,20 @@ const IN_FLIGHT = 4
 
 type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 
-/** The pending changes as they were read, to show them to a person or to compare them with what the person approved. */
+/**
+ * The result of reading pending changes, for showing them to a person or comparing them with what the person approved.
+ */
 export interface BoundChanges {
   /** The digest of the changes, to which an approval is bound. */
   digest: string
   /**
-   * Both versions of the changes whose content is in the digest, so that they can be described without reading again.
+   * The old and new version of each change that was read, so that the changes can be described without reading them
+   * again.
    */
   read: ReadonlyMap<TypedPendingChange, ReadVersions>
   /**
-   * The objects that the changes refer to and that have no draft. If such an object is `unread`, a later change of it
-   * goes unnoticed.
+   * The objects without a draft, such as labels, to which the changes refer. `unread` counts those that were not read
+   * because of a limit; if one of these is edited later, nobody notices.
    */
   named: Pick<ReferredObjects, 'objects' | 'unread'>
 }

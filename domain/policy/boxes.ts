@@ -44,7 +44,7 @@ export function isCovered(box: Box, others: readonly Box[], dimensions: Dimensio
       allowance.steps -= 1
       if (allowance.steps < 0) throw new TooManySteps()
       const pieces = piecesOutside(rest, touching[at] as Box, dimensions)
-      // The parts of `rest` outside this box must be covered by the boxes that follow.
+      // The parts of `rest` that this box does not contain must be covered by the boxes after it.
       if (pieces !== null) return pieces.every((piece) => leaveOut(piece, at + 1))
     }
     return false

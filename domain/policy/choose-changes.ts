@@ -75,7 +75,7 @@ export function choosePending(
   })
 }
 
-/** Maximum numbers of changes listed in an error: per other author, and for the caller. */
+/** Maximum numbers of changes listed in an error: of each other author, and of the caller. */
 const MOST_OF_EACH = 5
 const MOST_OWN = 20
 
@@ -151,15 +151,16 @@ export interface Dependency {
 }
 
 /**
- * Maximum number of rounds of requests: first for the dependencies of the chosen changes, then for the dependencies of
- * those, and so on. Some PCEs list all dependencies in the first answer, others do not.
+ * Maximum number of rounds of requests for dependencies. The first round asks for the dependencies of the chosen
+ * changes, and each later round for the dependencies of the changes found before. Some PCEs list all dependencies in
+ * the first answer, others do not.
  */
 const MOST_ROUNDS = 20
 
 /**
- * If `include` is true, adds to the chosen changes the pending changes that must go with them, and those that these
- * require in turn. When provisioning, these are the pending objects that a chosen change needs; when discarding, the
- * pending changes that need a discarded one (P36).
+ * Finds the pending changes that must be provisioned or discarded together with the chosen ones, and, if `include` is
+ * true, adds them. When provisioning, these are the pending objects that a chosen change needs; when discarding, the
+ * pending changes that need a discarded one (P36). The same is repeated for the changes that were added.
  * @throws {ToolError} dependencies_required with `required` if such a change is missing and `include` is false, or if
  * the PCE keeps naming further ones. The PCE would reject an incomplete set (P35).
  */
@@ -247,8 +248,9 @@ export function updateTypeOf(change: TypedPendingChange): string | null {
 }
 
 /**
- * Finds the chosen changes in a newer list of pending changes. A change that is no longer pending is kept without its
- * edit time, so that the digest differs. If `isAll` is true, all other changes that are pending now are included.
+ * Finds the chosen changes in a newer list of pending changes. A change that is no longer pending is kept, but without
+ * the time of its edit, so that the digest of the changes is a different one. If `isAll` is true, all other changes
+ * that are pending now are added.
  */
 export function chosenNow(
   chosen: readonly TypedPendingChange[],
@@ -276,8 +278,8 @@ export function refuseUnapproved(approved: Approval | undefined, digest: string,
 }
 
 /**
- * Checks that the changes have not been edited since they were read. Otherwise, the call would discard edits that it
- * had not described.
+ * Checks that the changes have not been edited since they were read. Otherwise, the call would discard edits that
+ * nobody was shown.
  * @throws {ToolError} pending_changes with `pending` and `pending_total`.
  */
 export function refuseMoved(chosen: readonly TypedPendingChange[], now: readonly TypedPendingChange[]): void {

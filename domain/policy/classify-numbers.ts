@@ -17,7 +17,7 @@ export interface NumberClasses {
   sizes: readonly bigint[]
 }
 
-/** Number of intervals that are read in one step. */
+/** Number of intervals that are processed before other work may run. */
 const INTERVALS_PER_STEP = 1000
 
 /** A number at which membership in a set changes: the first number of an interval, or the first number after it. */

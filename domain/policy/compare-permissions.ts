@@ -10,8 +10,8 @@ import type { RuleType } from './rule-type.js'
 import { type Reason, assumedBy, unknown } from './three-valued.js'
 
 /**
- * The effect of replacing some rules by others, for any combination of further rules in the policy. `opens` and
- * `closes` are true if the effect occurs with at least one such combination.
+ * The effect of replacing some rules of a policy with others, whatever other rules the policy has. `opens` or `closes`
+ * is true if at least one possible set of those other rules leads to this effect.
  */
 export interface Movement {
   /** True if at least one connection becomes permitted. */
@@ -19,8 +19,8 @@ export interface Movement {
   /** True if at least one connection is no longer permitted. */
   closes: boolean
   /**
-   * The reasons why the effect is uncertain, so that possibly only one of `opens` and `closes` happens, or neither;
-   * empty if the effect is certain.
+   * The reasons why the effect is uncertain; empty if it is certain. If there are reasons, `opens` and `closes` only
+   * say what is possible.
    */
   because: readonly Reason[]
   /** The unconfirmed facts about the PCE on which the effect depends. */
@@ -60,19 +60,20 @@ export function joinMovements(movements: readonly Movement[]): Movement {
 }
 
 /**
- * Maximum number of steps of one comparison, which take about a tenth of a second. Rules that need more steps are rare,
- * and nobody could understand the answer.
+ * Maximum number of steps of one comparison. This many steps take about a tenth of a second. Rules that need more steps
+ * are rare, and nobody could understand the answer.
  */
 const MOST_STEPS = 400_000
-/** Maximum number of boxes into which all rules of one version may be converted. */
+/** Maximum number of boxes for all rules of one version at one end of a connection. */
 const MOST_BOXES = 20_000
 
 /**
  * Determines which connections become permitted, and which are no longer permitted, when one set of rules replaces
  * another (D90). At each end, rules put a connection on one of four levels, from strictest to mildest: override deny,
- * deny, no rule, allow (P50). With some sets of further rules, a change to a milder level opens the connection, and a
- * change to a stricter level closes it. Rules whose meaning is not documented are compared in every possible reading,
- * and the effects of all readings count.
+ * deny, no rule, allow (P50). If a connection moves to a milder level, it becomes permitted in some policies that
+ * contain these rules; if it moves to a stricter level, it is no longer permitted in some of them. If the meaning of a
+ * rule is not documented, the rules are compared once for each possible meaning, and the effects of all these readings
+ * count.
  */
 export function* compareRules(before: readonly RuleInForce[], after: readonly RuleInForce[]): Steps<Movement> {
   const space = yield* createRuleSpace([...before, ...after])
@@ -83,7 +84,7 @@ export function* compareRules(before: readonly RuleInForce[], after: readonly Ru
       return { reading, movement: yield* compareIn(space, before, after, reading, allowance) }
     }
     const reads = [yield* read(new Set())]
-    // The first reading finds the ambiguities.
+    // The ambiguities are only known after this first reading.
     for (const other of subsetsOf([...space.ambiguities])) if (other.size > 0) reads.push(yield* read(other))
     return joinReadings(reads, before, after)
   } catch (error) {
@@ -99,8 +100,8 @@ interface Read {
 
 /**
  * Combines the effects that a change has under all readings of its rules. If the effects differ, the result is
- * uncertain because of the questions that the readings answer differently. A change certainly both opens and closes
- * connections only if it does both in every reading.
+ * uncertain, and its reasons are the questions about which these readings differ. A change certainly both opens and
+ * closes connections only if it does both in every reading.
  */
 function joinReadings(reads: readonly Read[], before: readonly RuleInForce[], after: readonly RuleInForce[]): Movement {
   const idOf = (questions: Iterable<Ambiguity>) => [...questions].sort().join(' ')
@@ -162,8 +163,8 @@ function* compareIn(
   }
   const [dst, src] = [yield* levelsAt('dst'), yield* levelsAt('src')]
   /**
-   * Returns whether the change opens connections, and whether it does so only through deny rules at their sources. With
-   * the two levels of each pair swapped, it returns the same for closing connections.
+   * Returns whether the change opens connections, and whether only deny rules at the sources of connections cause this.
+   * If `turn` swaps the levels before and after the change, it returns the same for closing connections.
    */
   const read = function* (turn: (levels: [Level, Level]) => [Level, Level]): Steps<Moved> {
     const [there, here] = [turn(dst), turn(src)]
@@ -179,8 +180,8 @@ function* compareIn(
     opens: opens.is,
     closes: closes.is,
     because: [],
-    // A deny rule matters in a mode that lets connections pass by default. In such a mode, it is not known what a deny
-    // rule does at the source of a connection.
+    // An ordinary deny rule matters only in a mode that lets connections pass by default. It is not known what such a
+    // rule does in this mode at the source of a connection.
     assumes: isAtSource ? assumedBy([unknown('selective_outbound')]) : [],
   }
 }
@@ -190,7 +191,7 @@ interface Moved {
   isDeniedAtSource: boolean
 }
 
-/** Number of rules whose boxes are read in one step. */
+/** Number of rules that are converted to boxes before other work may run. */
 const RULES_PER_STEP = 20
 
 function* readLevel(space: RuleSpace, rules: readonly RuleInForce[], end: WrittenEnd, reading: Reading): Steps<Level> {
@@ -208,8 +209,8 @@ function* readLevel(space: RuleSpace, rules: readonly RuleInForce[], end: Writte
 }
 
 /**
- * Lists the reasons why a comparison is uncertain. They come from parts of the rules that differ between the versions
- * and that can only be compared for equality.
+ * Lists the reasons why a comparison is uncertain: parts of the rules that differ between the two versions and for
+ * which it is not known which of the two covers more.
  */
 function findReasons(before: readonly RuleInForce[], after: readonly RuleInForce[]): Reason[] {
   const read = (rules: readonly RuleInForce[]) => new Map(rules.flatMap((rule) => [...opaqueOf(rule)]))

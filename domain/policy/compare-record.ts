@@ -10,13 +10,12 @@ import type { EndVerdict } from './judge-end.js'
 export type Disagreement = keyof RecordedOtherwise | null
 
 /**
- * Compares the recorded decision on a connection with what the rules decide at its ends, in the modes of these ends.
+ * Compares the recorded decision on a connection with what the rules decide at both ends in their enforcement modes.
  */
 export function compareRecord(recorded: string | null, ends: readonly EndVerdict[]): Disagreement {
   const word = readDecision(recorded)
   const managed = ends.filter(({ mode }) => mode !== 'none')
-  // A workload in idle mode applies no rules, so the decision was recorded at the other end of the connection, if that
-  // has a VEN.
+  // A workload in idle mode applies no rules, so the other end made the recorded decision, if that end has a VEN.
   const awake = managed.filter(({ mode }) => mode !== 'idle')
   const judging = awake.length > 0 ? awake : managed
   if (word === 'allowed') return judging.some(({ byRules }) => byRules === 'no') ? 'allowed_without_rule' : null

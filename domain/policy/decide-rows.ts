@@ -27,15 +27,18 @@ export interface DecidedEnds {
   mayBeBlocked: boolean
   /** The enforcement modes of the source and the destination. */
   modes: readonly [source: EndMode, destination: EndMode]
-  /** The verdicts at the source and the destination. In them, "allowed" means that rules permit the connection. */
+  /**
+   * The verdicts at the source and the destination. In these verdicts, "allowed" means that rules permit the
+   * connection.
+   */
   verdicts: readonly [source: EndVerdict, destination: EndVerdict]
 }
 
 /** A traffic row with the decision of the rules about its traffic. */
 export interface DecidedRow extends Omit<DecidedEnds, 'verdicts'> {
   /**
-   * A copy of the row in which `word` replaces the recorded decision. The next call of the decider overwrites this
-   * object.
+   * A copy of the row with the decision of the rules (`word`) in place of the recorded one. The next call of the
+   * decider overwrites this object.
    */
   row: FlowRow
   /** The way in which the recorded decision contradicts the rules. */
@@ -52,8 +55,8 @@ export function decideEnds(judge: EndJudge, modes: DecidedEnds['modes']): Decide
   const { decision, possible, undecided } = decide(...verdicts)
   const isOut = modes.every((mode) => mode === 'none' || mode === 'idle')
   const isUncertain = !isOut && decision === 'uncertain'
-  // If "allowed" is not possible, it is certain that no rule allows the connection. Only the mode or the effect at the
-  // source is then unknown.
+  // If "allowed" is not among the possible decisions, it is certain that no rule allows the connection. It is then only
+  // uncertain whether it is blocked or potentially blocked.
   const least = possible.includes('allowed') ? 'undecided' : 'potentially_blocked'
   return {
     word: isOut ? 'unknown' : decision === 'uncertain' ? least : decision,

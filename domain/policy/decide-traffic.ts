@@ -20,8 +20,8 @@ export interface DecidedTraffic {
   /** True if the draft equals the active policy because no change is pending; null if the policy could not be read. */
   isSame: boolean | null
   /**
-   * The number of rows about which the rules are undecided. They are shown as `unknown`, whatever decisions the caller
-   * filters for.
+   * The numbers of rows and connections for which the rules give no definite decision. They are counted even if the
+   * caller's filter excludes them. Such rows are shown as `unknown`.
    */
   undecided: { rows: number; connections: number }
   /** Number of connections that no rule allows and that are possibly, but not certainly, blocked already. */
@@ -47,7 +47,10 @@ export interface TrafficDecider {
    * decisions that the PCE recorded.
    */
   result(): DecidedTraffic | null
-  /** Returns a text that is the same for two queries if the rules decided equally about their connections. */
+  /**
+   * Returns a text with the number of connections for each decision so far. If two queries have the same text, the
+   * rules decided alike about their connections.
+   */
   mark(): string
 }
 

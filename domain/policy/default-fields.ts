@@ -13,8 +13,8 @@ export const isSaid = (value: unknown): boolean =>
 export const isUsual = (kinds: unknown) => !isSaid(kinds) || (Array.isArray(kinds) && kinds.join() === 'workloads')
 
 /**
- * Tests for the fields whose default may be stated as an explicit value. Every other field has its default if it is
- * absent, null, false, an empty text or an empty list.
+ * Functions that test whether a value is the default, for the fields whose default can also be given explicitly. Every
+ * other field has its default if it is absent, null, false, an empty text or an empty list.
  */
 const DEFAULTS: Readonly<Record<string, (value: unknown) => boolean>> = {
   enabled: (value) => value === true,

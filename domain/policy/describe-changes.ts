@@ -133,8 +133,8 @@ function* describe(
     }
   const [ours, active] = [draft, inForce] as [RuleSet | null, RuleSet | null]
   const { rules, ...judged } = yield* diffRuleSet(ours, active, contents)
-  // The changed fields alone do not show which rule it is, so a description of the rule is added: of its draft if the
-  // rule is new, otherwise of its active version.
+  // The changed fields alone do not show which rule was changed, so a description of the rule is added. It describes
+  // the draft if the rule is new, and otherwise the active version.
   const rulesByHref = (ruleSet: RuleSet | null) =>
     new Map([...(ruleSet?.rules ?? []), ...(ruleSet?.deny_rules ?? [])].map((rule) => [toDraftHref(rule.href), rule]))
   const [before, now] = [rulesByHref(active), rulesByHref(ours)]
@@ -187,13 +187,19 @@ async function readUsers(pce: PceClient, signal: AbortSignal): Promise<Users | n
   }
 }
 
-/** Removes the authors of an object, so that their hrefs are not looked up as references to policy objects. */
+/**
+ * Removes the author fields from an object, so that the authors' hrefs are not looked up as references to policy
+ * objects.
+ */
 function withoutStamps(object: PceObject | null): object {
   const { created_by: _c, updated_by: _u, deleted_by: _d, ...rest } = object ?? { href: '' }
   return rest
 }
 
-/** Maximum number of pending changes whose effects are determined. Each takes two requests while a person waits. */
+/**
+ * Maximum number of pending changes whose effects are determined. A person is waiting, and each change takes two
+ * requests.
+ */
 export const MOST_JUDGED = 100
 
 /**

@@ -90,7 +90,9 @@ function pairUp({ before, after }: Replacement): { before?: RuleInForce; after?:
   })
 }
 
-/** Returns a function that takes the draft href of a rule and returns the replacements limited to that rule. */
+/**
+ * Returns a function that takes the draft href of a rule and returns the given replacements, reduced to this one rule.
+ */
 function byRule(replacements: readonly Replacement[]): (href: string) => Replacement[] {
   const index = (rules: readonly RuleInForce[]) => new Map(rules.map((one) => [idOf(one.rule), one]))
   const indexed = replacements.map(({ before, after }) => ({ before: index(before), after: index(after) }))
@@ -102,7 +104,7 @@ function byRule(replacements: readonly Replacement[]): (href: string) => Replace
     withoutRepeats(indexed.map(({ before, after }) => ({ before: only(before, href), after: only(after, href) })))
 }
 
-/** A rule as it is in both versions of its rule set; null in a version that does not have the rule. */
+/** A rule in the draft and the active version of its rule set; null in a version without the rule. */
 interface Pair {
   type: RuleType
   href: string

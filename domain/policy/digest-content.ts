@@ -10,8 +10,8 @@ import { type Steps, workInTurns } from '../text/pace-work.js'
 const RECORDS: ReadonlySet<string> = new Set([...AUTHORSHIP, 'caps', 'usage'])
 
 /**
- * Nesting depth down to which values are hashed entry by entry. It reaches the rules of a rule set in a list of
- * versions.
+ * Nesting depth down to which values are hashed entry by entry. In a list of versions of a rule set, this depth reaches
+ * each single rule.
  */
 const DEEPEST = 4
 
@@ -36,7 +36,7 @@ function* digestEach(values: readonly unknown[]): Steps<string> {
   return hash.digest('hex')
 }
 
-/** A digest of an object whose fields arrive one by one, and the items of its lists in batches. */
+/** A digest of an object that arrives in pieces: field by field, and each list in batches of items. */
 export interface FieldsDigest {
   /** Adds a field, or further items of a field that is a list. */
   add(field: string, values: readonly unknown[], isList: boolean): Promise<void>
@@ -44,7 +44,10 @@ export interface FieldsDigest {
   end(): string
 }
 
-/** Creates the digest of an object that is never held as a whole. It leaves out what `digestContents` leaves out. */
+/**
+ * Creates the digest of an object that is never in memory as a whole. Like `digestContents`, it leaves out the PCE's
+ * records of authors and times.
+ */
 export function createFieldsDigest(signal: AbortSignal): FieldsDigest {
   const hashes = new Map<string, Hash>()
   return {
@@ -71,7 +74,8 @@ function* feedItems(hash: Hash, values: readonly unknown[]): Steps<void> {
 }
 
 /**
- * Feeds a value to the hash. Down to `depth`, lists and objects are fed entry by entry; deeper ones are fed as a whole.
+ * Feeds a value to the hash. Down to the nesting depth `depth`, lists and objects are fed entry by entry; deeper ones
+ * are serialised as a whole.
  */
 function* feed(hash: Hash, value: unknown, depth: number): Steps<void> {
   if (depth === 0 || typeof value !== 'object' || value === null) {

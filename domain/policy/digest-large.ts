@@ -4,16 +4,16 @@ import { parseHref } from '../inventory/parse-href.js'
 import { readPolicyVersion } from '../inventory/policy-version.js'
 import { createFieldsDigest } from './digest-content.js'
 
-/** Maximum number of hrefs that are collected from one object; far more than are ever read. */
+/** Maximum number of hrefs that are collected from one object. Far fewer of the objects behind them are ever read. */
 const MOST_HREFS = 10_000
-/** Maximum length of a name that is kept. */
+/** Number of characters after which the name of an object is cut off. */
 const LONGEST_NAME = 1000
-/** Maximum size of the deny rules of a rule set: that of a single answer by default. */
+/** Maximum size of all deny rules of a rule set. It equals the default limit for a single answer of the PCE. */
 const MOST_DENY_RULE_BYTES = 32 * 1024 * 1024
 
-/** What is known of an object that is too large to be held. */
+/** What is known about an object that is too large to be kept in memory. */
 export interface LargeObject {
-  /** The object's name, as content. */
+  /** An object with the field `name`, or without any field if the large object has no name. */
   content: Record<string, unknown>
   /** A digest of the whole content. */
   digest: string
@@ -29,9 +29,9 @@ interface Reader {
 }
 
 /**
- * Reads an object that is too large to be held, and computes a digest of its content while it arrives. Rejects like
- * every request, with `body_too_large` if it is larger than the client's own limit for an answer. Returns null if the
- * answer is not an object with an href.
+ * Reads an object that is too large to be kept in memory, and computes a digest of its content while it arrives.
+ * Rejects like every request, with `body_too_large` if it is larger than the client's own limit for an answer. Returns
+ * null if the answer is not an object with an href.
  * @param isContent returns true for the fields that count as content.
  * @param hrefsIn returns the hrefs in a value.
  * @param withDenyRules true if the object is a rule set whose deny rules count too.
@@ -78,7 +78,10 @@ export async function digestLarge(
   return { content: name === '' ? {} : { name }, digest: digest.end(), hrefs: [...hrefs], bytes }
 }
 
-/** Reads the deny rules of a rule set like the object itself. A PCE without a list of them has none. */
+/**
+ * Reads the deny rules of a rule set and computes their digest. If the PCE has no such list (404), the rule set has no
+ * deny rules.
+ */
 async function digestDenyRules(
   { pce, signal }: Reader,
   ruleSet: string,

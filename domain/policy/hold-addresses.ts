@@ -85,7 +85,10 @@ export interface AddressMatch {
    * may change the answer, or the list is empty.
    */
   hold: Hold
-  /** Those of the requested addresses that the list contains (`held`) or that its exclusions remove (`taken`). */
+  /**
+   * The part of the requested addresses that the list contains (`held`), and the part that its exclusions remove
+   * (`taken`).
+   */
   held: Interval[]
   taken: Interval[]
   /** The ranges and exclusions that overlap the requested addresses, as written in the list. */

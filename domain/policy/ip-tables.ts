@@ -5,8 +5,8 @@ import { countOf } from '../text/describe-numbers.js'
 import { anyOf, assumedBy, unknown, type Answer } from './three-valued.js'
 
 /**
- * Creates a function that returns whether iptables rules are in force at one end of a connection: 'no', or undecided.
- * Iptables rules can allow or block anything, so what happens at such an end is undecided (P19).
+ * Creates a function that returns whether iptables rules are in force at one end of a connection. The answer is never
+ * 'yes': iptables rules can allow or block anything, so if there are any, everything at this end is undecided (P19).
  */
 export function createIpTablesSearch(policy: PolicySnapshot): (end: End) => Answer {
   const ruleSets = policy.ruleSets.filter((one) => isInForce(one) && (one.ip_tables_rules ?? []).some(isInForce))
@@ -44,8 +44,8 @@ export function tellIpTables(count: number | null): string[] {
 }
 
 /**
- * Returns the unconfirmed facts about the PCE on which an answer depends if it counts iptables rules without evaluating
- * them.
+ * Returns the unconfirmed facts about the PCE on which a count of iptables rules depends; none if there is no such
+ * rule.
  */
 export const assumedOfIpTables = (count: number | null): string[] =>
   count === null || count === 0 ? [] : assumedBy([unknown('iptables')])

@@ -47,8 +47,8 @@ export function placeBoundary(boundary: EnforcementBoundary | null, contents: Po
 }
 
 /**
- * The rules before and after a change, each with the objects that it refers to. All these objects are of one policy
- * version.
+ * The rules before and after a change, each with the objects that it refers to. All these objects are in the same
+ * policy version, either active or draft.
  */
 export interface Replacement {
   before: readonly RuleInForce[]
@@ -56,9 +56,9 @@ export interface Replacement {
 }
 
 /**
- * Builds the replacement of rules once with the active and once with the draft versions of the objects that the rules
- * refer to. Pending changes of these objects have effects of their own, and the rules may be provisioned with or
- * without them. There is one replacement if the rules mean the same in both versions.
+ * Builds the rules before and after a change twice: with the active and with the draft versions of the objects to which
+ * the rules refer. Pending changes of these objects have effects of their own, and the rules may be provisioned with or
+ * without them. If the rules mean the same in both versions, there is only one result.
  */
 export function inEveryVersion(
   contents: LoadedContents,
@@ -69,7 +69,7 @@ export function inEveryVersion(
   return withoutRepeats([replace(contents.active), planned])
 }
 
-/** Leaves out the first of two replacements if their rules are the same and mean the same. */
+/** Leaves out the first of two replacements if the second one has the same rules with the same meaning. */
 export function withoutRepeats(replacements: Replacement[]): Replacement[] {
   const [one, other] = replacements.map(({ before, after }) => [...before, ...after])
   const isRepeated = one?.every((placed, at) => meansTheSame(placed, other?.[at])) === true
@@ -93,14 +93,14 @@ function meansTheSame(one: RuleInForce, other: RuleInForce | undefined): boolean
   )
 }
 
-/** Determines the effect of replacements, each in its version of the objects, that happen together. */
+/** Determines the combined effect of all the given replacements of rules. */
 export function* compareAll(replacements: readonly Replacement[]): Steps<Movement> {
   const movements: Movement[] = []
   for (const { before, after } of replacements) movements.push(yield* compareRules(before, after))
   return joinMovements(movements)
 }
 
-/** Describes an effect for an answer: the word for it, or a note that says why no single word is right. */
+/** Describes an effect for an answer: with a single word, or with a note that says why no single word is right. */
 export function* describeMovement(
   movement: Movement,
   replacements: readonly Replacement[],

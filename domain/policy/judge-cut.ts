@@ -8,10 +8,10 @@ import type { PolicySnapshot } from './load-snapshot.js'
 import { anyOf, both, isUnknown, not, unknown, type Answer } from './three-valued.js'
 
 /**
- * What a change of policy does to traffic to which its rules may apply. `cut_once_enforced`: the change does not cut
- * the traffic in the present modes of its ends, but with one or both ends in a stricter mode it would. `cut_if_alone`:
- * the change cuts the traffic if it is provisioned without other pending changes. `draft_only`: the change makes a
- * difference in the draft only, because the active policy drops the traffic anyway.
+ * The possible effects of a change of policy on traffic to which the changed rules may apply. `cut_once_enforced`: the
+ * change does not cut the traffic in the present modes of its source and destination, but it would if one or both were
+ * in a stricter mode. `cut_if_alone`: the change cuts the traffic if it is provisioned without other pending changes.
+ * `draft_only`: the change makes a difference in the draft only, because the active policy drops the traffic anyway.
  */
 export const CUT_FATES = [
   'cut',
@@ -117,8 +117,8 @@ const P51_ALONE = unknown('selective_outbound')
 
 /** Returns whether a connection that is not dropped before the change is dropped after it. */
 function compare(before: Answer, after: Answer): Answer {
-  // If both answers are undecided for the same single reason, an unconfirmed fact about the PCE, they are equal whether
-  // or not the fact is true.
+  // If the only reason for both undecided answers is the same unconfirmed fact about the PCE, then both answers are the
+  // same, whether the fact is true or not.
   if (before === 'yes' || after === 'no' || (before === P51_ALONE && after === P51_ALONE)) return 'no'
   return isUnknown(before) || isUnknown(after) ? anyOf([before, after].filter(isUnknown)) : 'yes'
 }

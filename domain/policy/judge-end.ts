@@ -18,13 +18,17 @@ export interface EndVerdict {
   /** The step that decided; null if the verdict is undecided. */
   step: Step | null
   undecided: Answer
-  /** Whether rules written for this end allow the connection, regardless of its mode; 'yes' if the end has no VEN. */
+  /**
+   * Whether rules that are written for this end allow the connection, whatever the enforcement mode; 'yes' if the end
+   * has no VEN.
+   */
   byRules: Answer
 }
 
 /**
- * Replaces "allowed" in a verdict by the decision of the rules alone: potentially blocked, unless the rules allow the
- * connection.
+ * Replaces "allowed" in a verdict with "potentially blocked" if the rules do not allow the connection, so that it
+ * passes only because of the enforcement mode. If it is undecided whether the rules allow it, both decisions are
+ * possible.
  */
 export function requireRules(verdict: EndVerdict): EndVerdict {
   const { byRules, possible, undecided } = verdict

@@ -21,7 +21,7 @@ import type { LoadedContents, PolicyContents, Versions } from './load-contents.j
 import { isInForce } from './load-snapshot.js'
 import type { RuleInForce } from './rule-in-force.js'
 
-/** The fields that do not affect traffic. */
+/** The fields of policy objects that do not affect traffic. */
 const HARMLESS = [
   'name',
   'description',
@@ -31,10 +31,7 @@ const HARMLESS = [
   'risk_details',
 ]
 
-/**
- * The types of objects to which rules refer only by href. For each type, the fields that define what an object of it
- * stands for.
- */
+/** For each type of object that rules refer to only by href, the fields that define what such an object stands for. */
 const MEANINGS: Record<string, readonly string[]> = {
   ip_lists: ['ip_ranges', 'fqdns'],
   services: SERVICE_LISTS,

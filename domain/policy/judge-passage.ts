@@ -23,7 +23,8 @@ export interface JudgedRow {
 /** The reservations about an answer, collected from the rows on which it relies. */
 export interface PassageDoubts {
   /**
-   * A phrase `undecided because of …`. It is empty unless it is undecided for some rows whether their traffic passes.
+   * A phrase `undecided because of …` with the reasons. It is empty if it is known for every row whether its traffic
+   * passes.
    */
   because: string
   /** The numbers of connections whose recorded decisions contradict the rules. */
@@ -37,8 +38,8 @@ export interface PassageDoubts {
 /** Functions that determine whether the traffic of rows would pass today, whatever decision the PCE recorded. */
 export interface PassageJudge {
   /**
-   * Determines whether the traffic of a row passes. The reservations about it are collected only if `isReliedOn` is
-   * true.
+   * Determines whether the traffic of a row passes. If `isReliedOn` is true, the reservations about this row are
+   * collected too.
    */
   judge: (row: FlowRow, isReliedOn: boolean) => JudgedRow
   /** Returns the reservations about all rows so far. It must be called after the last row. */

@@ -64,14 +64,14 @@ export function collectOtherwise(encoder: FlowEncoder): { add(row: FlowRow): voi
 }
 
 /**
- * Creates the columns with the names of source and destination: their applications, or their hosts if both are of the
- * same application.
+ * Creates the columns for the names of source and destination. These are the names of applications, or of hosts if both
+ * belong to the same application.
  */
 function pairColumns(encoder: FlowEncoder): Record<'source' | 'destination', Column<string | null>> {
   const names = endColumns(encoder, nameEnd)
   const hosts = endColumns(encoder, endpointLabel)
   const column = (side: 'src' | 'dst'): Column<string | null> => ({
-    // Even codes stand for applications, odd codes for hosts.
+    // An even code stands for the name of an application, an odd code for the name of a host.
     code: (row) =>
       names.src.code(row) === names.dst.code(row) ? 2 * hosts[side].code(row) + 1 : 2 * names[side].code(row),
     value: (code) => (code % 2 === 1 ? hosts : names)[side].value(Math.floor(code / 2)),

@@ -30,7 +30,7 @@ export interface LoadedContents {
   active: PolicyContents
   /** True if any object differs between the draft and the active version. */
   differ: boolean
-  /** Returns the objects of a version with this object in place of its stored version. */
+  /** Returns the objects of this version, but with `object` in place of the stored object with the same href. */
   withObject: (version: 'draft' | 'active', object: PceObject) => PolicyContents
 }
 

@@ -48,7 +48,7 @@ export interface PolicySnapshot extends PolicyCatalog {
   pendingObjects: ReadonlyMap<string, string>
 }
 
-/** The objects from which a catalog is built. */
+/** The objects that the catalog contains. Rule matching looks up objects in the catalog. */
 export interface CatalogObjects {
   labels: LabelIndex | undefined
   services: readonly Service[]

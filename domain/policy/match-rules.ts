@@ -71,7 +71,7 @@ export interface RuleMatch {
 
 type Side = 'providers' | 'consumers'
 
-/** For each way in which one side of a rule can name an end of a connection, whether it names the end in this way. */
+/** For each way of naming an end of a connection, whether one side of a rule names the end in this way. */
 interface Naming {
   asWorkload: Answer
   asAddress: Answer
@@ -139,8 +139,8 @@ export function matchRules(rules: readonly PlacedRule[], destination: End, objec
 }
 
 /**
- * Returns whether a rule matches, once by its own services (`plain`) and once by those of a virtual service
- * (`virtual`).
+ * Returns whether a rule matches with its own services (`plain`), and whether it matches with the services of a virtual
+ * service (`virtual`).
  */
 type Speaks = (here: Naming, there: Naming) => { plain: Answer; virtual: Answer }
 
@@ -235,8 +235,8 @@ export function isWrittenTo({ scopes, rule }: PlacedRule, side: Side, end: End, 
 }
 
 /**
- * Returns in which ways one side of a rule names a source or destination within the scopes of its rule set: as a
- * workload (the rule is then written for it), or by its address through an IP list.
+ * Returns how one side of a rule names a source or destination within the scopes of its rule set: as a workload (the
+ * rule is then written for it), or by its address through an IP list.
  */
 export function namesAt(
   { scopes, rule }: PlacedRule,
@@ -283,8 +283,8 @@ export function matchLabels(entries: readonly LabelEntry[], end: End, objects: P
 }
 
 /**
- * Returns true if a source or destination has no label with this key. It is not known whether it is affected by the
- * rule's exclusion of labels with this key (P65).
+ * Returns true if a source or destination has no label with this key. If a rule excludes labels with this key, it is
+ * not known whether it also excludes such a source or destination (P65).
  */
 const isUnlabelled = ({ labels }: End, key: string) => labels[key] === undefined
 
@@ -310,7 +310,7 @@ export function onCorporateNetwork(source: Pick<End, 'offNetwork'>, destination:
 }
 
 /**
- * Combines the answers for those conditions of a rule that a flow row does not reveal, such as process, user or
+ * Combines the answers about those conditions of a rule that a traffic row does not reveal, such as process, user or
  * network.
  */
 function conditionOf(rule: PlacedRule['rule']): Answer {

@@ -69,8 +69,8 @@ export const isModeUntold = (mode: string | null): boolean => mode !== null && !
 
 /**
  * Returns true if "allowed" on a connection between hosts in these modes may mean only that no deny rule matched (P52).
- * This is so if neither host requires an allow rule, and at least one of them lets connections pass that no rule
- * matches or is in an unknown mode. A host that is idle or has no VEN (null) requires no allow rule.
+ * This is so if no host requires an allow rule, and at least one host is in an unknown mode or lets connections pass by
+ * default. A host that is idle or has no VEN (null) requires no allow rule.
  */
 export const mayPassByDefault = (...modes: readonly (string | null)[]): boolean =>
   modes.some((mode) => passesByDefault(mode) || isModeUntold(mode)) && !modes.some(allowsByRule)

@@ -14,8 +14,8 @@ const MOST_NAMED = 4
 const IN_LINE: ReadonlySet<string> = new Set(['consumers', 'providers', 'ingress_services', 'egress_services'])
 
 /**
- * Returns true if the field is a side or the services of a rule and the one-line description of the rule lists all of
- * its entries.
+ * Returns true if the one-line description of a rule lists all entries of this field. Only the fields for the sides and
+ * the services of a rule are listed.
  */
 export const isWholeInLine = (field: string, value: unknown): boolean =>
   IN_LINE.has(field) && Array.isArray(value) && value.length <= MOST_NAMED

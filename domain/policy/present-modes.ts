@@ -13,7 +13,7 @@ import type { FlowEnd } from '../traffic/flow-ends.js'
 /** Maximum number of workloads whose modes are read from the list. */
 const MOST_WORKLOADS = 50_000
 /**
- * Maximum number of workloads of one type that are looked up one by one. If there are more, the list of all is read.
+ * Maximum number of workloads of one type that are looked up one by one. If more are needed, the list of all is read.
  */
 const MOST_LOOKED_UP = 20
 const IN_FLIGHT = 5
@@ -24,9 +24,9 @@ const IN_FLIGHT = 5
  */
 export interface PresentModes {
   /**
-   * Reads the modes of the given sources and destinations, or of all workloads if `ends` is absent. It may be called
-   * again for others. If some modes cannot be read, `notes` says so, and no error is thrown. Rejects if the call is
-   * cancelled.
+   * Reads the modes of the given sources and destinations, or of all workloads if `ends` is absent. Further calls may
+   * add other sources and destinations. If some modes cannot be read, `notes` says so, and no error is thrown. Rejects
+   * if the call is cancelled.
    */
   look: (ends?: Iterable<FlowEnd>) => Promise<void>
   /**
@@ -52,11 +52,11 @@ interface Read {
   known?: ReadonlyMap<string, EndMode>
   /** True if `known` has all workloads, so that nothing else needs to be read. */
   isWhole?: boolean
-  /** The inventories that several collections share, so that each workload is read only once. */
+  /** The inventories that several collections of present modes share, so that each workload is read only once. */
   shared?: Inventories
 }
 
-/** The inventories, by the type of workload that stands in hrefs. */
+/** The inventories by type of workload. The types are spelled as in hrefs. */
 export type Inventories = Readonly<Record<string, Inventory>>
 
 /** Creates inventories. Each of them reads a workload, or the list of all workloads, at most once. */
@@ -157,8 +157,8 @@ function createInventory(source: Source, { readOne, readAll }: Reading, isKnown:
     if (source.signal.aborted || !(error instanceof PceError || error instanceof ToolError)) throw error
     unread = error.message.replace(/\.$/u, '')
   }
-  // A PCE that refuses one workload may show the others. But a PCE that is overloaded or does not answer is not asked
-  // again.
+  // If the PCE refuses one workload, it may still show others. But if it is overloaded or does not answer, it is not
+  // asked again.
   const lookUp = async (read: NonNullable<typeof readOne>, href: string): Promise<void> => {
     try {
       const one = await read(source, href)
@@ -215,7 +215,10 @@ const HOSTS: Reading = {
   },
 }
 
-/** No source says how the PCE presents a single Kubernetes workload, so the list is read (P106). */
+/**
+ * The functions that read Kubernetes workloads. No source says how the PCE returns a single one, so only the list is
+ * read (P106).
+ */
 const PODS: Reading = {
   async readAll(source) {
     const { items, unread } = await readKubernetesWorkloads(source, {}, (one) => [one.href, modeOf(one)] as const)

@@ -19,9 +19,15 @@ export interface ReferredObject {
   kind: string
   /** The fields that count as the object's content; null if the object could not be read. */
   content: Record<string, unknown> | null
-  /** A digest of the whole content if that is too large to be held. Then `content` has only the name. */
+  /**
+   * A digest of the whole content, if the content is too large to be kept in memory. In this case, `content` has only
+   * the name.
+   */
   digest?: string
-  /** True if the object was not read because it is larger than any answer may be, or because others were large too. */
+  /**
+   * True if the object was not read, because it is larger than the limit for any answer or because other large objects
+   * had used up the total limit.
+   */
   isTooLarge?: true
   /**
    * `target` if the call writes or deletes this object or an object inside it; `named` if a request refers to it;
@@ -32,7 +38,10 @@ export interface ReferredObject {
 
 /** The objects that the requests of a call refer to, directly or through other objects. */
 export interface ReferredObjects {
-  /** The objects of the requests in the order of the requests, followed by the objects to which these refer. */
+  /**
+   * The objects to which the requests refer, in the order of the requests, followed by the objects to which these
+   * refer.
+   */
   objects: readonly ReferredObject[]
   /** Number of further objects that were not read because the limits were reached. */
   unread: number
@@ -49,12 +58,12 @@ export interface PlannedCall {
 /** Maximum number of objects read for one call. */
 const MOST_READ = 100
 /**
- * Maximum size of an object that is held in memory. If all that are held exceed it together, only small objects are
- * held from then on. Of any other object, a digest is computed while it arrives.
+ * Maximum size of an object that is kept in memory. Once all objects in memory together exceed this size, only objects
+ * of up to MOST_HELD_LATER are kept. Of every larger object, only a digest is computed while it arrives.
  */
 const MOST_HELD = 8 * 1024 * 1024
 const MOST_HELD_LATER = 64 * 1024
-/** Number of bytes read for such digests after which no further one is computed. */
+/** Total number of bytes read for digests of large objects, after which no further large object is read. */
 const MOST_STREAMED = 64 * 1024 * 1024
 const IN_FLIGHT = 4
 
@@ -95,8 +104,8 @@ const FIELDS: Readonly<Record<string, readonly string[] | typeof WHOLE>> = {
 export const isKindRead = (kind: string): boolean => Object.hasOwn(FIELDS, kind)
 
 /**
- * The types without a draft, other than labels. A new name of such an object applies at once wherever the name is
- * shown.
+ * The types of objects, apart from labels, that have no draft. If such an object is renamed, the new name appears at
+ * once everywhere.
  */
 export const NAMED_AT_ONCE: ReadonlySet<string> = new Set(['workloads', 'security_principals'])
 
@@ -142,7 +151,8 @@ export async function readReferred(
         let one = read[index]!
         if (one !== 'too large') held += one.size
         else {
-          // Large objects are read one after the other, so that this limit, too, holds for the same objects in every run.
+          // Large objects are read one after the other, so that this limit, too, applies to the same objects in every
+          // run.
           one = streamed > MOST_STREAMED ? tooLarge(named) : await readLarge(reader, named)
           streamed += one.size
         }
@@ -246,7 +256,7 @@ async function readOne(
   }
 }
 
-/** Reads an object that is too large to be held: its name, and the digest of its content. */
+/** Reads the name of an object that is too large to be kept in memory, and computes the digest of its content. */
 async function readLarge(reader: Reader, { href, as, withInside }: Named): Promise<Read> {
   const { kind = '' } = parseHref(href) ?? {}
   const unread = { href, kind, content: null, as }

@@ -32,16 +32,16 @@ export interface RuleSpace {
    * nevertheless.
    */
   isComplete: boolean
-  /** The ambiguities found in the rules whose boxes were read so far. */
+  /** The ambiguities found so far in the rules that were converted to boxes. */
   ambiguities: ReadonlySet<Ambiguity>
 }
 
-/** Number of values per mask up to which comparing masks takes no longer than everything else in a step. */
+/** Number of values per mask up to which comparing masks adds nothing noticeable to the cost of a step. */
 const VALUES_PER_COST = 16_384
 
 /**
- * Creates a space in which the given rules can be compared. These rules determine the values of its dimensions:
- * addresses that are on the same IP lists of the rules are one value, and so are ports that are in the same services.
+ * Creates a space in which the given rules can be compared. The rules determine the values of its dimensions: all
+ * addresses that are on exactly the same IP lists are one value, and so are all ports that are in the same services.
  */
 export function* createRuleSpace(rules: readonly RuleInForce[]): Steps<RuleSpace> {
   const ambiguities = new Set<Ambiguity>(rules.flatMap(ambiguitiesOfNetwork))

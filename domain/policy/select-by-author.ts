@@ -16,7 +16,10 @@ interface Authorship<T> {
   what: string
   /** Returns the hrefs of those authors of an item that are known without a further request. */
   authorsOf: (item: T) => readonly string[]
-  /** Reads the hrefs of further authors. It is given the items that are not yet known to be by the requested author. */
+  /**
+   * Reads the hrefs of further authors. It is called with the items of which the requested user is not yet known to be
+   * an author.
+   */
   readMore?: (items: readonly T[]) => Promise<ReadonlyMap<T, readonly string[]>>
 }
 
@@ -62,8 +65,8 @@ export async function selectByAuthor<T>(
 }
 
 /**
- * Returns the hrefs of the users who last edited an object and its changed rules. They come from the later of the two
- * versions.
+ * Returns the hrefs of the users who last edited an object or its changed rules, as the later of the two compared
+ * versions (`draft`) records them.
  */
 export function authorsOfObject({ change, versions: { draft, active } }: ChangedObject): string[] {
   const rules = change.type === 'rule_sets' ? changedRules(draft as RuleSet | null, active as RuleSet | null) : []

@@ -135,8 +135,8 @@ export function anyOf(answers: Iterable<Answer>): Answer {
 }
 
 /**
- * Combines the answers of two sources to the same question: a decided answer wins over an undecided one, and
- * contradicting answers become undecided.
+ * Combines two answers to the same question from different sources. A decided answer wins over an undecided one, and
+ * two contradicting answers become undecided.
  */
 export function settle(a: Answer, b: Answer): Answer {
   if (isUnknown(a)) return isUnknown(b) ? merge(a, b) : b

@@ -81,9 +81,9 @@ function isExact(href: string, policy: PolicySnapshot): boolean {
 }
 
 /**
- * Returns the label selections that satisfy all entries, as alternatives. Labels with the same key are alternatives.
- * Exclusions, and groups with labels of several keys, are left out of the selections. Returns null if a label or group
- * is not known, or if there are too many alternatives.
+ * Returns the alternative selections of labels that satisfy all entries. Labels with the same key are alternatives.
+ * Exclusions are ignored, and so is each key that occurs in a group with labels of several keys. Returns null if no
+ * selection is left, if a label or group is not known, or if there are too many alternatives.
  */
 function multiplyOut(
   entries: readonly RuleSet['scopes'][number][number][],

@@ -26,7 +26,7 @@ export interface Addresses {
   isMost: (mask: bigint) => boolean
   /**
    * Returns boxes for the sources (or destinations) whose address or domain name is on at least one of the given lists.
-   * Each of these is in at least one of the boxes.
+   * Together, the boxes contain all of these sources.
    */
   boxesOf(named: readonly { href: string }[], contents: PolicyContents): Box[]
 }

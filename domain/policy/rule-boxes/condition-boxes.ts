@@ -12,14 +12,14 @@ const NETWORKS: Record<string, bigint | undefined> = { brn: 1n, non_brn: 2n }
 export const ALL_NETWORKS = 3n
 
 /**
- * The conditions of a rule on a connection apart from its ends. A connection meets the conditions if it is in one of
- * the boxes.
+ * The conditions that a rule sets for connections, apart from source and destination. A connection meets the conditions
+ * if it is in one of the boxes.
  */
 export interface Conditions {
   plain: readonly Box[]
   /**
-   * The conditions if the destination is a virtual service or server. These have their own ports, so the services of
-   * the rule do not count.
+   * The conditions if the destination is a virtual service or server. The services of the rule are then no condition,
+   * because virtual services and servers have their own ports.
    */
   virtual: readonly Box[]
 }

@@ -11,19 +11,22 @@ import { isOpaque } from './opaque-parts.js'
 import type { Ambiguity, Reading } from './readings.js'
 
 /**
- * The values of the dimension `kind`, which is the type of a source or destination. Two `opaque` ones are equal only if
- * the rules name them in exactly the same way.
+ * The values of the dimension `kind`, which is the type of a source or destination. Two sources or destinations of type
+ * `opaque` are equal only if the rules name them in exactly the same way.
  */
 export const KINDS = { workload: 2n, virtual: 4n, opaque: 8n }
 
-/** A group of possible ends of a connection that one entry or condition on a side of a rule names. */
+/** The sources (or destinations) that one entry or one condition on a side of a rule names. */
 export interface NamedEnd {
   box: Box
-  /** True if the rule is written for this group. False for addresses, because an address does not enforce rules. */
+  /**
+   * True if the rule is written for these sources or destinations. False for addresses, because an address does not
+   * enforce rules.
+   */
   isWritten: boolean
   /** True for virtual services and virtual servers. Their own ports apply instead of the ports of the rule. */
   isVirtual: boolean
-  /** The href of the workload, if the group is a single workload. */
+  /** The href of the workload, if the entry names a single workload. */
   self?: string
 }
 
@@ -40,8 +43,8 @@ export function createEnds(
   ]
 
   /**
-   * Returns label boxes for the workloads that a side selects by labels or as all workloads. Each selected workload is
-   * in one of the boxes.
+   * Returns label boxes for the workloads that one side of a rule selects, by labels or by the entry "all workloads".
+   * Each selected workload is in one of the boxes.
    */
   const selectedLabels = (actors: readonly Actor[], contents: PolicyContents, reading: Reading): Box[] => {
     const entries = actors.filter((actor) => actor.label !== undefined || actor.label_group !== undefined)

@@ -1,16 +1,21 @@
 import type { IpList } from '../../../schemas/pce/ip-list.js'
 import type { Steps } from '../../text/pace-work.js'
 
-/** The result for several lists, by the first of them, so that it does not outlive them. */
+/**
+ * The cached result for several lists. It is stored under the first of these lists, so that it is freed together with
+ * it.
+ */
 type Kept<T> = WeakMap<IpList, { lists: readonly IpList[]; classes: T }>
 
-/** Number of results for several lists that are kept: the rules of a change are compared in two versions of the lists. */
+/**
+ * Number of cached results for several lists. There are two, because a change is compared in two versions of the lists.
+ */
 const MOST_KEPT = 2
 
 /**
- * Gives a calculation over IP lists a cache: the results for single lists, because most rules name one list, and the
- * latest results for several lists, because the rules of a change are compared several times in a row. A list that was
- * read must not be changed.
+ * Adds a cache to a calculation over IP lists. It keeps the results for single lists, because most rules name one list,
+ * and the latest results for several lists, because the rules of a change are compared several times in a row. A list
+ * that was read must not be changed.
  */
 export function keepClasses<T>(divide: (lists: readonly IpList[]) => Steps<T>): (lists: readonly IpList[]) => Steps<T> {
   const alone = new WeakMap<IpList, T>()

@@ -74,7 +74,7 @@ export function resolveLabels({ label, label_group: group }: ScopeEntry, content
   return members === undefined || key === undefined ? undefined : { key, labels: members.map(({ href }) => href) }
 }
 
-/** Lists the keys of those labels on which it depends whether a rule applies. */
+/** Lists the keys of the labels that the scopes, providers and consumers of a rule name. */
 function keysOf({ rule, scopes, contents }: RuleInForce): string[] {
   return [...scopes.flat(), ...rule.providers, ...rule.consumers].flatMap(
     (entry) => resolveLabels(entry, contents)?.key ?? [],

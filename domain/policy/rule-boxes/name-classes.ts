@@ -20,7 +20,10 @@ export interface NameClasses {
   isComplete: boolean
 }
 
-/** Numbers of names that decide how names are sorted for searching. They affect the speed, not the result. */
+/**
+ * The numbers of names that decide which names are sorted together. They affect the speed of the search, not its
+ * result.
+ */
 export interface ShelfSizes {
   /** Number of names from short lists that are sorted together. Sorting them takes a few milliseconds. */
   shared: number
@@ -43,7 +46,7 @@ export const classifyNames = keepClasses(divideNames)
 
 /**
  * Divides names as `classifyNames` does, but without its cache.
- * @param sizes for tests, which compare the results of several sizes.
+ * @param sizes set only by tests, to compare the results for different sizes.
  */
 export function* divideNames(lists: readonly IpList[], sizes = SHELF_SIZES): Steps<NameClasses> {
   // If there is only one list, all its names are in the same class.
@@ -96,8 +99,8 @@ function namesIn(list: IpList): ReadonlySet<string> {
 }
 
 /**
- * Finds, for each list, all names and patterns that the list's patterns match. The result has one array for each shelf;
- * it is undefined if finding them would take too long.
+ * Finds, for each list, all names and patterns that the list's patterns match. The result for a list has one array for
+ * each shelf (sorted set of names). The whole result is undefined if the search would take too long.
  */
 function* findContained(lists: readonly IpList[], sizes: ShelfSizes): Steps<(readonly string[])[][] | undefined> {
   const wide: (readonly string[])[] = []
@@ -157,8 +160,8 @@ function* matchAll(patterns: readonly string[], shelf: Shelf): Steps<Matched> {
 const shelfOfList = new WeakMap<IpList, Shelf>()
 
 /**
- * Distributes the names of all lists over shelves. A long list has a shelf of its own, which is cached; short lists
- * share shelves.
+ * Distributes the names of all lists over shelves, which are sorted sets of names. A long list has a shelf of its own,
+ * which is cached; short lists share shelves.
  */
 function* createShelves(lists: readonly IpList[], sizes: ShelfSizes): Steps<Shelf[]> {
   const shelves: Shelf[] = []
@@ -180,12 +183,17 @@ function* createShelves(lists: readonly IpList[], sizes: ShelfSizes): Steps<Shel
   return short.size === 0 ? shelves : [...shelves, createShelf([...short])]
 }
 
-/** Number of characters at the end of a pattern by which a shelf is passed over. It affects the speed only. */
+/**
+ * Number of characters at the end of a pattern that are compared first. A shelf is skipped if none of its names has the
+ * same ending. The number affects only the speed.
+ */
 const TAIL = 16
 
-/** A sorted set of names in which the names that a pattern may match are found quickly. */
+/** A set of names, sorted so that the names that a pattern may match are found quickly. */
 interface Shelf {
-  /** Returns false if no name has the last characters of the pattern. Most shelves are passed over so. */
+  /**
+   * Returns false if no name ends with the last characters of the pattern. Most shelves are skipped because of this.
+   */
   hasTailOf(pattern: string): boolean
   /** Returns all names with the same beginning as the pattern, or all names with the same end, whichever are fewer. */
   near(pattern: string): readonly string[]
