@@ -151,7 +151,10 @@ function reserve(world: World, kind: string, href: string): void {
   if (Number.isInteger(id)) world.ids.reserve(kind, id)
 }
 
-/** Returns the built-in object, or nothing if the estate already contains it. A hand-made estate may lack it. */
+/**
+ * Returns a list with the built-in object, or an empty list if the estate contains it already. Only hand-made estates
+ * may lack it.
+ */
 function missing(objects: readonly { name: string }[], builtIn: VersionedObject): VersionedObject[] {
   return objects.some(({ name }) => name === builtIn.name) ? [] : [builtIn]
 }

@@ -77,7 +77,10 @@ export interface Conversation {
   /** The ICMP type, only for protocols 1 and 58, where `service.port` is undefined. */
   icmpType?: number
   icmpCode?: number
-  /** The decision that was recorded when the conversation took place, if policy or modes were different then. */
+  /**
+   * The decision that was recorded when the conversation took place, while the policy or the enforcement modes were
+   * different. If absent, the active policy decides.
+   */
   recorded?: PolicyDecision
 }
 
@@ -106,7 +109,7 @@ export interface BoundService {
   bindings: readonly { workload: string; portOverrides: readonly PortOverride[] }[]
 }
 
-/** An override that replaces a port of the virtual service by another port on one workload. */
+/** An override for one workload, on which it replaces a port of the virtual service with another port. */
 export interface PortOverride {
   port?: number
   proto?: number

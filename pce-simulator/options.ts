@@ -121,7 +121,7 @@ export interface RoleKey extends GivenRole {
 export interface RateLimits {
   /** Maximum number of requests per minute with one API key or session. */
   requestsPerMinute?: number
-  /** Maximum number of calls of `workloads/unpair` per minute, and also, counted separately, of `vens/unpair`. */
+  /** Maximum number of calls of `workloads/unpair` per minute. The same limit applies separately to `vens/unpair`. */
   unpairsPerMinute?: number
   queryDeletesPerMinute?: number
   concurrentRuleSearches?: number

@@ -6,8 +6,7 @@ import { roleHref, ROLES } from './role.js'
 import { seedUsers } from './user.js'
 
 /**
- * The value of `expires_in_seconds` with which a key never expires. The keys of users from the simulator's options have
- * it.
+ * The value of `expires_in_seconds` for a key that never expires. The users from the simulator's options get such keys.
  */
 const NEVER = -1
 

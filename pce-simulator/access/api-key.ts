@@ -24,7 +24,7 @@ export interface GivenKey {
   secret: string
 }
 
-/** Lists the API keys of users and service accounts, or only those of one owner. */
+/** Lists all API keys, both of users and of service accounts. If `owner` is given, only the owner's keys are listed. */
 export function keysOf(world: World, owner?: string): PceObject[] {
   const keys = world.store('api_keys').live()
   return keys.filter(({ href }) => owner === undefined || href.startsWith(`${owner}/api_keys/`))

@@ -13,10 +13,7 @@ type Right = (write: Write) => boolean
 
 interface Write {
   call: Call
-  /**
-   * The two parts of the type of the event that the write causes, such as `rule_set` and `update` for
-   * `rule_set.update`.
-   */
+  /** The type of the event that the write causes, in two parts: `rule_set` and `update` stand for `rule_set.update`. */
   noun: string
   verb: string
   /** Returns true if all the given labels and label groups are within the scope of the permission. */
@@ -38,7 +35,7 @@ const USER_MANAGEMENT = new Set([
 ])
 const RULE_SETS = new Set(['rule_set', 'sec_rule', 'deny_rule'])
 const WORKLOADS = new Set(['workload', 'workloads', 'workload_interface', 'pairing_profile', 'ven', 'vens'])
-/** The types of objects that a ruleset provisioner may provision. Pending objects of all other types are global. */
+/** The types of objects that a global object provisioner must not provision. Objects of all other types are global. */
 const SCOPED_TYPES = new Set(['rule_sets', 'virtual_services', 'virtual_servers'])
 
 const RIGHTS: Readonly<Record<string, Right>> = {
@@ -116,7 +113,8 @@ function changesOwnRuleSets(write: Write): boolean {
 }
 
 /**
- * Returns true if a rule reaches beyond the scope of its rule set: to sources in any scope, IP lists or label groups.
+ * Returns true if the body of a rule reaches beyond the scope of its rule set. It does so if it admits consumers from
+ * any scope, refers to an IP list or a label group, or contains custom iptables rules.
  */
 function looksOutside(body: unknown): boolean {
   const text = JSON.stringify(body ?? null)
@@ -144,7 +142,8 @@ function changesOwnWorkloads({ call: { world, path, body }, noun, isWithin }: Wr
 }
 
 /**
- * Lists the objects that a body writes: the body itself, the items of a bulk call, or the objects that an action lists.
+ * Lists the objects that the body of a request writes: the body itself, the items of a bulk call, or the workloads or
+ * VENs that an action lists.
  */
 function itemsOf(body: unknown): { href?: string; labels?: unknown }[] {
   const { workloads, vens } = (body ?? {}) as { workloads?: unknown; vens?: unknown }

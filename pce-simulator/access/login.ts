@@ -35,8 +35,9 @@ export const loginRoutes: Route[] = [
 ]
 
 /**
- * Logs a user in with the documented header. One client sends a body instead of the header and expects a session at
- * once, which also works (P2).
+ * Logs a user in. The documented request has the name and the password in the Authorization header and yields a token.
+ * One client sends them in the body instead and expects a session at once, so a request with such a body starts a
+ * session too (P2).
  */
 function logIn(call: Call): Answer {
   const { world, headers, body } = call

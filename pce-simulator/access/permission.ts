@@ -81,8 +81,8 @@ function requirePrincipal(world: World, { href }: Reference): Reference {
 }
 
 /**
- * Creates a filter by an href in JSON: `role="/orgs/1/roles/owner"`, quotes included, or
- * `role={"href":"/orgs/1/roles/owner"}`.
+ * Creates a filter whose value is an href in JSON, either as a string with its quotes (`role="/orgs/1/roles/owner"`) or
+ * as an object (`role={"href":"/orgs/1/roles/owner"}`).
  */
 function byJsonHref(field: string): Filter {
   return (value, world) => {

@@ -6,7 +6,7 @@ import type { Participant, Relation } from './relation.js'
 /** 1 January 2026, in days since the epoch. No traffic was observed earlier. */
 export const HISTORY_STARTS = 20454
 
-/** A relation counts as exhausted after this number of consecutive draws without a new conversation. */
+/** Number of consecutive draws without a new conversation after which a relation counts as exhausted. */
 const PATIENCE = 30
 
 const STATES: readonly Conversation['state'][] = [
@@ -23,12 +23,13 @@ const STATES: readonly Conversation['state'][] = [
 ]
 
 /**
- * Draws conversations until a query without filters would return exactly `rows` rows: first one conversation from every
- * relation, in order, then more by weight. A connection between two managed hosts is often reported by both, and then
- * makes two rows. A conversation that ended and started again makes no additional row.
+ * Draws conversations until a query without filters would return exactly `rows` rows. First, one conversation is drawn
+ * from each relation, in order; after that, relations are chosen at random by their weights. A connection between two
+ * managed hosts is often reported by both hosts and then makes two rows. A conversation that ended and later started
+ * again makes no additional row.
  *
  * At least one relation must have an unlimited number of conversations. Throws RangeError if all relations are
- * exhausted first.
+ * exhausted before there are enough rows.
  */
 export function drawConversations(random: Random, relations: readonly Relation[], rows: number): Conversation[] {
   const conversations: Conversation[] = []
@@ -63,9 +64,9 @@ export function drawConversations(random: Random, relations: readonly Relation[]
 }
 
 /**
- * Draws one conversation as its source and destination report it, in one or two rows. A host without a VEN reports
- * nothing; if neither has one, a network device reports the conversation. Returns nothing if the same host was drawn as
- * source and destination.
+ * Draws one conversation and returns it as one or two rows, one for each host that reports it. A host without a VEN
+ * reports nothing; if neither host has a VEN, a network device reports the conversation. Returns no row if the same
+ * host was drawn as source and destination.
  */
 function observe(random: Random, relation: Relation): Conversation[] {
   const [from, to] = [relation.from(random), relation.to(random)]

@@ -15,7 +15,8 @@ import { scale, type Relation } from './relation.js'
 import { writePolicy } from './write-policy.js'
 
 /**
- * Minimum number of workloads. A smaller estate has no room for an application, its callers and the services they need.
+ * Minimum number of workloads in an estate. A smaller estate has no room for an application, its callers and the
+ * services they need.
  */
 export const FEWEST_WORKLOADS = 20
 
@@ -46,7 +47,7 @@ const drawn = new LRUCache<string, { conversations: Estate['conversations']; tex
  * is the number of managed and unmanaged workloads together; `flows` is the number of rows that a traffic query without
  * filters returns for the whole period since January 2026.
  *
- * Conversations never change, so all estates with the same options share them. Everything else belongs to the caller.
+ * Estates with the same options share their conversations, which never change. The caller may modify everything else.
  *
  * Throws RangeError for fewer than FEWEST_WORKLOADS workloads or a negative number of flows.
  */

@@ -75,8 +75,8 @@ export function listSlots(): Slot[] {
 }
 
 /**
- * The numbers of application slots and of service slots that even the smallest estates fill: payments and its callers,
- * then DNS, Active Directory, NTP and monitoring.
+ * The number of application slots and the number of service slots that even the smallest estates fill. The application
+ * slots are those of payments and its callers; the services are DNS, Active Directory, NTP and monitoring.
  */
 const STARTERS = 9
 const STARTING_SERVICES = 4

@@ -12,7 +12,7 @@ export interface OtherHosts {
   strays: Host[]
 }
 
-/** The first of the agent ids that are used for hosts that belong to no application. */
+/** The first agent id for hosts that belong to no application. */
 const FIRST_AGENT = 500_000
 
 const LAPTOP_NETWORK = '10.200'

@@ -19,7 +19,7 @@ export type Party = (random: Random) => Participant
  * from relations.
  */
 export interface Relation {
-  /** The applications concerned, as `app|env`. */
+  /** The applications whose traffic this is, as `app|env`. */
   about: readonly string[]
   /** The frequency with which the relation is drawn, relative to other relations. */
   weight: number
@@ -57,7 +57,7 @@ export const anyAddress =
   (make: (random: Random) => { ip: string; fqdn?: string }): Party =>
   (random) => ({ endpoint: make(random), managed: false, user: null })
 
-/** Creates the relation between two groups of hosts, unless one is empty. */
+/** Creates the relation between two groups of hosts, or returns an empty list if one of the groups is empty. */
 export function join(from: readonly Host[], to: readonly Host[], relation: Omit<Relation, 'from' | 'to'>): Relation[] {
   return from.length === 0 || to.length === 0 ? [] : [{ ...relation, from: anyOf(from), to: anyOf(to) }]
 }

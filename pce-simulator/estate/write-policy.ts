@@ -14,8 +14,8 @@ export interface Policy {
 }
 
 /**
- * Creates the estate's policy objects with draft hrefs and without pending changes. Their ids are numbers from 1, in
- * the order of the data.
+ * Creates the estate's policy objects with draft hrefs and without pending changes. The objects of each type are
+ * numbered from 1 in the order of the data.
  */
 export function writePolicy(orgId: number, labels: LabelBook): Policy {
   const draft = `/orgs/${orgId}/sec_policy/draft`

@@ -110,8 +110,8 @@ function run(
 }
 
 /**
- * Encodes a path in the same way as `encodeURIComponent`, like the paths in hrefs, because differently encoded paths
- * mean the same object (P45).
+ * Encodes each segment of a path with `encodeURIComponent`, as hrefs are encoded, so that differently encoded forms of
+ * a path mean the same object (P45).
  */
 function spellPath(path: string): string {
   return path

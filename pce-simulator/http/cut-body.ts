@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 
-/** Reads all bytes of a payload in any of Fastify's forms. */
+/** Reads the whole payload into a buffer, in whichever form Fastify passes it. */
 export async function readWhole(payload: unknown): Promise<Buffer> {
   if (payload instanceof Readable) {
     const chunks: Buffer[] = []

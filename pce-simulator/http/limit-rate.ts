@@ -16,8 +16,8 @@ export const DOCUMENTED_LIMITS: Required<RateLimits> = {
 const MINUTE = 60_000
 
 /**
- * Milliseconds that a client is told to wait if too many requests are being processed at the same time. The value is
- * short and fixed, because nobody can predict when one of these requests will end.
+ * Number of milliseconds that a client is told to wait if too many requests are being processed at the same time. The
+ * value is short and fixed, because nobody can predict when one of these requests will end.
  */
 const SHORTLY_MS = 1000
 

@@ -39,7 +39,7 @@ export interface Answer {
 
 export interface Action {
   handle(call: Call): Answer
-  /** The event of a write, as `<noun>.<verb>`; undefined for reads, which cause no event. */
+  /** The type of the event that a write causes, as `<noun>.<verb>`; undefined for reads, which cause no event. */
   event?: string
   /** True for a POST or PUT that may come without a body; all others must have one (P5). */
   emptyBody?: boolean

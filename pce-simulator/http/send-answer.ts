@@ -29,7 +29,8 @@ export function sendErrors(reply: FastifyReply, status: number, errors: readonly
 
 /**
  * Sends a body in pieces, because a result of 200,000 flows is about 200 MB of text and must never be a single string.
- * A body of one piece is packed at once, which takes a fraction of the time that two streams take.
+ * If a compressed body fits into a single chunk, it is compressed in one call, which takes a fraction of the time that
+ * streams take.
  */
 function sendPieces(
   request: FastifyRequest,
@@ -69,7 +70,7 @@ function* serialiseRows(rows: Iterable<unknown>): Generator<string> {
   yield before === '[' ? '[]' : ']'
 }
 
-/** Puts pieces together to chunks, of which only the last is shorter than the usual size. */
+/** Joins pieces into chunks of at least CHUNK_CHARACTERS characters. Only the last chunk may be shorter. */
 function* inChunks(pieces: Iterable<string>): Generator<string, undefined> {
   let chunk = ''
   for (const piece of pieces) {

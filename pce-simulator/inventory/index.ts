@@ -11,7 +11,10 @@ import { venReleaseRoutes } from './ven-release-routes.js'
 import { seedVenReleases } from './ven-release.js'
 import { venRoutes } from './ven-routes.js'
 
-/** The routes of VENs and containers (P24), and of those actions on workloads for which a separate path exists. */
+/**
+ * The routes of VENs and containers (P24), and the routes that unpair workloads, import workloads and manage their
+ * interfaces.
+ */
 export const inventoryRoutes: Route[] = [
   workloadUnpairRoute,
   workloadImportRoute,

@@ -5,7 +5,7 @@ import type { Conversation, Endpoint } from '../model.js'
 import type { World } from '../world.js'
 import { kubernetesWorkload } from './kubernetes-workload.js'
 
-/** The pairs of Kubernetes workloads that communicate, by name, with the port: source, destination and port. */
+/** The calls between Kubernetes workloads: name of the source, name of the destination, and port. */
 const CALLS = [
   ['storefront', 'cart', 8080],
   ['cart', 'session-cache', 6379],

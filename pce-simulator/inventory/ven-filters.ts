@@ -60,7 +60,7 @@ export const VEN_FILTERS: Filters = {
   },
 }
 
-/** Creates a substring filter for a computed text, like `partial` for a field. */
+/** Creates a filter that matches a part of a computed text, as `partial` does for the text of a field. */
 function containing(textOf: (workload: PceObject, world: World) => string | null | undefined): Filter {
   return (value, world) => {
     const test = partial('text')(value, world)

@@ -40,7 +40,8 @@ const STATISTICS = new Shape(
 )
 
 /**
- * The route that counts VENs by the values of a property, among all VENs and among those that pass every filter (P13).
+ * The route that counts VENs by the values of a property: once among all VENs, and once among the VENs that pass every
+ * filter (P13).
  */
 export const venStatisticsRoute: Route = {
   path: '/orgs/:org/vens/statistics',

@@ -32,7 +32,7 @@ export function bodiesOf(entry: Entry): VersionedObject[] {
   return entry.active === null || entry.active === entry.draft ? [entry.draft] : [entry.draft, entry.active]
 }
 
-/** The objects that use a given object, by their type. */
+/** The objects that use a given object, grouped by type. */
 export interface Usage {
   ruleSets: Entry[]
   labelGroups: Entry[]
@@ -67,13 +67,17 @@ export function isInUse(usage: Usage): boolean {
 export type PartOf = (body: VersionedObject) => unknown
 
 /**
- * Returns true if any version of the given entries uses the object within the part of the entry that `part` returns.
+ * Returns true if one of the entries refers to the object in its draft or its active version. Only the part that `part`
+ * returns is searched.
  */
 export function usedWithin(entries: readonly Entry[], href: string, part: PartOf): boolean {
   return entries.some((entry) => bodiesOf(entry).some((body) => collectHrefs(part(body)).has(href)))
 }
 
-/** Caches the references that each body contains. This is safe because bodies are never modified in place. */
+/**
+ * Caches the hrefs to which each draft or active version refers. This is safe because these bodies are never modified
+ * in place.
+ */
 const references = new WeakMap<VersionedObject, ReadonlySet<string>>()
 
 function allReferencesOf(body: VersionedObject): ReadonlySet<string> {

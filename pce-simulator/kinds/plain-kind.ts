@@ -17,8 +17,8 @@ export interface PlainKind {
   /** The name of the kind in event types and in lists of changed objects, such as `label`. */
   noun: string
   /**
-   * The route of the collection, by default `/orgs/:org/<segment>`. A collection below another object lists only the
-   * objects of that object.
+   * The route of the collection, by default `/orgs/:org/<segment>`. If the collection lives below another object, it
+   * lists only the objects that belong to this object.
    */
   route?: string
   /**
@@ -33,8 +33,8 @@ export interface PlainKind {
   /** Checks the object below which the collection lives. Throws 404 if that object does not exist. */
   requireParent?: (call: Call) => void
   /**
-   * Builds the fields of a new object, without href and stamps. Throws 406 for invalid fields. A kind without this
-   * function has no POST.
+   * Builds the fields of a new object. The caller adds its href and the time and author of its creation. Throws 406 for
+   * invalid fields. A kind without this function has no POST.
    */
   build?: (world: World, body: unknown, call: Call) => Json
   /**
@@ -42,7 +42,7 @@ export interface PlainKind {
    * is an array too (P38). Absent if a POST creates a single object.
    */
   arrayCreate?: { minItems: 0 | 1 }
-  /** Returns the secrets that only the answer to the creating POST contains (P40). */
+  /** Returns the secrets of a new object. Only the answer to the POST that creates the object contains them (P40). */
   revealOnce?: (world: World, object: PceObject) => Json
   /** Returns the fields that a PUT changes. Throws 406 for invalid fields. */
   change?: (world: World, current: PceObject, body: unknown) => Json

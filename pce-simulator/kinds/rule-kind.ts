@@ -87,7 +87,7 @@ export function rulesOf(ruleSet: VersionedObject, kind: RuleKind): VersionedObje
   return (ruleSet[kind.list] ?? []) as VersionedObject[]
 }
 
-/** Builds a new rule of a draft rule set. Throws 406 if its fields are invalid. */
+/** Builds a new rule for a draft rule set. Throws 406 if its fields are invalid. */
 export function buildRule(world: World, kind: RuleKind, ruleSetHref: () => string, body: unknown): VersionedObject {
   const fields = kind.create.read(body) as Json
   kind.check(world, fields)

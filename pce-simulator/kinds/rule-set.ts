@@ -125,8 +125,8 @@ function drafts(world: World): VersionedObject[] {
 }
 
 /**
- * Replaces the rules of a rule set by the list in a PUT. A rule with an href is kept or changed, a rule without one is
- * created, and a rule that is not in the list is deleted.
+ * Replaces the rules of a rule set with the list in the body of a PUT. A rule with an href is kept or changed, a rule
+ * without one is created, and a rule that is not in the list is deleted.
  */
 function replaceRules(world: World, kind: RuleKind, entry: Entry, given: { href?: string }[]): VersionedObject[] {
   const current = rulesOf(entry.draft, kind)

@@ -95,7 +95,8 @@ export const service: VersionedKind = {
   build(world, body) {
     const fields = CREATE.read(body)
     checkPorts(fields)
-    // If the body has several of the three lists, all but one are silently dropped (P18).
+    // If the body has several of the lists in LIST_NAMES, only the first is kept. The others are silently dropped
+    // (P18).
     const kept = LIST_NAMES.find((list) => fields[list] !== undefined)
     if (!kept) throw invalidInput('One of service_ports, windows_services and windows_egress_services is required')
     requireFreeExternalData(drafts(world), fields)

@@ -20,8 +20,8 @@ export interface VersionedKind {
   ids: 'int' | 'uuid'
   filters: Filters
   /**
-   * Builds the fields of a new object, without stamps. Throws 406 for invalid fields. `takeHref` returns the future
-   * href of the object, which the objects inside it need.
+   * Builds the fields of a new object. The caller adds the time and author of its creation. Throws 406 for invalid
+   * fields. `takeHref` returns the future href of the object, with which the hrefs of its rules begin.
    */
   build(world: World, body: unknown, takeHref: () => string): Json
   /** Returns the fields that a PUT changes. Throws 406 for invalid fields. */

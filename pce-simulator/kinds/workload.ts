@@ -56,8 +56,7 @@ export const workload: PlainKind = {
 }
 
 /**
- * Gives a workload the fields that workloads have in recorded answers (P43): without a VEN, fields that need one are
- * null, and its interfaces have networks.
+ * Adds the fields that every workload has in recorded answers (P43), with default values if the workload lacks them.
  */
 function asRecorded(world: World, workload: PceObject): Json {
   const { ven, agent, interfaces, os_id: osId, os_detail: osDetail } = workload

@@ -61,7 +61,10 @@ function revive(
   return { resource: { [kindOf(type).noun]: { href: past.href, name: nameOf(past.name) } }, type: 'create' }
 }
 
-/** Marks how each rule differs from the past version. Rules that were added later are marked as deleted (P4). */
+/**
+ * Returns the rules of the past version, marked with how they differ from the current rules. Rules that were added
+ * later are included and marked as deleted (P4).
+ */
 function markRules(world: World, current: Json, past: VersionedObject): Json {
   const lists = HELD_KINDS.map((kind) => {
     const now = new Map(rulesOf(current as VersionedObject, kind).map((rule) => [rule.href, rule]))

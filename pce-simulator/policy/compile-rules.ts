@@ -10,8 +10,8 @@ import type { Address } from './match-addresses.js'
 export type RuleKind = 'override_deny' | 'allow' | 'deny'
 
 /**
- * A rule within one scope of its rule set. Workloads that provide a virtual service of the rule on the same ports have
- * a compiled rule of their own.
+ * A rule within one scope of its rule set. If its providers include virtual services, there is an additional compiled
+ * rule for each group of workloads that provide one of them on the same ports.
  */
 export interface CompiledRule {
   /** The href of the rule, or of the enforcement boundary. */

@@ -78,7 +78,10 @@ export function createNodeDescriber(
   }
 }
 
-/** The profile in whose form rows are rendered, and the network of a row for which no interface determines one. */
+/**
+ * The settings for rendering rows: the profile that determines their form, and the network of rows for which no
+ * interface determines one.
+ */
 export interface RowForm {
   reality?: Reality
   corporate?: TrafficFlow['network']

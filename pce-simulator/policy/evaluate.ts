@@ -9,8 +9,8 @@ import { describeService, type ServiceFacts } from './match-services.js'
 import { createResolver, isManaged, osType, type End, type Observation, type Resolved } from './resolve-observations.js'
 
 /**
- * Returns the verdict on an observation. If `resolved` is given, the observation is not resolved again; all resolved
- * observations for one evaluator must come from the same resolver.
+ * A function that returns the verdict on an observation. A caller that has already resolved the observation passes the
+ * result as `resolved`; all such results for one evaluator must come from the same resolver.
  */
 export type Evaluator = (observation: Observation, resolved?: Resolved) => Verdict
 
@@ -123,10 +123,10 @@ interface EndClass {
   consumer: Naming
 }
 
-/** The rules in which a source or destination is a provider, or those in which it is a consumer. */
+/** The rules that include a source or destination, among their providers or among their consumers. */
 interface Naming {
   asWorkload: readonly number[]
-  /** For each rule, whether the source or destination matches it at all, either as a workload or as an address. */
+  /** One value for each rule: true if the rule includes the source or destination as a workload or as an address. */
   atAll: readonly boolean[]
 }
 

@@ -100,7 +100,10 @@ export interface Verdict {
   decidedBy: 'essential' | 'override_deny' | 'allow' | 'deny' | 'default' | null
   /** The verdict as a value of `draft_policy_decision`; null if no managed workload is involved. */
   draftDecision: DraftDecision | null
-  /** The rules that apply at the source or destination whose verdict decides, by their hrefs in the rule set. */
+  /**
+   * The hrefs of the rules that apply, by type. They are the rules at the source or at the destination, whichever has
+   * the more severe verdict.
+   */
   allowRules: readonly string[]
   denyRules: readonly string[]
   overrideDenyRules: readonly string[]

@@ -30,11 +30,14 @@ export function parseAddress(text: string): Address | null {
     : { family: 6, value: bytes.reduce((value, byte) => value * 256n + BigInt(byte), 0n) }
 }
 
-/** The compiled ranges and names of lists, by the arrays they were compiled from, which never change and may be shared. */
+/**
+ * Caches of compiled ranges and compiled names, by the array from which they were compiled. These arrays never change,
+ * and several lists may share one.
+ */
 const compiledRanges = new WeakMap<readonly IpRange[], Range[]>()
 const compiledNames = new WeakMap<readonly object[], ((fqdn: string) => boolean)[]>()
 
-/** Returns what was compiled from this array before, or compiles it now. */
+/** Returns the cached result for an array. If there is none yet, the array is compiled and the result is cached. */
 function once<T extends object, R>(compiled: WeakMap<readonly T[], R[]>, items: readonly T[], compile: () => R[]): R[] {
   const known = compiled.get(items) ?? compile()
   compiled.set(items, known)

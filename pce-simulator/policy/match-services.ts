@@ -19,7 +19,7 @@ export interface ServiceFacts {
 
 interface ProcessFacts {
   os: OsType
-  /** False if the row does not come from this host's own VEN, because no other VEN can see the host's processes. */
+  /** True if the row comes from this host's own VEN. No other VEN can see the host's processes. */
   seen: boolean
   processName: string | null
   serviceName: string | null

@@ -25,11 +25,12 @@ export type Observation = Pick<Conversation, 'src' | 'dst' | 'service' | 'flowDi
 export interface Resolved {
   src: End
   dst: End
-  /** A number that two observations share if rules can distinguish them only by source and destination. */
+  /**
+   * A number that two observations share if rules can distinguish them by nothing but their sources and destinations.
+   */
   kind: number
   /**
-   * A number that two observations share if they belong in the same row, provided that source and destination are equal
-   * too.
+   * A number that two observations share if they become one row whenever their sources and destinations are equal too.
    */
   row: number
 }

@@ -24,8 +24,8 @@ export function startProgress({ fault }: { fault?: Fault | null }): Progress {
 }
 
 /**
- * Advances the work by one read. The read with the number `pollsUntilDone` completes the work; at the read before it,
- * at the latest, the work is in progress.
+ * Advances the work by one read. Read number `pollsUntilDone` completes the work, and the read before it shows the work
+ * in progress.
  */
 export function advance(progress: Progress, pollsUntilDone: number): Progress {
   const { stage, fate } = progress

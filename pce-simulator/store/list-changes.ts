@@ -3,8 +3,8 @@ import { isDeepStrictEqual } from 'node:util'
 type Step = { before: unknown; after: unknown }
 
 /**
- * Replaces `{before, after}` by `{created, deleted, updated}` for fields that are lists, as in recorded events (P26).
- * Of these three, empty ones are left out. All other fields keep `{before, after}`.
+ * Describes the change of a list as `{created, deleted, updated}` instead of `{before, after}`, as in recorded events
+ * (P26). Empty parts are left out. All other fields keep `{before, after}`.
  */
 export const tellListChanges = (changes: Readonly<Record<string, Step>>): Record<string, unknown> =>
   Object.fromEntries(
@@ -20,8 +20,8 @@ const isOfList = ({ before, after }: Step): boolean =>
   [before, after].every((side) => side === null || Array.isArray(side))
 
 /**
- * Compares two lists. Entries with an href are the same if their hrefs are equal, and all others if they are entirely
- * equal.
+ * Compares two lists. Entries with an href correspond to each other if their hrefs are equal; all other entries, only
+ * if they are entirely equal.
  */
 function compareLists({ before, after }: Step): Record<string, unknown[]> {
   const [old, next] = [before, after].map(

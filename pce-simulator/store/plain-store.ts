@@ -1,7 +1,7 @@
 import type { PceObject } from '../../schemas/pce/reference.js'
 
 /**
- * Stores the objects of one kind without versions, by href in the order of creation. Objects are never modified in
+ * A store for the objects of one kind without versions, by href in the order of creation. Objects are never modified in
  * place. The list of live objects is cached between writes, because iterating over 50,000 objects is more expensive
  * than answering with one page of them.
  */

@@ -77,7 +77,7 @@ export class PolicyStore {
     entry.updateType = null
   }
 
-  /** Restores the active content, or removes an object that was never provisioned. */
+  /** Replaces the draft with the active version, or removes an object that was never provisioned. */
   revert(entry: Entry): void {
     if (entry.active === null) return this.#drop(entry)
     entry.draft = entry.active

@@ -43,7 +43,7 @@ export function anyOf(field: string): Filter {
   }
 }
 
-/** Creates a filter by an object `{href}` in a field. The value of the parameter is the href. */
+/** Creates a filter for a field that contains an object `{href}`. The value of the parameter is the wanted href. */
 export function pointsTo(field: string): Filter {
   return (value) => (object) => (object[field] as { href?: string } | null | undefined)?.href === value
 }

@@ -2,7 +2,7 @@ import { PROCESSES, type Process } from './processes.js'
 
 export type Os = 'linux' | 'windows'
 
-/** One layer of an application, whose hosts all have the same role. */
+/** A tier, which is one layer of an application. All hosts of a tier have the same role. */
 export interface Tier {
   role: string
   os: Os
@@ -17,7 +17,7 @@ export interface Tier {
 
 export interface Stack {
   tiers: readonly Tier[]
-  /** The pairs of tiers that communicate, by role. */
+  /** The pairs of tiers that communicate. Each tier is identified by its role. */
   edges: readonly (readonly [from: string, to: string])[]
   /** The role of the tier that other applications and people call. */
   entry: string
