@@ -60,9 +60,9 @@ function isWithin(target: Target, href: string | undefined): boolean {
 }
 
 /**
- * Returns true if a party of an event is the target or belongs to it. Events must be passed newest first. The event of
- * a deletion contains the name of the object, so that older events, which contain only hrefs of the object or its
- * rules, are recognised too.
+ * Returns true if an object in an event is the target or belongs to it. Events must be passed newest first: the event
+ * of a deletion names the deleted object together with its href. This href is then added to the target, so that older
+ * events, which contain only hrefs, are recognised too.
  */
 function isAbout(target: Target, party: EventParty): boolean {
   const { gone, hrefs } = target
@@ -105,7 +105,10 @@ export function readEvent(target: Target, event: PceEvent): HistoryEntry {
   return { href, at: timestamp ?? '', by: creatorOf(event), what: type ?? 'unknown', parts }
 }
 
-/** Maximum number of objects that are read in both versions, for all version steps together. */
+/**
+ * Maximum number of objects that are read, each in the version that changed it and in the previous one. It applies to
+ * all version steps together.
+ */
 const MOST_READ = 100
 
 /**
@@ -188,18 +191,23 @@ async function readPart(
 
 const WORDS = new Map<string, string>(Object.entries(TARGET_KINDS).map(([word, kind]) => [kind, word]))
 
-/** Returns the word for a type of object that events and the argument `kind` use. */
+/**
+ * Converts a path segment such as `rule_sets` to the word that events and the argument `kind` use, such as `rule_set`.
+ */
 const wordOf = (type: string): string => WORDS.get(type) ?? type
 
 const RULE_CHANGES = { added: 'create', changed: 'update', removed: 'delete' } as const
 
-/** Returns true for a deleted rule set whose scope was the application. */
+/** Returns true if a deleted object was a rule set whose scope was the application. */
 function isGoneOf({ application }: Target, type: string, was: PceObject | null): boolean {
   if (application === undefined || type !== 'rule_sets' || was === null) return false
   return isOfApplication(was as unknown as RuleSet, application.labels, application.keyOf)
 }
 
-/** Creates a function that reads objects in policy versions, each only once, and converts hrefs to draft hrefs. */
+/**
+ * Creates a function that reads an object in a policy version and converts its hrefs to draft hrefs. The function reads
+ * the same version of an object only once, and at most MOST_READ objects in two versions each.
+ */
 function createReader(pce: PceClient, signal: AbortSignal): Read {
   const known = new Map<string, Promise<PceObject | null | 'unread'>>()
   return (href, version) => {

@@ -76,8 +76,8 @@ export const describeLosses = (
 ): Promise<JudgedChange[]> => describeChanges(ctx, chosen.slice(0, MOST_DESCRIBED), read)
 
 /**
- * Finds pending deletions that the PCE would refuse to provision after the discard, because discarding other changes
- * makes objects use the deleted object again. Each deletion comes with the names of these objects.
+ * Finds pending deletions that the PCE would refuse to provision after the discard. The PCE would do so if the discard
+ * restores objects that use the object to be deleted. Each deletion comes with the names of these objects.
  */
 export function findStrandedDeletions(
   losses: readonly JudgedChange[],
@@ -101,7 +101,7 @@ function pointsAt(value: unknown, hrefs: readonly string[]): boolean {
   )
 }
 
-/** The result of a discard, as seen from the changes that are pending afterwards. */
+/** The result of a discard, determined from the changes that are pending afterwards. */
 export interface Discarded {
   /** The chosen changes that are still pending. */
   still: TypedPendingChange[]

@@ -115,8 +115,8 @@ const hrefsOf = ({ href, ven, agent }: Pick<Workload, 'href' | 'ven' | 'agent'>)
   [href, ven?.href, agent?.href].filter((one) => typeof one === 'string')
 
 /**
- * Returns all hrefs under which events may name a workload. If the workload no longer exists, its own href is the only
- * one, which is then enough.
+ * Returns all hrefs under which events may name a workload. If the workload cannot be read, for example because it was
+ * deleted, only its own href is returned.
  */
 async function readWorkloadHrefs({ pce, signal }: Context, href: string): Promise<string[]> {
   try {

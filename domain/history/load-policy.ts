@@ -40,8 +40,8 @@ const IN_FLIGHT = 4
 /**
  * Reads one version of the policy. Objects of the draft that are marked for deletion are left out. Throws the errors of
  * the PCE client, because an incomplete policy would be misleading. Throws not_found {version, type} if the PCE answers
- * that the version has no list of a type, because the version is then unreadable, not empty. A type that this PCE does
- * not know has no objects, because it has none in the draft either.
+ * 404 for the objects of a type, because the version is then unreadable, not empty. Only a type that does not exist in
+ * the release of this PCE counts as empty.
  */
 export async function loadPolicy(
   pce: PceClient,

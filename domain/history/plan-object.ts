@@ -93,7 +93,7 @@ const REQUIRED = new Set(['enabled', 'providers', 'consumers', 'ingress_services
  * restores. Only fields that differ are written.
  * @param draft the object in the draft; null if it does not exist there.
  * @param wanted the object in the version, with draft hrefs.
- * @param renamed the hrefs of rules that were created in place of deleted ones, by the hrefs in the version.
+ * @param renamed maps the href that a deleted rule had in the version to the href of the rule created in its place.
  */
 export function planSteps(
   kind: RestorableKind,

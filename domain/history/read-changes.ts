@@ -32,7 +32,7 @@ function stepsIn(field: string, value: unknown): FieldStep[] {
   if (!isFields(value)) return [{ field, before: null, after: value }]
   const isPair = 'before' in value || 'after' in value
   const { before = null, after = null } = value
-  // The first change of a list may be reported as its `after` value.
+  // If the field had no value before, `after` may contain a list change instead of a value.
   if (isPair && before === null && isListChange(after)) return listSteps(field, after)
   const ofList = isListChange(value, isPair) ? listSteps(field, value) : []
   if (isPair) return [...innermost(field, before, after), ...ofList]

@@ -166,7 +166,7 @@ async function identify(
   const then = await hrefOf(past, asked, name)
   const now = await hrefOf(draft, asked, name)
   if (typeof then === 'string' && typeof now === 'string' && then !== now) {
-    // The object in the version no longer exists, and the other object was created in its place.
+    // The object in the version has been deleted since, and the object that has the name now was created in its place.
     if ((await readObject(ctx, asked, then)) === null) return { kind: asked, href: then }
     const text = `In version ${version} another ${nounOf(asked)} was named ${quote(name)} than now. Give the href of one.`
     throw new ToolError('ambiguous_name', text, { kind: asked, name, candidates: [{ href: then }, { href: now }] })
@@ -418,8 +418,8 @@ function create(pce: PceClient, kind: RestorableKind, path: string, body: object
 }
 
 /**
- * Returns the names of the `inOrder` queues that the writes of a plan must pass: those for the object's names and those
- * for the hrefs of its rules.
+ * Returns the names of the queues (see `inOrder`) in which the writes of a plan must wait: one for each name of the
+ * object, and one for each existing rule that is changed or deleted.
  */
 const ordersOf = ({ kind, draft, wanted, steps }: ObjectPlan) => [
   ...[wanted, draft ?? wanted].map(({ name }) => orderOf(kind, String(name))),

@@ -198,8 +198,8 @@ const describeLook = ({ pending, differing }: Restored) => ({
 })
 
 /**
- * Reads the result back. It stops when the call is cancelled, so that it does not delay a server that is stopping. The
- * restoration has already taken place.
+ * Reads back the result of the restoration, which has already taken place. If the call is cancelled, reading stops, so
+ * that it does not delay the shutdown of a server.
  */
 async function lookBack({ pce, signal }: Pick<Reading, 'pce' | 'signal'>, policy: WholePolicy): Promise<Restored> {
   try {

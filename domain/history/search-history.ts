@@ -28,7 +28,7 @@ export interface EventSearch {
   searched: number
   /** Time of the oldest event that was examined. */
   oldest?: string
-  /** True if all events in the time span were examined that the PCE still has. */
+  /** True if every event in the time span that the PCE still has was examined. */
   isComplete: boolean
   /** Number of days for which the PCE keeps events (P79); null if the PCE does not say. */
   keptDays: number | null
@@ -50,8 +50,8 @@ export async function searchEvents(
   for (let round = 1; round <= MOST_ROUNDS && !isComplete; round++) {
     const params = { 'timestamp[gte]': span.since, 'timestamp[lte]': until }
     const before = seen.size
-    // Results are kept separately until the list is complete. If reading starts over, all events of the list arrive
-    // again.
+    // The events of one round are kept separately until the round is complete. If reading starts over, all of them
+    // arrive again.
     let batch = new Map<string, PceEvent>()
     let hrefs: string[] = []
     let last = oldest
@@ -76,8 +76,8 @@ export async function searchEvents(
     for (const [href, event] of batch) found.set(href, event)
     for (const href of hrefs) seen.add(href)
     isComplete = read.isWhole
-    // If more events have the same time than the PCE returns at once, another request would return the same events
-    // forever.
+    // Without any new event, another request would return the same events again. This happens if the PCE has more
+    // events with the same time than it returns at once.
     if (seen.size === before) break
     ;[oldest, until] = [last, last]
     progress({ progress: seen.size, message: `${seen.size} events searched, back to ${last}` })
@@ -119,7 +119,7 @@ export interface VersionStep {
 export interface VersionSearch {
   /** The versions that were examined, newest first. */
   steps: VersionStep[]
-  /** Number of versions in the time span. `total` is the number of all versions. */
+  /** Number of versions in the time span. `total` is the number of all versions, whatever their time. */
   inSpan: number
   total: number
   /** True if all versions in the time span were examined. */

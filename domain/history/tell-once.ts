@@ -84,7 +84,7 @@ function changeList(value: unknown, { removed = [], added = [] }: FieldStep): un
 const isSame = (a: unknown, b: unknown) =>
   diffFields({ value: inDraftForm(a ?? null) }, { value: inDraftForm(b ?? null) }).length === 0
 
-/** Splits the event of a new rule set: returns the rules that it contains as if each had an event of its own. */
+/** Returns the rules that a new rule set contained in its event, each as if it had an event of its own. */
 function rulesInside({ fields }: HistoryPart): { href: string; fields: FieldStep[] }[] {
   return fields
     .filter(({ field }) => field === 'rules' || field === 'deny_rules')
