@@ -81,11 +81,14 @@ export function applicationColumns(encoder: FlowEncoder): Record<Side, Column<Ap
   return { src: split(ids.src), dst: split(ids.dst) }
 }
 
-/** Returns one side of a traffic query that matches every end with all of these labels. */
+/**
+ * Returns a filter for one side of a traffic query. It selects every source (or destination) that has all of these
+ * labels.
+ */
 export const withLabels = (labels: readonly Label[]): TrafficQuery['sources'] => ({
   include: [labels.map(({ href }) => ({ label: { href } }))],
   exclude: [],
 })
 
-/** Returns one side of a traffic query that matches every end. */
+/** Returns a filter for one side of a traffic query that does not restrict this side. */
 export const anything = (): TrafficQuery['sources'] => ({ include: [[]], exclude: [] })

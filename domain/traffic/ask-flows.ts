@@ -50,8 +50,8 @@ export interface FlowAsker {
 }
 
 /**
- * Creates a function that runs the queries of one call. The progress number increases by one with every report, across
- * all queries.
+ * Creates a function that runs the queries of one call. The number in progress reports goes on from one query to the
+ * next.
  */
 export function createFlowAsker(ctx: AskContext, encoder: FlowEncoder): FlowAsker {
   let step = 0

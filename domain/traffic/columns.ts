@@ -18,7 +18,9 @@ export function textColumn({ dictionaries }: FlowEncoder, name: DictionaryName):
   return { code: (row) => row[name], value }
 }
 
-/** Creates a column for the decision that the PCE recorded, even if `decision` of the row is what the rules decide. */
+/**
+ * Creates a column for the decision that the PCE recorded, even if the rules' decision has replaced it in `decision`.
+ */
 export const recordedColumn = ({ dictionaries }: FlowEncoder): Column<string | null> => ({
   code: (row) => row.recorded ?? row.decision,
   value: dictionaries.decision.value,
@@ -66,7 +68,10 @@ export function derivedColumn(
   return { code: (row) => codeOf(column.code(row)), value }
 }
 
-/** Maps numbers from 0 upwards to texts, and assigns a code to each distinct text. */
+/**
+ * Creates a translation of numbers, from 0 upwards, to texts. Each distinct text gets a code, and its text is computed
+ * once for each number.
+ */
 function translate(textOf: (number: number) => string | null): {
   readonly codeOf: (number: number) => number
   readonly value: (code: number) => string | null

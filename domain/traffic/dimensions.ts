@@ -221,7 +221,10 @@ export interface AvailableDimensions {
   usage: string
 }
 
-/** Creates a recorder that is shown the rows of an answer and reports which dimensions have data in them. */
+/**
+ * Creates a recorder. `see` takes each row of an answer, and `available` returns the dimensions that have data in these
+ * rows.
+ */
 export function createDimensionWatch(encoder: FlowEncoder): {
   see(row: FlowRow): void
   available(): AvailableDimensions
@@ -230,7 +233,7 @@ export function createDimensionWatch(encoder: FlowEncoder): {
     columnsOf(encoder, [...new Set(NAMED.flatMap((name) => columnsNamed(name, []) ?? []))]),
   )
   const missing = new Map(columns)
-  /** The value at index n is 1 if the label keys of the end with the number n have been recorded. */
+  /** For each end by its number: 1 if the label keys of the end have been recorded, otherwise 0. */
   let seen = new Uint8Array(1024)
   const labels = new Set<string>()
   const look = (end: number) => {

@@ -277,7 +277,7 @@ const isMissing = (value: unknown): value is null | undefined => value === undef
 const isObject = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 const isText = (value: unknown) => typeof value === 'string' || isMissing(value)
-/** Returns true for a missing port or protocol, or a valid one, which fits into 32 bits. */
+/** Returns true if a port or protocol is missing, or is a whole number that fits into 32 bits. */
 const isNumber = (value: unknown) =>
   isMissing(value) || (Number.isInteger(value) && (value as number) === ((value as number) | 0))
 const isCount = (value: unknown) => isMissing(value) || (Number.isSafeInteger(value) && (value as number) >= 0)

@@ -32,7 +32,7 @@ export interface EgressChoice {
  * is the number of rows that have an external destination but no process name.
  */
 interface EgressSteps {
-  /** Number of rows of the requested processes. */
+  /** Number of rows whose process was requested. */
   wanted_rows: number
   outbound_rows: number
   with_external_destination: number
@@ -59,7 +59,8 @@ export type EgressGroup = GroupWithParts<EgressKeys, { user: string | null; sour
 }
 
 /**
- * The FQDNs that other traffic in the window reports for the address of a finding: their number, and the busiest ones.
+ * Further FQDNs of the destination address of a finding: their total number and the busiest of them. They come from
+ * other traffic in the same window.
  */
 interface OtherNames {
   total: number
@@ -125,8 +126,8 @@ export function createEgressFinder(
   const reached = groupRows({ provider, destination })
   const ip = endColumn(encoder, 'dst', (end) => end.ip)
   const fqdn = endColumn(encoder, 'dst', (end) => end.fqdn)
-  // Many hosts may share one address, such as that of a CDN, and each flow contains only one of their names or none. So
-  // the names are collected from all flows.
+  // Many hosts may share one address, such as that of a CDN, and each flow contains at most one of their names. So the
+  // names are collected from all flows.
   const known = groupRows({ ip, fqdn })
   const steps = { wanted_rows: 0, outbound_rows: 0, with_external_destination: 0, without_process: 0, egress_rows: 0 }
 
@@ -282,8 +283,8 @@ function rankProviders(
 }
 
 /**
- * Creates a column for the provider whose range contains the destination. It is looked up once per distinct
- * destination. Code 0 (null) means that the provider is unknown.
+ * Creates a column for the provider whose address range contains the destination. The provider is looked up once per
+ * distinct destination. Code 0 (null) means that the provider is unknown.
  */
 function providerColumn(encoder: FlowEncoder): Column<Attribution | null> {
   const found = new Map<string, Attribution>()

@@ -195,8 +195,8 @@ interface UnlabelledAddress {
 }
 
 /**
- * The description of an address with the one name to show: that of the workload, or else the FQDN, or the IP lists.
- * `facts` has all names.
+ * The description of an address. `name` is the one name to show: the name of the workload, or else the FQDN, or else
+ * the IP lists. `facts` has all names.
  */
 interface Description {
   kind: UnlabelledKind

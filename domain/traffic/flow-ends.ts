@@ -119,8 +119,8 @@ export function* endsOf(
 /** A registry that assigns a number to each distinct source or destination in a result. */
 export interface FlowEnds {
   /**
-   * Returns the number of a source or destination. Two of them with the same address are different if they differ in
-   * name, object, label, IP list, or network location.
+   * Returns the number of a source or destination. Two ends with the same address get different numbers if they differ
+   * in name, object, label, IP list, or network location.
    */
   code(node: FlowNode, place?: Place): number
   end(code: number): FlowEnd
@@ -131,7 +131,10 @@ export interface FlowEnds {
   isOpen(code: number): boolean
   /** Returns the addresses of all open ends. */
   openAddresses(): ReadonlySet<string>
-  /** Sets `bearer` of all open ends. `bearerOf` returns the name of the workload that has an address, or null. */
+  /**
+   * Sets `bearer` of all open ends, which are then no longer open. `bearerOf` returns the name of the workload that has
+   * an address, or null.
+   */
   close(bearerOf: (address: string) => string | null): void
 }
 
@@ -265,8 +268,8 @@ export function createFlowEnds(index: LabelIndex | null): FlowEnds {
 }
 
 /**
- * Returns true if an entry with the node's address is the same end as the node. The other identifying values are
- * compared directly, without building a key.
+ * Returns true if an entry with the same address as the node stands for the same end. The other values that identify an
+ * end are compared one by one, which is faster than building a key from them.
  */
 function isSame(entry: Entry, node: FlowNode, place: Place): boolean {
   return (

@@ -17,17 +17,17 @@ export interface Group<K> {
 interface Selection<K> {
   /** The number of groups that have at least the required number of connections. */
   total: number
-  /** The busiest of these groups. */
+  /** The groups with the most connections, up to the requested limit. */
   groups: Group<K>[]
 }
 
 /**
- * All groups with the same value of one key. Objects for the groups are built only on request, because there may be
- * 200,000 groups and often only their number is needed.
+ * All groups that have the same value of one key. Objects for the groups are built only on request, because there may
+ * be 200,000 groups and often only their number is needed.
  */
 export interface Members<K> {
   total: number
-  /** Lists the values of a key that occur in these groups, in the order in which the groups first appeared. */
+  /** Lists the distinct values of another key in these groups, in the order in which the groups first appeared. */
   values<P extends keyof K>(key: P): K[P][]
   /** Returns the groups with the most connections; see `Grouping.busiest`. */
   busiest(limit: number): Group<K>[]
@@ -46,9 +46,14 @@ export interface Grouping<K> {
    * by the keys, so that the answer does not depend on the order of the rows.
    */
   busiest(limit: number, minConnections?: number): Selection<K>
-  /** For each given value of the key that occurs, returns the busiest groups with this value. */
+  /**
+   * Returns, for each of the given values of a key, the busiest groups with this value. A value that no group has is
+   * left out.
+   */
   busiestWithin<P extends keyof K>(key: P, values: ReadonlySet<K[P]>, limit: number): Map<K[P], Selection<K>>
-  /** For each given value of the key that occurs, returns all groups with this value. */
+  /**
+   * Returns, for each of the given values of a key, all groups with this value. A value that no group has is left out.
+   */
   within<P extends keyof K>(key: P, values: ReadonlySet<K[P]>): Map<K[P], Members<K>>
   /** Returns the value of a key in the group with this number. */
   value<P extends keyof K>(number: number, key: P): K[P]
@@ -159,13 +164,16 @@ export function groupRows<K extends object>(columns: { readonly [P in keyof K]: 
   }
 }
 
-/** One value of a further column within a group, with the number of its connections. */
+/** A value of an additional column within a group of rows, with the number of connections in the rows that have it. */
 export interface Part<V> {
   value: V
   connections: number
 }
 
-/** The values of a further column within a group. They are built only on request, because there may be 200,000. */
+/**
+ * The values of an additional column within a group of rows. A list of them is built only on request, because there may
+ * be 200,000 values.
+ */
 export interface Parts<V> {
   total: number
   /** Lists all values in order of first appearance. */
@@ -174,12 +182,12 @@ export interface Parts<V> {
   busiest(limit: number): Part<V>[]
 }
 
-/** A group together with the values of further columns within it. */
+/** A group together with the values of additional columns within it. */
 export type GroupWithParts<K, P> = Group<K> & { parts: { [N in keyof P]: Parts<P[N]> } }
 
-/** A grouping that also records, for each group, the values of further columns. */
+/** A grouping that also records, for each group, the values of additional columns. */
 interface GroupingWithParts<K, P> extends Pick<Grouping<K>, 'add' | 'size' | 'distinct'> {
-  /** Returns the busiest groups like `Grouping.busiest`, each with the values of the further columns. */
+  /** Returns the busiest groups like `Grouping.busiest`, each with the values of the additional columns. */
   busiest(limit: number, minConnections?: number): { total: number; groups: GroupWithParts<K, P>[] }
 }
 

@@ -12,7 +12,7 @@ interface TupleTable {
    * array.
    */
   slot(tuple: Int32Array): number
-  /** Returns one number of the tuple in a slot. */
+  /** Returns the number at position `column` of the tuple stored in slot `slot`. */
   at(slot: number, column: number): number
   readonly size: number
 }
@@ -178,8 +178,8 @@ export function pickTop(
     }
 
   const above: number[] = []
-  // The items whose value equals the lowest accepted value compete for the remaining places. This is the sorted list of
-  // the best of them.
+  // The items whose value equals the lowest accepted value compete for the remaining places. This list has the best of
+  // them, in order.
   const tied: number[] = []
   let places = wanted
   for (let item = 0; item < size; item++) if (valueOf(item) > cut) places -= 1

@@ -5,7 +5,7 @@ const PLACES = 4096
 interface GrowingBlocks<T> {
   /** Returns true if there is a block for a place. */
   has(place: number): boolean
-  /** Returns the block that contains a place. `upTo` must have made room for the place before. */
+  /** Returns the block that contains a place. The place must already exist because of an earlier call of `upTo`. */
   of(place: number): T
   /** Makes room for all places up to and including this place, and returns the block that contains it. */
   upTo(place: number): T

@@ -11,7 +11,7 @@ const SUMS = 5
  * takes 104 bytes.
  */
 export interface HeldRows {
-  /** Stores a row and returns its place, counted from 0. `replay` later passes `isWanted` on together with the row. */
+  /** Stores a row and returns its place, counted from 0. `replay` later passes the row on together with `isWanted`. */
   readonly add: (row: FlowRow, isWanted: boolean) => number
   /** Adds the totals and times of a row to those of the stored row in this place. */
   readonly addTo: (place: number, row: FlowRow) => void

@@ -28,7 +28,7 @@ function createReports(width: number) {
   return {
     has,
     connections: connectionsOf,
-    /** Returns one number of the tuple in a slot. */
+    /** Returns the number at position `column` of the tuple stored in slot `slot`. */
     key: (slot: number, column: number) => table.at(slot, column),
     size: () => table.size,
     add(tuple: Int32Array, end: number, row: FlowRow): number {
@@ -38,7 +38,10 @@ function createReports(width: number) {
     },
     greater: (slot: number) => Math.max(connectionsOf(slot, SOURCE), connectionsOf(slot, DESTINATION)),
     lesser: (slot: number) => Math.min(connectionsOf(slot, SOURCE), connectionsOf(slot, DESTINATION)),
-    /** Returns true if both ends reported the conversation or part, at about the same time if their times are known. */
+    /**
+     * Returns true if both ends reported the conversation, or the part of it, in this slot. If the times of both
+     * reports are known, they must also be close together.
+     */
     isPair(slot: number): boolean {
       if (!has(slot, SOURCE) || !has(slot, DESTINATION)) return false
       const isAfter = (one: number, other: number) => ends[one]!.first(slot) - ends[other]!.last(slot) > MOST_APART
@@ -144,17 +147,19 @@ interface Share {
    * passed on.
    */
   end: number | null
-  /** Number of connections that these rows may still pass on. */
+  /** Number of connections that are still to be passed on with these rows. */
   left: number
-  /** Number of further connections that only the other end reported; they are added to the first row. */
+  /**
+   * Number of further connections that only the other end reported. They are added to the first row that is passed on.
+   */
   surplus: number
 }
 
 /**
  * Creates a sink that passes on every conversation once, with the greater of the numbers of connections that its two
  * ends reported. Connections with stricter decisions are counted first. If the ends have no decision in common, only
- * the report of the end with the strictest decision counts. All rows are held until the last one, because only then the
- * reports of both ends are known (D223).
+ * the report of the end with the strictest decision counts. All rows are held until the last row has arrived, because
+ * only then are the reports of both ends known (D223).
  */
 export function mergeReports(encoder: FlowEncoder, take: (row: FlowRow) => void): ReportSink {
   const tuple = new Int32Array(5)

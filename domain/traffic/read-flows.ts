@@ -40,13 +40,15 @@ export interface FlowRequest {
   /** The caller's function that replaces rows. It is applied to each row before the row is counted. */
   replace?: RowReplacement
   /**
-   * Called with the sources and destinations of all rows before the first row is passed on, or without them if there
-   * are too many rows to hold. No row is passed on before this call has finished.
+   * Called before the first row is passed on, with the sources and destinations of all rows. It is called without them
+   * if there are too many rows to hold. No row is passed on before this call has finished.
    */
   prepare?: (ends?: Iterable<FlowEnd>) => Promise<void>
 }
 
-/** A replacement of the rows that the PCE sent by other rows. */
+/**
+ * A function that replaces the rows from the PCE with other rows, for example with rows that have a different decision.
+ */
 export interface RowReplacement {
   /** Returns the row to count and pass on in place of the given one, or null to leave the row out. */
   row: (row: FlowRow) => FlowRow | null
@@ -156,8 +158,8 @@ function createReader(
       sums.add(0, row)
       reach.see(row)
     }
-    // The source and destination of a row may be fully known only after the row has waited, so the row is replaced only
-    // then.
+    // A row may have to wait until its source and destination are fully known. So it is replaced only after that, right
+    // before it is passed on.
     const pass = (row: FlowRow) => {
       const counted = replace === undefined ? row : replace.row(row)
       if (counted === null) return

@@ -113,8 +113,8 @@ export async function readInParts(
   let rawObservations: number | null = 0
   let draftUnavailable: string | null = null
   /**
-   * Maximum number of rows that one query can return. It is the row limit, or the row count of an incomplete answer if
-   * that was less.
+   * Maximum number of rows that one query can return: the row limit, or the row count of an incomplete answer that had
+   * fewer rows.
    */
   let capacity = whole.max_results
   /** True as long as this PCE has returned only rows within the requested window. */
@@ -161,7 +161,7 @@ export async function readInParts(
   }
 
   /**
-   * Divides the piece of a slice from `from` to the slice's end, because the piece has too many rows. Returns the
+   * Divides the piece of a slice between `from` and the slice's end, because this piece has too many rows. Returns the
    * slices to read instead, in reverse order of reading, or null if the piece cannot be divided further.
    */
   const divide = async (slice: Slice, from: number, room: number): Promise<Slice[] | null> => {
@@ -186,7 +186,8 @@ export async function readInParts(
     ctx.signal.throwIfAborted()
     const { query, start, end, length } = slice
     const size = UNITS[slice.unit]!
-    // The number of parts into which this slice may be divided if every other remaining slice needs at least one part.
+    // The number of parts into which this slice may be divided, so that at least one part is left for every other
+    // slice.
     const room = divides ? most - result.parts - left.length : 0
     const mayCut = room > 1 && isCutExact && length !== null
     const from = mayCut ? Math.max(start, beginOf(end, size) - length + size) : start

@@ -16,8 +16,8 @@ import { holdRows } from './hold-rows.js'
 /** Information on the rows with an address that was seen only from off the corporate network (P107). */
 export interface SeenFromOutside {
   /**
-   * Number of rows whose address was seen only from off the corporate network and also belongs to a managed workload.
-   * If the workloads could not be read, the number of all rows with an address that was seen only from there.
+   * Number of rows with an address that was seen only from off the corporate network and that also belongs to a managed
+   * workload. If the workloads could not be read, all rows with an address seen only from there are counted.
    */
   rows: number
   /** The reason why the workloads could not be read; null if they were read or did not need to be. */
@@ -28,8 +28,8 @@ export interface SeenFromOutside {
 const MOST_LOOKED_UP = 5
 
 /**
- * Creates a receiver that passes rows on at once, except rows with an address that was only seen from off the corporate
- * network. These rows wait until it is known which of these addresses managed workloads have.
+ * Creates a receiver that passes rows on at once, except rows with an address that was seen only from off the corporate
+ * network. Such rows wait until it is known whether managed workloads have these addresses.
  */
 export function takeFromOutside(
   ctx: Pick<AskContext, 'pce' | 'signal'>,

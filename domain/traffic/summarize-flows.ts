@@ -15,7 +15,7 @@ import { endpointIdentity, endpointLabel, seenFromOutside } from './flow-ends.js
 import { groupRows, type Grouping, type Group } from './group-rows.js'
 import type { Measures } from './group-tables.js'
 
-/** The service of some traffic, and the policy decision on this traffic. */
+/** The service that a group of traffic rows uses, and the policy decision on these rows. */
 interface FlowService {
   port: number | null
   proto: string

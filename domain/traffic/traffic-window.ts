@@ -12,7 +12,7 @@ export interface TrafficWindow {
 const DATE = /^(\d{4})-(\d{2})-(\d{2})$/
 /** Matches a date with a time. The time zone is optional; a time without a zone is UTC (D4). */
 const TIMESTAMP = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?\s?(Z|z|[+-]\d{2}:?\d{2})?$/
-/** Number of digits from which on an epoch number is in milliseconds instead of seconds (T6). */
+/** Minimum number of digits of an epoch time in milliseconds. A number with fewer digits is in seconds (T6). */
 const MILLISECOND_DIGITS = 12
 
 /**

@@ -5,7 +5,10 @@ import { holdRows } from './hold-rows.js'
 
 /** The options for holding rows until their sources and destinations have been looked up. */
 interface Waiting {
-  /** Maximum number of rows that may be held when the next part of a query begins. */
+  /**
+   * Maximum number of rows that may still be held when the next part of a divided query begins. If there are more, they
+   * are passed on.
+   */
   most: number
   prepare: (ends?: Iterable<FlowEnd>) => Promise<void>
   pass: (row: FlowRow) => void
@@ -13,9 +16,9 @@ interface Waiting {
 }
 
 /**
- * Holds the rows of a query until the caller has looked up their sources and destinations, so that only those that
- * occur are looked up. If there are too many rows to hold, the caller looks up all possible ones, and later rows are
- * passed on at once.
+ * Holds the rows of a query until the caller has looked up their sources and destinations, so that only sources and
+ * destinations that occur in the rows are looked up. If there are too many rows to hold, the caller looks up all
+ * possible ones, and later rows are passed on at once.
  */
 export function waitForEnds(
   { ends }: FlowEncoder,
