@@ -40,7 +40,7 @@ export function diffFields(draft: object | null, active: object | null): FieldCh
     .map((field) => ({ field, draft: a[field] ?? null, active: b[field] ?? null }))
 }
 
-/** Replaces every reference in a value by its href alone. `exclusion: false` counts as absent. */
+/** Replaces every reference in a value with its href alone. `exclusion: false` counts as absent. */
 const bare = (value: unknown): unknown =>
   withoutFalseExclusions(value, (object) => (typeof object.href === 'string' ? { href: object.href } : object))
 

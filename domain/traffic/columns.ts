@@ -69,8 +69,8 @@ export function derivedColumn(
 }
 
 /**
- * Creates a translation of numbers, from 0 upwards, to texts. Each distinct text gets a code, and its text is computed
- * once for each number.
+ * Creates a translation of numbers, from 0 upwards, to texts. Equal texts get the same code, and the text of each
+ * number is computed only once.
  */
 function translate(textOf: (number: number) => string | null): {
   readonly codeOf: (number: number) => number
