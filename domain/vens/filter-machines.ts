@@ -37,7 +37,7 @@ const TESTS: {
   },
 }
 
-/** Returns the names of the filters that are given. */
+/** Returns the names of the filters that the caller gave. */
 export const givenFilters = (filters: MachineFilters): (keyof MachineFilters)[] =>
   (Object.keys(TESTS) as (keyof MachineFilters)[]).filter((name) => filters[name] !== undefined)
 

@@ -55,7 +55,10 @@ export interface Machine extends Told {
   health: VenHealth | null
   /** True if all fields that may contain a condition were read. */
   isHealthWhole: boolean
-  /** True if it is known which public address other hosts see for the machine, or that it has none. */
+  /**
+   * True if the machine's public address, under which other hosts see it, is known, or if it is known that there is
+   * none.
+   */
   isAddressKnown: boolean
 }
 
@@ -139,7 +142,7 @@ const worstOf = (found: readonly VenCondition[]): VenHealth =>
 const addressesOf = (interfaces: readonly Record<string, unknown>[]): string[] =>
   interfaces.flatMap(({ address }) => textOf(address) ?? [])
 
-/** Returns the labels in a list that have an href; null if the value is not a list. */
+/** Reads the labels in a list, without entries that have no href. Returns null if the value is not a list. */
 export const labelsOf = (labels: unknown): LabelRef[] | null =>
   objectsOf(labels)?.flatMap(({ href, key, value }) =>
     typeof href === 'string' ? [{ href, key: textOf(key) ?? undefined, value: textOf(value) ?? undefined }] : [],

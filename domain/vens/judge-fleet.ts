@@ -31,7 +31,7 @@ export interface VenRow {
   env: string | null
   enforcement_mode: string | null
   last_heartbeat_at: string | null
-  /** All reasons why the VEN is in lists, as text. */
+  /** A text with the reasons for all lists in which the VEN is. */
   why: string
 }
 
