@@ -48,8 +48,8 @@ export function likestNames(wanted: string, candidates: Iterable<string>, limit:
 }
 
 /**
- * Returns only those of the most similar names that the user may have meant, for a "did you mean" question. Suggesting
- * a name that is not similar would be worse than no suggestion.
+ * Returns the similar names that the user may have meant, for a "did you mean" question. Names that are not really
+ * similar are left out, because suggesting such a name would be worse than no suggestion.
  */
 export function nearNames(wanted: string, candidates: Iterable<string>, limit = 5): string[] {
   return likestNames(wanted, candidates, MOST_COMPARED)

@@ -1,6 +1,6 @@
 /**
- * Maximum number of characters of a single text, and of a sentence by this server, when it leaves the server (D2). A
- * sentence may be longer, because it may name several objects.
+ * Maximum number of characters of any text, and of a sentence written by this server, in data that leaves the server
+ * (D2). Sentences may be longer than other texts, because they may name several objects.
  */
 const LONGEST_TEXT = 1_000
 const LONGEST_SENTENCE = 4_000
@@ -21,11 +21,13 @@ const PLAIN = /^[\x20-\x7E]*$/
 const LARGEST_CODE_POINT = 0x10ffff
 
 /**
- * Matches the names of properties whose values clients may send back to the PCE, so that a clipped value would be
- * useless.
+ * Matches the names of properties whose values clients may send back to the PCE. Such values are never clipped, because
+ * a clipped one would be useless.
  */
 const IDENTIFIER = /(?:^|_)(?:hrefs?|cursor|reference|uuid)$/
-/** Matches the names of properties that contain sentences by this server. These may quote names from the PCE. */
+/**
+ * Matches the names of properties that contain sentences written by this server. These may quote names from the PCE.
+ */
 const SENTENCE = /^(?:message|summary|hint|warnings?)$/
 const HREF = /^\/(?:orgs|users)\/[\x21-\x7E]+$/
 
@@ -36,7 +38,7 @@ const HREF = /^\/(?:orgs|users)\/[\x21-\x7E]+$/
  * names: names are data, and everything in them must be visible. Values that do not change are returned without
  * copying.
  *
- * This function must be applied exactly once on every way by which data leaves the server, because a second pass would
+ * This function must be applied exactly once on every path on which data leaves the server, because a second pass would
  * escape the escapes.
  */
 export function makeSafe<T>(value: T): T {
@@ -44,8 +46,8 @@ export function makeSafe<T>(value: T): T {
 }
 
 /**
- * Reverses `makeSafe` in the input of a client: each escape becomes its character again, so that a client can refer to
- * any name by the form that it was shown.
+ * Reverses `makeSafe` in the input of a client: each escape becomes its character again. So a client can refer to an
+ * object by the name exactly as it was shown.
  */
 export function readEscapes<T>(value: T): T {
   return mapTexts(value, '', unescapeText, unescapeText) as T
@@ -69,7 +71,7 @@ export const visibleJson = (value: object): string =>
   )
 
 /**
- * Replaces hidden characters by visible escapes. Different texts remain different, and `unescapeText` restores the
+ * Replaces hidden characters with visible escapes. Different texts remain different, and `unescapeText` restores the
  * original text.
  */
 export function escapeText(text: string): string {
@@ -115,8 +117,8 @@ export function trimBlanks(text: string): string {
 const LONGEST_QUOTATION = 120
 
 /**
- * Quotes a text by somebody else for a sentence by this server. The text is clipped and its own quotation marks are
- * escaped, so that a name cannot end the quotation and pretend to be part of the sentence (D236).
+ * Quotes a text from elsewhere, such as a name, in a sentence written by this server. The text is clipped and its own
+ * quotation marks are escaped, so that a name cannot end the quotation and pretend to be part of the sentence (D236).
  */
 export function quote(text: string): string {
   return `"${clipText(text, LONGEST_QUOTATION).replace(/["\\]/g, '\\$&')}"`
@@ -150,7 +152,7 @@ function clip(shown: string, most: number): string {
 
 /**
  * Applies `ofValue` to every text and `ofName` to every property name inside a value. `key` is the name of the property
- * that has the value. Unchanged parts are not copied, because answers are large and hidden characters are rare.
+ * to which the value belongs. Unchanged parts are not copied, because answers are large and hidden characters are rare.
  */
 function mapTexts(
   value: unknown,
