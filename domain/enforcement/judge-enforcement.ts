@@ -21,7 +21,7 @@ import type { FlowEnd } from '../traffic/flow-ends.js'
 import { hasLabels } from '../traffic/read-both-ways.js'
 import type { ChosenWorkload, ChosenWorkloads } from './choose-workloads.js'
 
-/** The effects of a new mode after which other traffic passes than before. */
+/** The effects of a new mode that change, or may change, whether traffic passes. */
 export type ChangeEffect = Exclude<ModeEffect, `stays_${string}`>
 
 /** The traffic with one peer on one port, and the effect of the new mode on it. */
@@ -58,8 +58,8 @@ export interface EnforcementTraffic {
   /** A phrase `undecided because of …` with the reasons for doubt. It is empty if nothing is undecided. */
   undecided: string
   /**
-   * The reasons why it is undecided whether traffic passes to which the new mode makes no difference; empty if there is
-   * no such traffic.
+   * The reasons why it is undecided whether some traffic passes, although the new mode makes no difference to it; empty
+   * if there is no such traffic.
    */
   undecidedStays: string
   /** The unconfirmed facts about the PCE on which the result depends. */

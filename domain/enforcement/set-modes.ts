@@ -20,7 +20,10 @@ export interface WorkloadOutcome {
   outcome: ModeOutcome
   /** The mode that was read back afterwards; missing if the workload could not be read. */
   now?: EnforcementMode | null
-  /** The reason why the workload is not in the new mode, or what the PCE said about it. */
+  /**
+   * An explanation of the outcome: why the new mode is not set or could not be read back, or which error the PCE
+   * reported although the mode is set.
+   */
   note?: string
 }
 
@@ -130,7 +133,7 @@ function settle(
   const stored = now?.get(workload.href)
   if (stored === undefined) return { workload, ...said, note: said.note ?? UNREAD }
   if (stored.mode === to) {
-    // The stored mode decides: it replaces an answer that was lost and takes precedence over a reported failure.
+    // The stored mode decides about the outcome, even if the PCE's answer was lost or reported a failure.
     const note = said.outcome === 'failed' && said.note !== undefined ? { note: `${REFUSED_YET_SET} ${said.note}` } : {}
     return { workload, outcome: 'changed', now: to, ...note }
   }
