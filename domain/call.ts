@@ -12,7 +12,7 @@ export interface ProgressUpdate {
   message?: string
 }
 
-/** The exclusive right of a call to add to an object, for the duration of `inOrder`. */
+/** The right of a call to be the only one that adds to an object. It lasts for the duration of `inOrder`. */
 export interface WriteTurn {
   /** The hrefs that other calls of this process have added to the object since this call began. */
   readonly others: ReadonlySet<string>
@@ -95,8 +95,8 @@ export interface Preview {
    */
   page?: Omit<ShownCall, 'summary'>
   /**
-   * A digest of those shown values that the call itself determines, at most 128 characters. It changes whenever the
-   * call would write something else. It does not change merely because counts change by themselves (D75).
+   * A digest, at most 128 characters long, of those shown values that follow from the call itself. It changes whenever
+   * the call would write something else, but not merely because counts change by themselves (D75).
    */
   boundTo: string
 }
