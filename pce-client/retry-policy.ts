@@ -49,8 +49,8 @@ export function isLostBehindGateway(outcome: FailedAttempt['outcome']): boolean 
 }
 
 /**
- * Returns a wait of 1, 2, 4, 8, 16 s, made up to 10 % longer or shorter at random, so that clients that failed at the
- * same time do not all retry at the same time.
+ * Returns the wait before a retry: 1, 2, 4, 8, 16 s and so on, each up to 10 % longer or shorter at random, so that
+ * clients that failed at the same time do not all retry at the same time.
  */
 function backoff(retriesMade: number, random: number): number {
   const wait = FIRST_WAIT_MS * BACKOFF_FACTOR ** retriesMade

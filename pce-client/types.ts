@@ -130,16 +130,16 @@ export interface RequestOptions {
   /** Time-out of this call with all its retries and waits, in milliseconds. Default: the client's `totalTimeout`. */
   totalTimeoutMs?: number
   /**
-   * Maximum size of each answer to this call in bytes of uncompressed text, also of one that is streamed: a list, the
-   * result of a job or traffic query, a download. A larger one fails with `body_too_large`. At least 1 MiB; the client's
-   * own limits hold beside it, and are the default.
+   * Maximum size of each answer to this call, in bytes of uncompressed text. It also applies to streamed answers, such
+   * as the result of a job or traffic query, and to downloads. A larger answer fails with `body_too_large`. Must be at
+   * least 1 MiB. The client's own limits apply as well, and alone if this option is absent.
    */
   maxBytes?: number
 }
 
 export interface CollectionProgress {
   phase: 'submitted' | 'polling' | 'downloading' | 'done'
-  /** Status of the job, in the PCE's words. */
+  /** Status of the job, exactly as the PCE reports it. */
   status?: string
   /** Milliseconds since the call began. */
   elapsedMs: number
@@ -183,11 +183,11 @@ export interface ScanOutcome {
   matchCount: number | null
 }
 
-/** Receives an object in parts, in the order in which the PCE sends them. Its promises are awaited. */
+/** Receives an object in parts, in the order in which the PCE sends them. The promises that it returns are awaited. */
 export interface PartsSink {
   /** Receives a field whose value is not a list. */
   onField: (field: string, value: unknown) => void | Promise<void>
-  /** Receives a batch of the items of a field that is a list. The first batch of each such field is empty. */
+  /** Receives a batch of items of a field whose value is a list. The first batch of each such field is empty. */
   onItems: (field: string, items: readonly unknown[]) => void | Promise<void>
 }
 
@@ -228,16 +228,16 @@ export interface Page<T> {
  */
 export interface ObjectApi<T extends object = PceObject> {
   /**
-   * Returns the object that an href, a reference or a whole object names. References to another kind or organisation
-   * are refused.
+   * Returns the object to which an href, a reference or a whole object refers. References to another kind or
+   * organisation are refused with a PceError.
    */
   getByReference(reference: ReferenceLike, options?: RequestOptions): Promise<T>
   /**
-   * Returns the object with exactly this name, or null. The PCE's own search would also find names that only contain
-   * it. Throws PceError if several objects have the name.
+   * Returns the object that has exactly this name, or null if there is none. The PCE's own search would also find longer
+   * names that contain it. Throws PceError if several objects have the name.
    */
   getByName(name: string, policyVersion?: PolicyVersionSelector, options?: RequestOptions): Promise<T | null>
-  /** Lists objects, truncated by the PCE, usually after 500. `options.params` narrow the list. */
+  /** Lists objects; the PCE truncates the list, usually after 500 objects. `options.params` can filter it. */
   get(policyVersion?: PolicyVersionSelector, parent?: ReferenceLike | null, options?: RequestOptions): Promise<T[]>
   /** Like `get`, but also returns the total number of objects that the PCE reports. */
   getPage(
@@ -245,7 +245,7 @@ export interface ObjectApi<T extends object = PceObject> {
     parent?: ReferenceLike | null,
     options?: RequestOptions,
   ): Promise<Page<T>>
-  /** Lists every object in two requests: one for the count, and one with max_results set to that count. */
+  /** Lists every object, normally in two requests: one for the count, and one with max_results set to that count. */
   getAll(
     policyVersion?: PolicyVersionSelector,
     parent?: ReferenceLike | null,
@@ -281,8 +281,8 @@ export interface ObjectApi<T extends object = PceObject> {
 }
 
 /**
- * A traffic query in the form that the PCE expects. Without `max_results`, the operation returns as many rows as it can
- * get.
+ * A traffic query in the form that the PCE expects. Without `max_results`, the operation asks for the largest number of
+ * rows that the PCE allows.
  */
 export type TrafficQuery = Omit<TrafficQueryBody, 'max_results'> & Partial<Pick<TrafficQueryBody, 'max_results'>>
 
@@ -312,7 +312,7 @@ export interface StreamTrafficOptions extends RequestOptions {
    */
   draftDecisions?: boolean
   /**
-   * If true, the download is skipped if the PCE reports as many rows as `max_results` allows, so that there may be
+   * If true, no rows are downloaded when the PCE reports as many of them as `max_results` allows, because there may be
    * more. Meant for callers that then split the query and read its parts. Default false.
    */
   skipFull?: boolean
@@ -386,8 +386,8 @@ export type ObjectApis = {
 }
 
 /**
- * The API of a kind that is a single object. In place of a reference it also accepts that object, with or without an
- * href, or `{}`.
+ * The API of a kind that consists of a single object. In place of a reference, it also accepts that object, which need
+ * not have an href, or `{}`.
  */
 export interface SingleObjectApi<T extends object = PceObject> extends ObjectApi<T> {
   getByReference(reference: ReferenceLike | Partial<T>, options?: RequestOptions): Promise<T>

@@ -7,14 +7,14 @@ import { bodyOf } from '../transport.js'
 import type { ReferenceLike, RequestOptions } from '../types.js'
 import { segment, madeBy, type Calls, saidBy } from './create-calls.js'
 
-/** The types of keys. The PCE lists the keys of one type at a time (P56). */
+/** The types of API keys. One request to the PCE lists the keys of only one type (P56). */
 const KEY_TYPES = ['user', 'service_account']
 /** The default name of a new key, since the PCE requires a name. `options.json` can set another name. */
 const DEFAULT_KEY_NAME = 'pce-client'
-/** A list with at least this many entries may have been truncated by the PCE. */
+/** Number of keys that the PCE returns by default. A list with this many keys or more may be truncated. */
 const DEFAULT_PAGE = 500
 
-/** API keys (S9, P40, P56). A secret is returned only once, by the operation that creates the key. */
+/** Operations on API keys (S9, P40, P56). A secret is returned only once, by the operation that creates the key. */
 export interface ApiKeyOperations {
   /**
    * Creates a key of a service account and returns it with its secret. The key expires according to the organisation's
@@ -39,7 +39,7 @@ export interface ApiKeyOperations {
    * takes two requests, because the PCE lists one type at a time; `type` in `options.params` selects one of them.
    */
   getOrgApiKeys(options?: RequestOptions): Promise<OrgApiKey[]>
-  /** Deletes any key of the organisation. */
+  /** Deletes a key of the organisation, whether it belongs to a user or to a service account. */
   deleteOrgApiKey(keyId: string, options?: RequestOptions): Promise<void>
 }
 
@@ -47,8 +47,8 @@ export function createApiKeyOperations(calls: Calls): ApiKeyOperations {
   const keysOfAccount = (saHref: ReferenceLike) => `${calls.href(KINDS.serviceAccounts, saHref)}/api_keys`
 
   /**
-   * Lists all keys of one type, unless the caller sets max_results. Without max_results, the PCE would truncate the
-   * list silently (P8).
+   * Lists the keys of one type: as many as the caller's max_results allows, or all of them if it is not set. In a single
+   * request without max_results, the PCE would truncate the list silently (P8).
    */
   async function everyKey(options: RequestOptions): Promise<OrgApiKey[]> {
     const path = `${calls.org}/api_keys`
@@ -94,7 +94,7 @@ function keysOfUser(userId: number | string): string {
   return `/users/${integerIn('user_id', number, 1)}/api_keys`
 }
 
-/** Logins of people (S9, P2). */
+/** Operations that log users in (S9, P2) or test an LDAP configuration. */
 export interface LoginOperations {
   /**
    * Logs a user in and returns the session, whose `auth_username` and `session_token` can be passed to

@@ -10,17 +10,17 @@ import { bodyOf, isRecord, listOf, type TracedResponse, type Http, type SendOpti
 import type { ReferenceLike, RequestOptions } from '../types.js'
 
 /**
- * The functions with which the named operations send requests. Their paths must be complete. Fields of the caller's
- * `json` override the defaults of the body.
+ * The functions with which the named operations send requests. The paths passed to them must already include the
+ * organisation, if there is one. In a body, the fields of the caller's `json` replace the defaults.
  */
 export interface Calls {
   readonly http: Http
   readonly settings: ClientSettings
   /** The path of the organisation: `/orgs/<id>`. */
   readonly org: string
-  /** Checks an href. @throws {PceError} `invalid_href` unless it is an href of this kind in this organisation. */
+  /** Returns the checked href. @throws {PceError} `invalid_href` unless it is one of this kind in this organisation. */
   readonly href: (kind: Kind, reference: ReferenceLike) => string
-  /** Checks each href of a list. @throws {PceError} also `invalid_argument` if it is not a list. */
+  /** Like `href`, for a list. @throws {PceError} also `invalid_argument` if `references` is not a list. */
   readonly hrefs: (kind: Kind, references: readonly ReferenceLike[]) => string[]
   /** Fetches the object at a path. */
   readonly get: <T>(path: string, options: RequestOptions | undefined) => Promise<T>
@@ -61,7 +61,8 @@ export function below<T extends RequestOptions>(options: T = {} as T): T {
 }
 
 /**
- * Merges the caller's `json` over a body's defaults. This is how callers set documented fields that are not arguments.
+ * Merges the caller's `json` into a body; if both have a field, the caller's value is used. In this way, callers can set
+ * documented fields for which the operation has no argument.
  */
 function withOwn(body: object, { json }: SendOptions): object {
   if (Array.isArray(body) || Array.isArray(json) || typeof json !== 'object') return body
@@ -69,10 +70,10 @@ function withOwn(body: object, { json }: SendOptions): object {
 }
 
 /**
- * Reads the object that a call has created.
+ * Returns the object that a call has created, as it is in the PCE's answer.
  *
- * @param name the text property that identifies the object; every such answer has it (P13).
- * @throws {PceError} `outcome_unknown`, if the object exists but the answer does not show it.
+ * @param name a text property that every such object has (P13); an answer without it counts as unreadable.
+ * @throws {PceError} `outcome_unknown` if the answer is unreadable, since the object exists nevertheless.
  */
 export function madeBy<T extends object>(answer: TracedResponse, what: string, name: keyof T & string): T {
   const body = bodyOr(answer, what, undefined) as T | null | undefined
@@ -80,15 +81,15 @@ export function madeBy<T extends object>(answer: TracedResponse, what: string, n
   throw unreadable(answer, what)
 }
 
-/** Returns the body of a successful answer, or `{}` if it is empty, as in some releases. */
+/** Returns the body of a successful answer, or `{}` if the body is empty, as it is in some releases. */
 export function saidBy(answer: TracedResponse, what: string): Record<string, unknown> {
   const body = bodyOr(answer, what, {})
   return typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {}
 }
 
 /**
- * Returns the errors of an action, each with the objects for which the action failed. The PCE answers `{errors}`, a
- * bare list, or nothing (P13, P32).
+ * Returns the errors of an action, each with the hrefs of the objects for which the action failed. The PCE answers with
+ * `{errors}`, with the list of errors alone, or with an empty body (P13, P32).
  */
 export function errorsOf(answer: TracedResponse, what: string): ActionError[] {
   const body = bodyOr(answer, what, {})
@@ -102,7 +103,8 @@ export function errorsOf(answer: TracedResponse, what: string): ActionError[] {
 }
 
 /**
- * Returns the rows of an import. No source says whether the PCE sends a list or an object, so both are accepted (P13).
+ * Returns the results of an import. No source says whether the PCE sends a list of them or one object, so both are
+ * accepted (P13).
  */
 export function importedBy(answer: TracedResponse, what: string): ImportResult[] {
   const body = bodyOr(answer, what, [])
@@ -155,7 +157,7 @@ export interface DownloadOptions extends RequestOptions {
   sink: DownloadSink
 }
 
-/** The signature of every file download, which returns the bytes, or only their number if a sink has received them. */
+/** The signature of every file download. It returns the file's bytes or, if there is a sink, only their number. */
 export interface Download<Of> {
   (of: Of, options: DownloadOptions): Promise<{ bytes: number }>
   (of: Of, options?: RequestOptions): Promise<Uint8Array>

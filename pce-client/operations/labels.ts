@@ -103,8 +103,8 @@ export function createLabelMappingOperations(calls: Calls): LabelMappingOperatio
 }
 
 /**
- * Operations that show which label groups contain which others (S9, P13). The href of the group decides which policy
- * version is read.
+ * Operations that show what a label group contains and which groups contain it (S9, P13). The policy version that is
+ * read is the one in the group's href.
  */
 export interface LabelGroupOperations {
   /** Lists the labels of a group and of every group inside it. */

@@ -9,13 +9,13 @@ import { versionSegment, type Calls } from './create-calls.js'
 export interface PolicySearchOperations {
   /**
    * Returns the rules that apply to traffic between two endpoints. `options.params` must have one of `src_workload`,
-   * `src_external_ip`, `src_container_workload`, one of the same parameters with the prefix `dst_`, and `service` or
-   * `port` and `protocol`. Lists that the PCE leaves out are returned empty.
+   * `src_external_ip` and `src_container_workload`, one of the corresponding parameters with the prefix `dst_`, and
+   * either `service` or both `port` and `protocol`. Lists that the PCE leaves out are returned empty.
    */
   checkPolicy(policyVersion?: PolicyVersionSelector, options?: RequestOptions): Promise<PolicyCheck>
   /**
    * Lists the rules that allow traffic between two endpoints, given by `options.params` as for `checkPolicy`. The PCE
-   * returns at most 500 and does not say whether there are more; `max_results` in the parameters raises the limit.
+   * returns at most 500 rules and does not say whether there are more; `max_results` in the parameters raises the limit.
    */
   getPolicyAllow(policyVersion?: PolicyVersionSelector, options?: RequestOptions): Promise<CheckedRule[]>
   /**
@@ -52,8 +52,8 @@ export function createPolicySearchOperations({ org, get, list, post }: Calls): P
 }
 
 /**
- * Joins the lists of all rule types, including types that this client does not know. The field `counts` next to the
- * lists is skipped.
+ * Joins the answer's lists of rules, one for each rule type, including types that this client does not know. The field
+ * `counts`, which is not a list, is skipped.
  */
 function flatten(answer: unknown): FoundRule[] {
   if (Array.isArray(answer)) return rulesOf(answer).map((rule) => ({ ...rule, rule_type: typeOf(rule) }))
@@ -72,7 +72,7 @@ function refuse(): never {
   throw new PceError('invalid_response', 'the PCE answered a rule search with something other than rules')
 }
 
-/** Returns the type of a rule from a plain list, recognised by its href and, for deny rules, by `override`. */
+/** Returns the type of a rule for which the answer gives no type, from its href and, for deny rules, `override`. */
 function typeOf({ href: given, override }: FoundRule): SearchRuleType {
   const href = String(given)
   if (!href.includes('/deny_rules/')) return href.includes('/ip_tables_rules/') ? 'ip_tables_rules' : 'sec_rules'

@@ -14,8 +14,8 @@ import type { RequestOptions } from '../types.js'
 import { below, versionSegment, madeBy, saidBy, type Calls } from './create-calls.js'
 
 /**
- * If the PCE returns at least this many pending changes of one type, the answer may be truncated, and a second request
- * with MAX_PENDING reads all of them.
+ * Number of pending changes of one type at which the PCE's answer may be truncated. If an answer has so many or more, a
+ * second request asks for up to MAX_PENDING changes.
  */
 const PENDING_PAGE = 500
 const MAX_PENDING = 10_000

@@ -22,7 +22,8 @@ export interface TrafficRun {
   remainingMs(): number
   report(progress: Omit<TrafficQueryProgress, 'elapsedMs' | 'flows'> & { flows?: number }): void
   /**
-   * Turns an error into the one that the caller should see: a passed deadline or a cancellation is reported as such.
+   * Returns the error that the caller should see: one that reports the passed deadline or the cancellation if there was
+   * one, or else `error` itself.
    */
   explain(error: unknown): unknown
   close(): void
@@ -48,7 +49,7 @@ export function beginTrafficRun({ timers }: ClientSettings, options: StreamTraff
       : new PceError('traffic_query_timeout', `the traffic query was given up after ${seconds} s`)
   if (options.signal?.aborted === true) cancel()
   if (options.signal !== undefined) {
-    // One signal may end many queries at once. With the default limit, Node would warn of a leak.
+    // One signal may serve many queries at once. With its default limit of listeners, Node would warn of a leak.
     setMaxListeners(0, options.signal)
     options.signal.addEventListener('abort', cancel, { once: true })
   }
@@ -114,8 +115,8 @@ export async function pollUntilDone(
     if (query.status === 'cancelled' || query.status === 'canceled') {
       throw queryFailed(href, answer.status, 'it was cancelled at the PCE')
     }
-    // Somebody else requested the cancellation, because this client stops polling a query that it cancels. The PCE may
-    // never finish the cancellation (P11).
+    // The cancellation was requested by somebody else: this client stops polling the queries that it cancels itself. The
+    // PCE may never finish the cancellation (P11), so the client does not wait for that.
     if (query.status === 'cancel_requested') {
       throw queryFailed(href, answer.status, 'its cancellation was requested at the PCE')
     }
@@ -129,8 +130,8 @@ export async function pollUntilDone(
 }
 
 /**
- * Reads an answer, which is usable if it has at least the query's status. A count may arrive as text; a count that is
- * not a number is left out.
+ * Returns the query in an answer, or undefined if the answer lacks even the query's status. A count may arrive as text;
+ * a count that is not a number is left out.
  */
 function readQuery(answer: unknown): AsyncTrafficQuery | undefined {
   if (!isRecord(answer) || typeof answer.status !== 'string') return undefined
@@ -147,7 +148,7 @@ function readCount(count: unknown): number | undefined {
 
 /**
  * Reads the query again, because its `matches_count` may be final only after the download. If this request fails, the
- * earlier state is used, since the rows have arrived anyway.
+ * query is returned as it was before, since its rows have arrived anyway.
  */
 export async function readAgain(
   http: Http,
@@ -264,8 +265,8 @@ export async function addDraftDecisions(
 }
 
 /**
- * Returns the status of a lookup of draft decisions. The field may be a word or an object with a status, because no
- * source shows its shape (P39).
+ * Returns the status of a lookup of draft decisions from the query's field `rules`. No source shows the form of this
+ * field (P39), so a word and an object with a `status` are both accepted.
  */
 function lookupStatus(rules: unknown): string | undefined {
   const status = typeof rules === 'object' && rules !== null ? (rules as { status?: unknown }).status : rules

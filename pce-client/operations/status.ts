@@ -18,7 +18,8 @@ export interface StatusOperations {
 
 export function createStatusOperations({ http, get }: Calls): StatusOperations {
   /**
-   * Asks a question that the PCE answers only by its status: a success means yes, and each of `denials` means no (P42).
+   * Asks a question that the PCE answers only with an HTTP status (P42). Returns true for a success and false for each
+   * status in `denials`; any other error is thrown.
    */
   async function isSaid(path: string, options: RequestOptions | undefined, denials: readonly number[]) {
     try {

@@ -17,11 +17,11 @@ import {
 
 const CLEAN_UP_MS = 5000
 
-/** The asynchronous traffic query (S9, P11), from its submission to its last row. */
+/** Operations that run an asynchronous traffic query, from its submission to its last row (S9, P11). */
 export interface TrafficOperations {
   /**
-   * Submits a query, waits until it is done, and returns its flows. Without `max_results` it asks for the most that the
-   * PCE returns, 200,000.
+   * Submits a query, waits until it is done, and returns its flows. Without `max_results`, it asks for 200,000 flows,
+   * the most that the PCE returns.
    *
    * @throws {PceApiError} `traffic_query_failed` when the PCE reports that the query failed.
    * @throws {PceError} `traffic_query_timeout` when it is not done within `options.deadlineSeconds` (600).
@@ -148,7 +148,7 @@ export interface TrafficQueryOperations {
    * @throws {PceIntegerError} for `max_results` outside 0..100000.
    */
   getTrafficFlows(trafficQuery: TrafficQuery, options?: RequestOptions): Promise<TrafficFlow[]>
-  /** Lists the asynchronous queries that the PCE still has. */
+  /** Lists the asynchronous queries that the PCE still keeps. */
   getAsyncQueries(options?: RequestOptions): Promise<AsyncTrafficQuery[]>
   /** Deletes an asynchronous query and its result; the PCE allows 10 deletions a minute. */
   deleteAsyncQuery(uuid: string, options?: RequestOptions): Promise<void>
@@ -177,7 +177,7 @@ export function createTrafficQueryOperations(
   return {
     async getTrafficFlows(trafficQuery, options) {
       const path = `${base}/traffic_analysis_queries`
-      // A synchronous query has no name; the PCE refuses a query with one.
+      // The PCE refuses a synchronous query that has a name.
       const { query_name: name, ...query } = trafficQuery as TrafficQuery & { query_name?: string }
       const rows = trafficQuery.max_results ?? MAX_SYNCHRONOUS_TRAFFIC_ROWS
       const body = { ...query, max_results: integerIn('max_results', rows, 0, MAX_SYNCHRONOUS_TRAFFIC_ROWS) }

@@ -22,8 +22,8 @@ const MOST_RECOVERED = 1000
 /** Maximum number of VENs in one request for a remote action, because the PCE takes only one at a time. */
 const MOST_ACTED_ON = 1
 /**
- * Default number of seconds for which VENs can recover: one day, which is long enough for machines that are off at
- * night.
+ * Default number of seconds for which VENs may authenticate again: one day, which is long enough for machines that are
+ * off at night.
  */
 const RECOVERY_SECONDS = 86_400
 

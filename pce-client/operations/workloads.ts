@@ -112,6 +112,6 @@ function textOf(column: string, value: unknown): string {
 
 function lineOf(cells: readonly string[]): string {
   const line = cells.map((text) => (/[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)).join(',')
-  // A completely empty line would not be read as a row.
+  // A row whose only cell is empty would be a blank line, which would not be read as a row.
   return line === '' ? '""' : line
 }
