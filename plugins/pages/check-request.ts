@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { ToolError } from '../../schemas/errors.js'
 
 /**
- * Returns true if an Accept header asks for HTML. The header must name HTML itself, as browsers do; programs that
- * accept anything do not name it. A quality of 0 refuses the type (RFC 9110, 12.5.1).
+ * Returns true if an Accept header asks for HTML. The header must name `text/html`, as the headers of browsers do.
+ * Wildcards, which other programs send, do not count, and neither does a type with the quality 0 (RFC 9110, 12.5.1).
  */
 export const asksForHtml = (accept: string | undefined): boolean => names(accept, 'text/html')
 
@@ -22,10 +22,11 @@ const OWN_SITES = new Set(['same-origin', 'none'])
 const LOOPBACK = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/
 
 /**
- * Refuses a form that another page has sent. The origin guard permits every origin of this server, including other
- * ports on the same machine. A form, however, must come from exactly the origin to which it is sent: the public origin,
- * or the host that the request names with the same scheme, or with plain http on loopback, for access that bypasses a
- * proxy. Programs send neither `Origin` nor `Sec-Fetch-Site`.
+ * Refuses a form that was sent by a page of another origin. The origin guard permits every origin of this server,
+ * including other ports on the same machine, but a form must come from exactly the origin that receives it. This is the
+ * public origin, or the host in the Host header with the scheme of the public URL. On a loopback host, plain http is
+ * accepted too, because a proxy that adds https may be bypassed there. Requests without `Origin` and `Sec-Fetch-Site`,
+ * as programs send them, are not refused here.
  *
  * Throws ToolError `form_expired`.
  */
@@ -48,7 +49,8 @@ const APPROVAL_ID = /^[\w-]{43}$/
 export const isApprovalId = (text: string): boolean => APPROVAL_ID.test(text)
 
 /**
- * Returns the value if it is a page of this server to which a login may return; returns undefined for any other value.
+ * Returns the value if it is the path of an approval page of this server, to which a login may return; returns
+ * undefined for any other value.
  */
 export function readOwnPage(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined
@@ -60,6 +62,9 @@ export function readOwnPage(value: unknown): string | undefined {
 export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 export type Method = (typeof METHODS)[number]
 
-/** The possible lists of methods that a path accepts. All other methods are answered with 405 (RFC 9110, 15.5.6). */
+/**
+ * The methods that a path accepts: either those for reading, or POST, or both. A request with any other method is
+ * answered with 405 (RFC 9110, 15.5.6).
+ */
 export const READ: readonly Method[] = ['GET', 'HEAD']
 export const POST: readonly Method[] = ['POST']

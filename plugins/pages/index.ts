@@ -35,7 +35,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The visitor of a page; null on other routes and for unknown visitors. */
     visit: Visit | null
-    /** The page to which the page of a refusal links back, without the base path. */
+    /** The path of the page to which an error page for this request links, without the base path. */
     refusedAt: string | null
   }
 }
@@ -141,7 +141,9 @@ export default async function pages(
     if (request.visit === null) throw asksForHtml(request.headers.accept) ? unauthorized() : unknownAt(admission)
   }
 
-  /** Identifies the visitor, and resolves with the path of the requested page. */
+  /**
+   * Identifies the visitor and sets `request.visit`. Resolves with the path of the page to which a login leads back.
+   */
   async function identify(
     { authenticate, pageOf }: Admission<FastifyRequest, FastifyReply>,
     request: FastifyRequest,
@@ -204,7 +206,10 @@ export default async function pages(
 const unknownAt = ({ authenticate }: Admission<FastifyRequest, FastifyReply>) =>
   authenticate === undefined ? noProgram() : unauthorized()
 
-/** Refuses bearer tokens. The client of a model has one, so the model could otherwise approve its own calls (D153). */
+/**
+ * Creates the error for a visitor of a page that requires a browser login. A bearer token is not accepted there: the
+ * client of a model has one, so the model could otherwise approve its own calls (D153).
+ */
 const noProgram = () =>
   new ToolError(
     'forbidden',
@@ -216,8 +221,8 @@ const noProgram = () =>
 const dataOf = (request: FastifyRequest) => readSessionData(request.session)
 const visitOf = ({ visit }: FastifyRequest) => visit!
 /**
- * Returns true if the sender is a program, which sends a bearer token. No page can make a browser send one. A request
- * that also has the session cookie counts as coming from a browser.
+ * Returns true if the request comes from a program and not from a browser: it has a bearer token, which no page can
+ * make a browser send, and no session cookie.
  */
 const isProgram = (request: FastifyRequest) => visitOf(request).viaBearer && request.cookies[COOKIE] === undefined
 /** Returns a key of both issuer and subject, because two providers may use the same `sub`. */

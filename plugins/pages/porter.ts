@@ -9,11 +9,11 @@ interface Hooks<Request, Reply> {
   preHandler?: (request: Request, reply: Reply, next: () => void) => void
 }
 
-/** The conditions under which a page may be visited. */
+/** The rules for admitting visitors to a page. */
 export interface Admission<Request, Reply> {
   /** Identifies the sender of a bearer token. If it is absent, only browser logins are accepted. */
   authenticate?: (request: Request, reply: Reply) => Promise<Identity>
-  /** Returns the page to which the login and refusals lead back, without the base path. */
+  /** Returns the path of the page to which the login and error pages lead back, without the base path. */
   pageOf: (request: Request) => string
 }
 
@@ -35,14 +35,14 @@ export interface Porter<Request, Reply> {
   readonly admit: (admission: Admission<Request, Reply>) => { page: Hooks<Request, Reply>; form: Hooks<Request, Reply> }
   /** Returns the visitor of an admitted request. */
   readonly visitOf: (request: Request) => Visit
-  /** Returns true if the request does not come from a browser. A form then needs no CSRF token. */
+  /** Returns true if the request comes from a program and not from a browser. Its form then needs no CSRF token. */
   readonly isProgram: (request: Request) => boolean
   readonly dataOf: (request: Request) => SessionData
   /** Returns the CSRF token for the forms of a page for this person. */
   readonly csrfTokenFor: (identity: Identity, reply: Reply) => string
   readonly sendPage: (reply: Reply, page: string) => Reply
-  /** Sets the page to which a refusal of this request links back. */
+  /** Sets the path of the page to which an error page for this request links. */
   readonly leadBackTo: (request: Request, page: string) => void
-  /** Makes these paths answer all other methods with 405. */
+  /** Makes each of these paths answer 405 to all methods except those listed for it. */
   readonly refuseOtherMethods: (methods: Readonly<Record<string, readonly Method[]>>) => void
 }

@@ -7,7 +7,10 @@ import type { ServiceError } from '../errors/convert.js'
 import type { Fetch } from './login/find-provider.js'
 import type { OfferedPce } from './setup/form-fields.js'
 
-/** The page to which a login leads that was not started for another page. The paths of the login are below its path. */
+/**
+ * The page to which a login leads unless another page started it. The paths for logging in and out begin with this
+ * path.
+ */
 export type HomePage = '/setup' | '/approve'
 
 /** The options that the composition passes to the pages. `Request` and `Reply` are types of the web framework. */
@@ -41,10 +44,9 @@ export interface LoginPorts<Request> {
    */
   verifyToken: (token: string, request: Request) => Promise<Identity>
   /**
-   * Counts a request against its caller's limit. It is called for every request of a known person. It is also called
-   * for every step of a login, because a step may cause a request to the identity provider; `request.visit` is then
-   * null. All other requests of unknown visitors are not limited by caller. Rejects with ToolError `rate_limited
-   * {retry_after}`.
+   * Counts a request against its caller's limit. It is called for every request of a known person, and for every step
+   * of a login, because a step may cause a request to the identity provider; `request.visit` is null during a login. It
+   * is not called for other requests of unknown visitors. Rejects with ToolError `rate_limited {retry_after}`.
    */
   limitCaller: (request: Request) => Promise<void>
   /** The record of used logins and ended sessions, for all processes. */
@@ -63,15 +65,15 @@ export interface SetupOptions<Request, Reply> {
   /** True if users may turn off the verification of the PCE's certificate. */
   allowInsecureTls: boolean
   /**
-   * Identifies the sender of a request by its Authorization header. Rejects with ToolError `unauthorized`, after
-   * setting the challenge on the reply, with `keys_unavailable`, or with `rate_limited`.
+   * Identifies the sender of a request by its Authorization header. Rejects with ToolError `keys_unavailable`,
+   * `rate_limited` or `unauthorized`; before the last one, it sets the challenge on the reply.
    */
   authenticate: (request: Request, reply: Reply) => Promise<Identity>
   /** Makes one tool call for this person. Never rejects. */
   callTool: (name: string, args: Record<string, unknown>, identity: Identity, request: Request) => Promise<ToolAnswer>
   /**
-   * Counts a test of the PCE connection against the limit of its sender, whom `request.visit` names. Rejects with
-   * ToolError `rate_limited {retry_after}`.
+   * Counts a test of the PCE connection against the limit of the person in `request.visit`. Rejects with ToolError
+   * `rate_limited {retry_after}`.
    */
   limitPceTries?: (request: Request) => Promise<void>
 }
@@ -83,7 +85,7 @@ export interface ApproveOptions {
   maxAgeSeconds: number
 }
 
-/** The visitor of a page, as far as the request identifies this person. */
+/** The visitor of a page, and how the request identifies this person. */
 export interface Visit {
   identity: Identity
   viaBearer: boolean
@@ -105,7 +107,7 @@ export type ToolAnswer = { ok: true; value: object } | { ok: false; error: Servi
  */
 type CallTool = (name: string, args: Record<string, unknown>) => Promise<ToolAnswer>
 
-/** The person at the /setup page, and the calls that can be made for them. */
+/** The person at the /setup page, and the function that makes calls for this person. */
 export interface Visitor {
   identity: Identity
   /** The person's role; null if the person's groups give none. */

@@ -14,7 +14,7 @@ export interface Refusal extends HttpErrorAnswer {
   isOurFault: boolean
 }
 
-/** Converts any error from handling a request for a page to an answer. */
+/** Converts any error that occurs while a request for a page is handled to an answer. */
 export function convertRefusal(thrown: unknown, requestId: string): Refusal {
   return describeError(convertHttp(explainLibraryError(thrown)), requestId)
 }
@@ -51,10 +51,10 @@ export function announce<Reply extends { code(status: number): Reply; header(nam
   return reply.code(status)
 }
 
-/** The facts that are recorded about a refused form. They contain nothing of what was entered. */
+/** The facts that the audit log records about a refused form. They contain nothing that was entered into the form. */
 export interface RefusedForm {
   reason: ErrorCode
-  /** The path, without its query. */
+  /** The path to which the form was sent, without the query and without the id of a request. */
   route: string
   mode: PceMode
   requestId: string

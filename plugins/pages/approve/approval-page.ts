@@ -17,7 +17,7 @@ import { renderPicture } from './render-picture.js'
 import { renderLead, renderQuotation } from './render-sentence.js'
 import { showStored } from './render-value.js'
 
-/** The facts about the person who views a page and about the current time, for every approval page. */
+/** What every approval page needs to know: who views it, where its forms lead, and the current time. */
 export interface Reader {
   identity: Identity
   role: Role | null
@@ -42,7 +42,7 @@ interface ApprovalPage extends Reader {
    */
   loginAgainPath: string | null
   notice: Notice | null
-  /** A submitted note that is too long, with the error message; null if there is none. */
+  /** The note of a refused form, which was too long, and the error message about it; null if no form was refused. */
   entered: { note: string; error: string } | null
 }
 
@@ -150,7 +150,10 @@ function renderAsked(request: ApprovalRequest, isOpen: boolean, now: number): st
   </section>`
 }
 
-/** Renders the outcome of the request. It takes the focus, because the person has opened the page to see it. */
+/**
+ * Renders the outcome of the request. Unless there is a notice above it, it takes the focus, because the person has
+ * opened the page to see the outcome.
+ */
 function renderOutcome({ approval, identity, now, notice }: ApprovalPage): string {
   const { decision, request, state } = approval
   const { kind } = STATES[state]
@@ -199,8 +202,8 @@ function explainState({ state, decision }: AskedApproval, expiresAt: number, now
 }
 
 /**
- * Renders the page for a person who may not decide: either the person who asked, in two-person mode, or a person whose
- * role may not use the tool.
+ * Renders the card for a person who may see the request but not decide about it: in two-person mode, the person who
+ * asked; otherwise, a person whose role may not use the tool.
  */
 function renderWatching({ method, address }: ApprovalPage): string {
   const why =
@@ -230,7 +233,7 @@ function renderDecision(page: ApprovalPage): string {
   </section>`
 }
 
-/** Returns a sentence about what exactly a denial applies to, because it covers less than one might expect. */
+/** Returns a sentence that says exactly which calls a denial stops, because it stops fewer than one might expect. */
 const describeDenial = (expiresAt: number): string =>
   `a denial holds for exactly this call of this person, until ${describeMoment(expiresAt)} and while it would do what is shown here. Later, with other arguments, or from somebody else, it is asked again.`
 

@@ -2,14 +2,14 @@ import { LONGEST_NOTE, type AskedApproval } from '../../../schemas/approvals.js'
 import { ToolError } from '../../../schemas/errors.js'
 import type { Notice } from '../layout/page-layout.js'
 
-/** The submitted verdict; or, if the note is too long, the note and an error message. */
+/** The submitted verdict and note. If the note is too long, there is no verdict, but the note and an error message. */
 type ReadDecision = { verdict: 'approved' | 'denied'; note?: string } | { note: string; error: string }
 
 const VERDICTS: Readonly<Record<string, 'approved' | 'denied'>> = { approve: 'approved', deny: 'denied' }
 
 /**
- * Reads the submitted form and converts the note to a single line. Throws ToolError `invalid_argument` unless exactly
- * one of the page's two buttons was pressed.
+ * Reads the submitted form and converts the note to a single line. Throws ToolError `invalid_argument` if not exactly
+ * one of the page's two buttons was pressed, or if there is more than one note.
  */
 export function readDecision(body: unknown): ReadDecision {
   const { verdict: pressed, note: written = '' } = (body ?? {}) as Record<string, unknown>
@@ -32,9 +32,7 @@ export function readDecision(body: unknown): ReadDecision {
 export const wantsLogin = (authenticatedAt: number | undefined, maxAgeSeconds: number, now: number): boolean =>
   maxAgeSeconds > 0 && (authenticatedAt === undefined || now - authenticatedAt > maxAgeSeconds * 1000)
 
-/**
- * Returns the notice for a person whose decision came too late; null if this person's own decision is the valid one.
- */
+/** Returns the notice for a person whose decision came too late; null if the decision was in time (`won`). */
 export function noticeOfDecision(
   won: boolean,
   verdict: 'approved' | 'denied',

@@ -1,18 +1,18 @@
 /**
- * Returns the mark that shows that something is left out. Stored texts are HTML-encoded, so no other code can put the
- * mark into a page, and `isCut` can search for it.
+ * Returns the HTML that marks where a page leaves something out. Stored texts are HTML-encoded before they enter a
+ * page, so they cannot contain this HTML, and `isCut` can search a page for it.
  */
 export const leftOutMark = (words: string): string => `<span class="cut">${words}</span>`
 export const isCut = (rendered: string): boolean => rendered.includes('<span class="cut">')
 
-/** The remaining number of bytes of HTML (`left`). */
+/** The space for a list. `left` is the number of bytes of HTML that may still be rendered. */
 export interface Room {
   left: number
 }
 
 /**
- * Renders items until there are `most` of them or the room is used up, and counts the items that are left out. The last
- * item may exceed the room, so `render` must limit the size of each item.
+ * Renders items until `most` of them are rendered or the room is used up. `omitted` is the number of items that are
+ * left out. The last rendered item may exceed the room, so `render` must limit the size of each item.
  */
 export function fit<Item>(
   items: readonly Item[],

@@ -6,14 +6,14 @@ import { renderQuotation, renderSentence } from './render-sentence.js'
 import { renderValue, showStored } from './render-value.js'
 
 /**
- * The limits of the page: the number of objects, and the bytes of HTML of a field, of an object's fields and parts, of
- * all objects together, and of any other list.
+ * The limits of the page. The first is the maximum number of objects. The others are maximum sizes in bytes of HTML: of
+ * one field, of all fields of an object, of all its parts, of all objects together, and of any other list.
  */
 const MOST_OBJECTS = 200
 const BYTES = { field: 24_000, fields: 64_000, parts: 128_000, objects: 480_000, list: 32_000 }
 /**
- * Maximum number of objects that are all shown unfolded. If there are more, the objects that open no traffic are
- * folded.
+ * Maximum number of objects that are all shown unfolded. If a change has more objects, only those that open traffic or
+ * may open traffic are unfolded.
  */
 const MOST_UNFOLDED = 20
 const LONGEST_SENTENCE = 4000
@@ -152,7 +152,7 @@ function renderBadge(effect: ShownEffect): string {
   return html`<span class="badge ${kind}" title="${MEANINGS[effect]}">${badge}</span>`
 }
 
-/** Warns the person who decides that the page does not show everything. */
+/** Renders a warning if the page does not show the whole change. */
 function renderCut(
   { truncated }: ShownCall,
   { count, left, isCutInside }: { count: number; left: number; isCutInside: boolean },
@@ -206,7 +206,10 @@ function renderInside(object: ShownObject, bytes: number, renderBelow: (part: Sh
   !${leftOut(below.omitted, 'more parts')}`
 }
 
-/** Renders a part without its own parts. It is used for anything nested more deeply than a rule of a rule set. */
+/**
+ * Renders the title and the fields of a part, but not the parts nested in it. It is used for anything nested more
+ * deeply than a rule of a rule set.
+ */
 function renderBarePart(part: ShownObject): string {
   const inside = fit(part.fields, { left: BYTES.field }, renderField)
   return html`<li>
@@ -300,14 +303,16 @@ function renderLines(mark: 'goes' | 'comes', items: readonly unknown[], room: Ro
     : lines + html`<dd class="stays">!${leftOut(omitted, mark === 'goes' ? 'more that go' : 'more that come')}</dd>`
 }
 
-/** Renders one value. The signs are for sighted readers, the hidden words for screen readers. */
+/**
+ * Renders one value with a sign (−, +) for sighted readers, and with hidden words that say the same for screen readers.
+ */
 const renderLine = (mark: 'goes' | 'comes', value: unknown) =>
   html`<dd class="${mark}">
     <span class="sign" aria-hidden="true">${mark === 'goes' ? '−' : '+'}</span
     ><span class="unseen">${mark === 'goes' ? 'before: ' : 'after: '}</span>!${renderValue(value)}
   </dd>`
 
-/** Renders the objects to which the hrefs in the requests refer, each with its content. */
+/** Renders the objects that the change refers to by href, each with its content. */
 function renderReferred(shown: ShownCall): string {
   const { referred = [], referred_unread: unread = 0, referred_left_out: leftAway = 0 } = shown
   const more = unread + leftAway
@@ -380,7 +385,7 @@ const renderName = (name: string | undefined, href: string | undefined) =>
     href === undefined ? '' : html`<code class="href">${showStored(href, 1000)}</code>`,
   ].join(' ')
 
-/** Renders the facts of a tool that shows no objects. */
+/** Renders the facts that a tool states in its own words, which is usual for tools that have no objects to show. */
 function renderFacts({ facts = {} }: ShownCall): string {
   const entries = Object.entries(facts)
   if (entries.length === 0) return ''

@@ -8,19 +8,20 @@ import { renderInline } from '../../../pictures/page/render-svg.js'
 import type { ShownCall } from '../../../schemas/approvals.js'
 
 /**
- * The maximum size of the drawing in bytes of HTML. The description of the change needs the remaining space of the
- * page.
+ * Maximum size of the drawing, in bytes of HTML. The rest of the page must have space for the description of the
+ * change.
  */
 const MOST_BYTES = 200_000
 
 /**
- * Draws what a call would do to policy, without script and without a style of its own. Returns an empty text if the
- * call does not change policy or if the drawing would be too large. The text below the drawing says the same, so the
- * drawing can be hidden in a narrow window.
+ * Draws what a call would do to policy, with neither a script nor a style sheet of its own. Returns an empty text if
+ * the call does not change policy or if the drawing would be too large. The text below the drawing says the same, so
+ * the drawing can be hidden in a narrow window.
  */
 export function renderPicture(shown: ShownCall): string {
   if (!shown.objects.some(({ effect }) => effect !== undefined)) return ''
-  // Names are unescaped and escaped again, as on the rest of the page, so that no hidden character remains (D155).
+  // The escapes in stored names are decoded, and all hidden characters are escaped again, as on the rest of the page
+  // (D155).
   const safe = makeSafe(readEscapes(shown))
   const ringfences = readShownRingfences(safe)
   const picture = ringfences === null ? drawChange(readShownChanges(safe)) : drawRingfence(ringfences)

@@ -17,7 +17,7 @@ const MOST_MEMBERS = 40
 
 const PROTOCOLS: Readonly<Record<string, string>> = { 1: 'ICMP', 6: 'TCP', 17: 'UDP', 58: 'ICMPv6' }
 
-/** Maximum number of characters of a value's JSON that are shown. */
+/** Maximum length of a value's JSON, in characters. A longer value is shown as shortened JSON instead of in words. */
 const LARGEST_VALUE = 4000
 
 /**
@@ -26,7 +26,7 @@ const LARGEST_VALUE = 4000
  */
 export function renderValue(value: unknown): string {
   const json = JSON.stringify(value) ?? ''
-  // A plain string is shortened when it is rendered.
+  // A plain string of any length is accepted here, because `text` shortens it.
   return typeof value === 'string' || json.length <= LARGEST_VALUE ? render(value, DEEPEST) : text(json)
 }
 

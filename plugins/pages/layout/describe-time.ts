@@ -5,14 +5,17 @@ const MINUTE_MS = 60_000
 /** Describes a moment in words. `at` is in milliseconds since the epoch. */
 export const describeMoment = (at: number): string => `${WHEN.format(new Date(at))} UTC`
 
-/** Describes how long ago something was, in the largest unit that has at least the value 1. `ms` is in milliseconds. */
+/**
+ * Describes how long ago something was, in days, hours or minutes: the largest of these units of which at least one has
+ * passed. `ms` is in milliseconds.
+ */
 export function describeAge(ms: number): string {
   const minutes = Math.floor(ms / MINUTE_MS)
   if (minutes < 1) return 'just now'
   return AGO.format(...inLargestUnit(-minutes))
 }
 
-/** Describes in how much time something will be, in the same form as `describeAge`. */
+/** Describes how soon something will be, in the same units as `describeAge`. */
 export function describeWait(ms: number): string {
   const minutes = Math.floor(ms / MINUTE_MS)
   return minutes < 1 ? 'in less than a minute' : AGO.format(...inLargestUnit(minutes))

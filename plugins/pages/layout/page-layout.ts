@@ -24,8 +24,8 @@ export const LOGOUT_BUTTON = '<button class="quiet" type="submit" form="logout-f
 
 /**
  * Builds a complete page. Its referrer policy permits the browser to name this server's origin in requests to this
- * server. With the policy `no-referrer` of the headers, the browser would send `Origin: null` with every form (Fetch,
- * append a request Origin header), and the origin guard would have to refuse the form.
+ * server. The response headers set the policy `no-referrer`; with it, the browser would send `Origin: null` with every
+ * form (Fetch, append a request Origin header), and the origin guard would have to refuse the form.
  */
 export function layOut({ title, body, corner = '', forms = '', isWide = false }: Page): string {
   return html`<!doctype html>
@@ -80,7 +80,7 @@ interface MessagePage {
   title: string
   text: string
   hint?: string
-  /** The code of the error, for support. */
+  /** The error code, which a person can quote to support. */
   code?: string
   requestId?: string
   /** The link to a page on which the person can continue. */
@@ -111,7 +111,7 @@ export const renderMessagePage = ({ title, text, hint, code, requestId, link }: 
 /**
  * Renders the page after a logout. The session with this server has ended, but this server cannot end the session at
  * the identity provider, so the next login asks for the password. `loginPath` is null if there is no browser login.
- * `backTo` is the page to which the next login leads, if it is not the usual one.
+ * `backTo` is the page to which the next login leads; if it is absent, the login leads to the usual page.
  */
 export const renderLoggedOutPage = (loginPath: string | null, backTo?: string): string =>
   renderMessagePage({

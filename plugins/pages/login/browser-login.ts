@@ -19,11 +19,11 @@ import type { HomePage, LoginOptions } from '../ports.js'
 export interface LoginWish {
   /** If true, the provider asks for the password even if the person is already logged in there. */
   isAnew: boolean
-  /** The page to which the login returns, if it is not the usual one. */
+  /** The page to which the login returns. If it is absent, the login returns to the usual page. */
   backTo?: string
   /**
-   * The age of a login in seconds at which the provider asks for the password again, for pages that require a recent
-   * login.
+   * The maximum age, in seconds, of a login at the provider. If the login is older, the provider asks for the password
+   * again. Present for pages that require a recent login.
    */
   maxAgeSeconds?: number
 }
@@ -49,9 +49,9 @@ interface FinishedLogin {
 }
 
 /**
- * Implements the authorization code flow with PKCE, state and nonce (OpenID Connect Core, 3.1; RFC 7636, 9207). Both
- * steps reject with ToolError `login_unavailable` if the provider does not answer, and with `login_failed` if it
- * refuses. The reason is given in this server's own words.
+ * Creates the browser login, which uses the authorization code flow with PKCE, state and nonce (OpenID Connect Core,
+ * 3.1; RFC 7636, 9207). Both steps reject with ToolError `login_unavailable` if the provider does not answer properly.
+ * `finish` rejects with `login_failed` if the login does not succeed. The reason is given in this server's own words.
  */
 export function createBrowserLogin(
   options: LoginOptions & { issuer: string; publicUrl: string; home: HomePage; fetch: Fetch; now: () => number },
@@ -60,7 +60,7 @@ export function createBrowserLogin(
   const provider = discoverProvider(options)
   const redirectUri = `${publicUrl}${home}/callback`
   const resource = resourceOf(options, publicUrl)
-  // The state is short, because several logins must fit into one cookie.
+  // The hash of the issuer is short, because several logins must fit into one cookie.
   const at = createHash('sha256').update(options.issuer).digest('base64url').slice(0, 8)
   return {
     async start({ isAnew, backTo, maxAgeSeconds }) {
@@ -119,8 +119,8 @@ const otherProvider = () =>
   )
 
 /**
- * Returns true if the provider announces the scope `profile`. Only then, this scope is requested, because other
- * providers may refuse unknown scopes (RFC 6749, 3.3).
+ * Returns true if the provider announces the scope `profile`. The scope is requested only in this case, because a
+ * provider may refuse a scope that it does not know (RFC 6749, 3.3).
  */
 const knowsNames = (provider: Configuration): boolean =>
   provider.serverMetadata().scopes_supported?.includes('profile') === true
@@ -136,9 +136,9 @@ function readName(claims: IDToken | undefined): string | undefined {
 }
 
 /**
- * Returns the resource for which a token is requested (RFC 8707, 2). It must be an absolute URI: the audience or, if
- * that is not a URI, this server's own address. If the scope is a URI, no resource is sent, because Entra ID refuses a
- * `resource` that differs from its scope.
+ * Returns the resource for which a token is requested (RFC 8707, 2). It must be an absolute URI, so it is the audience
+ * or, if the audience is not a URI, this server's own address. If the scope is a URI and the audience is not, no
+ * resource is sent, because Entra ID refuses a `resource` that differs from its scope.
  */
 function resourceOf({ audience, scope }: LoginOptions, publicUrl: string): { resource?: string } {
   if (URL.canParse(audience) && !audience.includes('#')) return { resource: audience }
@@ -155,16 +155,19 @@ const MOST_EXCHANGES = 16
  * while the provider is slow.
  */
 const MOST_PER_CLIENT = 4
-/** The value of `retry_after` in seconds, about as long as a provider that hangs can occupy a place. */
+/**
+ * The value of `retry_after`, in seconds. It is about the time for which an exchange with a provider that hangs
+ * occupies a place.
+ */
 const RETRY_AFTER = 5
 
-/** A function that runs one exchange with the identity provider. `client` is the client's address. */
+/** A function that runs one exchange with the identity provider. `client` is the network of the client's address. */
 export type RunExchange = <Result>(client: string, exchange: () => Promise<Result>) => Promise<Result>
 
 /**
- * Limits the simultaneous exchanges with the identity provider, for each client and in total, because anyone can start
- * many logins and return from all of them at the same moment. Beyond the limits, the function rejects with ToolError
- * `overloaded {retry_after}` and starts nothing.
+ * Creates the function that runs exchanges with the identity provider. It limits the simultaneous exchanges for each
+ * client and in total, because anyone can start many logins and return from all of them at the same moment. Beyond the
+ * limits, it rejects with ToolError `overloaded {retry_after}` without starting the exchange.
  */
 export function boundExchanges(): RunExchange {
   const clients: string[] = []

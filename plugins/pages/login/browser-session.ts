@@ -5,8 +5,8 @@ import type { UsedTokens } from '../../../schemas/state.js'
 import type { Notice } from '../layout/page-layout.js'
 
 /**
- * The interface of the session library. Values are stored in the cookie as JSON; setting a value to undefined removes
- * it.
+ * The part of the session library's interface that is used here. Values are stored in the cookie as JSON; setting a
+ * value to undefined removes it.
  */
 interface SessionStore {
   get(key: string): unknown
@@ -80,8 +80,8 @@ export function beginSession(identity: Identity, now: number, authenticatedAt?: 
 }
 
 /**
- * Returns the identity in a session. Returns null if the session has expired, has been ended, or belongs to another
- * issuer than the current one. Rejects if it cannot be determined whether the session has been ended.
+ * Returns the identity in a session. Returns null if the session has expired, was ended, or was started with a
+ * different issuer than the current one. Rejects if it cannot be determined whether the session was ended.
  */
 export async function readSession(
   person: Person | undefined,
@@ -113,12 +113,13 @@ export interface PendingLogin {
 }
 
 /**
- * The time limit of a login. Within it, the person may have to enter a password and a second factor, and give consent.
+ * The time limit of a login, in seconds. It leaves time for a password, a second factor, and a page that asks for
+ * consent.
  */
 export const LOGIN_SECONDS = 10 * 60
 /**
- * Maximum number of started logins in the cookie. There can be several, because the page may be open in several tabs,
- * but only few, because the cookie must stay small.
+ * Maximum number of unfinished logins in the cookie. More than one is kept, because a person may have pages open in
+ * several tabs; only a few are kept, because the cookie must stay small.
  */
 const MOST_LOGINS = 3
 
@@ -127,8 +128,8 @@ export function addLogin(pending: readonly PendingLogin[] | undefined, login: Pe
 }
 
 /**
- * Finds the login with this `state`, and returns it with the other logins. Returns null if there is none or if it has
- * expired.
+ * Finds the unfinished login with this `state`. Returns it together with the list of the other logins, or null if there
+ * is no such login or it has expired.
  */
 export function takeLogin(
   pending: readonly PendingLogin[] | undefined,
@@ -142,16 +143,17 @@ export function takeLogin(
 }
 
 /**
- * The logins that were tried in this process. They are remembered so that each login causes only one request to the
- * provider. Successful logins are recorded for all processes.
+ * The logins that this process has tried to complete. They are remembered so that each login causes only one request to
+ * the provider. Successful logins are also recorded for all processes.
  */
 export interface TriedLogins {
-  /** Returns true if this is the first attempt for the login with this state. */
+  /** Remembers an attempt to complete the login with this state. Returns true if it is the first attempt. */
   add(state: string): boolean
 }
 
 /**
- * Maximum number of remembered logins. A forgotten login can cause one more request to the provider, which refuses it.
+ * Maximum number of remembered logins. A login that was forgotten can cause one more request to the provider, which
+ * then refuses it.
  */
 const MOST_TRIED = 10_000
 
@@ -182,19 +184,21 @@ function isSame(a: string, b: string): boolean {
 }
 
 /**
- * The sessions that were ended before they expired. They are recorded, because deleting the cookie is not enough:
- * somebody could continue to use a copy of it.
+ * The record of sessions that were ended before they expired. It is needed because deleting the cookie is not enough:
+ * somebody could continue to use a copy of the cookie.
  */
 export interface EndedSessions {
   /**
-   * Ends a session. `until` is the time at which it expires anyway, so that it can be forgotten, in milliseconds since
-   * the epoch.
+   * Records the end of a session. `until` is the time, in milliseconds since the epoch, at which the session would have
+   * expired; after it, the record can be deleted.
    */
   add(id: string, until: number): Promise<void>
   has(id: string): Promise<boolean>
 }
 
-/** Stores an ended session as a used token, so that no process accepts it again. */
+/**
+ * Creates a record of ended sessions. It stores each one as a used token, so that no process accepts the session again.
+ */
 export function keepEndedSessions(used: UsedTokens): EndedSessions {
   const idOf = (session: string) => `setup-session:${session}`
   return {
@@ -206,11 +210,11 @@ export function keepEndedSessions(used: UsedTokens): EndedSessions {
 const KEY_BYTES = 32
 
 /**
- * Derives the key of the session cookie from a key that every replica has (32 bytes; the key-encryption key of the
- * keystore, if there is one). All replicas derive the same key, nobody has to configure it, and its label separates it
- * from other uses of the original key (RFC 5869, 3.2). The derived key depends on the server's address, so that another
- * server with the same original key does not accept this server's sessions. The groups in a session may have another
- * meaning there.
+ * Derives the key of the session cookie from a key of 32 bytes that every replica has (the key-encryption key of the
+ * keystore, if there is one). All replicas derive the same key, and nobody has to configure it. The label keeps it
+ * separate from other keys derived from the same original (RFC 5869, 3.2). The label contains the server's address, so
+ * that another server with the same original key does not accept this server's sessions: the groups in a session may
+ * have a different meaning there.
  */
 export const deriveSessionKey = (key: Buffer, publicUrl: string): Buffer =>
   derive(key, `svc-mcp setup session cookie v2 ${publicUrl}`)

@@ -26,16 +26,18 @@ interface ProviderOptions {
 
 /** Time limit of one request to the provider, in seconds. */
 const PATIENCE_SECONDS = 5
-/** The time after which the provider's endpoints are read again. They hardly ever change. */
+/** The age, in milliseconds, at which the provider's endpoints are read again. They hardly ever change. */
 const FRESH_MS = 60 * 60_000
-/** The time for which a provider that is down is not asked again, even if many people want to log in. */
+/**
+ * The time, in milliseconds, for which a provider that is down is not asked again, even if many people want to log in.
+ */
 const COOLDOWN_MS = 5_000
 
 /**
- * Creates the function that returns the endpoints of the identity provider. They are read from its discovery document
- * at the first login, once for everyone who waits, and again after an hour. While the provider is down, the earlier
- * endpoints are used. The function rejects with ToolError `login_unavailable` if the provider does not answer, or if
- * its document is unusable.
+ * Creates the function that returns the endpoints of the identity provider. It reads them from the provider's discovery
+ * document at the first login, and again when they are an hour old. Simultaneous logins share one download. While the
+ * provider is down, the endpoints that were read before are used. If there are none, the function rejects with
+ * ToolError `login_unavailable`, because the provider does not answer or its document is unusable.
  */
 export function discoverProvider(options: ProviderOptions): () => Promise<Configuration> {
   let known: { configuration: Configuration; at: number } | null = null
@@ -72,7 +74,7 @@ async function discover({ issuer, clientId, clientSecret, fetch }: ProviderOptio
     new URL(issuer),
     clientId,
     clientSecret,
-    // The discovery document says how the secret must be sent.
+    // How the secret must be sent is known only when the discovery document has been read.
     (...args) => authenticate(args[0], clientSecret)(...args),
     {
       [customFetch]: boundFetch(fetch),
@@ -102,8 +104,8 @@ function checkMetadata(metadata: ServerMetadata, issuer: string): void {
 }
 
 /**
- * Returns true if an address uses https, or plain http where this is permitted: on loopback, if the provider itself is
- * there (D14).
+ * Returns true if an address uses https, or plain http on the host of an issuer that uses plain http itself. Only an
+ * issuer on loopback may do so (D14).
  */
 function isSafeAddress(address: string | undefined, issuer: string): boolean {
   if (address === undefined || !URL.canParse(address)) return false
@@ -120,8 +122,8 @@ export type Fetch = typeof globalThis.fetch
 const LARGEST_ANSWER = 256 * 1024
 
 /**
- * Creates a `fetch` for the identity provider that follows no redirects and reads at most 256 KiB. Rejects with
- * ToolError `login_unavailable` for a larger answer, and otherwise as `fetch` does.
+ * Creates a `fetch` for the identity provider that follows no redirects and reads at most 256 KiB. It rejects with
+ * ToolError `login_unavailable` if the answer is larger; all other errors are those of `fetch`.
  */
 function boundFetch(fetch: Fetch): Fetch {
   return async (input, init) => {
@@ -147,7 +149,7 @@ const tooLarge = () => new ToolError('login_unavailable', 'The identity provider
 
 /**
  * The error codes that a provider may return (RFC 6749, 4.1.2.1 and 5.2; OpenID Connect Core, 3.1.2.6; RFC 8707, 2). No
- * other text from the provider is used.
+ * other text of a provider's error is used.
  */
 const KNOWN_ERRORS = new Set([
   'access_denied',
@@ -201,7 +203,7 @@ function explainUnavailable(error: unknown): ToolError {
 const isOwn = (error: unknown): error is ClientError & { cause: ToolError } =>
   error instanceof ClientError && error.cause instanceof ToolError
 
-/** Returns the operating system's error code, such as ECONNREFUSED. */
+/** Returns the error code in the error's cause, such as ECONNREFUSED; returns `network` if there is none. */
 function networkReason(error: unknown): string {
   const { cause } = error as { cause?: { code?: unknown } }
   return typeof cause?.code === 'string' ? cause.code : 'network'

@@ -13,14 +13,16 @@ interface Options extends LoginPorts<FastifyRequest>, Pick<Admission<FastifyRequ
   client?: LoginOptions
   ended: EndedSessions
   now: () => number
-  /** The age of a login in seconds at which /approve requires the password again; absent if it never does. */
+  /**
+   * The maximum age, in seconds, of a login with which a person may decide at /approve; absent if there is no limit.
+   */
   approveMaxAge?: number
   porter: Porter<FastifyRequest, FastifyReply>
 }
 
 /**
- * Adds the routes for logging a browser in and out. Their paths are below the path of the page to which a login usually
- * leads.
+ * Adds the routes for logging a browser in and out. Their paths begin with the path of the page to which a login
+ * usually leads, such as `/setup/login`.
  */
 export default function login(app: FastifyInstance, options: Options, done: () => void): void {
   const { home, client, porter, ended, authenticate } = options

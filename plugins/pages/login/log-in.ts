@@ -46,11 +46,11 @@ export function findBackTo({ pendingLogins }: SessionData, query: string): strin
 }
 
 /**
- * Completes a login with the query with which the browser has returned. It checks that the login was started in this
- * browser, fetches and verifies the access token, and stores the person in a new session. The token itself is not kept.
- * After ToolError `login_failed`, `login_unavailable` or `keys_unavailable`, this login cannot be tried again. There
- * are two exceptions, in which nothing was started: `overloaded`, and a `login_unavailable` whose reason is that
- * nothing can be recorded.
+ * Completes a login. `query` is the query with which the browser has returned. The function checks that the login was
+ * started in this browser, fetches and verifies the access token, and stores the person in a new session. The token
+ * itself is not kept. After ToolError `login_failed`, `login_unavailable` or `keys_unavailable`, this login cannot be
+ * tried again. In two cases, nothing was started and it can: after `overloaded`, and after the `login_unavailable` that
+ * follows if `checkState` rejects.
  *
  * Until a login has succeeded, it exists only in the cookie and in the memory of this process, because anyone can start
  * a login and return from it with an invented code (D82).
@@ -84,10 +84,11 @@ export async function completeLogin(
 const CLOCK_SKEW_MS = 60_000
 
 /**
- * Returns the time at which the provider asked this person for the password, according to the provider; undefined if
- * this is unknown. If the provider was told to ask, and it states no time or a time within this login, returns the
- * start of the login. Throws ToolError `login_failed` if a recent login is required and the stated time shows that the
- * provider did not ask, although it was told to.
+ * Returns the time at which the provider asked the person for the password; undefined if it is unknown. If the provider
+ * was not told to ask (`isAnew`), this is the time that it states. If it was told to ask, the stated time should lie
+ * within this login. If it does, or if no time is stated, the start of the login is returned. An earlier time shows
+ * that the provider did not ask. It is returned as it is, unless the login has a maximum age; then the function throws
+ * ToolError `login_failed`.
  */
 function whenAsked(login: PendingLogin, authenticatedAt: number | undefined): number | undefined {
   if (login.isAnew !== true) return authenticatedAt
@@ -142,8 +143,8 @@ function cannotRecord(cause: StateError, hint: string): never {
 }
 
 /**
- * Verifies the access token that a login has fetched. Problems with the token are reported to the operator, because the
- * person never saw the token and cannot solve them.
+ * Verifies the access token that a login has fetched. If it is not accepted, the error asks the person to tell the
+ * operator, because the person never saw the token and cannot solve the problem.
  */
 async function verifyForPerson(token: string, verifyToken: (token: string) => Promise<Identity>): Promise<Identity> {
   try {
@@ -162,8 +163,8 @@ async function verifyForPerson(token: string, verifyToken: (token: string) => Pr
 }
 
 /**
- * Reduces an identity's groups to those that determine its role: one group for each role. A person may be in hundreds
- * of groups, but a cookie can contain only 4 KB.
+ * Reduces an identity's groups to those that determine its role: at most one group for each role. A person may be in
+ * hundreds of groups, but a cookie can hold only 4 KB.
  */
 function keepDecidingGroups(identity: Identity, groupsOfRole: Readonly<Record<Role, readonly string[]>>): Identity {
   const own = new Set(identity.groups)

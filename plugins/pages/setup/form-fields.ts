@@ -18,13 +18,11 @@ export interface FormField {
   kind: 'text' | 'number' | 'secret' | 'choice' | 'tick'
   /** The part of the form to which the field belongs. */
   part: 'pce' | 'key'
-  /**
-   * True if the page may fill in a usual value at first, and may show the entered value again after an error (D110).
-   */
+  /** True if the page may prefill the field, and may show the entered value again after an error (D110). */
   isKept?: boolean
   /** The error message if the field is empty. */
   missing?: string
-  /** The error message for an invalid value, if the check itself gives only a technical message. */
+  /** The error message for an invalid value. It replaces technical messages of the schema check. */
   wrong: string
 }
 
@@ -117,14 +115,15 @@ const KINDS = new Map(FORM_FIELDS.map(({ name, kind }) => [name, kind]))
 
 /**
  * Converts the fields of the form to the arguments of register-pce-credentials. Blanks around a value are removed,
- * because they are pasted by mistake, and an empty field becomes an absent argument. A malformed number or choice stays
- * a text, and a repeated field becomes a list, so that the check of the tool's arguments refuses it.
+ * because people often paste them by mistake, and an empty field becomes an absent argument. A malformed number or
+ * choice is passed on as text, and a repeated field as a list, so that the check of the tool's arguments refuses it.
  */
 export function readForm(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const args: Record<string, unknown> = {}
   for (const [name, sent] of Object.entries(fields)) {
     const value = typeof sent === 'string' ? readValue(name, sent.trim()) : sent
-    // The name of a field may be __proto__. It must become an ordinary name, which no tool knows.
+    // A program can send a field named __proto__. It must become an ordinary property, which the tool then refuses as
+    // unknown.
     if (name !== CSRF_FIELD && value !== '') Object.defineProperty(args, name, { value, enumerable: true })
   }
   return args
@@ -161,16 +160,16 @@ export function fillInPort(
 }
 
 /**
- * Maximum length of a value that is shown again: the length of the longest host name (RFC 1035, 2.3.4). All other
- * values are shorter.
+ * Maximum length of a value that is shown again. It is the length of the longest host name (RFC 1035, 2.3.4); valid
+ * values of other fields are shorter.
  */
 const LONGEST_KEPT = 253
 /** Matches a text that may be an API key, a secret that was pasted into the wrong field, or a URL with a password. */
 const LIKE_A_SECRET = /api_|[0-9a-z]{32}|@/i
 
 /**
- * Returns the values of a refused form that its fields show again: the location of the PCE, but never a key. Values
- * that look like a secret are left out too, because a key may have been entered in the wrong field.
+ * Returns the values of a refused form that are shown again: those of fields with `isKept`, so never a key. A value
+ * that looks like a secret is left out too, because a key may have been entered in the wrong field.
  */
 export function keepValues(fields: Readonly<Record<string, unknown>>): FormValues {
   const entered = ({ name }: FormField) => (typeof fields[name] === 'string' ? fields[name].trim() : '')
@@ -194,7 +193,7 @@ export interface FieldErrors {
   others: readonly string[]
 }
 
-/** Matches technical messages of the schema check, in place of which people are told what to enter. */
+/** Matches technical messages of the schema check. They are replaced by a sentence about what to enter. */
 const TECHNICAL = /^(expected|required)/
 
 /**
@@ -227,8 +226,8 @@ function inWords(
 }
 
 /**
- * Removes the values of the form from a text. Values of one or two characters are kept, because they occur in ordinary
- * words.
+ * Replaces the values of the form in a text with `…`. Values of one or two characters are not replaced, because they
+ * occur in ordinary words.
  */
 export function withoutValues(text: string, sent: Readonly<Record<string, unknown>>): string {
   const values = Object.values(sent).filter((value) => typeof value === 'string' && value.length >= 3) as string[]

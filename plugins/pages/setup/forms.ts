@@ -16,7 +16,8 @@ export interface FormOutcome {
   notice: Notice | null
   errors: FieldErrors | null
   /**
-   * True if the PCE refused a key that was to replace a registered one, so that the person may insist on storing it.
+   * True if the PCE did not accept a new key that was to replace a registered one. The form then offers to store the
+   * new key all the same.
    */
   canInsist?: boolean
   /**
@@ -30,8 +31,8 @@ export interface Form {
   path: string
   tool: string
   /**
-   * True if the form counts against the limit for connection tests. A registration has a separate limit, against which
-   * refused hosts do not count.
+   * True if sending the form counts against the limit for connection tests. A registration has a separate limit; it
+   * does not count if its host is refused.
    */
   isLimited: boolean
   readArguments(fields: Readonly<Record<string, unknown>>): Record<string, unknown>
@@ -90,8 +91,8 @@ function describeRefusedRegistration(
 }
 
 /**
- * Describes the result of a registration. An unreachable PCE is a warning, because the credentials have been stored
- * (D18).
+ * Describes the result of a registration. If the connection to the PCE failed, the notice is a warning and not an
+ * error, because the credentials have been stored (D18).
  */
 function describeRegistration(value: object): Notice {
   const { connection } = value as { connection?: { ok: boolean; error?: { message: string } } }
@@ -126,6 +127,6 @@ const notice = (kind: Notice['kind'], title: string, text = ''): Notice => ({
   text: text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}…` : text,
 })
 
-/** Builds a notice about the error of a tool call that says what the person can do. */
+/** Builds a notice about the error of a tool call. It also says what the person can do. */
 const noticeOf = (title: string, { message, hint }: Pick<ServiceError, 'message' | 'hint'>): Notice =>
   notice('bad', title, hint === undefined ? message : `${message} ${hint}`)

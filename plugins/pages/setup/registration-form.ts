@@ -13,7 +13,7 @@ export interface RegistrationForm {
   action: string
   csrfToken: string
   errors: FieldErrors | null
-  /** The initial values of the fields: the location of the PCE, but never a key (D110). */
+  /** The initial values of the fields, by name. They never contain a key (D110). */
   values: FormValues
   /** The PCEs to choose from; empty if any host may be entered. */
   offeredPces: readonly OfferedPce[]
@@ -25,7 +25,7 @@ export interface RegistrationForm {
 }
 
 const WIDTHS: Record<string, string> = { pce_host: 'large', pce_port: 'small', pce_org_id: 'small' }
-/** HTML attributes that keep password managers from filling in another login and from storing the entered values. */
+/** The HTML attributes with which password managers neither fill in another login nor store the entered values. */
 const NOT_A_LOGIN = 'data-1p-ignore data-bwignore data-lpignore="true" data-form-type="other"'
 const PARTS = { pce: 'Your PCE', key: 'Your API key' }
 
@@ -97,7 +97,10 @@ function renderHosts(field: FormField, { offeredPces, values }: RegistrationForm
   )
 }
 
-/** Renders the port field. The field is left out if every entry of the operator's list has a port. */
+/**
+ * Renders the port field. It is left out if every entry of the operator's list has a port and there is no error about
+ * the field.
+ */
 function renderPort(field: FormField, { offeredPces, values }: RegistrationForm, error: string | undefined): string {
   const withPort = offeredPces.filter(({ port }) => port !== null)
   if (withPort.length === 0) return renderField(field, values.pce_port, error)
@@ -106,7 +109,10 @@ function renderPort(field: FormField, { offeredPces, values }: RegistrationForm,
   return renderField({ ...rest, hint: 'Where the list has none.' }, values.pce_port, error)
 }
 
-/** Renders the choice of certificate verification; returns nothing if the operator permits no choice. */
+/**
+ * Renders the choice of whether the PCE's certificate is verified. If the operator permits no choice, renders a hidden
+ * field that switches the verification on.
+ */
 function renderCertificateCheck(
   field: FormField,
   { allowInsecureTls: isOffered, values }: RegistrationForm,

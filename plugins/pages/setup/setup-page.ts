@@ -15,7 +15,7 @@ interface SetupPage {
   notice: Notice | null
   /** The errors of a refused registration. */
   errors: FieldErrors | null
-  /** The values that the fields of the registration form show again; null if no registration was refused. */
+  /** The submitted values that the fields of the registration form show again; null if no registration was refused. */
   entered: FormValues | null
   /** True if the form offers to store credentials that the PCE did not accept. */
   canInsist?: boolean
@@ -72,8 +72,8 @@ function renderErrors({ fields, others }: FieldErrors): string {
 }
 
 /**
- * Renders the registration form. If credentials are already registered, the form is collapsed unless the person has
- * just submitted it.
+ * Renders the registration form. If credentials are already registered, the form is collapsed, unless it was just
+ * submitted and refused.
  */
 function renderRegistration(page: SetupPage): string {
   const { visitor, status, entered, canInsist = false } = page
@@ -105,7 +105,7 @@ const ADVICE = html`<p class="hint">
   Create an API key for your own user in the PCE console and enter both parts of it. This page never shows them again.
 </p>`
 
-/** Returns the registered values for the form, because a new key is usually for the same PCE. */
+/** Returns the registered values as initial values of the form, because a new key is usually for the same PCE. */
 const valuesOf = ({
   pce_host: host,
   pce_port: port,
@@ -121,8 +121,8 @@ const valuesOf = ({
 })
 
 /**
- * Renders all forms except the registration form. They come last, so that tools which look for a form find the
- * registration first. Their buttons are elsewhere and refer to them by id.
+ * Renders the forms that consist only of a button: test, remove and log out. Their buttons are elsewhere on the page
+ * and refer to them by id. They come last, so that a program that looks for a form finds the registration form first.
  */
 function renderOtherForms({ basePath, csrfToken, canLogOut, visitor }: SetupPage): string {
   const form = (name: string) =>
@@ -145,8 +145,7 @@ interface CredentialStatus {
 }
 
 /**
- * Renders the credentials that are registered for this person. If they are not known, renders the tool's error as the
- * reason.
+ * Renders the credentials that are registered for this person. If the status tool failed, renders its error instead.
  */
 function renderStatusCard(role: Role | null, status: ToolAnswer, now: number): string {
   const title = role === null ? 'No role' : 'Registered credentials'
@@ -185,8 +184,8 @@ const renderCard = (title: string, kind: string, badge: string, content: string)
   </section>`
 
 /**
- * Renders the registered values. Their buttons belong to forms at the end of the page. Removing the credentials
- * requires a second click, which works without a script.
+ * Renders the registered values, and the buttons for testing and removing them. The buttons belong to forms at the end
+ * of the page. Removing the credentials requires a second click, which works without a script.
  */
 const renderFacts = (value: CredentialStatus, now: number) =>
   html`<dl>!${factsOf(value).map(renderFact).join('')} !${renderLastCheck(value, now)}</dl>
