@@ -7,7 +7,7 @@ import { quote } from '../text/escape-text.js'
 
 /** Functions that look up the authors of rules. */
 export interface Authors {
-  /** Returns the name of a user by href; undefined if this account is not permitted to read the user. */
+  /** Returns the name of the user with this href; undefined if this account is not permitted to read the user. */
   nameOf(href: string): string | undefined
   /**
    * Returns true if the requested author created or last changed the rule. The function is undefined if no author was
@@ -22,8 +22,9 @@ interface Stamped {
 }
 
 /**
- * Looks up the requested author. `author` is a user name, full name or href; the whole name must match, in any case.
- * Throws not_found with similar names. If this account is not permitted to list users, only an href is accepted.
+ * Creates the functions that look up authors. `author` is a user name, full name or href; a name must match as a whole,
+ * but upper and lower case are treated as equal. Throws not_found with similar names. If this account is not permitted
+ * to list users, only an href is accepted.
  */
 export async function createAuthorTest(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,

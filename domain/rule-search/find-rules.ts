@@ -28,9 +28,12 @@ export interface RuleSearch {
    */
   ends: Partial<Record<'actor' | 'provider' | 'consumer', ActorReference>>
   service?: ServiceReference | undefined
-  /** A part of the name of a process or Windows service that one of the rule's services names. */
+  /** Text that must occur in the name of a process or Windows service to which the rule is limited. */
   process?: string | undefined
-  /** A part of the description of the rule, or of the name or description of its rule set, in any case. */
+  /**
+   * Text that must occur in the description of the rule, or in the name or description of its rule set. Upper and lower
+   * case are treated as equal.
+   */
   text?: string | undefined
   types?: readonly RuleType[] | undefined
   /** True for rules that are enabled in an enabled rule set, false for all others. */
@@ -42,14 +45,20 @@ export interface RuleSearch {
    * of rule sets into account.
    */
   appliesTo?: string | readonly LabelReference[] | undefined
-  /** The side (source or destination) on which the rules apply to `appliesTo`; either side if absent. */
+  /**
+   * The side on which a rule must apply to `appliesTo`: `consumer` is the source, `provider` the destination. If
+   * absent, either side is enough.
+   */
   as?: 'provider' | 'consumer' | undefined
 }
 
 export interface FoundRule extends PlacedRule {
   /** The sides of the rule that matched; undefined if the search named no source or destination. */
   sides?: Side[]
-  /** Those of the matching sides that name the workload only by its address, so that the rule is not written for it. */
+  /**
+   * The matching sides that include the workload only by its address. For such a side, the PCE does not write the rule
+   * to the workload.
+   */
   byAddress: Side[]
   /** The reasons why it is uncertain whether the rule matches; empty if it certainly matches. */
   uncertain: readonly Reason[]
@@ -74,7 +83,7 @@ type Context = Pick<ToolContext<true>, 'pce' | 'signal' | 'now'>
 /**
  * Finds rules. If the criteria name a source, destination, service or pending change exactly, and the PCE has a rule
  * search, only the rules that this search finds are read. Every rule is then compared here, so the result is the same
- * with and without that search (D181). Throws the errors of looking up the references.
+ * with and without that search (D181). Throws an error if a referenced object cannot be found.
  */
 export async function findRules(ctx: Context, search: RuleSearch): Promise<RuleSearchResult> {
   const labels = await loadLabels(ctx.pce, ctx)
@@ -110,7 +119,10 @@ function* testEach(rules: readonly PlacedRule[], test: (rule: PlacedRule) => Fou
   return found
 }
 
-/** The note about the PCE's rule search: it finds no iptables rules, and the rule sets that have them are not read. */
+/**
+ * The note for results of the PCE's rule search. It finds no iptables rules, and because the rule sets that contain
+ * them are not read, their number is not known.
+ */
 const UNSEARCHED_TABLES = 'Rules in the words of iptables are not searched, and how many there are is not known.'
 
 /** A requested source or destination of a rule: an actor identified by its href, or an address. */
@@ -158,9 +170,9 @@ async function findEnd(
 const isEgress = ({ windows_egress_services: listed }: Service) => (listed?.length ?? 0) > 0
 
 /**
- * Returns searches for the PCE whose results together contain every requested rule. Returns null if the PCE's search
- * cannot help: it does not search past versions, does not match texts and authors as this server does, and does not
- * find services by a port inside one of their port ranges (D98).
+ * Returns queries for the PCE's rule search. The results of all queries together contain every requested rule. Returns
+ * null if that search cannot help: it does not search past versions, does not match texts and authors as this server
+ * does, and does not find services by a port inside one of their port ranges (D98).
  */
 function queriesOf({ version, text, pending, appliesTo }: RuleSearch, { ends, service }: Resolved): object[] | null {
   if (typeof version === 'number' || text !== undefined || appliesTo !== undefined) return null
@@ -244,7 +256,7 @@ function namesEnd({ rule }: PlacedRule, side: Side, wanted: WantedEnd, { covers 
   return anyOf(rule[side].flatMap(({ ip_list: list }) => (list === undefined ? [] : [covers(list.href, end)])))
 }
 
-/** Creates a function that tests rules against the criteria that do not concern their sources and destinations. */
+/** Creates a function that tests rules against all criteria except those for sources and destinations. */
 function testPlainly(
   { text, process, types, enabled, pending, appliesTo }: RuleSearch,
   service: ResolvedService | undefined,

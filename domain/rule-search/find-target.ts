@@ -131,7 +131,7 @@ export function namesTarget(
 ): { asWorkload: Answer; any: Answer } {
   const namings = ends.map((end) => namesAt({ scopes, rule }, side, end, objects))
   const asWorkload = anyOf(namings.map((one) => one.asWorkload))
-  // A target of which only the labels are known may have any address, so IP lists are not considered.
+  // If only the labels of a target are known, it may have any address, so IP lists are not considered.
   const byAddress = ends.some(({ isSome }) => isSome === true) ? [] : namings.map((one) => one.byAddress)
   return { asWorkload, any: anyOf([asWorkload, ...byAddress]) }
 }

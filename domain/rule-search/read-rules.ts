@@ -104,7 +104,7 @@ function rulesOf(ruleSet: RuleSet): PlacedRule[] {
   ]
 }
 
-/** Replaces lists of unexpected shape in a rule by readable ones, so that the rule can be searched and shown. */
+/** Replaces lists of unexpected shape in a rule with readable ones, so that the rule can be searched and shown. */
 const withEnds = <T extends AnyRule>(rule: T): T => ({ ...rule, ...readableEnds(rule) })
 
 /** The default page size of a PCE. A list with a multiple of this number may have been truncated silently (P8). */
@@ -166,8 +166,8 @@ export function inOrder(rules: readonly PlacedRule[]): PlacedRule[] {
 }
 
 /**
- * Loads those objects of a policy version to which rules refer, as far as their types are needed. If an object is
- * missing, answers that depend on it are undecided.
+ * Loads the objects of a policy version that are needed to interpret its rules, limited to the types in `needs`. If a
+ * rule refers to an object that is missing, answers that depend on this object are undecided.
  */
 export async function loadCatalog(
   { pce, signal }: Context,
@@ -184,7 +184,7 @@ export async function loadCatalog(
   return catalogOf({ labels, services, lists, groups })
 }
 
-/** Copies a value and replaces all hrefs of the numbered version by active hrefs. */
+/** Copies a value. In the copy, all hrefs of the numbered version are replaced with active hrefs. */
 function asActive<T>(value: T, version: number): T {
   const from = `/sec_policy/${version}/`
   const map = (inner: unknown): unknown => {
