@@ -41,7 +41,7 @@ export interface Table {
 
 export interface TableRow {
   cells: readonly (string | number)[]
-  /** The decision about this row. Its switch in the legend hides the row. */
+  /** The decision that the row is about. If the reader switches this decision off in the legend, the row is hidden. */
   decision?: Decision
 }
 
@@ -49,7 +49,7 @@ export interface TableRow {
 export interface LegendEntry {
   sample: Markup
   text: string
-  /** The decision about the lines or marks of this entry, if a switch can hide them. */
+  /** The decision for which the lines or marks of this entry stand; absent if they cannot be switched off. */
   decision?: Decision
 }
 

@@ -42,7 +42,10 @@ const variables = (colours: Readonly<Record<string, string>>) =>
 /** The CSS name of a decision: its name with dashes instead of underscores. */
 type Dashed<Word extends string> = Word extends `${infer First}_${infer Rest}` ? `${First}-${Rest}` : Word
 
-/** The CSS classes that have the same colour as a decision, because what they mark is equally good or bad. */
+/**
+ * The CSS classes that have the same colour as a decision. Each marks something that is as good or as bad as the
+ * decision.
+ */
 const MEANINGS = {
   allowed: ['allowed', 'narrowing', 'let-in'],
   'potentially-blocked': ['potentially-blocked', 'mixed', 'perhaps-cut'],

@@ -36,8 +36,8 @@ function say(text: string): void {
 }
 
 /**
- * Draws the answer. If the answer is an error, only says that there is no picture, because the conversation already
- * shows the error.
+ * Draws the answer. For an error, it only says that there is no picture, because the conversation already shows the
+ * error.
  */
 function draw({ isError, structuredContent, content }: Record<string, unknown>): void {
   if (isError === true) return say('The call failed, so there is nothing to draw.')

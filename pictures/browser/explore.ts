@@ -27,7 +27,7 @@ export function explore(root: HTMLElement): void {
     const { x, y, scale } = looks[at]!
     frames[at]!.setAttribute('transform', `translate(${x} ${y}) scale(${scale})`)
   }
-  /** Zooms in or out so that this point of the drawing stays in its place. */
+  /** Zooms in or out so that the given point of the drawing stays in its place. */
   const zoom = (factor: number, point = centre()) => {
     const look = looks[at]!
     const scale = Math.min(SCALES.most, Math.max(SCALES.least, look.scale * factor))

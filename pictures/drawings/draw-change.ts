@@ -11,8 +11,8 @@ const LINE = 17
 const HEAD = 38
 const RULE_HEAD = 38
 /**
- * Maximum numbers of drawn items. A sentence gives the number of items that are not drawn; it must also be true where
- * the picture is shown without a table.
+ * Maximum numbers of items that are drawn. The drawing says how many items it leaves out. It does not refer to a table,
+ * because the picture may be shown without one.
  */
 const MOST = { objects: 25, rules: 12, lines: 6, fields: 8, remarks: 3 }
 
@@ -307,8 +307,8 @@ function drawFields(fields: readonly FieldDiff[], top: number): Part {
 }
 
 /**
- * Returns the texts of one version (before or after the change). Texts that the other version does not contain come
- * first.
+ * Returns the lines for one version of a field: before or after the change. Texts that the other version does not
+ * contain are marked and come first.
  */
 function markLines(own: readonly string[], other: readonly string[], sign: string): { text: string; look: string }[] {
   const there = new Set(other)

@@ -27,12 +27,14 @@ import {
 } from './shapes.js'
 
 const SIZE = { height: 38, least: 76, most: 190, outside: 190 }
-/** Distances in the drawing: around the groups of an env, between envs, and between the envs and the outside ends. */
+/**
+ * Distances in the drawing: around the groups of an env, between envs, and between the envs and the nodes outside them.
+ */
 const PAD = { env: 18, head: 30, between: 40, rim: 130, edge: 16 }
 /** Maximum number of groups in a map that is not folded. */
 export const MOST_GROUPS = 30
 const MOST_OUTSIDE = 14
-/** Number of characters from which a drawing may be too large for a page. */
+/** Number of characters of markup from which a drawing may be too large for a page. */
 const LARGE = 500_000
 
 export interface MapOptions {
@@ -43,8 +45,8 @@ export interface MapOptions {
 }
 
 /**
- * Draws the application map: groups within the regions of their envs, outside sources on the left, outside destinations
- * on the right.
+ * Draws the application map: groups within the regions of their envs, sources outside the envs on the left,
+ * destinations outside the envs on the right.
  */
 export function drawMap(facts: MapFacts, { most = MOST_GROUPS, withWhole = true }: MapOptions = {}): Picture {
   const folded = foldMap(facts, most, most === Infinity ? Infinity : MOST_OUTSIDE)
@@ -202,8 +204,8 @@ function placeRegions(groups: readonly MapGroup[], edges: readonly MapEdge[], bo
 }
 
 /**
- * Returns the outside ends on one side of the drawing: sources on the left, destinations on the right. An end that is
- * both is placed on the side of the direction with more connections.
+ * Returns the nodes outside the envs that are drawn on one side: sources on the left, destinations on the right. If a
+ * node is both, the direction with more connections decides.
  */
 function outsideOn(side: Side, groups: readonly MapGroup[], edges: readonly MapEdge[]): number[] {
   const balance = new Map<number, number>()
@@ -216,7 +218,7 @@ function outsideOn(side: Side, groups: readonly MapGroup[], edges: readonly MapE
   )
 }
 
-/** Returns the average vertical position of the groups with which this end communicates. */
+/** Returns the average vertical position of the groups with which a node outside the envs communicates. */
 function heightOf(at: number, edges: readonly MapEdge[], boxes: readonly Box[]): number {
   const others = edges.flatMap(({ from, to }) => (from === at ? [boxes[to]!.y] : to === at ? [boxes[from]!.y] : []))
   return others.reduce((sum, y) => sum + y, 0) / Math.max(1, others.length)
@@ -234,14 +236,15 @@ function drawName(region: Box & { name: string }): Markup {
 }
 
 /**
- * The order in which lines are drawn, by decision. Lines that are not simply allowed are drawn on top of allowed ones.
+ * The order in which lines are drawn, by decision. Lines for allowed traffic come first, so that all other lines are
+ * drawn on top of them.
  */
 const LAYERS: Readonly<Record<Decision, number>> = { allowed: 0, unknown: 1, potentially_blocked: 2, blocked: 3 }
 const BOTTOM_UP = [...DECISIONS].sort((one, other) => LAYERS[one] - LAYERS[other])
 
 /**
- * Draws a line between two boxes. If one of them is an outside end, the line meets it on the side that faces the
- * groups, so that the line does not cross the neighbours of the end.
+ * Draws a line between two boxes. If one of them is outside the envs, the line meets it on the side that faces the
+ * groups, so that the line does not cross the boxes next to it.
  */
 function curveOf(
   groups: readonly MapGroup[],
@@ -299,7 +302,7 @@ function drawGroup(one: MapGroup, { x, y, width, height }: Box, at: number): Mar
   )
 }
 
-/** Maximum number of folded names listed in a tooltip. */
+/** Maximum number of names of folded groups that a tooltip lists. */
 const MOST_LISTED = 30
 
 function titleOf({ name, folded, connections }: MapGroup): string {

@@ -2,7 +2,10 @@ import type { ShownCall, ShownEffect, ShownObject } from '../../schemas/approval
 import type { PolicyChange } from '../../schemas/policy-changes.js'
 import { countOf, wholeNumber } from '../picture.js'
 
-/** A difference in one field. `before` or `after` is absent if the field does not exist in that version. */
+/**
+ * A difference in one field. `before` is absent if the field did not exist before the change; `after`, if it does not
+ * exist afterwards.
+ */
 export interface FieldDiff {
   field: string
   before?: unknown
@@ -150,7 +153,9 @@ function readShown(object: ShownObject): ChangedObject {
   }
 }
 
-/** Returns a value as short texts: one text for each member of the value, in the same order. */
+/**
+ * Returns short texts for a value: one for each entry of a list in the same order, or a single one for any other value.
+ */
 export function partsOf(value: unknown): string[] {
   if (value === undefined || value === null) return []
   if (Array.isArray(value)) return value.length === 0 ? ['none'] : value.map(shorten)

@@ -2,8 +2,8 @@ import { countOf, decisionOf, wholeNumber, windowInWords, type Decision } from '
 import type { TrafficSummary } from '../../tools/answers/traffic/show-summary.js'
 
 /**
- * A group of workloads with the same labels, or an outside end: an IP list, a domain, or all sources and destinations
- * without labels.
+ * A node of the map: a group of workloads with the same labels, or a node outside the envs, such as an IP list, a
+ * domain, or all sources and destinations without labels.
  */
 export interface MapGroup {
   /** The name as it is in the answer: `payments (prod)`. */
@@ -83,8 +83,8 @@ function kindOf(name: string): Pick<MapGroup, 'kind' | 'env'> {
 }
 
 /**
- * Returns the name of a group without its env, because the env is shown next to it; returns the full name of an outside
- * end.
+ * Returns the name of a group without its env, because the env is shown next to it. For a node outside the envs, the
+ * whole name is returned.
  */
 export function shortName({ name, kind, env }: MapGroup): string {
   if (kind === 'external') return name.slice(OUTSIDE.length)
@@ -93,9 +93,9 @@ export function shortName({ name, kind, env }: MapGroup): string {
 }
 
 /**
- * Folds a map to at most `most` groups: the busiest groups stay, and the other groups of each env become one node.
- * Outside ends are folded to `outside` nodes in the same way. Connections within a folded node are not drawn. Returns
- * the same map if nothing needs folding.
+ * Folds a map with more than `most` groups: the busiest groups stay, and the other groups of each env become one node.
+ * More than `outside` IP lists and domains are folded in the same way. Connections within a folded node are not drawn.
+ * Returns the same map if nothing needs folding.
  */
 export function foldMap(map: MapFacts, most: number, outside: number): MapFacts {
   const busiest = (isInside: boolean, limit: number) => {

@@ -16,15 +16,12 @@ export interface PathEdge {
   from: number
   to: number
   connections: number
-  /**
-   * The decision because of which the edge is open: the most open one about its traffic. `unknown` means that the
-   * traffic may be blocked.
-   */
+  /** The most open of the decisions about the traffic of the edge. `unknown` means that the traffic may be blocked. */
   decision: Decision
   decisions: Readonly<Record<string, number>>
   ports: readonly string[]
   portsTotal: number
-  /** Ports of remote administration and file sharing. */
+  /** The ports of the edge that serve remote administration or file sharing. */
   riskyPorts: readonly number[]
 }
 
@@ -81,7 +78,7 @@ export function readPaths(answer: MovementAnswer): PathsFacts {
 const OPENNESS: Readonly<Record<Decision, number>> = { allowed: 0, potentially_blocked: 1, unknown: 2, blocked: 3 }
 const MOST_OPEN_FIRST = [...DECISIONS].sort((one, other) => OPENNESS[one] - OPENNESS[other])
 
-/** Returns the decision that makes an edge open: either policy allows its traffic, or nothing stops the traffic yet. */
+/** Returns the most open of the decisions about the traffic of an edge. */
 function openBy(decisions: Readonly<Record<string, number>>): Decision {
   const found = new Set(Object.keys(decisions).map(decisionOf))
   return MOST_OPEN_FIRST.find((decision) => found.has(decision)) ?? 'unknown'

@@ -26,7 +26,7 @@ export interface RingfenceSource {
 export interface Ringfence {
   name: string
   ruleSet: string
-  /** The contents of the ringfence, each described in a few words. */
+  /** Short statements about the application's workloads: their number and their enforcement modes. */
   inside: readonly string[]
   /** The sources, sorted by their fate, worst first. */
   sources: readonly RingfenceSource[]

@@ -23,7 +23,10 @@ export function curveBetween(from: Box, to: Box, lane = 0): string {
   return `M${round(start.x)} ${round(start.y)}Q${round(middle.x)} ${round(middle.y)} ${round(end.x)} ${round(end.y)}`
 }
 
-/** Returns a curve that starts to the right and arrives from the left, for boxes in columns. */
+/**
+ * Returns a curve for boxes in columns. It leaves the first point to the right and reaches the second point from the
+ * left.
+ */
 export function curveAcross(from: { x: number; y: number }, to: { x: number; y: number }): string {
   const middle = round((from.x + to.x) / 2)
   return `M${round(from.x)} ${round(from.y)}C${middle} ${round(from.y)} ${middle} ${round(to.y)} ${round(to.x)} ${round(to.y)}`

@@ -1,6 +1,6 @@
 import { forceCollide, forceLink, forceManyBody, forceSimulation, forceX, forceY } from 'd3-force'
 
-/** A box, given by its centre. */
+/** A box with its size and the position of its centre. */
 export interface Box {
   x: number
   y: number
@@ -14,7 +14,7 @@ export interface Link {
 }
 
 /**
- * The factor by which heights are stretched, because the simulation treats boxes as circles, but they are wider than
+ * Factor by which heights are stretched in the simulation, which treats boxes as circles although they are wider than
  * high.
  */
 const STRETCH = 2.6
@@ -27,7 +27,7 @@ const GAP = { x: 46, y: 34 }
  */
 export function placeBoxes(sizes: readonly { width: number; height: number }[], links: readonly Link[]): Box[] {
   const nodes = sizes.map((size, index) => ({ ...size, index, x: 0, y: 0 }))
-  // This is the spiral in which d3 itself places nodes by default.
+  // The nodes start on the spiral on which d3 itself places them by default.
   for (const [at, node] of nodes.entries()) {
     const [radius, angle] = [40 * Math.sqrt(at + 0.5), at * Math.PI * (3 - Math.sqrt(5))]
     Object.assign(node, { x: radius * Math.cos(angle), y: radius * Math.sin(angle) })

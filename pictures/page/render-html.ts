@@ -7,8 +7,8 @@ import { PAGE_STYLE } from './page-style.js'
 /** Maximum size of an HTML file in bytes. */
 const MOST_BYTES = 1024 * 1024
 /**
- * Number of bytes that are reserved for tables (about 2,000 rows), so that drawings do not use them, because screen
- * readers can read only the tables.
+ * Number of bytes that are reserved for tables (about 2,000 rows). Drawings must not use them, because screen readers
+ * can read only the tables.
  */
 const TABLE_BYTES = 256 * 1024
 
