@@ -107,6 +107,6 @@ const UNREAD = {
   shared: withFiles([...VARIABLES.perUser, ...VARIABLES.stdio]),
 }
 
-/** Returns the variables that are set although this mode does not read them. */
+/** Returns the variables that are set although the given mode does not read them. */
 export const unreadIn = (mode: keyof typeof UNREAD, env: Environment): string[] =>
   Object.keys(env).filter((name) => UNREAD[mode].has(name) && env[name])

@@ -55,8 +55,8 @@ export function readEnvironment({ hasForm = false } = {}): Given {
 }
 
 /**
- * Deletes from the environment the headers for the collector, which may contain a password, after OpenTelemetry's
- * libraries have read them.
+ * Deletes the headers for the trace collector from the environment, because they may contain a password. This must
+ * happen after OpenTelemetry's libraries have read them.
  */
 export function forgetCollectorHeaders(): void {
   for (const name of COLLECTOR_HEADERS) delete process.env[name]
@@ -87,7 +87,7 @@ export interface OfferFlags {
 
 /**
  * Applies command-line options as if they were variables. They take precedence over the environment. Read-only mode is
- * on if either of them turns it on.
+ * on if either the option or the variable turns it on.
  */
 export const withFlags = (env: Environment, { readOnly, toolsets }: OfferFlags): Environment => ({
   ...env,
@@ -136,8 +136,8 @@ export function readConfig(
 }
 
 /**
- * Returns where servers with these settings keep their state. It needs no encryption key, so that anyone who can read
- * the file or knows the URL of the database can run a command on the state. Throws StartupError.
+ * Returns where servers with these settings keep their state. No encryption key is needed for this, so that anyone who
+ * can read the file or knows the URL of the database can run a command on the state. Throws StartupError.
  */
 export function readStateFile(given: Environment, found?: Findings): StateFileConfig {
   const reading = readFiles(begin(given, { ...(found && { found }) }), ['MCP_STATE_URL'], {})

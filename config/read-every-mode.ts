@@ -117,8 +117,8 @@ function readNames(reading: Reading, name: string): string[] | undefined {
 }
 
 /**
- * Reads the limits of heavy calls. Here, one caller may use all places; in the authenticated modes, the places are
- * divided among callers.
+ * Reads the limits for the number of heavy calls. In the result, a single caller may use them completely; the
+ * authenticated modes set separate limits per caller instead.
  */
 function readHeavy(reading: Reading): HeavyConfig {
   const max = readInteger(reading, 'MCP_HEAVY_CALLS', { min: 1, max: 64, otherwise: 4 })

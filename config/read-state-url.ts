@@ -40,7 +40,7 @@ function readUrl(value: string, { faults }: Reading): Pick<DatabaseConfig, 'conn
     faults.push({ problem: `MCP_STATE_URL ${what}`, remedy })
     return undefined
   }
-  // The fault is in the file of this secret and has already been reported.
+  // The value is a placeholder, because the file of this secret had a fault. That fault has already been reported.
   if (value === '\0') return undefined
   if (isPlaceholder(value)) return void faults.push(placeholderIn('MCP_STATE_URL'))
   const url = /[\s\p{Cc}]/u.test(value) || !URL.canParse(value) ? null : new URL(value)

@@ -35,8 +35,8 @@ export const placeholderIn = (name: string): Fault => ({
 })
 
 /**
- * Reads a whole number from `min` to `max`. If `isOff` is true and the variable is not set, the feature is off, and
- * `otherwise` is only an example in the message.
+ * Reads a whole number from `min` to `max`. If the variable is not set, `otherwise` is returned. `isOff` is true if the
+ * feature is off without the variable; a message then gives `otherwise` only as an example, not as the default.
  */
 export function readInteger(
   { env, faults }: Reading,
@@ -100,7 +100,7 @@ export function readChoice<Choice extends string, Otherwise>(
   return otherwise
 }
 
-/** Returns those of the variables `names` that are unset or contain only whitespace, in the given order. */
+/** Returns the variables in `names` that are unset or contain only whitespace, in the given order. */
 export const missingOf = (env: Environment, names: readonly string[]) => names.filter((name) => !env[name]?.trim())
 
 /**

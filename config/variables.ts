@@ -89,7 +89,10 @@ const KNOWN: ReadonlySet<string> = new Set([...NAMES, ...SECRETS.map((name) => `
 /** Returns true if any program reads a variable of this name in any mode. */
 export const isKnown = (name: string): boolean => KNOWN.has(name)
 
-/** Maximum number of wrong letters in a name that counts as misspelt. For short names, fewer are allowed. */
+/**
+ * Maximum number of wrong letters for which a name still counts as a misspelt known name. For short names, fewer are
+ * allowed.
+ */
 const MOST_WRONG = 2
 const PREFIX = 4
 
@@ -97,9 +100,9 @@ const PREFIX = 4
 const OF_A_SERVICE = /_(SERVICE_(HOST|PORT(_\w+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$/
 
 /**
- * Returns the known name that was probably meant by a name in other letter case, a misspelt name, or a name with a
- * suffix `_FILE` that this variable does not support. Returns null for any other name, because it may belong to a
- * platform.
+ * Returns the known name that an operator probably meant. The given name may differ from it in upper and lower case, be
+ * misspelt, or have a suffix `_FILE` that this variable does not support. Returns null for any other name, because it
+ * may belong to a platform.
  */
 export function misspelt(name: string): string | null {
   const upper = name.toUpperCase()
@@ -117,8 +120,9 @@ export function misspelt(name: string): string | null {
 }
 
 /**
- * Returns the maximum number of wrong letters in a name. For names that contain the same letters in another order, it
- * is always the full number, because swapping two letters makes both of them wrong.
+ * Returns the number of wrong letters for which a name still counts as misspelt. If it contains the same letters as the
+ * known name in another order, short names get the same number as long ones, because swapping two letters makes both
+ * wrong.
  */
 function mostWrong(known: string, name: string): number {
   const isShuffled = known.length === name.length && lettersOf(known) === lettersOf(name)
@@ -150,7 +154,9 @@ const TRIED: Readonly<Record<string, string>> = {
   MCP_POSTGRES_URL: 'MCP_STATE_URL',
 }
 
-/** Suggests a name in place of an unknown name that is not misspelt; returns undefined if nothing matches. */
+/**
+ * Suggests a known name for an unknown name that is not a misspelt one; returns undefined if there is no suggestion.
+ */
 export function triedFor(name: string): string | undefined {
   const longer = NAMES.filter((known) => known.startsWith(`${name}_`))
   return TRIED[name] ?? (longer.length === 1 ? longer[0] : undefined)
