@@ -37,8 +37,8 @@ export function completeFrom(values: Iterable<string>, typed: string): Completio
 }
 
 /**
- * Time, in milliseconds, after which reading the label list for a completion is given up. By then, the person who is
- * typing no longer needs it.
+ * Time limit, in milliseconds, for reading the label list for a completion. After that time, the person who is typing
+ * no longer needs it.
  */
 const LOAD_MS = 30_000
 /** Time, in milliseconds, for which a PCE that did not answer is not asked for its labels again. */
@@ -46,13 +46,13 @@ const RETRY_MS = 10_000
 
 interface Load {
   index: Promise<LabelIndex | null>
-  /** The earliest time for a new attempt. */
+  /** The time before which the labels are not read again. */
   until: number
 }
 
 /**
- * The reads of label lists that are in progress or have failed, by PCE client. Each client has its own, so that nobody
- * sees the labels of another PCE.
+ * The attempts to read a label list that are in progress or have failed, by PCE client. Each client has its own, so
+ * that nobody sees the labels of another PCE.
  */
 const loads = new WeakMap<object, Load>()
 

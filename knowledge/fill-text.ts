@@ -8,12 +8,12 @@ export interface Named {
 }
 
 const PLACEHOLDER = /\{\{([^{}\n]*)\}\}/g
-/** Matches the mark of a line that is shown only to readers to whom the named tool is offered. */
+/** Matches the mark `{{?tool}}` at the beginning of a line. Only readers to whom this tool is offered see the line. */
 const CONDITION = /^\{\{\?([\w-]+)\}\} ?/
 
 /**
- * Fills in the placeholders of a text: `{{tool}}` and `{{tool.argument}}` are replaced by the name in code style,
- * `{{@name}}` by a value. A line that is marked with a tool is left out if this tool is not offered. Throws Error for
+ * Fills in the placeholders of a text: `{{tool}}` and `{{tool.argument}}` are replaced with the name in code style,
+ * `{{@name}}` with a value. A line that is marked with a tool is left out if this tool is not offered. Throws Error for
  * names that do not exist.
  */
 export function fillText(text: string, { tools, values = {} }: Named, offered?: ReadonlySet<string>): string {

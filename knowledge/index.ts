@@ -119,7 +119,7 @@ const JSON_TYPE = 'application/json'
  */
 const LONGEST_CHANGELOG = 40_000
 
-/** Creates the knowledge of a server. Each file is read only once, when it is first needed. */
+/** Creates the documents and prompts of a server. Each file is read only once, when it is first needed. */
 export function createKnowledge({ tools: list, server, limits, now }: KnowledgeOptions): Knowledge {
   const tools = new Map(list.map((tool) => [tool.name, tool]))
   const documents = new Map(DOCUMENTS.map((document) => [document.uri, document]))
@@ -155,7 +155,10 @@ export function createKnowledge({ tools: list, server, limits, now }: KnowledgeO
     return { uri, mimeType: JSON_TYPE, text }
   }
 
-  /** Returns where the completions of each argument come from. */
+  /**
+   * Returns the source of the completions for each argument of a prompt or template; null for an argument without
+   * completions.
+   */
   async function completersOf(
     { kind, name }: CompletedText,
     reader: Reader,
@@ -172,7 +175,7 @@ export function createKnowledge({ tools: list, server, limits, now }: KnowledgeO
     return Object.fromEntries(variables.map(([variable, key]) => [variable, key === null ? null : { labels: key }]))
   }
 
-  /** Returns the prompts for this reader with their texts. */
+  /** Returns the prompts that are offered to this reader, with their texts. */
   async function promptsOf({ offered }: Reader): Promise<{ prompt: Prompt; text: string }[]> {
     const all = await Promise.all(
       PROMPTS.map(async (prompt) => ({ prompt, text: await loadText(promptFileOf(prompt)) })),

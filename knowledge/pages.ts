@@ -16,8 +16,8 @@ export interface PageTemplate {
   name: string
   description: string
   /**
-   * The variables of the template in order. Each has a label key as its value, whose label values complete the
-   * variable, or null.
+   * The variables of the template, in order. Each is mapped to the label key whose values complete the variable, or to
+   * null if the variable cannot be completed.
    */
   variables: Readonly<Record<string, 'app' | 'env' | null>>
   /** Returns the fields with which the page begins. */

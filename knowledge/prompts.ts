@@ -4,7 +4,7 @@ export interface PromptArgument {
   name: string
   description: string
   required?: boolean
-  /** Where completions come from: the values of this label key, or a fixed list. */
+  /** The source of completions: a label key, whose values are suggested, or a fixed list of values. */
   completes?: { labels: 'app' | 'env' } | { values: readonly string[] }
 }
 

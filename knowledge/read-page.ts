@@ -8,7 +8,7 @@ export interface PagePorts {
   callTool: CallTool
   /** Counts all calls of a page except the first against the reader's rate limit; rejects if there are too many. */
   charge: (times: number) => Promise<void>
-  /** Called before each tool call. */
+  /** Reports the progress of the page. It is called before each tool call. */
   progress: (update: { progress: number; total: number; message: string }) => void
   /** Maximum size of the page in bytes. */
   budget: number
@@ -27,7 +27,7 @@ interface Part {
 /**
  * Composes a page as JSON text. The tool calls run one after the other, so that a reader never has several running. If
  * a section fails, it shows its error, and the other sections are still shown. If the first section fails, the whole
- * page fails. If the page exceeds its maximum size, its longest sections are replaced by the tool calls that return
+ * page fails. If the page exceeds its maximum size, its longest sections are replaced with the tool calls that return
  * them.
  *
  * Rejects with ToolError `not_found`, or with the error of the first call or of `charge`.
