@@ -24,8 +24,8 @@ else if (command === 'welcome') welcome(env.TRIAL_PUBLIC_URL)
 else throw new Error(`There is no command '${command}': prepare, identity-provider or welcome.`)
 
 /**
- * Creates keys, passwords and a certificate for localhost, unless they exist. Containers with other users must be able
- * to read them.
+ * Creates keys, passwords and a certificate for localhost, unless they exist. Containers that run as other users must
+ * be able to read them.
  */
 function prepare(folder) {
   if (existsSync(join(folder, 'state-url'))) return
