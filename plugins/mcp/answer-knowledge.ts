@@ -18,9 +18,9 @@ type Params = Record<string, unknown> | undefined
 export interface KnowledgePorts extends ResourceReader {
   knowledge: Knowledge
   lookUp: LookUp
-  /** The id of the request, for errors. */
+  /** The request id, which every error contains. */
   requestId: string
-  /** Called with errors about which no caller can do anything. */
+  /** Called with each unexpected error, about which no caller can do anything, so that it is logged. */
   onFailure: (thrown: unknown) => void
 }
 
@@ -60,11 +60,11 @@ export function answerKnowledge(
  * the server.
  */
 const MINUTES = 5 * 60_000
-/** How the list of documents may be cached. It is the same for all callers. */
+/** The caching rule for answers that are the same for all callers, such as the list of documents. */
 const OF_EVERYBODY: Cacheability = { ttlMs: MINUTES, cacheScope: 'public' }
-/** How answers may be cached that depend on the tools offered to the caller. */
+/** The caching rule for answers that depend on the tools offered to the caller. */
 const OF_CALLER: Cacheability = { ttlMs: MINUTES, cacheScope: 'private' }
-/** How a page about the estate may be cached: not at all, because it shows the current state. */
+/** The caching rule for pages about the current state of the estate: they must not be cached. */
 const OF_MOMENT: Cacheability = { ttlMs: 0, cacheScope: 'private' }
 
 const resultOf = (result: object, cache?: Cacheability): InnerResult => ({
@@ -133,8 +133,8 @@ function readReference(ref: unknown): { kind: 'prompt' | 'resource'; name: strin
 }
 
 /**
- * Converts any thrown value to a JSON-RPC error. Unknown resources and unusable arguments become errors about invalid
- * params.
+ * Converts any thrown value to a JSON-RPC error. If something does not exist or an argument is unusable, the error is
+ * about invalid params.
  */
 function failureOf(thrown: unknown, { requestId, onFailure }: KnowledgePorts): Error {
   const error = errorOf(thrown)
@@ -145,7 +145,7 @@ function failureOf(thrown: unknown, { requestId, onFailure }: KnowledgePorts): E
   return rpcFailure(RPC.internal, message, data)
 }
 
-/** The error for a resource whose content is the answer of a tool call, if that call failed. */
+/** The failure of a tool call whose answer was needed as the content of a resource. */
 export class FailedCall extends Error {
   override readonly name = 'FailedCall'
   readonly code: string

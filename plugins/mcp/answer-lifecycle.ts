@@ -16,7 +16,7 @@ interface LifecyclePorts {
   server: ServerPorts
   request: RequestPorts
   capabilities: object
-  /** How answers may be cached that depend on the tools offered to the caller. */
+  /** The caching rule for answers that depend on the tools offered to the caller. */
   cache: Cacheability
 }
 
@@ -64,9 +64,9 @@ const discover = ({ server, capabilities, cache }: LifecyclePorts): InnerResult 
 const instructionsOf = ({ listTools, offered }: ServerPorts) => instructionsFor(listTools(offered))
 
 /**
- * Answers a subscription. Nothing to which a client could subscribe ever changes, so the server grants no notifications
- * and ends the subscription at once. A stream that stays open would occupy one of the caller's places without ever
- * sending anything (MCP subscriptions, "Acknowledgment", "Graceful Closure").
+ * Answers a request for a subscription. Nothing to which a client could subscribe ever changes, so the server grants no
+ * notifications and ends the subscription at once. A stream that stays open would occupy one of the caller's places
+ * without ever sending anything (MCP subscriptions, "Acknowledgment", "Graceful Closure").
  */
 function listen({ params }: InnerCall, { request }: LifecyclePorts): InnerResult {
   const { notifications } = params ?? {}

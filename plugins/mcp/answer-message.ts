@@ -37,7 +37,10 @@ export async function answerMessage(
   }
 }
 
-/** Guesses the era of a request that cannot be read. */
+/**
+ * Returns the era to which a request seems to belong, by the version in its params or else in its headers. It
+ * determines the format of the error if the request cannot be read.
+ */
 function guessEra({ params }: JSONRPCRequest, headers: RequestHeaders | undefined): Era {
   const named = claimedVersion(params) ?? headers?.['mcp-protocol-version']
   return named === undefined || isLegacy(named) ? 'legacy' : 'modern'

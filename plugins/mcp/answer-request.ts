@@ -22,8 +22,8 @@ export const systemTimers: Timers = {
 export const CAPABILITIES = { tools: {}, ...KNOWLEDGE_CAPABILITIES }
 
 /**
- * How lists may be cached. They stay the same until the server restarts, of which clients are not notified. They depend
- * on what the caller is offered, by role or by headers that caches ignore, so callers must not share cached lists.
+ * The caching rule for lists of tools. A list stays the same until the server restarts, and clients are not notified of
+ * a restart. It depends on the caller's role and on request headers that caches ignore, so callers must not share it.
  */
 const OFFERED = { ttlMs: 300_000, cacheScope: 'private' } as const
 
@@ -79,7 +79,7 @@ async function withProgress<T>(
     if (eager) begin()
     return await work((update) => begin().update(update))
   } finally {
-    // `progress` is assigned at this point, although the compiler does not know it.
+    // `begin` may have assigned `progress`, which the compiler does not notice.
     ;(progress as ReturnType<typeof startProgress> | null)?.stop()
   }
 }
@@ -92,8 +92,8 @@ interface Running {
 }
 
 /**
- * Answers tools/call. A failure of the tool is a result with isError; an unknown tool or params of the wrong form are
- * JSON-RPC errors (MCP tools, "Error Handling").
+ * Answers tools/call. If the tool fails, the answer is a result with isError. If the tool is unknown or the params have
+ * the wrong form, the answer is a JSON-RPC error (MCP tools, "Error Handling").
  */
 async function callOneTool(
   call: InnerCall,
@@ -134,7 +134,8 @@ async function callOneTool(
 }
 
 /**
- * The time limit of a completion in milliseconds. It is short, because a person who is typing does not wait for longer.
+ * The time limit of a lookup for a completion, in milliseconds. It is short, because a person who is typing does not
+ * wait for longer.
  */
 const LOOK_UP_MS = 3000
 

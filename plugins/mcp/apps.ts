@@ -2,14 +2,17 @@ import type { Tool } from '@modelcontextprotocol/sdk/types.js'
 import { KINDS, TOOL_OF } from '../../pictures/kinds.js'
 import type { PictureKind } from '../../pictures/picture.js'
 
-/** The name of the extension MCP Apps (2026-01-26): pages of this server that a client shows beside a tool's answer. */
+/**
+ * The name of the MCP Apps extension (2026-01-26). With this extension, a client shows pages of this server beside the
+ * answers of tools.
+ */
 const EXTENSION = 'io.modelcontextprotocol/ui'
 const MIME_TYPE = 'text/html;profile=mcp-app'
 
 const URIS: ReadonlyMap<string, PictureKind> = new Map(KINDS.map((kind) => [`ui://svc-mcp/${kind}.html`, kind]))
 const URI_OF: ReadonlyMap<string, string> = new Map([...URIS].map(([uri, kind]) => [TOOL_OF[kind], uri]))
 
-/** Returns true if a client declares that it can show pages of MCP Apps. */
+/** Returns true if a client declares in its capabilities that it can show pages of MCP Apps. */
 export function readShowsApps(capabilities: unknown): boolean {
   const { extensions } = (capabilities ?? {}) as { extensions?: Readonly<Record<string, unknown>> | null }
   const settings = extensions?.[EXTENSION] as { mimeTypes?: unknown } | null | undefined
@@ -17,8 +20,8 @@ export function readShowsApps(capabilities: unknown): boolean {
 }
 
 /**
- * Builds the entries of tools/list for a client that can show pages. If a tool has a page, its entry contains the URI
- * of the page.
+ * Builds the entries of tools/list for a client that can show pages. The entry of a tool that has a page contains the
+ * page's URI.
  */
 export const withApps = (tools: readonly Tool[]): Tool[] =>
   tools.map((tool) => {
@@ -27,8 +30,8 @@ export const withApps = (tools: readonly Tool[]): Tool[] =>
   })
 
 /**
- * Returns the resource for the page with this URI, or null if there is no such page. The code of the page is loaded
- * only here. The page itself fetches and sends nothing, so its content policy names no origins.
+ * Returns the page with this URI as a resource, or null if there is no such page. The code that renders pages is loaded
+ * only here. A page fetches and sends nothing, so its content policy names no origins.
  */
 export async function readApp(uri: string): Promise<object | null> {
   const kind = URIS.get(uri)

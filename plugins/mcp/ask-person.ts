@@ -5,17 +5,19 @@ import type { InnerCall, InnerResult } from './eras.js'
 import type { Asking, CalledTool, Elicit, RequestPorts, Said } from './ports.js'
 import { invalidParams } from './rpc-failure.js'
 
-/** A function that runs the tool once. Its argument is what the person has said so far. */
+/** A function that runs the tool once. `said` is what the person has answered so far. */
 type Run = (said: Said) => Promise<CalledTool>
 
-/** The tool's answer, or a question that the client must first ask the person. */
+/** The tool's answer, or a question that the client must ask the person before the tool can run. */
 export type Outcome = CalledTool | { ok: 'ask'; result: InnerResult & { kind: 'input' } }
 
 /** The key, in `inputRequests`, of the only question that this server asks. */
 const QUESTION = 'approval'
 /** The name of the form's only field. */
 const FIELD = 'confirm'
-/** Maximum number of questions for one call, so that the exchange with a client that never answers clearly ends. */
+/**
+ * Maximum number of questions for one call. It stops an endless exchange with a client that never gives a clear answer.
+ */
 const MOST_ROUNDS = 5
 /**
  * Maximum time, in milliseconds, for which a repeated call waits for the decision on a page. It is shorter than a
@@ -27,10 +29,10 @@ const WAIT_MS = 45_000
  * Runs a tool and, if the confirmation gate requires it, asks the person at the client (D157). If this person must
  * agree, the question is a form; otherwise, it is the address of the approval page. A client of 2026-07-28 receives the
  * question as the result, and repeats the call with the answer. A client with a connection (stdio) is asked while the
- * call waits. For a client that supports neither, the gate's refusal says what to do. A "no" is passed to the
- * dispatcher, which records it (D172).
+ * call waits. For a client that supports neither, the gate's refusal says what to do. If the person says no, the
+ * dispatcher is told so, and records it (D172).
  *
- * Rejects with RpcFailure -32602 for a `requestState` that belongs to another call or has been used.
+ * Rejects with RpcFailure -32602 for a `requestState` that belongs to another call, has expired or has been used.
  */
 export async function runAsking(
   call: InnerCall,
@@ -71,8 +73,8 @@ export async function runAsking(
 }
 
 /**
- * Waits for the decision on a page, but at most WAIT_MS. A reference to the timer is kept here: in Node.js 20,
- * `AbortSignal.any` refers to the signal of `AbortSignal.timeout` only weakly, so the signal could otherwise be
+ * Waits for the decision on a page, but at most WAIT_MS. The timer is set here instead of using `AbortSignal.timeout`:
+ * in Node.js 20, `AbortSignal.any` refers to the signal of `AbortSignal.timeout` only weakly, so that signal could be
  * garbage-collected before it fires.
  */
 async function awaitDecision(id: string, { watch }: Asking, signal: AbortSignal): Promise<void> {
@@ -87,8 +89,8 @@ async function awaitDecision(id: string, { watch }: Asking, signal: AbortSignal)
 
 async function resume(call: InnerCall, sealed: string, asking: Asking): Promise<RequestState> {
   const args = (call.params?.arguments ?? {}) as Record<string, unknown>
-  // Some clients send a confirm token in the `_meta` of the arguments. It is removed, because the hash of the arguments
-  // does not include it (D19).
+  // Some clients send a confirm token in the `_meta` of the arguments. `_meta` is removed, because the hash of the
+  // arguments does not include it (D19).
   const { _meta: _token, ...own } = args
   const state = await asking.states.open(sealed, factsOf(call, await asking.hash(own), asking))
   if (state !== null) return state
@@ -121,8 +123,8 @@ interface Question {
 }
 
 /**
- * Builds the question for the person from an error. Returns null if the error contains no question, or one that this
- * client cannot ask.
+ * Builds the question for the person from the gate's refusal. Returns null if the refusal asks for no answer, or if
+ * this client cannot ask the question.
  */
 function questionOf({ ask, details }: ServiceError, { canAsk }: InnerCall): Question | null {
   if (ask !== undefined && canAsk.form)
@@ -170,7 +172,7 @@ function readForm(response: unknown): 'yes' | 'no' | null {
   return answer === 'yes' && content?.[FIELD] !== true ? 'no' : answer
 }
 
-/** Builds the refusal for a client that could have asked its user but did not. */
+/** Builds the refusal for a client that can ask its user but did not do so for this call. */
 const unasked = ({ ask: _ask, ...error }: ServiceError): ServiceError => ({
   ...error,
   hint: 'The client has not asked its user. Call again once they are ready to be asked.',

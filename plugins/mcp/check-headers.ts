@@ -58,16 +58,16 @@ const accepts = (types: Set<string>, type: string, subtype: string) =>
 
 interface RpcErrorAnswer {
   status: number
-  /** The number of seconds for the header `Retry-After`. */
+  /** The value of the header `Retry-After`, in seconds; absent if waiting does not help. */
   retryAfter?: number
   body: object
 }
 
 /**
- * Answers an HTTP request that could not be processed, in the form that MCP clients read. For an invalid envelope, the
- * status is 400, and the JSON-RPC code says what is wrong. Otherwise, the status is that of the HTTP rule that the
- * request violates. The JSON-RPC code is then -32000 in revisions before 2026-07-28, and equal to the status in later
- * revisions. `data` contains this server's own code and the request id.
+ * Builds the answer to an HTTP request that could not be processed, in the form that MCP clients read. For an invalid
+ * envelope, the status is 400, and the JSON-RPC code says what is wrong. For any other error, the status is that of the
+ * violated HTTP rule. The JSON-RPC code is then -32000 in revisions before 2026-07-28, and equal to the status in later
+ * revisions. `data` contains this server's own error code and the request id.
  */
 export function answerRpcError(thrown: unknown, requestId: string, headers: RequestHeaders): RpcErrorAnswer {
   const era = eraOf(headers)
@@ -80,7 +80,10 @@ export function answerRpcError(thrown: unknown, requestId: string, headers: Requ
   return { status, retryAfter, body: errorBody(era, null, code, message, data) }
 }
 
-/** Builds the body of an error. From revision 2026-07-28 on, it has no id if the id is unknown. */
+/**
+ * Builds the JSON-RPC body of an error. If the id of the request is unknown, `id` is null in earlier revisions, and
+ * absent from revision 2026-07-28 on.
+ */
 function errorBody(era: Era, id: RpcErrorBody['id'], code: number, message: string, data: object): object {
   const body = rpcError(id, code, message, data)
   return era === 'modern' && id === null ? { ...body, id: undefined } : body

@@ -6,14 +6,14 @@ import { readCall, renderFailure, resultOf } from './eras.js'
 import type { Elicit, ServerPorts } from './ports.js'
 import { rpcFailure } from './rpc-failure.js'
 
-/** The time, in milliseconds, that a person has for answering a question. */
+/** The time, in milliseconds, within which a person must answer a question. */
 const ANSWERED_WITHIN_MS = 15 * 60_000
 
 /**
- * Creates the SDK's low-level Server for a connection with a handshake. The SDK's zod layer would answer params of the
- * wrong form with -32603 and a dump of its schema, and would accept versions that this server does not offer. For this
- * reason, the fallback handler answers all methods of this server, because it gets requests unchanged. Only
- * cancellation and requests to the client are left to the SDK.
+ * Creates the SDK's low-level Server for a connection with a handshake. The SDK's own validation (zod) would answer
+ * params of the wrong form with -32603 and a dump of its schema, and would accept versions that this server does not
+ * offer. Therefore all methods are answered by the fallback handler, which gets requests unchanged. Only cancellation
+ * and requests to the client are left to the SDK.
  */
 export function createMcpServer(given: ServerPorts): Server {
   let shows = { forms: false, apps: false }

@@ -7,20 +7,20 @@ import { RPC } from './read-envelope.js'
 import { invalidParams, RpcFailure } from './rpc-failure.js'
 import { claimedVersion, type Era, isLegacy, MODERN_VERSION, SUPPORTED_VERSIONS, VERSION_KEY } from './versions.js'
 
-/** A request in a form that does not depend on the era of its envelope. */
+/** A request in a form that is the same for both eras of the protocol. */
 export interface InnerCall {
   method: string
-  /** The params of the method, without `_meta` and without the members that only one of the eras has. */
+  /** The params of the method, without `_meta` and without members that exist in only one of the eras. */
   params: Record<string, unknown> | undefined
   progressToken?: string | number
   /** The confirm token in `_meta.confirm_token`, unchecked. */
   confirmToken?: unknown
   /**
-   * `name/version` of the client, if this request names it; null if requests of this era can name the client but this
-   * one does not.
+   * The client as `name/version`, if this request names it. Null if it does not although its era provides for this;
+   * absent if its era names the client only in the handshake.
    */
   client?: string | null
-  /** The W3C Trace Context that the sender gave, unchecked. */
+  /** The W3C Trace Context in the request, unchecked. */
   trace?: TraceOrigin
   /** The ways in which the client can ask a person, according to this request. */
   canAsk: { form: boolean; url: boolean }
@@ -64,8 +64,8 @@ const CLIENT_INFO_KEY = 'io.modelcontextprotocol/clientInfo'
 const CAPABILITIES_KEY = 'io.modelcontextprotocol/clientCapabilities'
 const SERVER_INFO_KEY = 'io.modelcontextprotocol/serverInfo'
 /**
- * The key under which the `_meta` of everything that belongs to a subscription contains the id of the request that
- * started the subscription.
+ * The key of a subscription's id in `_meta`. The id is that of the request that started the subscription. Every message
+ * that belongs to the subscription carries it.
  */
 export const SUBSCRIPTION_KEY = 'io.modelcontextprotocol/subscriptionId'
 
@@ -97,7 +97,7 @@ export function readCall(request: JSONRPCRequest, headers?: RequestHeaders): Rea
   return readLegacy(method, params)
 }
 
-/** Returns the era that the headers indicate, for errors that occur before the body is read. */
+/** Returns the era that the headers indicate. It determines the format of errors that occur before the body is read. */
 export const eraOf = (headers: RequestHeaders): Era => {
   const named = headers['mcp-protocol-version']
   return named === undefined || isLegacy(named) ? 'legacy' : 'modern'
@@ -208,7 +208,10 @@ export function readCanAsk({ elicitation }: Record<string, unknown>): { form: bo
   return { form: form || !url, url }
 }
 
-/** Returns `name/version` from what a client says about itself, or undefined if neither can be read. */
+/**
+ * Returns `name/version` from a client's description of itself, or only the name if there is no version; returns
+ * undefined if there is no name.
+ */
 export function clientName(info: unknown): string | undefined {
   if (!isObject(info) || typeof info.name !== 'string') return undefined
   return typeof info.version === 'string' ? `${info.name}/${info.version}` : info.name
@@ -224,7 +227,10 @@ const NAMED_BY: ReadonlyMap<string, string> = new Map([
   ['resources/read', 'uri'],
 ])
 
-/** Checks the headers (MCP Streamable HTTP, "Server Validation"). Header names are case-insensitive, values are not. */
+/**
+ * Checks the headers of a request of 2026-07-28 (MCP Streamable HTTP, "Server Validation"). Header names are
+ * case-insensitive, values are not.
+ */
 function checkHeaders(method: string, params: Record<string, unknown>, headers: RequestHeaders): void {
   if (headers['mcp-protocol-version'] === undefined) throw mismatch('MCP-Protocol-Version is missing')
   if (headers['mcp-method'] === undefined) throw mismatch('Mcp-Method is missing')
@@ -240,7 +246,7 @@ function namedIn(method: string, params: Record<string, unknown>): unknown {
   return param === undefined ? undefined : params[param]
 }
 
-/** Checks that the headers that are present agree with the body. */
+/** Checks that `Mcp-Method` and `Mcp-Name` agree with the body, if they are present. */
 function compareHeaders(method: string, params: Record<string, unknown>, headers: RequestHeaders): void {
   const { method: namedMethod, name } = namesIn(headers)
   if (namedMethod !== undefined && namedMethod !== method)
@@ -264,8 +270,8 @@ interface HeaderNames {
 const namesOf = new WeakMap<RequestHeaders, HeaderNames>()
 
 /**
- * Reads the headers. Each HTTP request is read only once, because all messages of a batch are compared with its
- * headers.
+ * Reads `Mcp-Method` and `Mcp-Name`. The result is cached for each HTTP request, because all messages of a batch are
+ * compared with the same headers.
  */
 function namesIn(headers: RequestHeaders): HeaderNames {
   const known = namesOf.get(headers)
@@ -280,14 +286,14 @@ function namesIn(headers: RequestHeaders): HeaderNames {
 }
 
 /**
- * Maximum length of `Mcp-Method` and `Mcp-Name`, in characters. It is the base64 length of the longest URI that a page
- * can have (5,000 characters).
+ * Maximum length of `Mcp-Method` and `Mcp-Name`, in characters. The longest URI of a page (5,000 characters) fits in
+ * base64.
  */
 const LONGEST_NAME = 6_700
 
 /**
- * Returns the value of a header without leading and trailing blanks. Node.js joins repeated headers with a comma, so
- * they never equal a valid value.
+ * Returns the value of a header without leading and trailing blanks. A repeated header never equals a valid value,
+ * because its values are joined with a comma.
  */
 function plain(name: string, header: string | string[] | undefined): string | undefined {
   const value = typeof header === 'string' ? header : header?.join(', ')
@@ -320,7 +326,10 @@ const LONGEST_SHOWN = 100
 const show = (text: string | string[]) => JSON.stringify(String(text).slice(0, LONGEST_SHOWN))
 
 const BAD_REQUEST = 400
-/** The error codes that MCP 2026-07-28 defines ("Error Codes"). */
+/**
+ * The error codes that MCP 2026-07-28 defines for headers that contradict the body and for unsupported versions ("Error
+ * Codes").
+ */
 const HEADER_MISMATCH = -32020
 const UNSUPPORTED_VERSION = -32022
 
@@ -340,10 +349,7 @@ const unsupported = (requested: string | string[]) =>
     BAD_REQUEST,
   )
 
-/**
- * Formats a result for an era as JSON text. A tool's answer is serialised only once, although the text contains it
- * twice.
- */
+/** Formats a result for an era as JSON text. A tool's answer occurs twice in this text, but is serialised only once. */
 export function renderResult(inner: InnerResult, era: Era, info: ServerInfo): string {
   if (inner.kind !== 'value') return JSON.stringify(resultOf(inner, era, info))
   const json = JSON.stringify(inner.value)
@@ -377,14 +383,14 @@ const metaOf = (info: ServerInfo) => ({ [SERVER_INFO_KEY]: info })
 export interface RenderedError {
   error: { code: number; message: string; data?: object }
   status: number
-  /** True for an unexpected error. It must be logged, and its message must not reach the client. */
+  /** True for an unexpected error. Such an error must be logged, and its original message must not reach the client. */
   isUnexpected: boolean
 }
 
 /**
  * Formats an error for an era. In 2026-07-28, an unknown resource counts as invalid params, and an unknown method is
- * answered with HTTP status 404. In this revision, the code of a refusal is the HTTP status that the refusal has on
- * other routes, because the codes that this server uses in earlier revisions are reserved.
+ * answered with HTTP status 404. The code of a refusal is then the HTTP status with which other routes would refuse,
+ * because 2026-07-28 reserves the codes that this server uses in earlier revisions.
  */
 export function renderFailure(thrown: unknown, era: Era): RenderedError {
   const isUnexpected = !(thrown instanceof RpcFailure)

@@ -11,16 +11,16 @@ import type { Timers } from './progress.js'
 const STREAM_AFTER_MS = 5000
 const KEEP_ALIVE_MS = 10_000
 /**
- * Maximum number of characters that may wait for a client that does not read. It is twice the size of the largest
- * answer, which is sent as a single event.
+ * Maximum number of bytes that may wait for a client that does not read. It is twice the size of the largest answer,
+ * which is sent as a single event.
  */
 const BACKLOG = 4 * 1024 * 1024
-/** The time, in milliseconds, for which a batch waits for a client to read the previous answers. */
+/** The time, in milliseconds, for which a batch waits until the client has read the previous answers. */
 const PATIENCE_MS = 30_000
 
 /**
- * The answer to a request: the complete JSON-RPC message, and its HTTP status, which is used only if the answer is sent
- * neither in a stream nor in a batch.
+ * The answer to a request: the complete JSON-RPC message, and its HTTP status. The status is used only if the answer is
+ * not part of a stream or a batch.
  */
 export interface Answered {
   text: string
@@ -45,14 +45,14 @@ type HttpAnswer = Answered | Readable | null
 export class HttpExchange implements MessagePorts {
   /** Resolves exactly once, with the body of the HTTP answer. */
   readonly answer: Promise<HttpAnswer>
-  /** Resolves when no further request will be answered. */
+  /** Resolves when the exchange is over: either all requests are answered, or the client has left. */
   readonly ended: Promise<void>
 
   #gone: AbortController | null = null
   #hasLeft = false
   /**
-   * The answers of a batch that wait until all of its answers are complete. The list is empty once there is a stream,
-   * because answers are then sent at once.
+   * The finished answers of a batch, which are sent when all answers are complete. The list is empty once there is a
+   * stream, because answers are then sent at once.
    */
   #texts: string[] = []
   #resolve!: (answer: HttpAnswer) => void
@@ -90,7 +90,7 @@ export class HttpExchange implements MessagePorts {
     this.#end()
   }
 
-  /** Ends the stream and aborts the calls that may be aborted. It is called when the client has left. */
+  /** Ends the stream, and aborts the running calls that may be aborted. It is called when the client has left. */
   close(): void {
     if (this.#closed) return
     this.#end()
@@ -125,8 +125,8 @@ export class HttpExchange implements MessagePorts {
   #openStream(): PassThrough {
     if (this.#stream === null) {
       this.#stream = new PassThrough()
-      // A client that leaves in the middle of the answer destroys the stream. This error is ignored, because close()
-      // handles the end of the stream.
+      // If the client leaves in the middle of the answer, the stream is destroyed with an error. The error is ignored,
+      // because close() handles the end of the stream.
       this.#stream.on('error', () => {})
       this.#resolve(this.#stream)
       for (const text of this.#texts) this.#event(text)
@@ -136,8 +136,8 @@ export class HttpExchange implements MessagePorts {
   }
 
   /**
-   * Waits until the previous answers have been sent, so that answers do not accumulate for a client that reads slowly.
-   * A client that has read nothing for 30 s is treated as having left.
+   * Waits until the client has read the previous answers, so that answers do not accumulate for a slow client. If this
+   * takes more than 30 s, the client is treated as having left.
    */
   async #untilTaken(): Promise<void> {
     await nextTurn()
@@ -157,7 +157,8 @@ export class HttpExchange implements MessagePorts {
   /** Sends one event on a single `data` line, which is possible because JSON text contains no raw line breaks. */
   #event(json: string): void {
     const stream = this.#openStream()
-    // A client that leaves so much data unread does not get the answer, but the changes of its call are completed.
+    // If a client leaves more than BACKLOG bytes unread, it does not get the answer. The changes of its call are
+    // completed nevertheless.
     if (stream.readableLength + stream.writableLength > BACKLOG) stream.destroy()
     else stream.write(`event: message\ndata: ${json}\n\n`)
   }

@@ -18,16 +18,19 @@ type CallerContext = Parameters<FastifyInstance['dispatcher']['dispatch']>[1] & 
 
 export interface McpOptions {
   info: { name: string; version: string }
-  /** Every tool that may be offered. */
+  /** All tools of the server, from which each caller's offer is chosen. */
   tools: readonly AnyTool[]
   knowledge: Knowledge
   /** Returns the caller of a request, and the tools that are offered to this caller. */
   contextOf: (request: FastifyRequest) => CallerContext
   /** The functions for asking the caller's user; absent if calls never wait for a person. */
   asking?: Omit<Asking, 'owner'>
-  /** Counts all requests of a batch except the first against the caller's limit; rejects if there are too many. */
+  /**
+   * Counts `times` more requests against the caller's limit, such as all requests of a batch except the first. Rejects
+   * if there are too many.
+   */
   charge?: (request: FastifyRequest, times: number) => Promise<void>
-  /** The timers for the heartbeats of a long call; by default, the timers of Node.js. */
+  /** The timers for heartbeats and time limits; by default, the timers of Node.js. */
   timers?: Timers
 }
 
@@ -92,14 +95,14 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
     const callerContext = options.contextOf(request)
     const exchange = new HttpExchange(requests, batch, options.timers ?? systemTimers)
     reply.raw.once('close', () => exchange.close())
-    // The client has left while its context was created.
+    // The client may have left while its context was created.
     if (reply.raw.destroyed) return null
     const server: ServerPorts = {
       info: options.info,
       listTools,
       offered: callerContext.offer.listed,
       // In older revisions, a client says only in its handshake whether it shows pages, and the handshake is not
-      // remembered (D6). So the links to pages are always sent; clients that do not know them ignore them.
+      // remembered (D6). Therefore the links to pages are always sent; a client that does not know them ignores them.
       showsApps: () => true,
       knowledge: options.knowledge,
       orgId: callerContext.pce?.orgId,
@@ -112,12 +115,12 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
       callTool(call, client) {
         // The client's name may be in the request itself; otherwise it is taken from the User-Agent header.
         const work = app.dispatcher.dispatch(call, client ? { ...callerContext, client } : callerContext)
-        // A change is completed even if its client has left. Until then, the request keeps its place.
+        // A change is completed even if its client has left. The request keeps its place until then.
         request.heldPlaces?.keepUntil(work)
         return work
       },
     }
-    // Between two calls of a batch, the server still counts as busy.
+    // The dispatcher counts as busy even between two calls of a batch.
     if (requests.length > 1) app.dispatcher.expectUntil(exchange.ended)
     void exchange.run((one, ports) => answerMessage(one, server, ports, request.headers))
     return exchange.answer
@@ -126,12 +129,18 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
   done()
 }
 
-/** Returns the body of a request. It is empty for a POST without a body, for which the parser is not called. */
+/**
+ * Returns the body of a request. The result is empty for a POST without a body, for which Fastify does not call the
+ * parser.
+ */
 const bodyOf = (request: FastifyRequest) => (Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0))
 
 const ownerOf = ({ caller: { iss, sub } }: CallerContext) => (iss === null || sub === null ? null : { iss, sub })
 
-/** Returns the protocol version in the header. If the header occurs twice, the version counts as unknown. */
+/**
+ * Returns the protocol version in the header, or the version that is assumed without this header. If the header occurs
+ * twice, the result is no known version.
+ */
 function versionOf({ headers }: FastifyRequest): string {
   const version = headers['mcp-protocol-version'] ?? BATCH_VERSION
   return typeof version === 'string' ? version : version.join()

@@ -18,8 +18,8 @@ export const INSTRUCTIONS: readonly string[] = [
 ]
 
 /**
- * The first words of each instruction about changes. If a caller is offered no changing tools, these instructions are
- * replaced by `ONLY_READS`.
+ * The first words of each instruction about changes. For a caller who is offered no changing tools, `ONLY_READS`
+ * replaces these instructions.
  */
 const OF_CHANGES = ['Policy (', 'A changing tool ']
 const ONLY_READS =

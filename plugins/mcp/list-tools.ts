@@ -2,8 +2,8 @@ import type { Tool } from '@modelcontextprotocol/sdk/types.js'
 import { annotationsOf, type AnyTool, describe, titleOf } from '../../tools/define.js'
 
 /**
- * Builds one entry of tools/list. It is as short as possible without losing meaning for a model, because the list is
- * part of every conversation. TypeBox's symbols are removed here by a JSON round trip, so that this is not necessary
+ * Builds one entry of tools/list. The entry is as short as possible without losing meaning for a model, because the
+ * list is part of every conversation. A JSON round trip removes TypeBox's symbols here, so that this need not be done
  * for each answer.
  */
 export function listTool(tool: AnyTool): Tool {
@@ -24,13 +24,13 @@ export function listTool(tool: AnyTool): Tool {
 
 /**
  * The cached entries. An entry is the same for every server of a process, and building all entries takes longer than
- * everything else at a server's start.
+ * all other steps of a server's start together.
  */
 const listed = new WeakMap<AnyTool, Tool>()
 
 /**
- * Keywords that apply only to values of one type and are ignored for values of other types (JSON Schema 2020-12,
- * validation 6).
+ * The keywords that apply only to values of one type, by type. They are ignored for values of other types (JSON Schema
+ * 2020-12, validation 6).
  */
 const TYPED: Record<string, readonly string[]> = {
   string: ['minLength', 'maxLength', 'pattern'],
@@ -67,12 +67,12 @@ export function compactSchema(schema: unknown): unknown {
   return clash ? inner : { ...merged, ...rest }
 }
 
-/** The pattern that TypeBox writes for an object with arbitrary property names. */
+/** The pattern that TypeBox writes into the schema of an object with arbitrary property names. */
 const ANY_NAME = '^(.*)$'
 
 /**
- * Describes the values of an object with arbitrary property names by `additionalProperties`, which is shorter than a
- * pattern.
+ * Replaces, in the schema of an object with arbitrary property names, the pattern by `additionalProperties`, which is
+ * shorter.
  */
 function shortenMap(schema: Schema): void {
   const patterns = schema.patternProperties as Record<string, unknown> | undefined
@@ -83,8 +83,8 @@ function shortenMap(schema: Schema): void {
 }
 
 /**
- * Merges alternatives that have different types and whose keywords apply only to their own type. Returns null for any
- * other alternatives.
+ * Merges alternative schemas into one schema with a list of types. Returns null unless their types differ and each
+ * alternative has only keywords that apply to its own type.
  */
 function mergeTypes(alternatives: readonly unknown[]): Schema | null {
   const types: string[] = []
@@ -99,14 +99,15 @@ function mergeTypes(alternatives: readonly unknown[]): Schema | null {
     types.push(...(list as string[]))
     Object.assign(keywords, own)
   }
-  // Integers and numbers are not merged: every integer is also a number, so the bounds of one would apply to the other.
+  // `integer` and `number` are not merged: every integer is also a number, so the bounds of one alternative would apply
+  // to the other.
   if (types.includes('integer') && types.includes('number')) return null
   return { type: types, ...keywords }
 }
 
 /**
- * Returns an equal schema without certain keywords, at every depth. Properties with the same names as these keywords
- * are kept.
+ * Returns a copy of a schema without the keywords for which `drops` returns true, at every depth. A property whose name
+ * equals such a keyword is kept.
  */
 function without(
   schema: unknown,
@@ -126,8 +127,8 @@ function without(
 
 /**
  * Reduces an output schema to types. The descriptions of the fields are only in docs/tools.md, because they would make
- * up a fifth of the list. If an object may have any fields, its empty `properties` are left out, because they say
- * nothing.
+ * up a fifth of the list. Empty `properties` are left out, because they say nothing about an object that may have any
+ * fields.
  */
 const typesOnly = (schema: unknown): unknown =>
   without(
@@ -139,11 +140,10 @@ const typesOnly = (schema: unknown): unknown =>
 const BOUNDS = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minimum', 'maximum', 'pattern']
 
 /**
- * Reduces an input schema to what a model needs in order to write arguments. Left out are the bounds of lengths and
- * numbers: they would make up a tenth of the list, are hardly ever reached, and are named in the errors of this server.
- * Also left out are a default of false, the default level of detail (`standard`) and the defaults of free text, because
- * a caller can omit an argument without knowing them, and `additionalProperties`, which is stated once for all
- * arguments.
+ * Reduces an input schema to what a model needs in order to write arguments. Bounds and patterns are left out: they
+ * would make up a tenth of the list, hardly ever matter, and are named in the errors. A default of false, the default
+ * level of detail (`standard`) and the defaults of free text are left out, because a caller can omit an argument
+ * without knowing its default. `additionalProperties` is kept only at the top level.
  */
 const withoutBounds = (schema: object): unknown =>
   without(
@@ -155,13 +155,13 @@ const withoutBounds = (schema: object): unknown =>
         (value === false || value === 'standard' || (typeof value === 'string' && !('enum' in part)))),
   )
 
-/** Sizes in bytes: of a reference, and of a definition without the defined part. */
+/** The sizes, in bytes, of a reference to a part and of a definition without the part that it defines. */
 const REFERENCE_BYTES = 23
 const DEFINITION_BYTES = 20
 
 /**
- * Returns true if a part of this length that occurs `times` times takes fewer bytes when it is defined once and
- * referred to everywhere.
+ * Returns true if a part of a schema that has this length and occurs `times` times takes fewer bytes when it is defined
+ * once and referred to everywhere.
  */
 const isWorthSharing = (length: number, times: number): boolean =>
   (times - 1) * length > times * REFERENCE_BYTES + DEFINITION_BYTES
@@ -199,7 +199,10 @@ function shareParts(schema: Schema): Schema {
   return names.size === 0 ? shared : { ...shared, $defs: definitions }
 }
 
-/** Returns true if a schema may be replaced by a reference, which is so for objects and lists. */
+/**
+ * Returns true if a value is a schema that may be replaced by a reference: one of an object with properties, or of a
+ * list with items.
+ */
 const isPart = (value: unknown): value is Schema =>
   typeof value === 'object' &&
   value !== null &&

@@ -1,10 +1,13 @@
 import type { Tool } from '@modelcontextprotocol/sdk/types.js'
 import { anyOf, leaveOutNamed } from '../../domain/text/leave-out-named.js'
 
-/** A function that returns the entries of tools/list for a caller who is offered the tools with these names. */
+/**
+ * A function that returns the entries of tools/list. `offered` contains the names of the tools that are offered to the
+ * caller.
+ */
 export type ListOffered = (offered: ReadonlySet<string>) => Tool[]
 
-/** Matches a description that refers to the same argument of another tool. */
+/** Matches the beginning of an argument's description that refers to the same argument of another tool. */
 const AS_IN = /^As in ([\w-]+)(?=;|$)/
 
 /**
@@ -73,5 +76,8 @@ function argumentsIn(schema: unknown): [name: string, schema: Schema][] {
   return [...own, ...Object.values(schema).flatMap((inner) => argumentsIn(inner))]
 }
 
-/** Returns what a schema accepts, as text and without its description. */
+/**
+ * Returns the schema as JSON text without its own description, so that two schemas that accept the same values can be
+ * recognised.
+ */
 const formOf = ({ description: _said, ...form }: Schema): string => JSON.stringify(form)

@@ -9,10 +9,10 @@ import type { ListOffered } from './offered-tools.js'
 import type { Timers } from './progress.js'
 import type { LegacyVersion } from './versions.js'
 
-/** The server from the point of view of one client: for a request over HTTP, or for the process over stdio. */
+/** The server as one client sees it: over HTTP for one request, over stdio for the whole process. */
 export interface ServerPorts {
   info: ServerInfo
-  /** The entries of tools/list, in order. */
+  /** Returns the entries of tools/list for a set of offered tools, in the order of the list. */
   listTools: ListOffered
   /** The names of the tools that are offered to the caller. */
   offered: ReadonlySet<string>
@@ -23,36 +23,37 @@ export interface ServerPorts {
   timers?: Timers
   /** The number of the organisation at the caller's PCE; absent if the caller has no PCE. */
   orgId?: string
-  /** Counts all tool calls of a request except the first against the caller's limit; rejects if there are too many. */
+  /**
+   * Counts `times` more tool calls against the caller's limit, if one request causes several of them. Rejects if there
+   * are too many.
+   */
   charge?: (times: number) => Promise<void>
-  /** Returns the request id of one tool call, for logs, the audit log and the PCE. */
+  /** Returns the request id for one tool call. The log, the audit log and the PCE receive it. */
   requestId: () => string
-  /** Called with errors about which no caller can do anything, so that they are logged. */
+  /** Called with each unexpected error, about which no caller can do anything, so that it is logged. */
   onFailure: (thrown: unknown) => void
-  /** The functions for asking the caller's user; absent if calls never wait for a person, or if nobody can be asked. */
+  /** The functions for asking the caller's user; absent if no call waits for a person or nobody can be asked. */
   asking?: Asking
   /**
-   * Returns whether the client shows pages beside answers. It is used for requests that do not say so themselves; if it
-   * is absent, such clients show no pages.
+   * Returns true if the client shows pages beside answers. It is called only for requests that do not say this
+   * themselves. If it is absent, no pages are offered for such requests.
    */
   showsApps?: () => boolean
   /**
-   * Called with the facts in the client's handshake: its `name/version`, the version that both sides will use, and what
-   * it can show to its user.
+   * Called during the client's handshake, with its `name/version`, the agreed protocol version, and what it can show to
+   * its user.
    */
   onInitialize?: (client: string | undefined, version: LegacyVersion, shows: { forms: boolean; apps: boolean }) => void
 }
 
-/** The answers of the person at the client about a call so far, and whether this person can be asked. */
+/** What the person at the client has answered about a call so far, and whether this person can be asked. */
 export interface Said {
   consent?: { boundTo: string }
   declined?: DeclinedCall
   canAsk?: boolean
 }
 
-/**
- * The dispatcher from the point of view of a transport: a function that runs one call of one caller and never rejects.
- */
+/** The dispatcher as a transport sees it: a function that runs one call of one caller and never rejects. */
 export type CallTool = (
   call: {
     name: string
@@ -74,7 +75,10 @@ export type CalledTool = { ok: true; value: object } | { ok: false; error: Servi
 export interface Asking {
   /** The caller; null if callers are not authenticated. */
   owner: Owner | null
-  /** Functions that seal and open the state of a question. Their code may be loaded with the first question. */
+  /**
+   * Functions that seal and open the state of a question. They may be asynchronous, because their code may be loaded
+   * only with the first question.
+   */
   states: { seal(state: RequestState): string | Promise<string>; open: RequestStates['open'] }
   /** Computes the hash of arguments (D19). */
   hash: (args: Record<string, unknown>) => string | Promise<string>
@@ -94,18 +98,18 @@ type LookUpFor = <T>(
   read: (context: ToolContext<true>) => Promise<T>,
 ) => Promise<T | null>
 
-/** The client's state, as far as a call needs to know whether the client still waits for the answer. */
+/** The means by which a call finds out whether its client still waits for the answer. */
 export interface Departure {
   /** Aborts when the client cancels or has left. */
   readonly signal: AbortSignal
   /**
-   * Returns true if the client has left. It is present if the transport knows this without the signal, because creating
-   * the signal costs more than answering a simple request.
+   * Returns true if the client has left. It is present if the transport can tell without `signal`, because creating the
+   * signal costs more than answering a simple request.
    */
   hasLeft?(): boolean
 }
 
-/** The facts about a request, and the functions, that are needed to answer it. */
+/** The facts and functions that are needed to answer one request. */
 export interface RequestPorts {
   id: string | number
   client: Departure
@@ -119,6 +123,6 @@ export interface RequestPorts {
 
 /** The facts and functions that the transport provides for one request. */
 export interface MessagePorts extends Departure {
-  /** Sends a complete notification before the answer. */
+  /** Sends a notification before the answer. `message` is a complete JSON-RPC message. */
   notify(message: object): void
 }

@@ -8,18 +8,18 @@ export interface Timers {
   after(ms: number, run: () => void): () => void
 }
 
-/** Minimum interval between two notifications, so that a client does not get too many (D4). */
+/** Minimum interval between two notifications, in milliseconds, so that a client does not get too many (D4). */
 const SHORTEST_GAP_MS = 1000
 
 /**
- * The time without news after which the last state is sent again as a heartbeat, so that the client does not give up.
- * It is shorter than the promised 2 s.
+ * The time, in milliseconds, after which the last state is sent again as a heartbeat if there is no news, so that the
+ * client does not give up. It is shorter than the promised 2 s.
  */
 const HEARTBEAT_MS = 1800
 
 export interface Progress {
   update(update: ProgressUpdate): void
-  /** Stops the notifications, because the answer of the call comes next. */
+  /** Stops the notifications. It is called before the answer is sent. */
   stop(): void
 }
 

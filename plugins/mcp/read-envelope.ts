@@ -116,10 +116,10 @@ function exceedsDepth(value: unknown, limit: number): boolean {
 }
 
 /**
- * The error codes of JSON-RPC 2.0, section 5.1. Codes from -32000 on can be chosen by servers. MCP uses -32000 for
- * requests that the HTTP transport refuses, and -32002 for a resource that does not exist (MCP resources, "Error
- * Handling"). This server also uses -32000 for a refusal by a gate or the PCE if there is no tool result in which it
- * could be reported.
+ * The error codes of JSON-RPC 2.0, section 5.1, which leaves the codes from -32099 to -32000 to servers. MCP uses
+ * -32000 for requests that the HTTP transport refuses, and -32002 for a resource that does not exist (MCP resources,
+ * "Error Handling"). This server also uses -32000 for a refusal by a gate or the PCE if there is no tool result in
+ * which it could be reported.
  */
 export const RPC = {
   parseError: -32700,
@@ -135,15 +135,15 @@ export const RPC = {
 type RpcId = string | number | null
 
 /**
- * The error for a message that is not JSON-RPC or not allowed in MCP. The whole message is refused, over HTTP with
- * status 400.
+ * The error for a message that is not JSON-RPC or that MCP does not permit. A batch with such a message is refused as a
+ * whole. Over HTTP, the status is 400.
  */
 export class RpcProblem extends Error {
   override readonly name = 'RpcProblem'
   constructor(
     readonly code: number,
     message: string,
-    /** The id of the message at fault, if it could be read. */
+    /** The id of the invalid message; null if it could not be read. */
     readonly id: RpcId = null,
   ) {
     super(message)

@@ -1,8 +1,8 @@
 import { RPC } from './read-envelope.js'
 
 /**
- * The JSON-RPC error with which a request is answered. The code is the one for revisions with a handshake; in later
- * revisions, another code may replace it.
+ * The JSON-RPC error with which a request is answered. `code` is the code for revisions with a handshake; for later
+ * revisions, it may be replaced by another code.
  */
 export class RpcFailure extends Error {
   override readonly name = 'RpcFailure'
@@ -10,7 +10,7 @@ export class RpcFailure extends Error {
     readonly code: number,
     message: string,
     readonly data?: object,
-    /** The status of the HTTP answer, if the error determines it. */
+    /** The status of the HTTP answer; absent if the error does not determine it. */
     readonly status?: number,
   ) {
     super(message)

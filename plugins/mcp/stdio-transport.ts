@@ -27,8 +27,8 @@ export class StdioTransport implements Transport {
   onerror?: (error: Error) => void
   onmessage?: (message: JSONRPCMessage) => void
   /**
-   * The protocol version that both sides use. Before `initialize` has set it, it is the version that is also assumed
-   * for an HTTP request that does not name one.
+   * The protocol version that both sides use. Until `initialize` sets it, it is the version that is assumed for HTTP
+   * requests without a version.
    */
   version: LegacyVersion = BATCH_VERSION
 
@@ -98,8 +98,8 @@ export class StdioTransport implements Transport {
     const claimed = claimedVersion(request.params)
     if (claimed !== undefined && !isLegacy(claimed)) return void this.#answer(request)
     try {
-      // The request is read here before the SDK's Server gets it, because that silently drops requests that do not
-      // match its own schemas.
+      // The request is read here first, because the SDK's Server silently drops requests that do not match its own
+      // schemas.
       readCall(request)
       this.onmessage?.(withoutTask(request))
     } catch (thrown) {
@@ -116,13 +116,14 @@ export class StdioTransport implements Transport {
       if (!signal.aborted) this.#write(JSON.stringify(message))
     }
     const { text } = await answerMessage(request, this.server, { signal, notify })
-    // If a client has reused an id that was still in use, the entry belongs to the newer call and is kept.
+    // A client may have reused the id for a newer request before this one was answered. The entry then belongs to the
+    // newer request and is kept.
     if (this.#running.get(request.id) === controller) this.#running.delete(request.id)
     if (!signal.aborted) this.#write(text)
   }
 
   /**
-   * Cancels a request of 2026-07-28. Returns false if there is no request with this id. Nothing more is sent about a
+   * Cancels a request of 2026-07-28. Returns false if no running request has this id. Nothing more is sent about a
    * cancelled request (MCP cancellation, "Behavior Requirements").
    */
   #cancel(params: unknown): boolean {
@@ -138,8 +139,8 @@ export class StdioTransport implements Transport {
   }
 
   /**
-   * Removes a cancelled request from its batch, so that the batch does not wait for it: the SDK's Server does not
-   * answer it.
+   * Removes a cancelled request from its batch. The SDK's Server does not answer it, so the batch would otherwise wait
+   * for ever.
    */
   #dropFromBatch(params: unknown): void {
     const id = (params as { requestId?: string | number } | undefined)?.requestId
@@ -216,9 +217,9 @@ const LINE_FEED = 0x0a
 const LONGEST_LINE = 4 * 1024 * 1024
 
 /**
- * Splits a byte stream into lines without their ends (LF or CRLF), and skips blank lines. If a line has more than 4
- * MiB, `onLine` is called once with null, and the bytes are discarded. Bytes are split instead of text, so that a
- * character whose bytes arrive in two chunks stays intact.
+ * Splits a byte stream into lines at each LF, and skips blank lines. If a line has more than 4 MiB, `onLine` is called
+ * once with null, and the bytes are discarded. Bytes are split instead of text, so that a character whose bytes arrive
+ * in two chunks stays intact.
  */
 function splitLines(onLine: (line: Buffer | null) => void): (chunk: Buffer) => void {
   let parts: Buffer[] = []
@@ -243,7 +244,7 @@ function splitLines(onLine: (line: Buffer | null) => void): (chunk: Buffer) => v
 }
 
 /**
- * Returns true if a line is blank. A line may also end with the CR of a CRLF. JSON.parse ignores it as white space, so
- * it matters only here.
+ * Returns true if a line is empty or consists only of the CR of a CRLF. In other lines, this CR does no harm, because
+ * JSON.parse ignores it.
  */
 const isBlank = (line: Buffer) => line.length === 0 || (line.length === 1 && line[0] === 0x0d)

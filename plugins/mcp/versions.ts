@@ -1,6 +1,6 @@
 /**
- * The two eras of the protocol, which differ in how a client names its revision (MCP 2026-07-28, versioning,
- * "Terminology"): once for a connection, with `initialize`, or in the `_meta` of every request.
+ * The two eras of the protocol (MCP 2026-07-28, versioning, "Terminology"). In the `legacy` era, a client names its
+ * revision once for a connection, with `initialize`; in the `modern` era, it does so in the `_meta` of every request.
  */
 export type Era = 'legacy' | 'modern'
 
@@ -16,15 +16,18 @@ export const SUPPORTED_VERSIONS: readonly string[] = [MODERN_VERSION, ...LEGACY_
 
 const LATEST_LEGACY: LegacyVersion = LEGACY_VERSIONS[0]
 
-/** The only revision with JSON-RPC batches. It is also assumed for an HTTP request without `MCP-Protocol-Version`. */
+/**
+ * The only revision with JSON-RPC batches. It is also the revision that is assumed for an HTTP request without
+ * `MCP-Protocol-Version`.
+ */
 export const BATCH_VERSION: LegacyVersion = '2025-03-26'
 
 export const isLegacy = (version: unknown): version is LegacyVersion =>
   (LEGACY_VERSIONS as readonly unknown[]).includes(version)
 
 /**
- * Negotiates the revision (MCP lifecycle). Returns the requested revision if it has a handshake and this server
- * supports it, otherwise the newest such revision. Never fails.
+ * Negotiates the revision (MCP lifecycle). Returns the requested revision if this server supports it with a handshake;
+ * otherwise, returns the newest revision with a handshake. Never fails.
  */
 export const negotiate = (asked: string): LegacyVersion => (isLegacy(asked) ? asked : LATEST_LEGACY)
 
