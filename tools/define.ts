@@ -69,14 +69,14 @@ export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends bo
   requiresConfirm: boolean
   /**
    * True if the cost of a call grows with the number of objects in the PCE or with their traffic, so that the call runs
-   * in a worker thread (D61). If it is a function, the decision depends on the arguments and on `act`, the function of
-   * the tool that is about to run.
+   * in a worker thread (D61). If it is a function, it decides by the arguments and by `act`, which names the function
+   * of the tool that is about to run.
    */
   isHeavy?: true | ((args: Static<I>, act: Act) => boolean)
   /**
    * The maximum number of requests that a call sends to the PCE. `and` describes additional requests (`one for each
-   * 1,000 workloads`). Requests that poll a running query are not counted. The field is required for tools beyond the
-   * contract; docs and a test use it.
+   * 1,000 workloads`). Requests that poll a running query are not counted. The field is required for tools that the
+   * project's owner did not request; docs and a test use it.
    */
   pceRequests?: { readonly atMost: number; readonly and?: string }
   input: I

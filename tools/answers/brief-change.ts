@@ -4,13 +4,13 @@ import { isWholeInLine } from '../../domain/policy/name-rule.js'
 import { CONDITIONS } from '../../domain/policy/rule-conditions.js'
 import { jsonBytes } from './byte-budget.js'
 
-/** The sentence in answers that says what `briefChange` leaves out. */
+/** The sentence that tells the reader of an answer what `briefChange` left out. */
 export const BRIEFLY =
   'Default fields of what is new or deleted, and what the line of a rule says, are left out: detail_level full has them.'
 
 /**
- * Maximum size, in bytes, of an answer at the standard level of detail, and minimum size to which a change is shortened
- * in order to reach it.
+ * Maximum size, in bytes, of an answer at the standard level of detail. To reach it, changes are shortened, but to no
+ * less than LEAST_BYTES each.
  */
 const STANDARD_BYTES = 12_000
 const LEAST_BYTES = 600
@@ -21,9 +21,9 @@ type UpdateType = string | null | undefined
 
 /**
  * Shortens a change without losing content. For a new or deleted object, it shows only the fields that differ from the
- * default, each with one value instead of two. A new or deleted rule is shown as its line (a one-line description),
- * together with the fields that the line does not contain. The author of such a rule is left out if the object has the
- * same author.
+ * default, each with its only value instead of a draft and an active value. A new or deleted rule is shown as its line
+ * (a one-line description), together with the fields that the line does not contain. The author of such a rule is left
+ * out if the object has the same author.
  */
 export function briefChange(change: JudgedChange, updateType: UpdateType): JudgedChange {
   const { name, updated_by: by, fields, rules } = change
@@ -61,15 +61,16 @@ function isInLine({ field, draft, active }: FieldChange): boolean {
 }
 
 /**
- * Conditions that the one-line description of a rule contains in full. User groups are not included, because the line
- * names only the first ones.
+ * Conditions that the one-line description of a rule contains in full. The condition on user groups is not included,
+ * because the description names only the first groups.
  */
 const SAID_BY_LINE: ReadonlySet<string> = new Set(
   CONDITIONS.filter((field) => field !== 'consuming_security_principals'),
 )
 
 /**
- * Replaces each `{label: {key, value, href}}` in a copy of a value by the text `key=value`, which identifies the label.
+ * Returns a copy of a value in which each `{label: {key, value, href}}` is replaced with the text `key=value`, which
+ * identifies the label.
  */
 function writeLabels(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(writeLabels)

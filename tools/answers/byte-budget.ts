@@ -6,20 +6,20 @@ import { makeSafe } from '../../domain/text/escape-text.js'
 const MAX_RESPONSE_BYTES = 800_000
 
 /**
- * Minimum size, in bytes, of a complete row in any answer. Most of it is the href. The maximum number of rows that are
- * worth fetching follows from it.
+ * Minimum size, in bytes, of a complete row in any answer; most of it is the href. The number of rows that are worth
+ * fetching is calculated from it.
  */
 const MIN_ROW_BYTES = 100
 /**
- * Minimum sizes, in bytes, for a row with selected fields: that of its brackets, and that of each field's name and
- * value.
+ * Minimum sizes, in bytes, of the parts of a row with selected fields: its brackets, and the name and value of each
+ * field.
  */
 const MIN_BRACKETS_BYTES = 3
 const MIN_FIELD_BYTES = 12
 
 /**
- * Returns the maximum size of an answer in bytes of JSON text; Infinity if the answer is not sent but computed for a
- * confirmation, which is bound to the complete answer.
+ * Returns the maximum size of an answer in bytes of JSON text. It is Infinity for an answer that is not sent but
+ * computed for a confirmation, because the confirmation is bound to the complete answer.
  */
 export function answerBudget(limits: Limits): number {
   if (limits.responseBudgetBytes === Infinity) return Infinity
@@ -41,8 +41,8 @@ export function jsonBytes(value: unknown): number {
 }
 
 /**
- * Counts how many leading rows fit next to an envelope. Returns at least one if there are any, because a cursor could
- * not advance past an answer without rows.
+ * Counts how many of the first rows fit into an answer together with its other fields (`envelope`). Returns at least
+ * one if there are any, because a cursor could not advance past an answer without rows.
  */
 export function countRowsThatFit(rows: readonly unknown[], envelope: unknown, limits: Limits): number {
   let left = answerBudget(limits) - jsonBytes(envelope)
@@ -123,13 +123,13 @@ type Truncation = { [K in keyof typeof Truncation]?: Static<(typeof Truncation)[
 type Shown<S> = { [K in keyof S]: Exclude<S[K], undefined> extends Section<infer T> ? T[] : never }
 
 /**
- * Builds an answer with as many rows per list as fit the budget. Detail `standard` shows at most 25 rows per list (or
- * `standard`). Detail `full` shows at most 2,000 rows, or 5,000 if there is only one list (`isAlone`). If `asked` is
- * given, it is the maximum number of rows instead. If these numbers do not fit, all lists are first cut to the same
- * length; the remaining bytes are then filled with one row of each list in turn. The caller puts totals into
- * `envelope`, because they count all rows, whether shown or not. `hint` returns a sentence about how to see the rows
- * that are not shown. It receives the length of the longest list that was cut, and `isFull`, which is true if a list
- * was cut because of the budget.
+ * Builds an answer with as many rows per list as fit the budget. Detail `standard` shows at most `standard` rows per
+ * list, 25 by default. Detail `full` shows at most 2,000 rows, or 5,000 if there is only one list (`isAlone`). If
+ * `asked` is given, it replaces these limits. If that many rows do not fit, all lists are first cut to the same length;
+ * the remaining bytes are then filled with one row of each list in turn. The caller puts totals into `envelope`,
+ * because they count all rows, whether shown or not. `hint` returns a sentence about how to see the rows that are not
+ * shown. It receives the length of the longest list that was cut, and `isFull`, which is true if a list was cut because
+ * of the budget.
  */
 export function showSections<E extends object, S extends Record<string, Section>>(
   envelope: E,
@@ -171,7 +171,7 @@ export function showSections<E extends object, S extends Record<string, Section>
   const limit = widestLimit(most, budget, (tried) => jsonBytes(cut(uniform(tried))))
   const answer = cut(uniform(limit))
   if (limit >= most) return answer
-  // Some bytes are kept free, because the number in the note may become longer.
+  // Some bytes are kept free, because the note contains a number that may get more digits.
   const room = budget - jsonBytes(answer) - SPARE_BYTES
   const filled = cut(
     fillInTurn(
@@ -190,7 +190,7 @@ export function showSections<E extends object, S extends Record<string, Section>
 export const adviseOnRows = (detail: 'standard' | 'full', isFull: boolean, narrower: string): string =>
   detail === 'standard' && !isFull ? 'detail_level full shows more.' : narrower
 
-/** Number of bytes kept free because the number in the note may become longer. */
+/** Number of bytes kept free for the note, because the number in it may get more digits. */
 const SPARE_BYTES = 100
 
 /**
@@ -231,8 +231,8 @@ const ALONE_LIMIT = 5_000
 export const mostRowsAlone = (detail: 'standard' | 'full'): number => (detail === 'full' ? ALONE_LIMIT : STANDARD_LIMIT)
 
 /**
- * Returns the largest limit, not above `widest`, for which the answer fits into `budget` bytes, or the smallest if none
- * does. `measure` returns the size of the answer at a limit.
+ * Returns the largest number of rows per list, not above `widest`, with which the answer fits into `budget` bytes. If
+ * none fits, returns the smallest number to try. `measure` returns the size of the answer with a given number of rows.
  */
 function widestLimit(widest: number, budget: number, measure: (limit: number) => number): number {
   const rungs: number[] = SECTION_LADDER.filter((limit) => limit <= widest)

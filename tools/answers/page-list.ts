@@ -119,7 +119,10 @@ export async function fetchSlice<T extends { href: string }>(
  */
 const KEPT_BYTES = 8 * 1024 * 1024
 
-/** Creates the receiver of a list. While the list is read, it keeps the objects of the page and counts all matches. */
+/**
+ * Creates a receiver for the objects of a list. While the list is read, it keeps the objects of the page and counts all
+ * matches.
+ */
 function createPage<T extends { href: string }>(
   { offset, after }: Position,
   limit: number,
@@ -194,8 +197,8 @@ export interface Position {
    */
   after: string | null
   /**
-   * If a single object is larger than an answer, its href and the number of its parts already returned; otherwise null.
-   * The href is needed because another object may be at this position when the next page is requested.
+   * The href of an object that is larger than an answer, and the number of its parts already returned; null if there is
+   * no such object. The href is needed because another object may be at this position when the next page is requested.
    */
   within: { href: string; parts: number } | null
 }

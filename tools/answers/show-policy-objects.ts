@@ -26,8 +26,8 @@ export function showIpList(list: IpList): IpListOut {
 }
 
 /**
- * Converts an IP list that was just written to its output form, without dates, empty lists of names and absent fields
- * of ranges.
+ * Converts an IP list that was just written to its output form. Dates, an empty list of domain names, and `exclusion`
+ * of ranges that are not exclusions are left out.
  */
 export function showWrittenIpList(list: IpList): IpListWrittenOut {
   const { ip_ranges: ranges, fqdns, created_at: _created, updated_at: _updated, ...shown } = showIpList(list)
@@ -39,8 +39,8 @@ export function showWrittenIpList(list: IpList): IpListWrittenOut {
 }
 
 /**
- * Converts a service to its output form. It contains only one of the three lists, because a service has only one of
- * them.
+ * Converts a service to its output form. Of its three lists (ports, Windows services, Windows egress services), those
+ * that the PCE does not return for this service are left out.
  */
 export function showService(service: Service): ServiceOut {
   const { service_ports: ports, windows_services: windows, windows_egress_services: egress } = service

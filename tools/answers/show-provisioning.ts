@@ -12,8 +12,8 @@ import { kindOf } from './policy-words.js'
 
 export interface Provisioning {
   /**
-   * All changes, including dependencies. They are shown in this order, unless some must come first because of their
-   * effects.
+   * All changes to provision, including dependencies. They are shown in this order, except that changes with worse
+   * effects come first.
    */
   changes: readonly TypedPendingChange[]
   included: readonly Dependency[]
@@ -33,7 +33,8 @@ const MOST_NAMED = 5
 const DEEDS: Record<string, string> = { delete: 'deleted', update: 'updated', create: 'created' }
 
 /**
- * Sorts changes for review: deletions, then updates, then new objects, because changes to the active policy come first.
+ * Sorts changes for review: deletions, then updates, then new objects. Deletions and updates come first because they
+ * change the active policy.
  */
 export function orderForReview(changes: readonly TypedPendingChange[]): TypedPendingChange[] {
   const rank = (change: TypedPendingChange) => ['delete', 'update', 'create'].indexOf(updateTypeOf(change) ?? '')

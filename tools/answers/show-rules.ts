@@ -15,7 +15,10 @@ import { isWritable } from './show-label.js'
 import { isInForce } from '../../domain/policy/load-snapshot.js'
 import { denyType, type RuleType } from '../../domain/policy/rule-type.js'
 
-/** Converts actors to objects with a type, and a key and value or a name next to each href. */
+/**
+ * Converts actors to their output form: the type and, if the actor refers to an object, its href with either its key
+ * and value or its name.
+ */
 function showActors(actors: readonly Actor[] | null | undefined, names: ReferenceNames): ActorOut[] {
   return (actors ?? []).map((actor) => {
     const [selector, target] = selectorOf(actor)
@@ -95,7 +98,7 @@ function showParts(rule: Rule | DenyRule, type: RuleType, names: ReferenceNames)
   }
 }
 
-/** A test that selects the rules of a rule set that are shown. Without a test, all rules are shown. */
+/** A function that decides which rules of a rule set are shown. Without it, all rules are shown. */
 type RuleTest = (rule: Rule | DenyRule) => boolean
 
 /** Counts the iptables rules of a rule set. Answers show only their number, because their effect is not evaluated. */
@@ -143,14 +146,13 @@ export const ServicesOut = {
   services_left_out: Type.Optional(Type.Integer({ description: 'Not in services' })),
 }
 
-/** Divisor of the answer's budget; the quotient is the maximum size of the ports of services. */
+/** The ports of services may take up at most the answer's budget divided by this number. */
 const SERVICES_SHARE = 4
 
 /**
  * Returns the ports of the services to which the rules refer (`{DNS: "53/udp"}`), and the number of services that were
  * left out. The ports take at most a quarter of the answer. If several services have the same name, the href follows
- * the name. The result for some of the rules, taken from the beginning, is never larger than the result for all of
- * them.
+ * the name. The result for the first rules of a list is never larger than the result for the whole list.
  */
 export function showPorts(
   rules: readonly (Rule | DenyRule)[],
@@ -247,8 +249,8 @@ function writeRule(rule: Rule | DenyRule, type: RuleType, names: ReferenceNames)
 }
 
 /**
- * Shows a rule after a write, and the previous values of its changed fields. Referenced objects have their names if
- * these can be read.
+ * Shows a rule after a write, and the previous values of its changed fields. If the names of the objects to which the
+ * rule refers cannot be read, their hrefs are shown.
  */
 export async function showStoredRule(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
@@ -274,7 +276,8 @@ export function showPlannedRule(rule: PlannedRule) {
     const { key, value, name } = known.get(href) ?? {}
     return { key, value, name: name ?? undefined }
   }
-  // If a list was given by href, it was not checked whether its name is unique, so the name counts as not unique.
+  // The name of a list that was given by href may not be unique, and nothing has checked this. Therefore all names
+  // except those of labels are treated as not unique.
   const names = Object.assign(nameOf, { isShared: (href: string) => !href.includes('/labels/') })
   return {
     rule_type: rule.type,

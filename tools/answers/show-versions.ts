@@ -50,7 +50,8 @@ export function showVersion(
 const CHANGES = { create: 'created', update: 'updated', delete: 'deleted' } as const
 
 /**
- * Converts a difference between two versions to its output form. `since` has the same meaning as in explain-changes.
+ * Converts a difference between two versions to its output form. `since` names the policy of the comparison, as in
+ * `describeEffects`.
  */
 export function showVersionChange(
   { fields, rules, effect_note: note, ...change }: PolicyChange,

@@ -5,7 +5,7 @@ import { isManaged, osType } from '../../domain/inventory/workloads.js'
 import type { LabelOutput } from '../../domain/inventory/labels.js'
 import { showLabelOf } from './show-label.js'
 
-/** The columns of a workload's compact form, a flat record. The columns for label keys follow these columns (T23). */
+/** The fixed columns of a workload's compact form. The columns for its label keys follow them (T23). */
 export const COMPACT_COLUMNS = [
   'href',
   'name',

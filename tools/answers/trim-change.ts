@@ -43,8 +43,8 @@ export function trimChange({ assumes: _assumes, ...change }: JudgedChange, most:
 }
 
 /**
- * The maximum size of one change among several is the available space divided by SHARE_OF_ANSWER, but at least
- * LEAST_OF_ANSWER bytes.
+ * Maximum size of one change in an answer that contains several: the available space divided by SHARE_OF_ANSWER, or
+ * LEAST_OF_ANSWER bytes if that is more.
  */
 const SHARE_OF_ANSWER = 4
 const LEAST_OF_ANSWER = 500
@@ -60,7 +60,8 @@ function onlyDifferent({ field, draft, active }: FieldChange): FieldChange {
     return items.filter((item) => !known.has(JSON.stringify(item)))
   }
   const [ours, theirs] = [without(draft, active), without(active, draft)]
-  // If two lists differ only in how often an item occurs, neither has items of its own, so both are shown completely.
+  // If two lists differ only in how often an item occurs, neither contains an item that the other lacks, so both are
+  // shown completely.
   return differs(ours, theirs) ? { field, draft: ours, active: theirs } : { field, draft, active }
 }
 

@@ -77,7 +77,7 @@ export default defineTool({
   },
 })
 
-/** Returns the context for everything that is read before the first write: a cancellation then ends the call. */
+/** Returns the context for everything that is read before the first write. Cancelling the call ends these reads. */
 const reading = (ctx: ToolContext<true>): ToolContext<true> => ({ ...ctx, signal: ctx.beforeWriting })
 
 async function choose(ctx: ToolContext<true>, choice: WorkloadChoice): Promise<ChosenWorkloads> {

@@ -36,7 +36,10 @@ import { defineTool } from '../define.js'
 
 const NAME = 'explain-flow'
 const DEFAULT_DAYS = 7
-/** Maximum number of pairs of source and destination about which the PCE itself is asked, one per outcome. */
+/**
+ * Maximum number of pairs of source and destination whose verdicts are checked with the PCE. Each pair is an example of
+ * a different outcome.
+ */
 const MOST_CHECKED = 3
 /** Maximum number of near misses (rules that almost apply) of each kind. */
 const MOST_MISSES = 3

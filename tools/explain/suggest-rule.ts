@@ -177,7 +177,9 @@ export default defineTool({
 
 const NO_VEN = 'No end has a VEN, so no rule has an effect on it.'
 
-/** Returns a sentence that says that the flow passes today although no rule allows it; empty if it does not. */
+/**
+ * Returns a sentence that says that the flow passes today although no rule allows it; empty if this is not the case.
+ */
 function tellToday(flow: JudgedFlow): string {
   const modes = modesThatLetPass(flow)
   return modes.length === 0
@@ -207,7 +209,8 @@ function alreadyAllowed(
 }
 
 /**
- * Compares the decisions without and with the suggested rule, about all pairs of source and destination that it covers.
+ * Compares, for all pairs of source and destination that the suggested rule covers, the decisions with and without the
+ * rule.
  */
 async function compare(ctx: ToolContext<true>, flow: JudgedFlow, rule: SuggestedRule): Promise<Opened> {
   const { service, versions, ends, labels, lists } = flow

@@ -26,7 +26,10 @@ import { trimChange } from '../answers/trim-change.js'
 
 const NAME = 'compare-policy-versions'
 const DEFAULT_MAX_RESULTS = 100
-/** Maximum number of changes whose effects are all determined first, so that the worst change can be shown first. */
+/**
+ * Maximum number of changes for which all effects are determined before the page is cut, so that the worst change can
+ * be shown first. If there are more changes, only the effects of those on the page are determined.
+ */
 const MOST_RANKED = 500
 /** Number of bytes reserved for everything except the changes: other fields, explanations of effects, and a cursor. */
 const ENVELOPE_BYTES = 3_500

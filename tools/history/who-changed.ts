@@ -202,7 +202,7 @@ function newestFirst(entries: readonly HistoryEntry[]): HistoryEntry[] {
 }
 
 /**
- * Replaces the hrefs of authors by names. Authors of versions have only an href, whereas events usually contain the
+ * Replaces the hrefs of authors with names. Authors of versions have only an href, whereas events usually contain the
  * name.
  */
 async function nameAuthors(

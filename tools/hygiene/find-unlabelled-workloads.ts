@@ -34,7 +34,7 @@ const MOST_RESULTS = 200
 const DEFAULT_DAYS = 7
 const DEFAULT_KEYS = ['role', 'app', 'env', 'loc']
 const MOST_LOOK_ALIKES = 50
-/** Divisor of the answer's budget; the quotient is the maximum size of the list of look-alikes. */
+/** The list of look-alikes may take up at most the answer's budget divided by this number. */
 const SHARE_OF_LOOK_ALIKES = 4
 
 const Row = Type.Object({
@@ -268,8 +268,8 @@ async function lookAlikes(index: LabelIndex, uses: ReadonlyMap<string, number>, 
 }
 
 /**
- * Adds the peers of the page's workloads in observed traffic to the suggester. Returns warnings about traffic that
- * could not be read.
+ * Reads the traffic of the page's workloads and passes their peers to the suggester. Returns warnings about traffic
+ * that could not be read.
  */
 async function readPeers(
   ctx: ToolContext<true>,

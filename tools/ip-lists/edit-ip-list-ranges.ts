@@ -234,7 +234,7 @@ function warnOfEffect({ effect, effect_note: note, used_by: used }: Judgement): 
   ]
 }
 
-/** Replaces the message, which names the fields that were sent, by one that counts the added and removed entries. */
+/** In a message that lists the sent fields, replaces this list with the number of added and removed entries. */
 function describeEdit(message: string, { body, added, removed }: PlannedEdit): string {
   const parts = [
     added.length > 0 ? countOf(added.length, 'addition') : '',

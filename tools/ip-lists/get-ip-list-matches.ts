@@ -182,14 +182,17 @@ type ListRow = Static<typeof ListRow>
 interface FoundLists {
   rows: ListRow[]
   analysed: number
-  /** Number of lists without a row that contain domain names, none of which matches. */
+  /**
+   * Number of lists that contain none of the addresses in question but contain domain names, which may resolve to these
+   * addresses; 0 if the question is a domain name.
+   */
   named: number
   counts: Record<Exclude<Hold, 'none'>, number>
 }
 
 /**
- * Finds the lists that contain the addresses or the domain name in question. Lists that contain more of the addresses
- * come first; among equal ones, the narrowest list comes first.
+ * Finds the lists that contain the addresses or the domain name in question. They are sorted by how completely they
+ * contain them (`whole`, `part`, `uncertain`, `excluded`), and then from the narrowest list to the widest.
  */
 async function findLists({ pce, signal }: Ctx, policyVersion: PolicyVersionSelector, asked: AskedAddresses | string) {
   const found: { row: ListRow; size: bigint }[] = []

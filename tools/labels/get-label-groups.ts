@@ -29,7 +29,7 @@ import { selectFields } from '../answers/select-fields.js'
 import { showLabelOf } from '../answers/show-label.js'
 
 const NAME = 'get-label-groups'
-/** Maximum number of objects that use the group named in a row, unless all are requested. */
+/** Maximum number of objects that a row names as users of its group, unless all are requested. */
 const MOST_USERS = 10
 
 const UserOut = Type.Object({

@@ -117,8 +117,8 @@ export default defineTool({
       return { events: [], counts: counted.counts(), ...totals, ...noteOn(filters, asked, seen, found, filter) }
     }
     const found = await fetchSlice(query, position, pageSize(maxResults, limits, fields), filter.test)
-    // If the PCE's limit was reached, the note already says that events beyond it are missing, so they are not also
-    // reported as withheld.
+    // If the PCE's limit was reached, the note already says that events beyond it are missing. They are then not
+    // reported a second time as withheld.
     const slice = { ...found, isWithheld: found.isWithheld === true && found.seen !== PCE_MOST }
     const notes = noteOn(filters, asked, found, slice.totalCount, filter)
     const shown = slice.items.map((event) => showEvent(event, limits, select))
@@ -157,8 +157,8 @@ function isOutOfReach(filters: object, { pceTotal, seen = 0 }: Reach, found: num
 }
 
 /**
- * Converts both bounds to the form that the PCE accepts, with a time zone (P26). Throws invalid_argument if one is not
- * a time, or if the window ends before it begins.
+ * Converts both bounds of the time window to the form that the PCE accepts, with a time zone (P26). Throws
+ * invalid_argument if one is not a time, or if the window ends before it begins.
  */
 function readWindow(filters: { timestamp_gte?: string; timestamp_lte?: string }): (string | undefined)[] {
   const bounds = Object.entries({ timestamp_gte: '00:00:00', timestamp_lte: '23:59:59.999' }).map(

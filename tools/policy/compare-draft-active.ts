@@ -154,7 +154,7 @@ export default defineTool({
   },
 })
 
-/** Normalises a pending change, because some releases use the name change_type. */
+/** Returns a pending change with the field `update_type`, because some releases call this field `change_type`. */
 function withUpdateType(change: TypedPendingChange): TypedPendingChange {
   const { change_type: other } = change as { change_type?: TypedPendingChange['update_type'] }
   return other === undefined ? change : { update_type: other, ...change }

@@ -24,7 +24,7 @@ import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.j
 import { resolveApplication } from '../../domain/inventory/find-labels.js'
 
 const DEFAULT_DAYS = 30
-/** The kinds of data that are read for every check, because the ends of traffic cannot be classified without them. */
+/** The kinds of data that every check needs, because they classify the sources and destinations of traffic. */
 const ALWAYS: readonly SourceName[] = ['workloads', 'policy', 'ipLists']
 
 const output = Type.Object({
@@ -134,8 +134,8 @@ const LADDER = [2 * MOST_EVIDENCE, MOST_EVIDENCE, 5, 2, 1, 0] as const
 type Shown<F extends CheckVerdict> = Omit<F, 'evidence'> & { evidence?: Record<string, unknown> }
 
 /**
- * Builds an answer with as much of the named evidence as its budget allows. Counts cover all evidence; `evidence_limit`
- * is the maximum length of a list.
+ * Builds an answer with as many pieces of evidence as the budget allows. Counts cover all evidence; `evidence_limit` is
+ * the maximum length of a list of evidence.
  */
 function fitEvidence<E extends object, F extends CheckVerdict>(
   envelope: E,

@@ -217,8 +217,8 @@ async function chooseChanges(
 }
 
 /**
- * Returns warnings about changes of other people among the changes named by href. If the call names none,
- * `refuseOthers` or the argument `all_pending` has already settled this.
+ * Returns warnings about other people's changes among the changes that the call names by href. If the call names none,
+ * no warning is needed: either `refuseOthers` has rejected such changes, or the argument `all_pending` accepts them.
  */
 const warnOfNamed = async (
   { hrefs }: Choice,

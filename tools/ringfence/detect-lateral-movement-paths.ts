@@ -52,7 +52,7 @@ const output = Type.Object({
   ...Truncation,
 })
 
-/** The answer of this tool. */
+/** The answer of detect-lateral-movement-paths. */
 export type MovementAnswer = Static<typeof output>
 
 export default defineTool({

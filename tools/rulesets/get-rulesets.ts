@@ -37,8 +37,8 @@ import { referencesOf, ServicesOut, showPorts, showRuleSet } from '../answers/sh
 
 const NAME = 'get-rulesets'
 /**
- * Assumed minimum size of a rule set with rules, in rows of minimum size. It limits the number of rule sets whose deny
- * rules are fetched although the answer has no room for them.
+ * Assumed minimum size of a rule set with rules, as a multiple of the minimum size of a row. It limits the number of
+ * rule sets whose deny rules are fetched although the answer has no room for them.
  */
 const ROWS_PER_RULE_SET = 8
 
@@ -160,7 +160,7 @@ export default defineTool({
       showRuleSet(ruleSet, names, { detail, denyError: errors.get(ruleSet.href), isWanted: wantedIn?.(ruleSet) })
     const shown = await mapInTurns(found, show, ctx.signal)
     const from = partsBefore(position, found[0])
-    // The rules that the page may show, selected in the same way as for its rows.
+    // The rules that the page may show. They are selected in the same way as by `show`.
     const listed = shows('rules')
       ? found.map((ruleSet, at) => shownRules(ruleSet, wantedIn?.(ruleSet)).slice(at === 0 ? from : 0))
       : []
@@ -186,9 +186,9 @@ function holdsWanted(ruleSet: RuleSet, isWanted: (rule: Rule | DenyRule | undefi
 }
 
 /**
- * Creates the function that tests whether a rule of a rule set was requested. Requested are either the rules that name
- * the actor (or whose scope names it) and the service, or the single rule with the given href. Returns undefined if all
- * rules are requested.
+ * Creates the function that tests whether a rule of a rule set was requested. The rule must have the given href (if it
+ * is the href of a rule), name the given actor (or belong to a scope that names it), and have the given service.
+ * Returns undefined if none of these was given.
  */
 async function createTest(
   ctx: Ctx,

@@ -87,7 +87,7 @@ export default defineTool({
     const params = { name, description, port: port || undefined, proto }
     const query = { api: pce.services, policyVersion, params, signal }
     const slice = await fetchSlice(query, position, pageSize(maxResults, limits, fields), ownFilter)
-    // A page may have services of thousands of ports.
+    // The services of a page may have thousands of ports, so their conversion pauses regularly to let other calls run.
     const show = (item: Service) => fitRow(select({ ...showService(item), ...showRisk(item) }), limits)
     const shown = await mapInTurns(slice.items, show, signal)
     const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, {

@@ -7,16 +7,19 @@ import type { ShownObject } from '../../../schemas/approvals.js'
 import { DRY_RUN_BINDING, type PlannedRequest } from '../../../schemas/dry-run.js'
 import { describeReferred, nameReferred, showReferred, warnOfUnread } from './show-referred.js'
 
-/** Maximum number of requests and maximum number of characters per value, which keep a summary at a few kilobytes. */
+/**
+ * Maximum number of requests or warnings in a preview, and maximum number of characters per value. They keep a preview
+ * at a few kilobytes.
+ */
 const MOST_LISTED = 10
 const LONGEST_TEXT = 600
 /**
- * The fields of a dry run's answer that define what would be written. The digest covers only these fields. Other
- * fields, such as counts of connections, may change on their own (D75).
+ * The fields of a dry run's answer that define what would be written. The digest that binds a confirmation covers only
+ * these fields. Other fields, such as counts of connections, may change on their own (D75).
  */
 const BOUND = ['href', 'requests', 'previous', 'rules_removed'] as const
 
-/** The fields of a tool from which its preview is built. */
+/** The fields of a tool that are needed to create its preview. */
 interface Previewed {
   effect: 'read' | 'write' | 'destroy'
   input: { properties: object }
@@ -26,8 +29,9 @@ interface Previewed {
 }
 
 /**
- * Adds a preview to a tool that changes something but has none. The preview consists of the tool's dry run and of the
- * objects that the dry run's requests name by href (D77, D232). It is heavy if the dry run is heavy.
+ * Adds a preview to a tool that changes something but has no preview of its own. The preview consists of the tool's dry
+ * run and of the objects that the dry run's requests name by href (D77, D232). It counts as heavy if the dry run is
+ * heavy.
  */
 export function withPreview<T extends Previewed>(tool: T): T {
   const { isHeavy, effect, input } = tool
@@ -45,8 +49,8 @@ export function withPreview<T extends Previewed>(tool: T): T {
 type Arguments = Record<string, unknown>
 
 async function previewByDryRun(tool: Previewed, args: Arguments, context: ToolContext): Promise<Preview> {
-  // The budget is unlimited: the answer is not sent, and a confirmation is bound to its requests, so they must be
-  // complete.
+  // The budget is unlimited, because this answer is not sent. It must contain all requests, because the confirmation is
+  // bound to them.
   const whole = { ...context, limits: { ...context.limits, responseBudgetBytes: Infinity } }
   const answer = (await tool.handler({ ...args, dry_run: true } as never, whole as never)) as Arguments
   const { pce, signal } = context

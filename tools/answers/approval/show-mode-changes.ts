@@ -14,7 +14,7 @@ import {
 } from '../enforcement/describe-enforcement.js'
 import { joinEffects } from '../policy-words.js'
 
-/** Maximum number of peers and ports that are named for each kind of traffic change. */
+/** Maximum number of traffic changes, each with its peer and port, that are shown for each kind of change. */
 const MOST_TRAFFIC = 100
 
 const EFFECTS = { stricter: 'narrowing', looser: 'widening', same_traffic: 'neutral', not_known: 'undecided' } as const
@@ -72,7 +72,7 @@ const TITLES: Readonly<Record<ChangeEffect, readonly [name: string, effect: Show
   possibly_cut: ['Passes now, and might be cut', 'narrowing'],
 }
 
-/** Returns one shown object for each kind of traffic change, opened traffic first. */
+/** Returns one object to show for each kind of traffic change. Opened traffic comes first. */
 function showTraffic({ traffic }: Enforcement): ShownObject[] {
   if (typeof traffic === 'string') return []
   return (Object.entries(TITLES) as [ChangeEffect, (typeof TITLES)[ChangeEffect]][]).flatMap(

@@ -7,7 +7,7 @@ import { kindOf } from '../policy-words.js'
 
 type Page = NonNullable<Preview['page']>
 
-/** Maximum number of listed changes that the call does not include and that therefore stay pending. */
+/** Maximum number of pending changes that the page lists as not included in the call. */
 const MOST_NOT_INCLUDED = 100
 
 export const nameOf = (name: string | undefined) => (name === undefined || name === '' ? {} : { name })
@@ -18,8 +18,8 @@ export function changeOf(change: TypedPendingChange): ShownObject['change'] {
 }
 
 /**
- * Returns what a page shows next to the objects of a call: the dependencies that the call includes because other
- * objects need them, and the pending changes that the call does not include. Empty parts are left out.
+ * Returns the additional parts of a confirmation page: the dependencies that the call includes because other objects
+ * need them, and the pending changes that the call does not include. Empty parts are left out.
  */
 export function showBeside(
   changes: readonly TypedPendingChange[],

@@ -9,7 +9,7 @@ import { CONTENT_LEFT_OUT, type ShownReference } from '../../../schemas/approval
 import { jsonBytes } from '../byte-budget.js'
 import { kindOf } from '../policy-words.js'
 
-/** Maximum number of entries that the page shows of a list, and maximum size of all shown contents in bytes. */
+/** Maximum number of entries of a list that the page shows, and maximum size of all shown contents in bytes. */
 const MOST_ENTRIES = 200
 const MOST_BYTES = 64 * 1024
 /** Maximum number of objects named in a sentence, and maximum length of one name. */
@@ -18,7 +18,10 @@ const LONGEST_NAME = 100
 /** Maximum number of objects listed in an answer to a model, and maximum length of the content of one object. */
 const MOST_LISTED = 10
 const LONGEST_CONTENT = 300
-/** The note on an object that was read only to bind it. */
+/**
+ * The note on an object whose content is too long to be shown. The object's digest is known, so a later change of the
+ * object is still noticed.
+ */
 const TOO_LONG =
   'What it contains is too long to be shown: look at it in the PCE before you decide. If it changes after that, the call is asked anew.'
 
@@ -85,12 +88,15 @@ export function nameReferred({ objects }: ReferredObjects): ReferenceNames {
   }
 }
 
-/** Warns of objects that were not read. A change of these objects after the decision is not noticed. */
+/**
+ * Warns of objects that were not read, so that a change after the decision is not noticed, and of objects that are too
+ * long to be shown.
+ */
 export const warnOfUnread = (referred: Unread): string[] => sayUnread(referred, 'requests', '')
 
 /**
- * Warns of unread objects to which pending changes refer. It covers only objects without a draft, because objects with
- * a draft are read together with the changes.
+ * Warns of objects to which pending changes refer and that were not read or are too long to be shown. Objects with a
+ * draft are not among them, because they are read together with the changes.
  */
 export const warnOfUnreadNames = (named: Unread): string[] =>
   sayUnread(named, 'changes', ' without a draft (labels, workloads, user groups)')

@@ -11,7 +11,7 @@ import { listCut } from '../ringfence/list-losses.js'
 import { describePlanned, showRingfence } from '../ringfence/show-ringfence.js'
 import { warnOfBatch } from '../ringfence/warn-of-ringfence.js'
 
-/** Maximum number of sources that lose traffic named for each application. */
+/** Maximum number of sources with lost traffic that are named for each application. */
 const MOST_CUT = 50
 
 /**

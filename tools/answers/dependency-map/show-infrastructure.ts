@@ -45,7 +45,10 @@ export const InfrastructureResult = Type.Object({
 /** The columns of a row of `in_brief`: the figures of an application, in this order. */
 const BRIEF_COLUMNS = ['app', 'env', 'infrastructure_score', 'in_degree', 'out_degree', 'total_connections'] as const
 
-/** The requested applications for which the answer has no room as complete rows; each becomes a brief row. */
+/**
+ * The requested applications that do not fit into the answer as complete rows. Each of them is shown as a brief row
+ * instead.
+ */
 export const InBrief = Type.Optional(
   Type.Object(
     {
@@ -58,7 +61,7 @@ export const InBrief = Type.Optional(
 
 const PORTS_SHOWN = 5
 const NEIGHBOURS_SHOWN = 20
-/** Maximum number of neighbours named per row if naming more would leave too little room for the requested rows. */
+/** Maximum number of neighbours named per row if the requested rows do not all fit with more names. */
 const FEWER_NEIGHBOURS = 5
 /** Minimum number of complete rows in an answer that also has brief rows. */
 const LEAST_WHOLE = 10

@@ -113,7 +113,7 @@ const OF_PATHS =
 
 interface MovementFacts {
   days: number
-  /** Number of traffic rows whose ends belong to two different applications. */
+  /** Number of traffic rows whose source and destination belong to two different applications. */
   between: number
   found: Movement
   question: MovementQuestion
@@ -245,9 +245,9 @@ const countPerhaps = (rows: Movement['reach']) => rows.filter(({ isPerhapsOne })
 const all = <T>(rows: readonly T[]) => ({ rows, total: rows.length })
 
 /**
- * Counts applications, except the targets, by their number of hops to the nearest target. `sources_by_hops_undecided`
- * counts, by the same number, the applications that cannot reach a target in so few hops over certainly open edges
- * alone.
+ * Counts the applications by their number of hops to the nearest target; the targets themselves are not counted.
+ * `sources_by_hops_undecided` counts, in the same way, the applications for which every path with so few hops contains
+ * an edge that may be blocked.
  */
 function showHops({ hopsToTarget, certainHops }: Movement) {
   const all: Record<string, number> = {}
@@ -282,7 +282,7 @@ function explain({ nodes, paths }: Movement, { maxHops }: MovementQuestion, read
 }
 
 /**
- * Returns sentences about the edges that are followed although they may be blocked, and about the reliability of the
+ * Returns sentences about the edges that count as open although they may be blocked, and about the reliability of the
  * decisions.
  */
 function tellDoubts({ undecidedEdges }: Movement, { because, recorded, modes }: PassageDoubts): string[] {
@@ -295,8 +295,9 @@ function tellDoubts({ undecidedEdges }: Movement, { because, recorded, modes }: 
 }
 
 /**
- * Recommends what to do next. `bridges` and `risky` are counts for the part of the graph in question: all applications,
- * one env, or the applications that lead to a target.
+ * Recommends what to do next. `bridges` is the number of articulation points, of which `perhapsBridges` are only
+ * possibly articulation points; `risky` is the number of risky edges. All three cover only the part of the graph in
+ * question: all applications, one env, or the applications that lead to a target.
  */
 function recommend(
   { nodes, paths, hopsToTarget, certainHops }: Movement,

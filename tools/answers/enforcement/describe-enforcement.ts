@@ -134,7 +134,7 @@ export function describeEffect({ chosen, to, period, traffic }: Enforcement): st
   return `Of ${seen}, ${parts.join('; ')}.`
 }
 
-/** Returns sentences about the basis of the described effect, and about questions that remain open. */
+/** Returns sentences that explain how the effect was determined and which parts of it are uncertain. */
 export function noteEnforcement({ chosen, to, period, traffic }: Enforcement): string[] {
   const { workloads } = chosen
   const idle = workloads.filter(({ isManaged, mode }) => isManaged && mode === 'idle').length
@@ -181,7 +181,10 @@ export function listObstacles(workloads: readonly ChosenWorkload[]) {
 
 const MOST_NAMED = 10
 
-/** Returns warnings about the facts that deserve attention first. */
+/**
+ * Returns warnings about what makes the described effect incomplete or uncertain, and about workloads that were left
+ * out.
+ */
 export function warnOfEnforcement(enforcement: Enforcement): string[] {
   const { chosen, traffic } = enforcement
   const { workloads } = chosen

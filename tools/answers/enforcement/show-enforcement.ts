@@ -24,7 +24,7 @@ import {
   type Enforcement,
 } from './describe-enforcement.js'
 
-/** The columns of the rows about traffic that changes. */
+/** The columns of the table of traffic that would be, or may be, cut or opened. */
 export const TRAFFIC_COLUMNS = [
   'effect',
   'direction',

@@ -9,9 +9,9 @@ import { shortLabel } from '../show-label.js'
 type Written = string | object
 
 /**
- * Replaces the labels in a suggestion by the workloads in the question. Returns undefined if nothing is replaced, or if
- * the source or destination would still be labels or an IP list. A rule between two workloads allows nothing else, but
- * it is useful only as long as these workloads exist, so it is offered only as an alternative (D207).
+ * Replaces the labels in a suggested rule with the workloads in the question. Returns undefined if nothing was
+ * replaced, or if the result is not a rule between two workloads. Such a rule allows nothing else, but it is useful
+ * only as long as these workloads exist, so it is offered only as an alternative (D207).
  */
 export function narrowToWorkloads(
   rule: SuggestedRule,

@@ -11,8 +11,9 @@ const MOST_NAMED = 3
 const LEFT_OUT = 'addresses out of the policy of others'
 
 /**
- * Adds to each verdict the decision that applies as long as the source or destination is offline, if it differs from
- * the verdict. The verdict itself does not change, because it follows from the rules (D206).
+ * Adds, to the reason of each verdict on a single pair, the decision that applies as long as the source or destination
+ * is offline, if it differs from the verdict. The verdict itself does not change, because it follows from the rules
+ * (D206).
  */
 export function tellWhileOffline(told: ToldVerdicts, flow: Flow): Record<Version, ToldVerdict> {
   const [active, draft] = [sayWhileOffline(flow, 'active'), sayWhileOffline(flow, 'draft')]
@@ -60,8 +61,8 @@ function nameEnds(
 }
 
 /**
- * Begins a sentence that names the offline sources and destinations: `3 of 5 sources (web-1, web-2 …) are offline, so
- * …`; undefined if there are none.
+ * Returns the beginning of a sentence about the offline sources and destinations, and their number: `3 of 5 sources
+ * (web-1, web-2 …) are offline, so …`; undefined if there are none.
  */
 function nameOffline(flow: Flow): { text: string; count: number } | undefined {
   const named = nameEnds(flow, true)

@@ -46,8 +46,9 @@ export function tellVerdicts(verdict: FlowVerdict, isPending: boolean, names: Re
 }
 
 /**
- * Makes the verdicts uncertain if the observed traffic names a workload at an address for which no workload was found.
- * The labels and mode of that workload would determine the decision, but they are not known.
+ * Makes the verdicts uncertain if an address in the question belongs to no known workload although observed traffic
+ * names a workload at this address. The labels and mode of that workload would determine the decision, but they are not
+ * known.
  */
 export function doubtStrangers(
   told: Record<Version, ToldVerdict>,
@@ -84,7 +85,7 @@ function tellVersion(
   const why = tellPair(version, pair, names)
   if (pairs === 1) return { verdict: only, why }
   const all = judged === pairs ? `All ${pairs} pairs` : `All ${judged} judged pairs of ${pairs}`
-  // Pairs that were not evaluated possibly have a different verdict.
+  // Pairs that were not evaluated may have a different verdict.
   if (isPartial) {
     const example = `${quote(pair.source.name)} to ${quote(pair.destination.name)}, for example: ${why}`
     return { verdict: 'uncertain', why: `${all} are ${only}, the others were not judged; ${example}` }
@@ -95,7 +96,7 @@ function tellVersion(
   }
 }
 
-/** Gives in a sentence the reason for the decision about a pair of source and destination. */
+/** Returns a sentence with the reason for the decision about a pair of source and destination. */
 export function tellPair(version: Version, pair: JudgedPair, names: ReferenceNames): string {
   const { decision, possible, undecided, source, destination, rules } = pair[version]
   if (decision === 'uncertain')
@@ -193,7 +194,7 @@ export function tellIpTablesAt({ versions, sources, destinations }: JudgedFlow):
   ]
 }
 
-/** Returns a text with the reasons why answers are undecided; undefined if none is undecided. */
+/** Returns one text with the reasons for all undecided answers; undefined if no answer is undecided. */
 export const reasonsOf = (...answers: readonly Answer[]): string | undefined => {
   const reasons = answers.flatMap((answer) => (isUnknown(answer) ? answer.unknown : []))
   return reasons.length === 0 ? undefined : describeReasons([...new Set(reasons)])

@@ -34,7 +34,7 @@ const MEANINGS: Readonly<Record<FindingKind, string>> = {
   scope_without_workloads: 'no workload, container or virtual service has the labels of this scope',
 }
 
-/** Maximum number of covering rules named in a finding. */
+/** Maximum number of rules that a finding names as covering the redundant rule, and of examples of undecided rules. */
 const MOST_SHOWN = 5
 const STANDARD_FINDINGS = 10
 
@@ -89,7 +89,7 @@ export const RedundantOutput = Type.Object({
 
 interface Shown {
   kinds: ReadonlySet<FindingKind>
-  /** The draft href of the rule set whose findings alone were requested, if any. */
+  /** The draft href of the rule set to which the caller limited the findings, if any. */
   ruleSet: string | undefined
   detail: 'standard' | 'full'
   version: 'draft' | 'active'

@@ -95,7 +95,10 @@ export function describeEffect({ enforced, left_all_scopes: left, rule_sets: set
 /** Maximum number of rule sets named in a warning. */
 const MOST_WARNED = 3
 
-/** Warns of rules that no longer apply. Losing a deny rule permits traffic, and losing an allow rule blocks it. */
+/**
+ * Warns of rules that would no longer apply to some of the workloads. Losing a deny rule permits traffic, and losing an
+ * allow rule blocks it.
+ */
 function warnOfLost(sets: readonly RuleSetEffect[]): string[] {
   const lostOf = ({ by_type: by }: RuleSetEffect, types: readonly (keyof typeof by)[]) =>
     types.reduce((sum, type) => sum + (by[type]?.lost ?? 0), 0)
@@ -129,7 +132,7 @@ const mayCut = (sets: readonly RuleSetEffect[]): boolean =>
 const MOST_NAMED = 5
 const MOST_COUNTED = 20
 
-/** Keeps the counts of the first labels and replaces the other counts by their sum. */
+/** Keeps the counts of the first labels and replaces the other counts with their sum. */
 export function firstOf(counts: LabelCounts): LabelCounts {
   const all = Object.entries(counts)
   const others = all.slice(MOST_COUNTED).reduce((sum, [, many]) => sum + many, 0)
@@ -146,7 +149,8 @@ function listCounts(counts: LabelCounts): string {
 }
 
 /**
- * Describes, after a colon, which labels change and on how many workloads: `: set role=web (3); removed loc=ams (1)`.
+ * Returns the labels that change and the number of workloads for each, in a text that begins with a colon: `: set
+ * role=web (3); removed loc=ams (1)`. Returns an empty text if nothing changes.
  */
 export function describeWishes(changes: readonly Relabelling[], remove: 'remove' | 'removed'): string {
   const { set, removed } = countWishes(changes)
@@ -212,7 +216,7 @@ export const outcomeRows = (results: readonly WrittenLabels[], expand: (label: L
 
 const writeShort = ({ key, value, href }: LabelRef) => (key == null || value == null ? href : `${key}=${value}`)
 
-/** Counts the outcomes. */
+/** Returns the number of workloads for each outcome. */
 export function countOutcomes(results: readonly WrittenLabels[]): Record<LabelOutcome, number> {
   const counts = { updated: 0, refused: 0, not_done: 0, unknown: 0, differs: 0 }
   for (const { outcome } of results) counts[outcome] += 1

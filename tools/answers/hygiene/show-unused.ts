@@ -19,7 +19,7 @@ import { countOf } from '../../../domain/text/describe-numbers.js'
 import { quote } from '../../../domain/text/escape-text.js'
 import { adviseOnRows, showSections, Truncation } from '../byte-budget.js'
 
-/** The kinds of objects that can be checked. */
+/** The kinds of objects for which the caller can ask whether they are unused. */
 export const UNUSED_KINDS = [...USED_KINDS, 'rule_sets', 'rules', 'rule_hits'] as const
 export type UnusedKind = (typeof UNUSED_KINDS)[number]
 
@@ -101,7 +101,7 @@ interface Found {
   hits: HitReport | string | undefined
 }
 
-/** Maximum number of excluded objects that are named. */
+/** Maximum number of objects that an answer names as not checked, each with the reason. */
 const MOST_EXCLUDED = 20
 
 /**

@@ -27,7 +27,7 @@ export const showDecisions = ({ undecided, ...counts }: Record<DecidedWord, numb
   ...(undecided > 0 && { undecided }),
 })
 
-/** The output fields with the totals over all rows of an application, in both reports on applications. */
+/** Output fields for the totals over all traffic rows of an application. Both reports on applications have them. */
 export const Judged = {
   total_flows: Count('Rows judged: without unknown ones and second reports'),
   total_connections: Count('Of these rows'),

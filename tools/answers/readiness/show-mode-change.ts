@@ -12,7 +12,7 @@ const MOST_PORTS = 10
 
 /**
  * Describes the effect of a change of enforcement mode in a dry run (D78). `scope` contains sentences that name the
- * workloads whose traffic was read, if they are not obvious.
+ * workloads whose traffic was read. It is empty if these workloads are obvious.
  */
 export function showModeChange(change: ModeChange, traffic: ModeChangeTraffic | string, scope: string[] = []) {
   const head = { ...change, takes_effect: 'at once, without provisioning' }

@@ -206,7 +206,7 @@ export function showReadiness(findings: Findings): Static<typeof ReadinessOutput
       'unlabelled_sources.top': section(unlabelled, LISTED_SOURCES),
     },
     {
-      // Rows are short, so usually all remote applications fit.
+      // Detail `full` is used because rows are short, so usually all remote applications fit.
       detail: 'full',
       limits: findings.limits,
       hint: () =>

@@ -12,7 +12,7 @@ import type { FlowEffect } from '../../../domain/ringfence/judge-flow.js'
 import type { PlannedRemote, RingfencePlan } from '../../../domain/ringfence/plan-ringfence.js'
 import type { EstateRanking } from '../../../domain/ringfence/share-reads.js'
 
-/** The effects by which traffic is or stays blocked, worst first. */
+/** The effects which mean that traffic is lost or stays blocked, worst first. */
 const LOSSES = ['blocked_by_override_deny', 'cut', 'possibly_cut'] as const satisfies readonly FlowEffect[]
 type Loss = (typeof LOSSES)[number]
 
@@ -131,12 +131,13 @@ export interface InfrastructureSource {
   tier: string
   infrastructure_score: number
   rule: PlannedRemote['rule']
-  /** True if the application loses some of its traffic. */
+  /** True if some of this source's traffic is lost or may be lost. */
   loses_traffic: boolean
 }
 
 /**
- * Lists the sources on which other applications depend, of tier Shared Service or higher (T15), by descending score.
+ * Lists the sources that are infrastructure services, which means tier Shared Service or higher (T15), by descending
+ * score.
  */
 export function listInfrastructure({ remotes }: RingfencePlan, ranking: EstateRanking): InfrastructureSource[] {
   return ranking.rows

@@ -5,7 +5,7 @@ import { quote } from '../../../domain/text/escape-text.js'
 import { named } from './warn-of-ringfence.js'
 
 /**
- * Adds warnings to a prepared ringfence about new rules that change nothing, because existing rules of the draft
+ * Adds warnings to a prepared ringfence about new rules that may be unnecessary, because existing rules of the draft
  * already decide about all their connections. The policy was already read, so no requests are sent.
  */
 export async function noteCovered(prepared: Prepared, signal: AbortSignal): Promise<Prepared> {

@@ -146,8 +146,8 @@ function shorten(answer: ReturnType<typeof showRingfence>, losses: readonly Loss
 }
 
 /**
- * Maximum sizes of the lists in a preview, in bytes: the worst applications are described, and the others are only
- * counted.
+ * Maximum sizes, in bytes, of the lists in a preview. The worst applications are described; the applications that do
+ * not fit are only counted.
  */
 const LIST_BYTES = 5000
 const ORDER_BYTES = 3000

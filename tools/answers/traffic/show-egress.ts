@@ -137,7 +137,8 @@ export function showEgress(
         egress_rows: steps.egress_rows,
         distinct_processes: processes.total,
         findings: findings.total,
-        // The next two fields get their final values after the rows are cut to size. Those values take no more bytes.
+        // The next two fields are set again after the rows are cut to size. Their final values take no more bytes than
+        // these.
         returned: findings.groups.length,
         findings_truncated: false,
         flows_truncated: read.truncated,
@@ -182,7 +183,7 @@ export function showEgress(
 const lookedAt = ({ pceFlows }: FlowsRead) =>
   `Only ${countOf(pceFlows, 'row')} could be looked at, and there are more: the process may have other destinations there.`
 
-/** Returns the explanation of `explainStep`, and also says whether there are further rows that were not read. */
+/** Returns the message and hint of `explainStep`. If some rows were not read, both texts also say so. */
 function explainEmpty(steps: Egress['steps'], read: FlowsRead, named: boolean, filtered: boolean) {
   const { message, hint } = explainStep(steps, read.rows, named, filtered)
   if (!read.truncated) return { message, hint }

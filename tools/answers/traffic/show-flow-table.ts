@@ -53,7 +53,7 @@ interface FlowTable {
   groups: readonly Group<Keys>[]
   /** Total number of groups on all pages. */
   total: number
-  /** The columns of each dimension that consists of columns with other names than the dimension. */
+  /** The column names of each requested dimension that has no column of its own name. */
   groupedBy: Readonly<Record<string, readonly string[]>>
   /** Number of groups on earlier pages. */
   offset: number
@@ -76,8 +76,8 @@ export function showFlowTable(
 ) {
   const empty = names.filter((name) => groups.length > 0 && groups.every(({ keys }) => keys[name] === null))
   const span = dataSpan([read])
-  // Whether there is a column `outside_window` does not depend on the groups of a page, so all pages have the same
-  // columns.
+  // The column `outside_window` depends on the whole traffic and not on the groups of one page, so all pages have the
+  // same columns.
   const columns = [...names, ...SUM_COLUMNS, ...(span === null ? [] : ['outside_window'])]
   const rows = rowsByColumn(
     columns,

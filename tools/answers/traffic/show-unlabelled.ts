@@ -88,8 +88,8 @@ export function showUnlabelled(
   const { days, direction, least, limit } = asked
   const sources = direction === 'outbound' ? NONE : finder.peers('src', limit, least)
   const destinations = direction === 'inbound' ? NONE : finder.peers('dst', limit, least)
-  // Pairs are shown for every requested direction: a direction is relative to a labelled end, and neither end of a pair
-  // is labelled.
+  // Pairs are shown for every requested direction, because inbound and outbound refer to a labelled source or
+  // destination, and neither side of a pair is labelled.
   const pairs = finder.pairs(limit, least)
   const marked = <R extends Parameters<typeof markOutside>[1]>(rows: readonly R[]) =>
     rows.map((row) => markOutside(read.window, row))
