@@ -24,7 +24,7 @@ import type { AnyTool } from '../../tools/define.js'
 import { attempt } from './attempt.js'
 import { keyOf, ownerKey } from './confirmed-call.js'
 import { redeem, type Redemption, type Yes } from './life.js'
-import { type Ended, rememberEnded } from './remember-ended.js'
+import { type Ended, endOnce, rememberEnded } from './remember-ended.js'
 import { createSeal, parseSealed } from './seals.js'
 
 export interface ApprovalsOptions {
@@ -249,13 +249,7 @@ export function createApprovals(options: ApprovalsOptions) {
     ): Promise<Redemption> {
       const { id, boundTo } = request
       const isUsed = async () => endedHere.get(id) === 'used' || (await attempt(() => rows.get(id)))?.ending === 'used'
-      const end = async (ending: 'used' | 'void') => {
-        if (endedHere.has(id)) return false
-        // Another call may have ended the approval in the meantime, and the row may have been reset since.
-        const isFirst = (await attempt(() => rows.end(id, ending))) && !endedHere.has(id)
-        if (isFirst) endedHere.set(id, ending)
-        return isFirst
-      }
+      const end = (ending: 'used' | 'void') => endOnce(endedHere, id, ending, () => attempt(() => rows.end(id, ending)))
       const yes: Yes = {
         boundTo,
         lapsed: decision === null || !mayDecide(request, decision.by) ? 'stale' : null,

@@ -11,3 +11,21 @@ export type Ended = Pick<LRUCache<string, ApprovalEnding>, 'get' | 'has' | 'set'
 
 /** Creates the memory of what ended in this process, which is bounded. */
 export const rememberEnded = (): Ended => new LRUCache<string, ApprovalEnding>({ max: MOST_REMEMBERED })
+
+/**
+ * Ends `id` with `record`, which resolves with whether the store recorded it first. Resolves with true for one of any
+ * number of calls that overlap, also if their answers arrive in another order than the store recorded them, or if
+ * somebody resets the record between them.
+ */
+export async function endOnce(
+  endedHere: Ended,
+  id: string,
+  ending: ApprovalEnding,
+  record: () => Promise<boolean>,
+): Promise<boolean> {
+  if (endedHere.has(id)) return false
+  // A call that the store refused must leave no trace, because the answer of the call that won may still be on its way.
+  const isFirst = (await record()) && !endedHere.has(id)
+  if (isFirst) endedHere.set(id, ending)
+  return isFirst
+}

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { RequestFacts, RequestState, RequestStates } from '../../schemas/approvals.js'
 import type { UsedTokens } from '../../schemas/state.js'
 import { attempt } from './attempt.js'
-import { type Ended, rememberEnded } from './remember-ended.js'
+import { type Ended, endOnce, rememberEnded } from './remember-ended.js'
 import { createSeal, type MasterKeys, parseSealed } from './seals.js'
 
 export interface RequestStatesOptions {
@@ -44,11 +44,8 @@ export function createRequestStates(options: RequestStatesOptions): RequestState
       if (opened === null || opened.until <= now() || bindingOf(opened) !== bindingOf(facts)) return null
       const { nonce, until, ...state } = opened
       const id = `request-state:${nonce}`
-      if (endedHere.has(id)) return null
-      const isFirst = usedTokens === undefined || (await attempt(() => usedTokens.claim(id, until)))
-      const isFirstHere = !endedHere.has(id)
-      endedHere.set(id, 'used')
-      return isFirst && isFirstHere ? state : null
+      const claim = async () => usedTokens === undefined || attempt(() => usedTokens.claim(id, until))
+      return (await endOnce(endedHere, id, 'used', claim)) ? state : null
     },
   }
 }

@@ -8,7 +8,7 @@ import type { Challenges, UsedTokens } from '../../schemas/state.js'
 import { attempt } from './attempt.js'
 import { digest, keyOf } from './confirmed-call.js'
 import { redeem, type Redemption, type Yes } from './life.js'
-import { type Ended, rememberEnded } from './remember-ended.js'
+import { type Ended, endOnce, rememberEnded } from './remember-ended.js'
 import { createSeal } from './seals.js'
 import { createTokenSeal } from './token-seal.js'
 
@@ -143,13 +143,7 @@ export function createTokens(options: TokensOptions) {
         lapsed: now() >= expiresAt ? 'expired' : boundTo === undefined ? 'stale' : null,
         isUsed,
         lapse: async (why) => ((await isUsed()) ? 'replayed' : why),
-        async claim() {
-          const isFirst = await attempt(() => usedTokens.claim(jti, expiresAt))
-          // Another call may have spent the token meanwhile, and its record may have been deleted since.
-          const isFirstHere = !endedHere.has(jti)
-          endedHere.set(jti, 'used')
-          return isFirst && isFirstHere
-        },
+        claim: () => endOnce(endedHere, jti, 'used', () => attempt(() => usedTokens.claim(jti, expiresAt))),
       }
       return redeem(yes, findBinding, signal)
     },

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { createRequestStates } from '../../plugins/confirm/request-states.js'
 import { memoryState } from '../confirm/memory-state.js'
+import { found } from '../edge/support/within.js'
 
 const facts = {
   owner: { iss: 'https://idp.example', sub: 'ann' },
@@ -34,6 +35,19 @@ t.test('once, in any process with the same key and state', async (t) => {
   )
   t.equal(await make().open(sealed, facts), null)
   t.not(make().seal(state), make().seal(state))
+})
+
+t.test('by the call that the store knows first, also if that call hears of it last', async (t) => {
+  const answers: ((isFirst: boolean) => void)[] = []
+  const usedTokens = { claim: () => new Promise<boolean>((resolve) => answers.push(resolve)) }
+  const states = createRequestStates({ audience: 'one', usedTokens, now: () => Date.now() })
+  const sealed = states.seal(state)
+  const [first, second] = [states.open(sealed, facts), states.open(sealed, facts)]
+  await found(() => answers.length === 2, 'both have claimed it')
+  answers[1]!(false)
+  t.equal(await second, null)
+  answers[0]!(true)
+  t.same(await first, state)
 })
 
 t.test('for nothing and nobody else', async (t) => {

@@ -7,6 +7,7 @@ import { canonicalForm, paramsHash } from '../../plugins/confirm/params-hash.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { ConfirmedCall } from '../../schemas/confirmations.js'
 import { ANY_CHARACTER } from '../any-character.js'
+import { found } from '../edge/support/within.js'
 import { partial } from '../partial.js'
 import { runsOf } from '../property-runs.js'
 import { writeCanonically } from './independent-jcs.js'
@@ -308,6 +309,20 @@ t.test('a token', async (t) => {
     const overlapping = confirmationsOf({ ...state, usedTokens: forgetful }, clock)
     const spend = () => overlapping.spend(minted, async () => 'shown')
     t.same((await Promise.all([spend(), spend()])).toSorted(), ['replayed', 'spent'])
+  })
+
+  t.test('is spent by the call that the store knows first, also if that call hears of it last', async (t) => {
+    const minted = { jti: 'c'.repeat(32), expiresAt: clock.now + 1000, boundTo: 'shown' }
+    const answers: ((isFirst: boolean) => void)[] = []
+    const slow = { claim: () => new Promise<boolean>((resolve) => answers.push(resolve)), isUsed: async () => false }
+    const overlapping = confirmationsOf({ ...state, usedTokens: slow }, clock)
+    const spend = () => overlapping.spend(minted, async () => 'shown')
+    const [first, second] = [spend(), spend()]
+    await found(() => answers.length === 2, 'both have claimed it')
+    answers[1]!(false)
+    t.equal(await second, 'replayed')
+    answers[0]!(true)
+    t.equal(await first, 'spent')
   })
 
   t.test('is valid until the end of its last second and no longer', async (t) => {
