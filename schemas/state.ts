@@ -176,7 +176,7 @@ export interface Admissions {
   admit(question: AdmissionQuestion): Promise<Admission>
   /**
    * Counts `times` events of one caller against the limit with this name. Rejects with ToolError
-   * `rate_limited {retry_after}`.
+   * `rate_limited {retry_after}` or `overloaded`.
    */
   readonly count: (limit: string, owner: Owner, perMinute: number, times: number) => Promise<void>
 }

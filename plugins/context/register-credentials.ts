@@ -23,7 +23,7 @@ export interface RegistrationPorts {
   connect: Connect
   /** Drops the pooled client for the owner's previous credentials. */
   dropClient: (owner: Owner) => void
-  /** Counts a registration; throws ToolError `rate_limited` if there are too many. */
+  /** Counts a registration; throws ToolError `rate_limited` or `overloaded` if there are too many. */
   limit: (owner: Owner) => void | Promise<void>
   allowsInsecureTls: boolean
   /** Returns whether the PCE's certificate is actually verified. `isWanted` is the setting in the registration. */
@@ -39,7 +39,7 @@ export interface RegistrationPorts {
  * read, the PCE is tried first, and the new credentials replace them only if the PCE accepts them or `replaceAnyway` is
  * set (D110). If the function rejects, nothing has been stored. The ToolError is `pce_error` or `pce_unreachable` with
  * `kept: true` if earlier credentials were kept because the PCE did not accept the new ones; otherwise it is
- * `invalid_argument {problems}`, `rate_limited`, `pce_unreachable` or `keystore_unavailable`.
+ * `invalid_argument {problems}`, `rate_limited`, `overloaded`, `pce_unreachable` or `keystore_unavailable`.
  */
 export async function registerCredentials(
   ports: RegistrationPorts,
@@ -187,7 +187,8 @@ const MOST_OWNERS = 10_000
 
 /**
  * Creates the function that counts registrations for each owner. It throws or rejects with ToolError `rate_limited
- * {retry_after: seconds}` if the owner has already registered five times within a minute.
+ * {retry_after: seconds}` if the owner has already registered five times within a minute. It rejects with `overloaded`
+ * if too many requests of the owner wait to be counted.
  *
  * @param now returns milliseconds.
  */
@@ -206,8 +207,9 @@ export function limitRegistrations(now: () => number, admissions?: Admissions): 
     try {
       await admissions.count('registrations', owner, MOST, 1)
     } catch (error) {
-      if (error instanceof ToolError) throw tooMany(Number(error.details.retry_after))
-      limitHere(owner)
+      if (!(error instanceof ToolError)) return limitHere(owner)
+      if (error.code !== 'rate_limited') throw error
+      throw tooMany(Number(error.details.retry_after))
     }
   }
 }

@@ -15,6 +15,7 @@ import { explainNoRole, mapRole } from '../../plugins/context/open-context.js'
 import { createPceClient, type PceClient } from '../../pce-client/index.js'
 import { createCallTracker } from '../../plugins/dispatcher/run-handler.js'
 import type { Identity, Role } from '../../schemas/caller.js'
+import { ToolError } from '../../schemas/errors.js'
 import { startForwardProxy } from '../pce-client/contract/transport/start-forward-proxy.js'
 import { until } from '../until.js'
 import {
@@ -540,4 +541,17 @@ t.test('an unexpected lookup failure affects the PCE, not the server', async (t)
   partial(t, await call(ann, 'get-labels'), { error: 'keystore_unavailable', message: /cannot be looked up now/ })
   partial(t, await call(ann, 'get-server-changelog'), { releases: Array })
   t.match(log.join(), /a bug/)
+})
+
+t.test('a registration that the store does not count is refused with the reason', async (t) => {
+  const pce = await startEchoPce(t, pki)
+  let problem: Error = new ToolError('overloaded', 'Others wait.')
+  const count = () => Promise.reject(problem)
+  const { call } = await startUserService(t, { pki, admissions: { count, admit: () => Promise.reject(problem) } })
+  const register = () => call(ann, REGISTER, registration(pce.port, 'key', 's'))
+  partial(t, await register(), { error: 'overloaded', message: /Others wait/ })
+  problem = new ToolError('rate_limited', 'Too many.', { retry_after: 7 })
+  partial(t, await register(), { error: 'rate_limited', hint: 'Try again in 7 s.' })
+  problem = new Error('no answer')
+  partial(t, await register(), { connection: { ok: true } })
 })
