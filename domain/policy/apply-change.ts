@@ -74,7 +74,7 @@ function withRule(ruleSet: RuleSet, change: PolicyChange & { is: 'rule' }): Rule
 }
 
 function withRuleSet(was: PolicySnapshot, before: RuleSet | null, becomes: RuleSet | null): ChangedPolicy {
-  // The tools pass on objects as the PCE sent them, and their selectors may be null.
+  // The tools pass objects on exactly as the PCE sent them, so selectors in them may be null.
   const [after = null] = becomes === null ? [] : readRuleSets([becomes])
   const ruleSets =
     before === null

@@ -9,9 +9,7 @@ import type { EndVerdict } from './judge-end.js'
  */
 export type Disagreement = keyof RecordedOtherwise | null
 
-/**
- * Compares the recorded decision on a connection with what the rules decide at both ends in their enforcement modes.
- */
+/** Compares the recorded decision on a connection with what the rules decide at each end in the mode of that end. */
 export function compareRecord(recorded: string | null, ends: readonly EndVerdict[]): Disagreement {
   const word = readDecision(recorded)
   const managed = ends.filter(({ mode }) => mode !== 'none')

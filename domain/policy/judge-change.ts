@@ -127,8 +127,8 @@ export const isMixed = ({ effect_note: note }: Pick<PolicyChange, 'effect_note'>
 
 /**
  * Finds the risks of rules that come into force or change. Each pair is one rule before and after the change; either
- * may be absent. An override deny rule is a risk if it blocks more than before. An allow rule is a risk if it now
- * covers any address, or every service between any source and any destination, and did not before.
+ * may be absent. An override deny rule is a risk if it blocks more than before. An allow rule is a risk if it covers
+ * any address, or every service between any source and any destination, and did not do so before.
  */
 export function* findRuleRisks(pairs: readonly { before?: RuleInForce; after?: RuleInForce }[]): Steps<Risk[]> {
   const found = new Set<Risk>()

@@ -36,8 +36,9 @@ export interface ComparedPolicies {
   /** The draft with the change. */
   is: PolicySnapshot
   /**
-   * The active policy, and the policies that would be in force, without and with the change, if only the changed object
-   * were provisioned. Null if the draft has no other changes, so that it equals the active policy.
+   * `active` is the active policy. `was` and `is` are the policies that would be in force if only the changed object
+   * were provisioned, without and with the change. Null if the draft has no other changes, so that it equals the active
+   * policy.
    */
   pending: { active: PolicySnapshot; was: PolicySnapshot; is: PolicySnapshot } | null
 }

@@ -52,7 +52,10 @@ export function needsUsers(type: string, { draft, active }: Versions): boolean {
 const changedFields = (draft: PceObject, active: PceObject) =>
   diffFields(draft, active).flatMap(({ field }) => (HARMLESS.includes(field) ? [] : field))
 
-/** Lists the rules that use an object and so decide the effect of changing it, as input for `loadContents`. */
+/**
+ * Lists the rules that use an object, as input for `loadContents`. What a change of the object does depends on these
+ * rules.
+ */
 export function rulesAbout(href: string, users: Users): unknown {
   return [users.draft, users.active].map((version) => findUses(version, href))
 }

@@ -12,8 +12,8 @@ import { undecidedBecause, type Answer } from './three-valued.js'
 /** A traffic row and whether its traffic would pass today. */
 export interface JudgedRow {
   /**
-   * A copy of the row in which the decision of the rules replaces the recorded one. The next call overwrites this
-   * object.
+   * A copy of the row in which the decision of the rules replaces the recorded one. The next call of `judge` overwrites
+   * this object.
    */
   row: FlowRow
   /** Whether the traffic passes. */

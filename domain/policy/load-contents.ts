@@ -50,7 +50,10 @@ const KINDS: Record<Kind, 'ipLists' | 'services' | 'labelGroups'> = {
 }
 
 const IN_FLIGHT = 4
-/** Maximum number of objects of one type that are read one by one. If more are needed, the list of the type is read. */
+/**
+ * Maximum number of objects of one type that are read one by one. If more are needed, the list of all such objects is
+ * read.
+ */
 const MOST_READ_SINGLY = 16
 /** Maximum number of workloads that are read. Further workloads are compared as if they might have any labels. */
 const MOST_WORKLOADS = 50

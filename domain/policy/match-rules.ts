@@ -21,7 +21,7 @@ export interface End extends Addressed {
   readonly workload: string | null
   /** Label values by key. */
   readonly labels: Readonly<Record<string, string>>
-  /** True if this stands for any workload with these labels, so that its other labels and its address are unknown. */
+  /** True if this end stands for any workload with these labels. Its other labels and its address are then unknown. */
   readonly isSome?: boolean
   /** Whether the host is off the corporate network (P107). If absent, it is on that network. */
   readonly offNetwork?: OffNetwork

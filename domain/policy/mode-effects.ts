@@ -45,8 +45,9 @@ const STOPS: Readonly<Record<Effect, Answer>> = {
 }
 
 /**
- * Returns whether a source or destination in this mode drops a connection, or would drop it if the mode enforced, when
- * this type of rule or the default decides. Without a VEN (`none`), it never drops anything.
+ * Returns whether a source or destination in this mode stops a connection if this type of rule, or the default, decides
+ * about it. To stop means to drop it, or to report that it would be dropped if the mode enforced. Without a VEN
+ * (`none`), nothing is ever stopped.
  */
 export function stops(mode: EndMode, direction: Direction, by: Deciding): Answer {
   if (mode === 'none') return 'no'

@@ -10,7 +10,7 @@ import { countOf } from '../text/describe-numbers.js'
 import { mapBounded, workInTurns, type Steps } from '../text/pace-work.js'
 import type { FlowEnd } from '../traffic/flow-ends.js'
 
-/** Maximum number of workloads whose modes are read from the list. */
+/** Maximum number of workloads whose modes are read from the list of all workloads. */
 const MOST_WORKLOADS = 50_000
 /**
  * Maximum number of workloads of one type that are looked up one by one. If more are needed, the list of all is read.
@@ -101,8 +101,8 @@ export function createPresentModes(source: Source, { known = new Map(), isWhole,
         return managed ? 'unknown' : 'none'
       }
       if (present !== undefined) return present
-      // A workload that a row reports as unmanaged may be managed by now, so it is noted too if the inventory is
-      // incomplete.
+      // A workload that a row reports as unmanaged may have become managed since. So the notes mention it too if the
+      // inventory is incomplete.
       if (!managed && inventory !== undefined) unmanaged.add(workload)
       if (managed || inventory !== undefined) unread.set(workload, inventory?.whyUnread() ?? 'they are of another kind')
       return managed ? 'unknown' : 'none'

@@ -181,7 +181,8 @@ const tooLarge = ({ href, as }: Named): Read => ({
 function namedBy({ requests, previous }: PlannedCall): Named[] {
   const targets = requests.flatMap(({ method, path }) =>
     targetsOf(method, path).map((href, at): Named => {
-      // If a rule set is enabled or gets other scopes, all its rules take effect as they are, so they count as content.
+      // If a call enables a rule set or changes its scopes, all its rules take effect as they are. So the rules count
+      // as part of its content.
       const withInside = method !== 'POST' && at === 0
       return { href, as: 'target', ...(withInside && { withInside }) }
     }),

@@ -25,7 +25,8 @@ export const NO_CONDITION: ReadonlySet<string> = new Set([
 ])
 
 /**
- * The known values of a rule's `network_type`. Other values are of later PCE releases, and their meaning is not known.
+ * The known values of a rule's `network_type`. Other values come from later PCE releases, and their meaning is not
+ * known.
  */
 const NETWORKS = ['brn', 'non_brn', 'all']
 

@@ -101,7 +101,7 @@ export const undecidedBecause = (answers: Iterable<Answer>): string => {
 
 /**
  * Describes the reasons why an answer is undecided. The reason "decisions that do not say which end made them" is
- * listed only if it is the only one.
+ * listed only if there is no other reason.
  */
 export const describeReasons = (reasons: readonly Reason[]): string => {
   const telling = reasons.filter((reason) => reason !== 'hidden')

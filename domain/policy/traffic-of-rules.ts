@@ -17,8 +17,8 @@ type Side = 'providers' | 'consumers'
 type Blocks = readonly TrafficSelector[][] | null
 
 /**
- * Maximum number of alternatives for one side of a query, and for its services. If there are more, the query does not
- * restrict them.
+ * Maximum number of alternatives for one side of a query or for its services. With more alternatives, the query does
+ * not restrict this side or the services at all.
  */
 const MOST_BLOCKS = 200
 

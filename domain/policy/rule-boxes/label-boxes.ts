@@ -12,9 +12,9 @@ export function createLabels(rules: readonly RuleInForce[], bit: Bit, ambiguitie
   const labelBit = (href: string, key: string) => bit(`label ${key}`, href)
 
   /**
-   * Returns the box of the label sets that the entries of a scope or of a side select; null if no label set satisfies
-   * them. Labels with the same key are alternatives, labels with different keys must all match, and exclusions remove
-   * labels.
+   * Returns the box of the label sets that the entries of a scope, or of one side of a rule, select; null if no label
+   * set satisfies them. Labels with the same key are alternatives, labels with different keys must all match, and
+   * exclusions remove labels.
    */
   const boxOf = (entries: readonly ScopeEntry[], contents: PolicyContents, reading: Reading): Box | null => {
     const wanted = new Map<string, bigint>()

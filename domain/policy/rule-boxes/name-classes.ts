@@ -14,8 +14,8 @@ export interface NameClasses {
   /** Number of classes. */
   count: number
   /**
-   * False if it would have taken too long to determine which names the patterns match. If the mask of one list contains
-   * that of another, then the one list certainly contains the other. Otherwise, it may still contain it.
+   * False if it would have taken too long to determine which names the patterns match. If the mask of list A contains
+   * the mask of list B, then A certainly contains B. Otherwise, if this field is false, A may still contain B.
    */
   isComplete: boolean
 }
