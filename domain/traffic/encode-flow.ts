@@ -171,9 +171,8 @@ export const networkOf = ({ network }: TrafficFlow): string | null => {
 export const clientTypeOf = ({ client_type: type }: TrafficFlow): string | null => textOf(type)
 
 /**
- * Determines which end was off the corporate network, and which end was seen only from outside that network. Returns null
- * if neither end was off the corporate network, as in most rows. A row contains the network of the end that reported
- * it.
+ * Determines which end of a flow was off the corporate network, and which end was only seen by such an end. Returns
+ * null if neither was, as in most rows. A row names the network of the reporting end only.
  */
 function placesOf(flow: TrafficFlow): { src: Place; dst: Place } | null {
   const { src, dst, network, flow_direction: direction } = flow

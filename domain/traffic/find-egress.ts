@@ -196,7 +196,7 @@ const MOST_PROCESSES = 50
 /** Maximum number of hosts shown per provider. */
 const MOST_HOSTS = 10
 
-/** A process, the number of its destinations, and the busiest of them in alphabetical order. */
+/** A process, the number of its destinations, and its busiest destinations in alphabetical order. */
 export interface EgressProcess {
   process: string
   destination_count: number
@@ -204,7 +204,8 @@ export interface EgressProcess {
 }
 
 /**
- * A provider to which traffic goes, the number of processes that connect to it, and the alphabetically first of them.
+ * A provider to which traffic goes, the number of processes that connect to it, and the first of these processes in
+ * alphabetical order.
  */
 export interface EgressProvider {
   provider: string

@@ -16,8 +16,8 @@ export interface BothWays {
 }
 
 /**
- * Reads all traffic to and from the workloads with these labels, in two queries. Every row is passed on once, even
- * though both answers contain the rows within the application.
+ * Reads all traffic to and from the workloads with these labels, in two queries. Both answers contain the traffic
+ * within the application, but every row is passed on only once.
  * @throws the errors of the reader.
  */
 export async function readBothWays(

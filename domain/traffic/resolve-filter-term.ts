@@ -21,7 +21,9 @@ export interface TrafficTerm {
   ref: string
   group: string
   selector?: TrafficSelector
-  /** A network in place of a selector. The PCE cannot filter by networks, so each row is tested here. */
+  /**
+   * A network, which takes the place of `selector`. The PCE cannot filter by networks, so this server tests each row.
+   */
   network?: Extract<AddressFilter, { network: string }>
 }
 

@@ -79,8 +79,8 @@ export function sampleTraffic(): TrafficSample {
           [...labels[side].values()].map((weights) => byLabel(query, side, weights, size, pieces)),
         ),
       ].filter((one) => one !== null && one.queries.length > 1 && one.largest <= LARGEST_SHARE) as Division[]
-      // If several divisions are equally good, the first one is used. They are listed in the order of their cost for
-      // the PCE.
+      // If several divisions are equally good, the first one is used. The list begins with the division that costs the
+      // PCE least.
       return divisions.toSorted((a, b) => a.largest - b.largest)[0]?.queries ?? null
     },
   }
