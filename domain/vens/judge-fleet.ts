@@ -182,7 +182,10 @@ function reasonsOf(machine: Machine, kept: Kept, missing: readonly string[]): Ke
   }
 }
 
-/** Puts each VEN into the first of the requested lists that it is in. Its row has the reasons for all its lists. */
+/**
+ * Puts each VEN into the first of the requested lists that it is in. The row of the VEN has the reasons for all its
+ * lists.
+ */
 function place(fleet: readonly Kept[], shown: readonly VenList[]): Partial<Record<VenList, VenRow[]>> {
   const wanted = VEN_LISTS.filter((list) => shown.includes(list))
   const lists = Object.fromEntries(wanted.map((list) => [list, [] as VenRow[]])) as Partial<Record<VenList, VenRow[]>>
