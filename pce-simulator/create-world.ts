@@ -20,8 +20,8 @@ import { PolicyStore } from './store/policy-store.js'
 import { PCE_FQDN, orgPath, type World } from './world.js'
 
 /**
- * Creates the state of a PCE right after its last provisioning, from the estate and the objects that every PCE starts
- * with.
+ * Creates the state of a PCE right after its last provisioning. The state consists of the estate and of the objects
+ * that every PCE contains from the start.
  */
 export function createWorld(estate: Estate, options: PceSimulatorOptions): World {
   const { seed = 1, orgId = 1, pollsUntilDone = 3, retryAfter = 1, totalCount = 'matched', now = Date.now } = options

@@ -21,7 +21,7 @@ export const UNCERTAIN = {
    * services, boundaries, dimensions …).
    */
   duplicateName: { token: 'name_must_be_unique', message: 'Name must be unique' },
-  /** P31: the token for a second object with the same external_data_set and external_data_reference. */
+  /** P31: the error token for a second object with the same external_data_set and external_data_reference. */
   duplicateExternalDataToken: 'input_validation_error',
   /** P51: If true, deny rules reach a source in selective mode. */
   denyRulesReachSelectiveSources: true,
@@ -34,8 +34,8 @@ export const UNCERTAIN = {
   /** P8: the maximum of max_results. Live PCEs accept more than 500, although the documentation says otherwise. */
   largestPage: Infinity,
   /**
-   * P31: the token for a reserved label value, for a label key without a dimension (P14), and for a second label of the
-   * same key (P16).
+   * P31: the error token for a reserved label value, for a label key without a dimension (P14), and for a second label
+   * of the same key (P16).
    */
   refusedLabelToken: 'input_validation_error',
   /**
@@ -45,8 +45,8 @@ export const UNCERTAIN = {
   labelInRule: { token: 'label_still_has_associated_rule_set', message: 'Label still has an associated rule set' },
   labelInUse: { token: 'input_validation_error', message: 'Label is still in use' },
   /**
-   * P31: the tokens for deleting an object that a rule, a boundary or another object uses. Only the tokens for IP lists
-   * and services have been observed.
+   * P31: the error tokens for deleting an object that a rule, a boundary or another object uses. Only the tokens for IP
+   * lists and services have been observed.
    */
   labelGroupInUse: { token: 'label_group_referenced', message: 'Label group is still in use' },
   virtualServiceInUse: { token: 'virtual_service_referenced', message: 'Virtual service is still in use' },
@@ -92,7 +92,7 @@ export const UNCERTAIN = {
    */
   venActionStatus: 200,
   /**
-   * P13: the tokens for a VEN that is unknown or unpaired, that would be downgraded, or whose package is not in the
+   * P13: the errors for a VEN that is unknown or unpaired, that would be downgraded, or whose package is not in the
    * release.
    */
   unknownVen: { token: 'not_found_error', message: 'Not found' },

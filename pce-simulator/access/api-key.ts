@@ -30,7 +30,10 @@ export function keysOf(world: World, owner?: string): PceObject[] {
   return keys.filter(({ href }) => owner === undefined || href.startsWith(`${owner}/api_keys/`))
 }
 
-/** Creates a key below its owner's href and returns it with its secret. The secret appears in no other answer (P40). */
+/**
+ * Creates an API key for an owner and returns it with its secret. The PCE shows the secret only once, in the answer to
+ * the request that creates the key (P40).
+ */
 export function issueKey(
   world: World,
   owner: string,
@@ -81,7 +84,7 @@ export function stateOf(world: World, { expires_in_seconds, created_at }: PceObj
   return world.clock() < ends ? 'active' : 'expired'
 }
 
-/** Renders a key for the lists of an account or an organisation. */
+/** Renders a key as it appears in the lists of keys of an account or an organisation. */
 export function renderKey(world: World, key: PceObject): Json {
   const { href, key_id, auth_username, name, description, expires_in_seconds, created_at, created_by } = key
   return {

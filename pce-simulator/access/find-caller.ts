@@ -8,8 +8,8 @@ import { useSession } from './sessions.js'
 export type Caller = World['user']
 
 /**
- * Finds the user or service account whose API key or session matches the Basic authentication. Returns null if there is
- * none, or if the key or session has expired (P2).
+ * Finds the user or service account to whom the credentials belong. They are those of an API key or of a session, as
+ * Basic authentication sends them. Returns null if they are wrong or have expired (P2).
  */
 export function findCaller(world: World, credentials: string): Caller | null {
   const session = useSession(world, credentials)

@@ -17,7 +17,7 @@ import { seedUsers } from './user.js'
 /** The routes of access management: users, roles, permissions, keys and logins (P2, P28). */
 export const accessRoutes: Route[] = [
   ...[permission, role].flatMap(plainRoutes),
-  // Login routes come before those of a single user, so that `login` is not read as an id.
+  // The login routes come before the routes with the id of a user, so that the segment `login` is not read as an id.
   ...loginRoutes,
   ...userRoutes,
   ...userApiKeyRoutes,

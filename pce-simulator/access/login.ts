@@ -12,9 +12,9 @@ import { orgsOf } from './user-routes.js'
 import { findUser, requireUser, user } from './user.js'
 
 /**
- * The two steps of a login (P2): name and password yield a token for 30 seconds, and the token yields a session.
- * Neither path belongs to an organisation, and both handlers check the credentials themselves, so `authenticate` skips
- * both.
+ * The routes of logins. A login has two steps (P2): a name and password are exchanged for a token, which is valid for
+ * 30 seconds, and the token for a session. The paths of these steps do not belong to an organisation. Their handlers
+ * check the credentials themselves, so `authenticate` lets all requests to them pass.
  */
 export const loginRoutes: Route[] = [
   { path: '/login_users/authenticate', verbs: { POST: { emptyBody: true, handle: logIn } } },

@@ -24,8 +24,8 @@ const UPDATE = new Shape(
 )
 
 /**
- * The object kind for permissions (P28). A permission gives one principal a role within a scope. The filters of the
- * list take JSON values (P12).
+ * The object kind for permissions (P28). A permission gives one principal a role within a scope. The filters for the
+ * list of permissions take JSON values (P12).
  */
 export const permission: PlainKind = {
   segment: 'permissions',

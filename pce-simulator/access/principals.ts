@@ -30,7 +30,7 @@ export function principalOfAccount(world: World, account: string): string {
   return account.replace(/^.*\/service_accounts\//, orgPath(world, `/${SEGMENT}/`))
 }
 
-/** Creates the principal of a user or group that exists from the start. */
+/** Creates the principal of a user or group that the PCE has from the start. */
 export function seedPrincipal(world: World, type: string, name: string, displayName: string): PceObject {
   const principal: PceObject = {
     href: orgPath(world, `/${SEGMENT}/${world.ids.uuid(SEGMENT)}`),

@@ -37,8 +37,8 @@ const UPDATE = new Shape(
 const SEGMENT = 'service_accounts'
 
 /**
- * The object kind for service accounts. The permissions of an account are ordinary ones, held by a principal with the
- * account's id (P28).
+ * The object kind for service accounts. The permissions of an account belong to a principal that has the same id as the
+ * account (P28).
  */
 export const serviceAccount: PlainKind = {
   segment: SEGMENT,

@@ -118,8 +118,8 @@ function describeProcess(random: Random, process: Process | readonly string[], r
 }
 
 /**
- * Draws the times of a conversation. Most have gone on daily since January, some are weekly, some started later, and
- * one in twenty has since ended.
+ * Draws the times of a conversation. Most conversations have taken place daily since January, some take place weekly,
+ * some started later, and one in twenty has ended since.
  */
 function drawSchedule(random: Random, weekly: boolean) {
   const firstDay =

@@ -26,7 +26,7 @@ const USERS = [
   { href: '/users/3', username: 'sam.security@example.com', full_name: 'Sam Security' },
 ]
 
-/** The application with which demonstrations start. Its traffic is drawn before that of the others. */
+/** The application with which demonstrations start. Its traffic is drawn before the traffic of other applications. */
 const SHOWCASE = 'payments|prod'
 
 /**

@@ -20,7 +20,7 @@ export function indexHosts(slots: readonly Slot[]): HostsOf {
 
 const stackOf = ({ stack }: Application): Stack => STACKS[stack]
 
-/** Finds the tier of an application by its role. Throws RangeError if there is none. */
+/** Finds the tier of an application by its role. Throws RangeError if the application has no such tier. */
 function tierOf(application: Application, role: string): Tier {
   const tier = stackOf(application).tiers.find((candidate) => candidate.role === role)
   if (tier === undefined) throw new RangeError(`${application.name} has no ${role} tier`)

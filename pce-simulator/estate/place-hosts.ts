@@ -82,8 +82,8 @@ const STARTERS = 9
 const STARTING_SERVICES = 4
 
 /**
- * Distributes `count` servers over the slots: first one to each slot in order, then the rest by weight. The servers are
- * added to `slot.hosts`.
+ * Distributes `count` servers over the slots. Each slot first gets one server, in order; the remaining servers are
+ * distributed by the weights of the slots. All servers are added to `slot.hosts`.
  */
 export function placeServers(
   random: Random,

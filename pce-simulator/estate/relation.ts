@@ -42,8 +42,8 @@ export interface Relation {
 }
 
 /**
- * Creates a function that draws one of the hosts. It throws RangeError if there are none; `join` omits relations
- * without hosts.
+ * Creates a function that draws one of the hosts. The function throws RangeError if there are no hosts; `join` creates
+ * no relation in this case.
  */
 export const anyOf =
   (hosts: readonly Host[]): Party =>

@@ -129,7 +129,10 @@ const writeRule = (href: string, rule: RuleSpec, find: Lookup) => ({
   unscoped_consumers: rule.extraScope,
 })
 
-/** Parses the notation of data/rule-sets.ts into actors. Throws RangeError for a name that the estate does not have. */
+/**
+ * Converts short texts such as `ams` or `list:<name>` (see data/rule-sets.ts) to actors. Throws RangeError if a text
+ * contains a name that the estate does not have.
+ */
 function readActors(words: readonly string[], find: Lookup): Actor[] {
   return words.flatMap((word): Actor[] => {
     if (word === 'ams') return [{ actors: 'ams' }]

@@ -16,7 +16,7 @@ declare module 'fastify' {
 
 /**
  * Requires Basic authentication by an API key or a session for every path below `/api`. Answers 401 without a JSON body
- * for wrong or missing credentials, and 403 for the id of another organisation (P2, P30).
+ * if the credentials are wrong or missing, and 403 if the path contains the id of another organisation (P2, P30).
  */
 export function authenticate(app: FastifyInstance, world: World): void {
   app.decorateRequest('caller', null)

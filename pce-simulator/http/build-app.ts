@@ -19,8 +19,8 @@ const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS'] as 
 const BODY_LIMIT = 32 * 1024 * 1024
 
 /**
- * Builds the HTTP side of the simulator: first the recording of requests, faults and authentication, then the PCE's
- * routes.
+ * Builds the HTTP server of the simulator. Every request is recorded and passes the injection of faults, authentication
+ * and rate limits before it reaches a route of the PCE.
  */
 export function buildApp(
   world: World,

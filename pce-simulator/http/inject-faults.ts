@@ -185,6 +185,6 @@ async function strikeAfter(request: FastifyRequest, reply: FastifyReply, payload
 export interface FaultControl {
   add(...faults: Fault[]): void
   clear(): void
-  /** Lists the faults that have not yet affected all their requests. */
+  /** Lists the faults that will affect further requests. */
   pending(): Fault[]
 }

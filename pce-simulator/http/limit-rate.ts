@@ -58,7 +58,10 @@ export function limitRate(app: FastifyInstance, world: World): void {
   })
 }
 
-/** Counts requests in a rolling minute. The documentation does not say whether the minute is rolling or fixed (P48). */
+/**
+ * Creates a limit for the number of requests in a rolling minute. The documentation does not say whether the minute is
+ * rolling or fixed (P48).
+ */
 function createWindow(world: World, most: number | undefined): Limit {
   const times: number[] = []
   return () => {
@@ -71,7 +74,10 @@ function createWindow(world: World, most: number | undefined): Limit {
   }
 }
 
-/** Applies a separate limit to each API key or session, identified by the Authorization header. */
+/**
+ * Creates a limit that counts the requests of each API key or session separately. The Authorization header identifies
+ * them.
+ */
 function eachCredential(create: () => Limit): Limit {
   const windows = new Map<string, Limit>()
   return (request, reply) => {
@@ -83,8 +89,8 @@ function eachCredential(create: () => Limit): Limit {
 }
 
 /**
- * Limits the number of requests that are processed at the same time. A request counts from its headers to the end of
- * its answer.
+ * Creates a limit for the number of requests that are processed at the same time. A request counts from the arrival of
+ * its headers to the end of its answer.
  */
 function createPlaces(most: number | undefined): Limit {
   let taken = 0

@@ -8,7 +8,9 @@ import type { Answer } from './route.js'
 const CHUNK_CHARACTERS = 64 * 1024
 const FASTEST = { level: constants.Z_BEST_SPEED }
 
-/** Sends an answer like the PCE: as `application/json` without a charset, and without a body for 202 and 204 (P6). */
+/**
+ * Sends an answer as the PCE does: as `application/json` without a charset, and without a body for 202 and 204 (P6).
+ */
 export function sendAnswer(request: FastifyRequest, reply: FastifyReply, answer: Answer): FastifyReply {
   void reply.code(answer.status)
   for (const [name, value] of Object.entries(answer.headers ?? {})) void reply.header(name, value)

@@ -9,8 +9,8 @@ import { agentOf, heartbeatOf, inRecovery, ownVen, pendingUpgrade, venState, ver
 type Interface = Record<string, unknown>
 
 /**
- * Renders a VEN for a read (P24). In the short form, labels and workload are given only by their hrefs, and the fields
- * of the workload are left out.
+ * Renders a VEN for a GET (P24). With the profile `core-25.2`, labels and workload are given only by their hrefs, and
+ * the fields of the workload are left out.
  */
 export function renderVen(world: World, workload: PceObject): Json {
   const ven = ownVen(workload)!
@@ -86,8 +86,8 @@ function describeWorkload(workload: PceObject, labels: unknown, interfaces: unkn
 }
 
 /**
- * Renders a network interface. If `owner` is given, the interface gets an href below the owner and the fields that
- * recorded interfaces have.
+ * Renders a network interface. If `owner` is given, the interface gets an href below the owner, and the fields that
+ * interfaces have in recorded answers.
  */
 function renderInterface(given: Interface, owner: string | null): Interface {
   return {

@@ -16,8 +16,8 @@ import {
 } from './rule-shapes.js'
 
 /**
- * The definition of a kind of rules. `list` names the field of the rule set in which these rules are stored. Their
- * hrefs consist of the rule set's href, `segment` and an id.
+ * The definition of a kind of rules. `list` names the field of the rule set in which rules of this kind are stored. The
+ * href of a rule consists of the rule set's href, `segment` and an id.
  */
 export interface RuleKind {
   segment: 'sec_rules' | 'deny_rules' | 'ip_tables_rules'

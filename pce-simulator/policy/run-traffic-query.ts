@@ -45,8 +45,8 @@ export type TrafficQueryBody = TrafficQuery & {
 
 export interface TrafficResult {
   /**
-   * The rows of the result, at most `max_results`, in the order of the estate's conversations. Rows with the same
-   * source or destination share its object.
+   * The rows of the result, at most `max_results`, in the order of the estate's conversations. Equal sources or
+   * destinations in several rows are the same object.
    */
   flows: TrafficFlow[]
   /** The number of observations before aggregation, regardless of `max_results`. */

@@ -23,7 +23,10 @@ interface Write {
   sourceIp: string
 }
 
-/** Records one event for every write and every refused login. Reads cause no event (P26). */
+/**
+ * The log of events. It records one event for every successful write, every login, and every request that is refused
+ * because of its credentials or its organisation. Reads cause no event (P26).
+ */
 export class EventLog {
   readonly #events: PceEvent[]
   readonly #context: Context

@@ -18,7 +18,9 @@ export interface Entry {
 /** The active objects after a provisioning, by type and draft href. */
 export type Snapshot = ReadonlyMap<ChangeSubsetType, ReadonlyMap<string, VersionedObject>>
 
-/** Stores versioned objects of every kind, with their life cycle (P4). */
+/**
+ * The store of all versioned objects, which implements their life cycle (P4): draft, provisioning, deletion and revert.
+ */
 export class PolicyStore {
   readonly #entries = new Map<ChangeSubsetType, Map<string, Entry>>()
 

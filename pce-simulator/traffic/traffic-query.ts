@@ -9,7 +9,7 @@ export interface RuleWindow {
 
 export const ALL_ROWS: RuleWindow = { offset: 0, limit: Infinity }
 
-/** An asynchronous traffic query as the world stores it; query-run.ts implements it. */
+/** An asynchronous traffic query, which query-run.ts implements. */
 export interface TrafficQuery {
   readonly href: string
   readonly isCompleted: boolean
@@ -17,7 +17,7 @@ export interface TrafficQuery {
   readonly isPending: boolean
   /** Checks that the result can be downloaded. Throws if it is not ready yet or no longer available. */
   requireResult(): void
-  /** Advances the progress of the query. Called once for each GET. */
+  /** Advances the progress of the query. It is called once for each GET. */
   poll(): void
   /** Cancels the query, unless it has already ended. */
   cancel(): void
