@@ -9,8 +9,8 @@ import { readRingfence } from './facts/ringfence-facts.js'
 import type { Picture, PictureKind } from './picture.js'
 
 /**
- * Draws a picture of this kind from the answer of its tool (`TOOL_OF`). Only an answer about policy changes can have
- * several pages. Throws TypeError if the answer is of another kind.
+ * Draws a picture of the given kind from the answer of the tool for this kind (`TOOL_OF`). Only an answer about policy
+ * changes can have several pages. Throws TypeError if the answer does not fit the kind.
  */
 export function drawPicture(kind: PictureKind, pages: readonly object[], options?: MapOptions): Picture {
   const [answer] = pages

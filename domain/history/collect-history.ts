@@ -86,7 +86,10 @@ export const isFailed = ({ status }: PceEvent): boolean => status === 'failure'
 /** The fields that repeat the time, author and type of a change, because a history entry already states these. */
 const TOLD_BY_ENTRY: ReadonlySet<string> = new Set([...AUTHORSHIP, 'update_type'])
 
-/** Returns the parts of an event that concern the target of the search. */
+/**
+ * Returns the history entry for an event. It contains only the parts of the event that concern the target of the
+ * search.
+ */
 export function readEvent(target: Target, event: PceEvent): HistoryEntry {
   const parts = changedParties(event).flatMap(({ party, change }): HistoryPart[] => {
     if (!isAbout(target, party)) return []

@@ -177,8 +177,8 @@ function ruleSteps(draft: PceObject | null, wanted: PceObject, renamed: Readonly
 }
 
 /**
- * Returns the requested object with the hrefs of the draft: the object's own href, and the hrefs of equal rules that
- * were created in place of deleted ones, so that nothing is written twice.
+ * Returns the object to restore with the hrefs that it has in the draft: its own href, and the hrefs of equal rules
+ * that were created in place of deleted ones, so that nothing is written twice.
  */
 export function alignWith(draft: PceObject, wanted: PceObject): PceObject {
   const lists = (['rules', 'deny_rules'] as const).flatMap((list) => {

@@ -156,8 +156,8 @@ export async function restoreVersion(ctx: Reading, plan: RestorePlan): Promise<R
         { dropped_hrefs: droppedHrefs },
       )
   }
-  // If the active policy and the draft are already equal to that version, the restoration would change nothing and is
-  // not requested.
+  // If the active policy and the draft already equal the version to restore, the restoration would change nothing and
+  // is not requested.
   if (difference.objects.length === 0) return lookBack(ctx, policy)
   try {
     await pce.restorePolicy(version.selector)

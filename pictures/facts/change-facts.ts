@@ -164,7 +164,7 @@ export function partsOf(value: unknown): string[] {
 
 const PROTOCOLS: Readonly<Record<string, string>> = { 1: 'icmp', 6: 'tcp', 17: 'udp', 58: 'icmpv6' }
 
-/** Fields that short texts leave out, because an object's name says almost as much without them. */
+/** Fields that short texts leave out, because they add little to the name of an object. */
 const QUIET = new Set(['href', 'exclusion'])
 
 function shorten(value: unknown): string {
