@@ -5,11 +5,14 @@ import { bounded } from './bound-value.js'
 export const MOST_WAITING_PER_OWNER = 50
 /** Maximum number of undecided questions of all owners together. */
 export const MOST_WAITING = 1000
-/** Maximum number of rows that one clean-up ends or deletes. It is small, so that no statement is slow. */
+/**
+ * Maximum number of rows that one clean-up marks as expired, and that it deletes. It is small, so that no statement is
+ * slow.
+ */
 export const CLEARED = 100
 /**
- * The time, in milliseconds, for which an expired approval can still be used, because a call that arrived in time may
- * still be running. Undecided questions are deleted after the same time, because they may be large.
+ * The time, in milliseconds, for which an approval can still be used after it has expired, because a call that arrived
+ * in time may still be running. Undecided questions are deleted after the same time, because they may be large.
  */
 export const WORKING_MS = 60 * 60 * 1000
 /** The time in milliseconds for which decided questions are kept after they have expired. */

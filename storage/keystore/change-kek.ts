@@ -140,7 +140,7 @@ async function orRefuse<T>({ place }: KeystoreFile, work: () => Promise<T>): Pro
 
 /**
  * The numbers of records that were rewrapped, that the current key had already wrapped, and that neither key could
- * open. The last ones were left unchanged.
+ * open. The records that neither key could open were left unchanged.
  */
 export interface RewrapCounts {
   rewrapped: number
@@ -149,7 +149,7 @@ export interface RewrapCounts {
 }
 
 /**
- * Rewraps every record that the previous key has wrapped with the current key. Records are replaced by
+ * Rewraps, with the current key, every record that the previous key has wrapped. Records are replaced by
  * compare-and-swap, so that a registration made in the meantime is kept. After the first pass, the notes name the
  * current key as the only one, so that servers that still use the previous key can no longer write. A second pass
  * rewraps the records that these servers have written until then. Records that neither key opens are damaged and do not
@@ -176,7 +176,7 @@ async function rewrapAll(keys: Keys, records: CredentialRecords): Promise<Rewrap
   for (;;) {
     const page = await records.page(after, PAGE)
     for (const { owner, record } of page) {
-      // This pause lets other servers write that wait for the store.
+      // This pause gives other servers that are waiting for the store a chance to write.
       await setImmediate()
       const outcome = await rewrapOne(keys, records, owner, record)
       if (outcome !== 'removed') counts[outcome]++

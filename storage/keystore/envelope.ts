@@ -69,7 +69,9 @@ const bindSealed = ({ iss, sub }: Owner, version: string) => bind(['credentials'
 const bindWrapped = ({ iss, sub }: Owner, version: string, kekId: string) =>
   bind(['data key', iss, sub, version, kekId])
 
-/** Joins parts, each after its length, so that two different lists of parts never result in the same bytes (D39). */
+/**
+ * Joins parts, each preceded by its length, so that two different lists of parts never result in the same bytes (D39).
+ */
 function bind(parts: readonly string[]): Buffer {
   const pieces = [Buffer.of(LAYOUT)]
   for (const part of parts) {

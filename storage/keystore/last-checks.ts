@@ -3,8 +3,8 @@ import type { LastCheck, LastChecks } from '../../schemas/credentials.js'
 import type { Notes } from '../../schemas/state.js'
 
 /**
- * Stores the result of the last check of each user's credentials as a note. The note is not secret, because it does not
- * name the PCE. Older versions of the program ignore it.
+ * Creates an accessor for the result of the last check of each user's credentials. Each result is stored in a note. It
+ * is not secret, because it does not name the PCE. Older versions of the program ignore these notes.
  */
 export function lastChecks(notes: Notes): LastChecks {
   return {
@@ -25,8 +25,8 @@ const LATEST = 8.64e15
 const LONGEST_MESSAGE = 2000
 
 /**
- * Reads the note about this version of the credentials. Returns null if there is none, or if this server did not write
- * it.
+ * Reads the note about this version of the credentials. Returns null if there is none, or if its content is not in the
+ * form that this server writes.
  */
 function readCheck(note: string | null, version: string): LastCheck | null {
   let found: Partial<Record<keyof LastCheck | 'of', unknown>> | null

@@ -18,7 +18,7 @@ const OUTDATED =
 /** The keystore, with an additional operation for the operator's command `rewrap-keystore`. */
 export interface RewrappableKeystore extends Keystore {
   /**
-   * Rewraps every data key that the previous key-encryption key has wrapped with the current one (MCP_KEK). It may be
+   * Rewraps, with the current key-encryption key (MCP_KEK), every data key that the previous one has wrapped. It may be
    * interrupted at any moment and started again, and servers that have both keys may run at the same time.
    */
   rewrap(): Promise<RewrapCounts>

@@ -22,8 +22,8 @@ interface Verdict extends RecordRow {
 /** The limits that apply to all replicas together, and the maintenance that each replica must do regularly. */
 export interface SharedAdmissions extends Admissions {
   /**
-   * Records a heartbeat of this replica, and removes rows that this replica, or replicas that have died, have left
-   * behind. Rejects with Error.
+   * Records a heartbeat of this replica and deletes outdated rows: places of replicas without heartbeats, places that
+   * this replica no longer holds, and old counts. Rejects with Error.
    */
   tend(): Promise<void>
   /** Releases all places of this replica. Rejects with Error. */
@@ -33,7 +33,7 @@ export interface SharedAdmissions extends Admissions {
 /**
  * Creates the limits per caller across all replicas (D139): requests per minute by the database's clock, and
  * simultaneous requests. Each running request occupies a place, which is a row that is valid as long as its replica
- * sends heartbeats. `noteAdmission` learns whether the database has answered.
+ * sends heartbeats. `noteAdmission` receives the outcome of each query for an admission: null, or the error.
  */
 export function createAdmissions(
   { query }: Database,
@@ -55,7 +55,10 @@ export function createAdmissions(
     return id
   }
 
-  /** The places that are being released, by caller. They must not count against the next request of the same caller. */
+  /**
+   * The ids of places that are being released, by caller. They must not count against the next request of the same
+   * caller.
+   */
   const leaving = new Map<string, Set<string>>()
 
   const giveBack = (caller: Buffer, id: string): void => {

@@ -16,7 +16,7 @@ import { checkText } from '../check-text.js'
 import type { Database, Query } from './connect.js'
 
 /**
- * Creates the access to the approvals in the database (see schemas/state.ts). `now` returns milliseconds since the
+ * Creates an accessor for the approvals in the database (see schemas/state.ts). `now` returns milliseconds since the
  * epoch.
  */
 export function approvals({ query }: Database, now: () => number): Approvals {
@@ -60,7 +60,7 @@ export function approvals({ query }: Database, now: () => number): Approvals {
       return (await query(open, [checkText(id), checkText(decision), now()])).count === 1
     },
     async end(id, ending) {
-      // The end is recorded in two tables, so that it cannot be reversed by changing one row (D240).
+      // The end of an approval is recorded in two tables, so that it cannot be reversed by changing one row (D240).
       const open = `WITH ended AS (
           UPDATE svc_mcp.approvals SET ending = $2 WHERE id = $1 AND ending IS NULL RETURNING id, expires_at)
         INSERT INTO svc_mcp.spent (id, expires_at) SELECT id, greatest(expires_at, $3) FROM ended ON CONFLICT (id) DO NOTHING`

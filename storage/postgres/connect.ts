@@ -57,8 +57,8 @@ const SILENCE_MS = 3000
 /** The SQLSTATE of a database server that has no free connection. */
 const TOO_MANY_CONNECTIONS = '53300'
 /**
- * Matches the error codes of a database server that is reachable but accepts no queries: it is starting or stopping,
- * has no free connection, or is a standby.
+ * Matches the error codes which mean that a database server accepts no queries: it is starting or stopping, has no free
+ * connection, or is a standby, or the connection to it has failed.
  */
 const NOT_SERVING = /^(57P0[123]|53300|25006|08\w{3})$/
 
@@ -139,7 +139,7 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
       problem = null
       warn(`The state database at ${config.where} answers again`)
     } catch (error) {
-      // After any other answer, such as a refused login during a failover, the database is queried again later.
+      // After any error, even a refused login during a failover, the database is queried again later.
       declare(error as Error)
     }
   }
@@ -289,8 +289,8 @@ export const isLocked = (error: Error): boolean => (error as { code?: string }).
 export const isOfRows = (error: Error): boolean => /^(22|23|54)/.test((error as { code?: string }).code ?? '')
 
 /**
- * Returns true if the error means that the database accepts no queries at all. Returns false if it refused one
- * statement.
+ * Returns true if the error suggests that the whole database does not respond: it cannot be reached, accepts no queries
+ * or did not answer in time. Returns false if it refused one statement, or if the pool had no free connection.
  */
 function isOutage(error: Error): boolean {
   const { code } = error as { code?: string }

@@ -1,29 +1,35 @@
 import { describe, isCrowded, isLate, isLocked, isOfRows } from './connect.js'
 
 /**
- * Minimum number of different callers in a row without an answer that count as a problem of the database. With fewer,
- * it may only be their own rows.
+ * Minimum number of different callers in a row whose requests must get no answer before this counts as a problem of the
+ * database. With fewer callers, perhaps only their own rows are locked.
  */
 const SEVERAL = 3
 /**
- * The time, in milliseconds, for which a caller without an answer is counted. After that, the problem may be over, even
- * if no other caller has shown it.
+ * The time, in milliseconds, for which a request without an answer is counted. After that, the problem may be over,
+ * even if no other request has shown it.
  */
 const COUNTED_MS = 10_000
 /** Minimum interval, in milliseconds, between two log lines about locks. */
 const SAID_MS = 60_000
 
 /**
- * The record of problems because of which changes cannot be relied on although the database answers. Both readiness and
- * the gate of changing tools use it, so that they agree.
+ * The record of problems that make changes unreliable although the database answers. Both readiness and the gate of
+ * changing tools use it, so that they agree.
  */
 export interface Problems {
   find: () => Error | null
-  /** Records the result of a write check: null, or the error. Only a later write check ends the problem. */
+  /**
+   * Records the result of a write check: null if it passed, otherwise the error. Only a later write check ends the
+   * problem.
+   */
   noteWrite: (error: Error | null) => void
-  /** Records the result of a heartbeat: null, or the error. */
+  /** Records the result of a heartbeat: null if it succeeded, otherwise the error. */
   noteHeartbeat: (error: Error | null) => void
-  /** Records the result of admitting a request of this caller: null, or the error. */
+  /**
+   * Records the result of asking the database to admit a request of this caller: null if it answered, otherwise the
+   * error.
+   */
   noteAdmission: (caller: string, error: Error | null) => void
 }
 
@@ -31,7 +37,7 @@ export interface Problems {
 export function noteProblems(warn: (line: string) => void): Problems {
   let unwritable: Error | null = null
   let failed: Error | null = null
-  /** The callers without an answer since the last answer to any caller, each with the last error. */
+  /** The callers whose requests got no answer since the last answer to any caller, each with the last error. */
   const unanswered = new Map<string, { at: number; error: Error }>()
   let saidAt = -Infinity
 

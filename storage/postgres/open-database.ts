@@ -29,7 +29,7 @@ const WRITE_MARK = `WITH earlier AS (
   INSERT INTO svc_mcp.notes (name, value) VALUES ('checked ' || $1, '')`
 /**
  * Time limit of the write check in milliseconds. It is shorter than that of the readiness checks, so that the gate of
- * changing tools knows of a write that hangs as soon as readiness reports it.
+ * changing tools knows of a hanging write as soon as readiness reports it.
  */
 const WRITTEN_MS = 2500
 /** Interval, in milliseconds, at which the write check is repeated after it has failed. */

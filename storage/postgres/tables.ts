@@ -17,7 +17,7 @@ export const READ_COLUMNS = COLUMNS.split(', ')
   .map((column) => bounded(column))
   .join(', ')
 
-/** Creates the access to the keystore's records in the database (see schemas/state.ts). */
+/** Creates an accessor for the keystore's records in the database (see schemas/state.ts). */
 export function credentialRecords({ query, inTransaction }: Database): CredentialRecords {
   return {
     async get(owner) {
@@ -28,8 +28,8 @@ export function credentialRecords({ query, inTransaction }: Database): Credentia
     async put(owner, record, only) {
       if (only === undefined) return (await putRecord(query, owner, record)).count === 1
       return inTransaction(async (run) => {
-        // Whoever writes one of these notes must wait until this transaction is committed, even if the note does not
-        // exist yet and therefore has no row that could be locked.
+        // A transaction that writes one of these notes must wait until this one is committed. This holds even if the
+        // note does not exist yet and therefore has no row that could be locked.
         await run(
           `SELECT pg_advisory_xact_lock_shared(hashtextextended(n, 0)) FROM unnest($1::text[]) AS n ORDER BY n`,
           [only.notes],
@@ -102,16 +102,16 @@ const at = (time: string) => `(extract(epoch FROM clock_timestamp() ${time}) * 1
 /** The SQL of the time 24 hours ago. Ids of tokens that expired later must not be deleted yet. */
 const A_DAY_AGO = at(`- ${KEPT}`)
 /**
- * The SQL of a time that the note can reach only if somebody else writes it, because no token is valid for longer than
- * an hour, even if a clock was ahead. With such a time, the note would refuse every confirmed call until then. It is
- * therefore read as 24 hours ago, because no id of a token that expired later has been deleted.
+ * The SQL of the time one hour from now. No server writes a later time into the note, because no token is valid for
+ * longer than an hour, even if a clock was ahead. Such a time would make servers refuse every confirmed call until
+ * then. It is therefore read as 24 hours ago, because no id of a token that expired later has been deleted.
  */
 const NEVER = at(`+ interval '1 hour'`)
 
 /**
- * Creates the access to the used confirm tokens in the database (see schemas/state.ts; D42). Each is recorded in two
- * tables, so that nobody makes it usable by deleting one row (D240). `forgetOld` deletes the ids of tokens that expired
- * long ago. A token that expires no later than the latest one among them counts as used, whatever the clock shows then.
+ * Creates an accessor for the used confirm tokens in the database (see schemas/state.ts; D42). Each token is recorded
+ * in two tables, so that nobody makes it usable by deleting one row (D240). `forgetOld` deletes the ids of tokens that
+ * expired long ago. A token that expires no later than any of them counts as used, whatever the clock shows then.
  */
 export function usedTokens({ query }: Database): UsedTokens {
   return {
@@ -137,10 +137,10 @@ export function usedTokens({ query }: Database): UsedTokens {
 
 /** Maximum number of rows that one statement deletes. It is small, so that no statement is slow. */
 const CLEARED = 1000
-/** Maximum number of open questions in the database. */
+/** Maximum number of open confirmation questions in the database. */
 const MOST_CHALLENGES = 10_000
 
-/** Deletes used tokens that expired long ago, and questions beyond the limit. */
+/** Deletes the ids of used tokens that expired long ago, and the confirmation questions beyond the limit. */
 export async function forgetOld({ query }: Database): Promise<void> {
   await query(
     `WITH old AS (
@@ -164,8 +164,8 @@ export async function forgetOld({ query }: Database): Promise<void> {
 }
 
 /**
- * Resets the note of deleted ids if it contains a time that no server writes. Resolves with true if it did, which means
- * that somebody else has written it.
+ * Resets the note about deleted ids if it contains a time that no server writes. Resolves with true if it did, which
+ * means that somebody other than a server has written the note.
  */
 export async function mendForgotten({ query }: Database): Promise<boolean> {
   const { count } = await query(
@@ -175,11 +175,11 @@ export async function mendForgotten({ query }: Database): Promise<boolean> {
   return count > 0
 }
 
-/** Maximum number of open questions of one owner. Nobody can read more before they expire. */
+/** Maximum number of open confirmation questions of one owner. Nobody can read more before they expire. */
 const MOST_CHALLENGES_PER_OWNER = 100
 
 /**
- * Creates the access to the confirmation questions in the database (see schemas/state.ts). `now` returns milliseconds
+ * Creates an accessor for the confirmation questions in the database (see schemas/state.ts). `now` returns milliseconds
  * since the epoch.
  */
 export function challenges({ query }: Database, now: () => number): Challenges {
@@ -212,7 +212,7 @@ interface NoteRow {
   value: string
 }
 
-/** Creates the access to the notes in the database, which are small facts about the state (see schemas/state.ts). */
+/** Creates an accessor for the notes in the database, which are small facts about the state (see schemas/state.ts). */
 export function notes({ query, inTransaction }: Database): Notes {
   const read = async (run: Query, name: string) => {
     const { rows } = await run<NoteRow>(`SELECT name, ${bounded('value')} FROM svc_mcp.notes WHERE name = $1`, [

@@ -14,8 +14,8 @@ interface Line {
 /**
  * Creates the function that runs the statements with the same key two at a time. The others wait in line without a
  * connection. If a statement was stopped by a lock, the statements in line are refused with the error of `busy`,
- * because the same lock would stop them. They are also refused with it if the database did not answer, or if they have
- * waited in line for too long.
+ * because the same lock would stop them. If a statement got no answer in time, they are refused with its error. A
+ * statement that has waited in line for too long is also refused with the error of `busy`.
  */
 export function takeTurns(busy: () => Error) {
   const lines = new Map<string, Line>()

@@ -30,7 +30,7 @@ export const ADD_APPROVALS = `
 `
 
 /**
- * Creates the access to the approvals in the file (see schemas/state.ts). `now` returns milliseconds since the epoch.
+ * Creates an accessor for the approvals in the file (see schemas/state.ts). `now` returns milliseconds since the epoch.
  */
 export function approvals({ read, write }: Queries, now: () => number): Approvals {
   const current = (sql: Sql, owner: string, call: string) =>

@@ -10,15 +10,15 @@ import { makeEmpty, syncDirectory } from './place-file.js'
 const LOCK_WAIT_MS = 15_000
 
 /**
- * The SQL that removes the id to which confirm tokens are bound. It must not be restored, because tokens that were used
- * after the backup would become valid again (D42). The next start gives the file a new id.
+ * The SQL that removes the id to which confirm tokens are bound. This id must not be restored, because tokens that were
+ * used after the backup would become valid again (D42). The next start gives the file a new id.
  */
 const FORGET = `DELETE FROM notes WHERE name = 'confirm_tokens'`
 
 /**
- * Copies the state file to `target` as it is at one moment, while servers continue to read and write it. The copy is
- * complete and checked, is on the disk, and can be read only by its owner; after a failure, there is no copy. The copy
- * is a state file itself: to restore it, put it in the place of the original.
+ * Copies the state file to `target` as it is at one moment, while servers continue to read and write it. The copy can
+ * be read only by its owner, and `target` exists only when the copy is complete, checked and on the disk. The copy is a
+ * state file itself: to restore it, put it in the place of the original.
  *
  * @returns the size of the copy in bytes.
  * @throws {StartupError} if the file is missing or cannot be used, or if the target exists or cannot be written.

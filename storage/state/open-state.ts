@@ -48,9 +48,9 @@ export interface StateOptions {
 export type FileState = Omit<State, 'close'> & {
   close: () => void
   /**
-   * Runs `work`, which moves the keystore to another place. Meanwhile, no process can write to the file; attempts wait
-   * and fail after five seconds. If the move succeeds, no process ever changes a record in the file again. If it
-   * rejects, everything is as before.
+   * Runs `work`, which moves the keystore to another place. Meanwhile, nothing can be written to the file: writes of
+   * this process fail at once, and those of other processes wait and fail after five seconds. If the move succeeds, no
+   * process ever changes a record in the file again. If it rejects, everything is as before.
    */
   moveAway: (to: string, work: () => Promise<void>) => Promise<void>
 }
@@ -146,7 +146,7 @@ function pragma(db: Database.Database, name: string): unknown {
   return (db.pragma(name) as Record<string, unknown>[])[0]?.[name]
 }
 
-/** Maximum time, in milliseconds, to wait for another process that is writing, before the write test. */
+/** Maximum time, in milliseconds, that the write test waits while another process is writing. */
 const LOCK_WAIT_MS = 1000
 
 /** A statement that tests whether the file can be written, without changing used tokens or credentials. */

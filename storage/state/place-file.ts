@@ -38,9 +38,9 @@ export const nameOfPlace = ({ variable, path }: Pick<Place, 'variable' | 'path'>
 
 /**
  * Returns the paths of the file and its companions; returns none if the file does not exist. Refuses everything that
- * SQLite must not open: an empty file, a file without access, and everything that is not a regular file of this user.
- * The file is not opened here, because closing it would release the locks that another connection of this process holds
- * on it (POSIX).
+ * SQLite must not open: an empty file, a file that this user cannot write, and anything but a regular file of this
+ * user. The file is not opened here, because closing it would release the locks that another connection of this process
+ * holds on it (POSIX).
  *
  * @throws {StartupError}
  */
@@ -49,7 +49,7 @@ export const checkPlace = (place: Place): string[] => inspectPlace(place).map(({
 /**
  * Removes the permissions of other users from the files, with a warning, because container platforms add permissions
  * for the group to every file of a volume at every mount (D41). It may be called only after it is known that the file
- * belongs to this program. Files that SQLite has created since then cause no warning.
+ * belongs to this program. Files that SQLite has created after `checkPlace` cause no warning.
  *
  * @param found the result of `checkPlace`.
  * @throws {StartupError}
@@ -122,7 +122,7 @@ function checkRoom(place: Place): void {
   }
 }
 
-/** Returns the folder itself, or the nearest existing folder above it. */
+/** Returns the folder if it exists, otherwise the nearest existing folder above it. */
 const nearestFolder = (folder: string): string =>
   statSync(folder, { throwIfNoEntry: false }) === undefined ? nearestFolder(dirname(folder)) : folder
 
@@ -195,7 +195,7 @@ function lookAt(place: Place, path: string): Found | null {
   return { path, stats }
 }
 
-/** Returns the default name of the file. */
+/** Returns the file name that an error message suggests. */
 const suggested = ({ variable }: Place) => (variable === 'MCP_KEYSTORE_PATH' ? 'keystore.db' : 'state.db')
 
 function closePath(place: Place, path: string): void {
@@ -225,8 +225,8 @@ export function warnOfDirectory(place: Place): void {
 /**
  * Creates a new, empty file, and its missing directories with mode 0700. The file is first completed under another
  * name, with mode 0600 from the start regardless of the umask, and then linked to its own name. If the process is
- * killed here, there is either no file or a complete one. If several processes start together, one of them creates the
- * file, and all of them use it.
+ * killed meanwhile, there is either no file or a complete one. If several processes start together, one of them creates
+ * the file, and all of them use it.
  *
  * @returns the first directory that had to be created, null if none had to be; undefined if another process was faster.
  * @throws {StartupError}
@@ -275,7 +275,7 @@ export function removeDrafts(place: Place): void {
   }
 }
 
-/** Creates a file that only its owner can ever read. Throws if the file exists. */
+/** Creates an empty file that only its owner can ever read or write. Throws if the file exists. */
 export function makeEmpty(path: string): void {
   const file = openSync(path, 'wx', 0o600)
   try {
@@ -299,7 +299,7 @@ function makeDirectory(directory: string): string | null {
     try {
       mkdirSync(folder, { mode: 0o700 })
     } catch (error) {
-      // Another process that starts at the same time may be faster.
+      // Another process that starts at the same time may have created the folder first.
       if (codeOf(error) !== 'EEXIST') throw error
       return false
     }

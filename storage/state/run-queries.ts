@@ -10,7 +10,7 @@ export type Value = string | number | Uint8Array
  * declares.
  */
 export interface Sql {
-  /** Returns the first row. */
+  /** Returns the first row of the result; undefined if there are no rows. */
   one<Row>(sql: string, ...values: Value[]): Row | undefined
   all<Row>(sql: string, ...values: Value[]): Row[]
   /** Returns the number of changed rows. */
@@ -19,7 +19,10 @@ export interface Sql {
 
 /** One connection to the file, shared by all requests of the process. */
 export interface Queries {
-  /** Runs `work`, which reads from the file. Rejects with Error. */
+  /**
+   * Runs `work`, which reads from the file. If the file is locked, it tries again for a few seconds. Rejects with
+   * Error.
+   */
   read: <T>(work: (sql: Sql) => T) => Promise<T>
   /**
    * Runs `work` in a transaction, which takes effect completely or not at all. Resolves when it is on the disk. If it
@@ -42,10 +45,10 @@ export interface Queries {
 const LOCK_WAIT_MS = 5000
 
 /**
- * Runs each write in one turn of the event loop: BEGIN IMMEDIATE, its statements, and COMMIT. BEGIN is run with `exec`,
- * which leaves nothing open if the file is busy. In libsql 0.5, a prepared statement that failed with SQLITE_BUSY would
- * stay open until it is run again; later writes on the connection would seem to succeed but never be committed
- * (tursodatabase/libsql-js#238).
+ * Creates the functions that read and write the file. Each write runs in one turn of the event loop: BEGIN IMMEDIATE,
+ * its statements, and COMMIT. BEGIN is run with `exec`, which leaves nothing open if the file is busy. In libsql 0.5, a
+ * prepared statement that failed with SQLITE_BUSY would stay open until it is run again; later writes on the connection
+ * would seem to succeed but never be committed (tursodatabase/libsql-js#238).
  *
  * @param path the path of the file. It is used to check that no other file has taken its place, because writes to the
  * old file would be lost.
@@ -124,9 +127,9 @@ export function runQueries(db: Database.Database, path: string): Queries {
 }
 
 /**
- * Writes everything or nothing, blocking the event loop, for use at start-up. It tries again as often as running
- * processes do. SQLite's own wait tries again only every 100 ms, and could wait for ever beside processes that try
- * every few milliseconds.
+ * Runs the statements in one transaction, blocking the event loop, for use at start-up. If the file is locked, it tries
+ * again as often as running processes do. SQLite's own wait tries again only every 100 ms, and could wait for ever
+ * beside processes that try every few milliseconds.
  *
  * @throws the error of SQLite; SQLITE_BUSY if other processes have locked the file the whole time.
  */

@@ -2,7 +2,8 @@ import { checkText } from '../check-text.js'
 import type { Sql } from './run-queries.js'
 
 /**
- * The SQL that adds the second record of used ids to a file without it. Older programs do not use this table (D144).
+ * The SQL that adds the table with the second record of used ids to a file without it. Older programs do not use this
+ * table (D144).
  */
 export const ADD_SPENT = `
   CREATE TABLE IF NOT EXISTS spent (id TEXT PRIMARY KEY NOT NULL, expires_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
@@ -19,7 +20,7 @@ const CLEARED = 100
 export const spend = (sql: Sql, id: string, expiresAt: number): boolean =>
   sql.run('INSERT OR IGNORE INTO spent VALUES (?, ?)', checkText(id), expiresAt) === 1
 
-/** Deletes used ids that expired before the given time. Must be called within a write. */
+/** Deletes used ids that expired before the given time, up to a maximum number. Must be called within a write. */
 export const forgetSpent = (sql: Sql, expiredBefore: number): void =>
   void sql.run(
     'DELETE FROM spent WHERE id IN (SELECT id FROM spent WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)',

@@ -83,7 +83,7 @@ export const MOVED_NOTE = 'moved_to'
 export const noteMove = (sql: Sql, to: string): void => setNote(sql, MOVED_NOTE, to)
 
 /**
- * Creates the access to the keystore's records in the file (see schemas/state.ts). After the keystore has been moved,
+ * Creates an accessor for the keystore's records in the file (see schemas/state.ts). After the keystore has been moved,
  * the records can no longer be changed.
  */
 export function credentialRecords({ read, write: writeAnyway }: Queries): CredentialRecords {
@@ -149,9 +149,9 @@ const CLEARED = 100
 const FORGOTTEN = 'used_tokens_forgotten_until'
 
 /**
- * Creates the access to the used confirm tokens in the file (see schemas/state.ts; D42). The ids of tokens that expired
- * long ago are deleted, but the latest of their expiry times is kept. A token that expires no later than that counts as
- * used, whatever the clock shows then.
+ * Creates an accessor for the used confirm tokens in the file (see schemas/state.ts; D42). The ids of tokens that
+ * expired long ago are deleted, but the latest of their expiry times is kept. A token that expires no later than that
+ * counts as used, whatever the clock shows then.
  *
  * @param now returns milliseconds since the epoch.
  */
@@ -191,14 +191,14 @@ function forget(sql: Sql, expiredBefore: number): void {
   sql.run('INSERT OR REPLACE INTO notes VALUES (?, ?)', FORGOTTEN, String(until))
 }
 
-/** Maximum number of open questions of one owner. Nobody can read more before they expire. */
+/** Maximum number of open confirmation questions of one owner. Nobody can read more before they expire. */
 export const MOST_CHALLENGES_PER_OWNER = 100
-/** Maximum number of open questions in the file. */
+/** Maximum number of open confirmation questions in the file. */
 export const MOST_CHALLENGES = 10_000
 
 /**
- * Creates the access to the confirmation questions in the file (see schemas/state.ts). `now` returns milliseconds since
- * the epoch.
+ * Creates an accessor for the confirmation questions in the file (see schemas/state.ts). `now` returns milliseconds
+ * since the epoch.
  */
 export function challenges({ read, write }: Queries, now: () => number): Challenges {
   // The owner comes first, so that the primary key also finds all questions of an owner.
@@ -225,7 +225,7 @@ export function challenges({ read, write }: Queries, now: () => number): Challen
   }
 }
 
-/** Creates the access to the notes in the file, which are small facts about the file (see schemas/state.ts). */
+/** Creates an accessor for the notes in the file, which are small facts about the file (see schemas/state.ts). */
 export function notes({ read, write }: Queries): Notes {
   return {
     get: (name) => read((sql) => readNote(sql, name)),
