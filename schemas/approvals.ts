@@ -9,8 +9,8 @@ import type { ChangeEffect } from './policy-changes.js'
 export type ShownEffect = ChangeEffect | 'mixed' | 'undecided'
 
 /**
- * One changed field of an object. Values are JSON, and hrefs are accompanied by the object's name if it has one.
- * `before` is missing if the field did not exist before the change, `after` if it does not exist after it.
+ * One changed field of an object. The values are JSON values; an href in them is accompanied by its object's name if
+ * the object has one. `before` is missing if the field had no value before the change, `after` if it has none after it.
  */
 export interface ShownField {
   /** Dotted path of the field, such as `name` or `ingress_services.0.port`. */
@@ -130,7 +130,7 @@ export interface ApprovalRequest {
   /** Digest of what the call would do (`Preview.boundTo`). */
   boundTo: string
   shown: ShownCall
-  /** Time of the question, in milliseconds since the epoch. */
+  /** Time at which the person was asked for a decision, in milliseconds since the epoch. */
   askedAt: number
   expiresAt: number
 }
@@ -184,7 +184,8 @@ export interface ApprovalDesk {
   /** Finds a request; null if it does not exist, is too old to be kept, or was not written by this server. */
   find(id: string): Promise<AskedApproval | null>
   /**
-   * Records in the audit log that this person was shown the request, only once per person and request in each process.
+   * Records in the audit log that this person was shown the request. Each process records this only once for the same
+   * person and request.
    */
   noteShown(request: ApprovalRequest, person: Identity, from: DecisionOrigin): Promise<void>
   /**
@@ -224,7 +225,7 @@ export interface DecisionWatch {
   awaitDecision(id: string, signal: AbortSignal): Promise<void>
 }
 
-/** A refusal that the person gave in their MCP client: the refused call, and its approval if there is a page for it. */
+/** A call that the person has refused in their MCP client. `approvalId` is set if there is also a page for the call. */
 export interface DeclinedCall {
   /** Lowercase hex SHA-256 of the canonical arguments (D19). */
   paramsHash: string
@@ -251,7 +252,7 @@ export interface RequestState extends RequestFacts {
   round: number
   /** Digest of what the person was shown (`Consent.boundTo`). */
   boundTo?: string
-  /** The approval that the request waits for. */
+  /** Id of the approval for which the request waits. */
   approvalId?: string
 }
 

@@ -8,16 +8,16 @@ export interface AuditFacts {
   params_hash?: string
   /** The id inside the confirm token. It is not a secret, since the token itself is signed. */
   confirm_jti?: string
-  /** Id of the request for a person's approval that the entry is about. `approval` is the event that happened to it. */
+  /** Id of the request for approval that the entry is about. `approval` says what happened to this request. */
   approval_id?: string
   approval?: ApprovalEvent
-  /** The caller who made the call, in entries in which another person decides about it. */
+  /** The caller who made the call. Present in entries about another person's decision on the call. */
   asked_by?: Owner
   /** The person who approved the call. */
   approved_by?: Owner
   /** The note that the person added to the decision: on one line, without hidden characters. */
   note?: string
-  /** The request ids in the PCE's answers to this call; only the first ones. */
+  /** The request ids from the PCE's answers during this call. If there are many, only the first ones are listed. */
   upstream_request_ids?: string[]
 }
 
@@ -46,7 +46,7 @@ export interface AuditEntry extends AuditFacts {
   iss: string | null
   sub: string | null
   request_id: string
-  /** The id that an outcome and its decision have in common; absent if the line is not about a tool call. */
+  /** Id of the tool call, by which its two lines can be matched; absent if the line is not about a tool call. */
   call_id?: string
   mode: string
   transport: 'stdio' | 'http' | 'command'

@@ -2,7 +2,7 @@
 export const ROLES = ['reader', 'operator', 'admin'] as const
 export type Role = (typeof ROLES)[number]
 
-/** The mode in which the process was set up. It decides which gates exist, never what a gate does. */
+/** The mode for which the process is configured. It decides which gates exist, never what a gate does. */
 export type Mode = 'stdio' | 'insecure' | 'shared' | 'per_user'
 
 /** The caller of a tool. `iss` and `sub` are null if callers are not authenticated (stdio, dev-insecure). */

@@ -23,17 +23,17 @@ export interface PceFromEnvironment {
 export interface PceBounds {
   /** Maximum size of a single answer, in MiB of uncompressed data. */
   answerMib: number
-  /** Maximum size of a list that is collected from a job, and of a file, in MiB. */
+  /** Maximum size of a downloaded file, or of a list that is collected from a job, in MiB. */
   listMib: number
   /** Time-out in seconds of one request, including its retries and waits. */
   timeoutSeconds: number
 }
 
 export interface Limits {
-  /** Maximum size of the JSON text of one answer, in bytes. */
+  /** Maximum size of the JSON text of a tool's answer, in bytes. */
   responseBudgetBytes: number
   trafficQueryTimeoutSeconds: number
-  /** Maximum number of parts into which a query is split when all traffic is analysed. */
+  /** Maximum number of parts into which a traffic query is split if all of its rows are wanted. */
   trafficMaxParts: number
 }
 
@@ -114,8 +114,8 @@ export interface OAuthConfig {
   audience: string
   requiredScope: string
   /**
-   * The scope that clients must request in order to get `scope`, if the provider gives it a different name (Entra ID:
-   * prefixed with the App ID URI).
+   * The name by which clients must request `requiredScope`. Absent if it is the same name as in tokens. (In Entra ID, it
+   * has the App ID URI as its prefix.)
    */
   requestedScope?: string
   /** Names of the claims that contain groups; the groups of a caller are the values of all these claims together. */
@@ -125,7 +125,7 @@ export interface OAuthConfig {
 /** The groups whose members get each role, as group identifiers that must match exactly (S13). */
 export interface RoleMapping {
   groups: Readonly<Record<Role, readonly string[]>>
-  /** Role of callers whose groups are not listed; with null, such callers are refused. */
+  /** Role of callers who are in none of the listed groups; if null, such callers are refused. */
   otherwise: Role | null
 }
 
@@ -148,8 +148,9 @@ export interface ConfirmConfig {
 }
 
 /**
- * The ways to release a call that needs confirmation: a token that the client fetches, a page on which the asker
- * decides, or a page on which another admin decides.
+ * The ways in which a call is confirmed: with a token that the client fetches (`token`), on a page by the asker or an
+ * admin (`page`), or on a page by an admin who is not the asker (`two-person`). The asker is the person who made the
+ * call.
  */
 export const APPROVAL_METHODS = ['token', 'page', 'two-person'] as const
 /** The methods with which a person decides on a page. */
@@ -158,7 +159,7 @@ export type PersonMethod = Exclude<(typeof APPROVAL_METHODS)[number], 'token'>
 /** Settings for calls that wait until a person decides on a page. */
 export interface ApprovalConfig {
   method: PersonMethod
-  /** Number of seconds after which an approval can no longer be used, counted from the question. */
+  /** Lifetime of an approval in seconds, counted from the time at which the person was asked. */
   ttlSeconds: number
   /** Maximum number of seconds between a login and a decision; 0 accepts a login for as long as its session lasts. */
   maxAgeSeconds: number
@@ -256,7 +257,7 @@ export type PceMode = (PerUserConfig | SharedConfig)['mode']
 export interface StateFileConfig {
   mode: PceMode
   path: string
-  /** Name of the environment variable that contains the path. */
+  /** Name of the environment variable that sets `path`. */
   variable: string
   /** The database that holds the state instead of the file, if there is one. */
   database?: DatabaseConfig
@@ -301,7 +302,7 @@ export type HttpConfig = InsecureHttpConfig | PerUserConfig | SharedConfig
  */
 export type Config = StdioConfig | HttpConfig
 
-/** One problem that keeps a program from starting. */
+/** A problem because of which the program cannot start. */
 export interface Fault {
   /**
    * One line that says what is wrong, and with which setting. If the specification gives a wording, it is used exactly.

@@ -4,8 +4,9 @@ import type { Owner } from './caller.js'
 import type { ErrorDetails } from './errors.js'
 
 /**
- * The reason why a confirmation is required (D20): nobody has been asked yet, the token no longer applies, or the
- * earlier question no longer applies.
+ * The reason why a confirmation is required (D20): none has been given (`missing`), the token is not from this server
+ * (`malformed`) or is for another call (`mismatch`), the time to confirm is over (`expired`), or the consent was not
+ * given to what the call would do now (`stale`).
  */
 export type ConfirmReason = 'missing' | 'malformed' | 'mismatch' | 'expired' | 'stale'
 
@@ -25,7 +26,7 @@ export interface ConfirmingContext {
   pce: { origin: string; orgId: string } | null
 }
 
-/** The confirmation of a call that may run. */
+/** A confirmation that has been given and checked, so that the call may run. */
 export interface Approval {
   /** Digest of what the person was shown (`Preview.boundTo`). */
   boundTo: string
@@ -35,7 +36,7 @@ export interface Approval {
 /** The result of previewing a call. */
 export type Outlook =
   | { boundTo: string; summary: string; details: ErrorDetails; page?: Omit<ShownCall, 'summary'> }
-  /** The result if the preview failed, so that there is nothing to agree to; `details` say why. */
+  /** The result if the preview failed. There is then nothing that a person could agree to; `details` say why. */
   | { boundTo: null; summary: string; details: ErrorDetails }
 
 /** A call that has reached the gate and must be confirmed before it runs. */
@@ -60,7 +61,7 @@ export interface CallToConfirm {
   context: { readonly signal: AbortSignal }
   /** Adds facts to the audit entries of the call, whether it is admitted or not. */
   note: (facts: AuditFacts) => void
-  /** Previews the call. Rejects if the client has disconnected, and with `busy` if there was no place for the preview. */
+  /** Previews the call. Rejects if the client has disconnected, and with `busy` if too many other calls are running. */
   look: () => Promise<Outlook>
   /** Computes the digest of what the call would do now. */
   findBinding: () => Promise<string>
@@ -72,7 +73,8 @@ export interface ConfirmPort {
    * Resolves if the call was confirmed and may now run; a confirmation is good for only one run. Otherwise rejects with
    * the ToolError that says what must happen first: `confirm_required`, `approval_pending`, `approval_denied`,
    * `confirm_token_replay`, `confirmation_unsupported`, `confirm_unavailable` if the store does not answer, `busy` if
-   * there was no place to preview the call, and `invalid_argument` for arguments that have no hash.
+   * the call cannot be previewed because too many others are running, and `invalid_argument` for arguments that have no
+   * hash.
    */
   admit(call: CallToConfirm): Promise<Approval>
 }

@@ -34,7 +34,7 @@ export interface LastCheck {
   /** Time of the attempt, in milliseconds since the epoch. */
   at: number
   ok: boolean
-  /** The reason of a failure, in this server's own words, without text from the PCE. */
+  /** The reason for a failure, in this server's own words, without text from the PCE. */
   message?: string
 }
 
@@ -95,8 +95,8 @@ export interface LastChecks {
  */
 export interface Keystore {
   /**
-   * Finds the owner's credentials without changing anything; null if there are none. `fetched` is the owner's record,
-   * if the caller has already read it together with something else.
+   * Finds the owner's credentials without changing anything; null if there are none. If the owner's record has already
+   * been read, it is passed as `fetched`, and the store is not read again.
    */
   readonly find: (owner: Owner, fetched?: SealedCredentials | null) => Promise<StoredCredentials | null>
   /** Stores credentials in place of earlier ones. Resolves with the new version when they are on disk. */

@@ -9,7 +9,7 @@ import { RecordedOut } from './recorded-otherwise.js'
 export const DECIDE_BY = ['recorded', 'active', 'draft'] as const
 export type DecideBy = (typeof DECIDE_BY)[number]
 
-/** The argument of the tools that show traffic with its decision. */
+/** The argument that selects the source of the decisions, for tools that show traffic with its decisions. */
 export const DecideByInput = {
   decide_by: Type.Optional(
     StringEnum(DECIDE_BY, {

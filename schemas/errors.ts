@@ -102,8 +102,8 @@ const CONNECTION_HINTS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Returns what a person can do about a failed connection to a PCE, derived from the client's error; undefined if that
- * is not known.
+ * Returns advice for a person about a failed connection to a PCE, depending on the client's error; undefined if there is
+ * no advice for this error.
  */
 export function connectionHint({ reason = '', message }: { reason?: string; message: string }): string | undefined {
   if (reason === 'ECONNREFUSED' && message.includes(' through the proxy '))
@@ -132,8 +132,8 @@ export class ToolError extends Error {
   }
   readonly hint: string | undefined
   /**
-   * The question for the person at the client, for transports that can ask that person. It is not sent as part of the
-   * error.
+   * A question that a transport puts to the person at the client if it can, in place of the error. It is not part of
+   * the error that clients receive.
    */
   readonly ask: FormQuestion | undefined
 }

@@ -10,7 +10,7 @@ const EndInput = (description: string) => {
   return Type.Union([...one.anyOf, Type.Array(one, { minItems: 1, maxItems: 20 })], { description })
 }
 
-/** The arguments of every tool that answers about a single flow. */
+/** The arguments that describe the flow, for every tool that answers a question about a single flow. */
 export const FlowInput = {
   source: EndInput('Workload name or href, IP, key=value (a list is ANDed), or iplist:NAME'),
   destination: EndInput('As source'),

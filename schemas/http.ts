@@ -4,9 +4,9 @@ import { Type, type Static } from '@sinclair/typebox'
 export const Liveness = Type.Object({ status: Type.Literal('ok') })
 
 /**
- * Body of `GET /readyz`. Status 200 with `ready`; 503 with `draining` after the process has been told to stop, or with
- * `unavailable` while something that it needs does not work. `check` is only the name of what does not work, since
- * anyone may ask.
+ * Body of `GET /readyz`. `ready` is sent with status 200. With status 503, `draining` is sent after the process has been
+ * told to stop, and `unavailable` while something that it needs does not work. `check` gives only the name of the failed
+ * check, because anyone may request this route.
  */
 export const HealthStatus = Type.Object({
   status: Type.Union([Type.Literal('ready'), Type.Literal('draining'), Type.Literal('unavailable')]),
@@ -20,8 +20,8 @@ export interface HealthCheck {
   /** Performs the check. Throws or rejects if the thing does not work at the moment. */
   run: () => void | Promise<void>
   /**
-   * Returns the problem because of which calls are currently refused, or null, without sending a query. A returned
-   * problem takes precedence over an earlier result of `run`, so that readiness and calls agree.
+   * Returns the problem because of which calls are being refused, or null if there is none. It is found without a query
+   * to the checked thing. A problem takes precedence over an earlier result of `run`, so that readiness and calls agree.
    */
   findProblem?: () => Error | null
 }

@@ -45,7 +45,7 @@ export const IpListOut = Type.Object({
 })
 export type IpListOut = Static<typeof IpListOut>
 
-/** An IP list after a write. Fields without a value are absent. */
+/** The form in which answers show an IP list that has just been written. Fields without a value are absent. */
 export const IpListWrittenOut = Type.Object({
   ...Type.Pick(IpListOut, ['href', 'name', 'description', 'update_type', 'omitted']).properties,
   ip_ranges: Type.Array(

@@ -2,9 +2,9 @@ import { Type, type TObject } from '@sinclair/typebox'
 import { OPEN_FIELDS } from './synonyms.js'
 
 /**
- * Creates the schema of a reference as text, or as an object that is checked by its resolver. The resolver can explain
- * what would have been right. A full schema would be repeated wherever a reference is possible, and would take up a
- * third of the text that a model reads about some tools.
+ * Creates the schema of a reference: a text or an object. The object's fields are not in the schema but are checked by
+ * the code that resolves the reference and can explain what would be right. A full schema would be repeated wherever a
+ * reference is possible, and would take up a third of the text that a model reads about some tools.
  */
 export const TextOrObject = <T extends object>(fields: readonly (keyof T & string)[] = []) =>
   Type.Union([Type.String(), Type.Unsafe<T>({ type: 'object', [OPEN_FIELDS]: fields })])

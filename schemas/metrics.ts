@@ -5,7 +5,7 @@ import type { StatePoolFigures } from './state.js'
 /** One finished tool call. */
 export interface MeasuredCall {
   /**
-   * Name of the tool; undefined if the caller is not offered a tool of this name, because clients can make up names.
+   * Name of the tool; undefined if the caller is not offered a tool of this name, since a client can send any name.
    */
   tool: string | undefined
   outcome: 'success' | 'error' | 'denied'
@@ -52,7 +52,7 @@ export interface Meter {
   readonly stateUsed: (operation: string, isDone: boolean, seconds: number) => void
   /**
    * Registers the checks that must pass before the process accepts calls. `findFailed` returns the name of a check that
-   * fails, or null.
+   * fails, or null if all pass.
    */
   readonly readinessFrom: (checks: readonly string[], findFailed: () => Promise<string | null>) => void
   /** Registers the function that returns the figures, as soon as it exists. */

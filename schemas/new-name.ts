@@ -10,8 +10,8 @@ export const PATTERN_MEANINGS: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * Creates the schema of a name for a new object: not blank, without leading or trailing blanks (nobody could refer to
- * such a name), at most 255 characters.
+ * Creates the schema of a name for a new object: at most 255 characters, and neither blank nor with blanks at its start
+ * or end, since nobody could refer to such a name.
  */
 export const NewName = (description: string) => Type.String({ maxLength: 255, pattern: NAME, description })
 

@@ -15,7 +15,7 @@ export const PagingInput = {
   ...FieldsInput,
 }
 
-/** Like PagingInput, for tools whose answers are short by default. */
+/** Returns PagingInput with `most` as the default page size, for tools whose answers are short by default. */
 export const pagingInput = (most: number) => ({
   ...PagingInput,
   max_results: Type.Optional(Type.Integer({ ...PagingInput.max_results, default: most })),

@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from './common.js'
 import { RuleTypeOut } from './rule-shapes.js'
 
-/** The effects that a change itself has on the permitted traffic, without regard to other rules. */
+/** The possible effects of a change on the permitted traffic. Other rules are not taken into account. */
 export const CHANGE_EFFECTS = ['widening', 'narrowing', 'neutral'] as const
 export type ChangeEffect = (typeof CHANGE_EFFECTS)[number]
 
@@ -119,8 +119,8 @@ export const PolicyChangeOut = Type.Object({
 })
 export type PolicyChange = Static<typeof PolicyChangeOut>
 /**
- * A pending object with the facts about the PCE on which its effects depend. An answer lists these facts only once for
- * all its rows.
+ * A pending change with the assumptions about the PCE on which its effect depends. An answer lists the assumptions of
+ * all its changes together, each only once.
  */
 export type JudgedChange = PolicyChange & { assumes?: readonly string[] }
 
@@ -130,7 +130,7 @@ const BeforeAfterOut = Type.Object({
   after: Type.Optional(Type.Unknown({ description: 'In the later version' })),
 })
 
-/** One object with its differences between two policy versions. */
+/** One object that differs between two policy versions, and the differences. */
 export const VersionChangeOut = Type.Object({
   ...PolicyChangeOut.properties,
   change: StringEnum(['created', 'updated', 'deleted'] as const, {
@@ -162,7 +162,7 @@ export const VersionChangeOut = Type.Object({
 })
 export type VersionChange = Static<typeof VersionChangeOut>
 
-/** A pending change, as shown by tools that discard some changes or leave some out. */
+/** A pending change, as shown by tools that discard pending changes or do not provision all of them. */
 export const PendingOut = Type.Object({
   href: Type.String(),
   type: Type.String({ description: 'Object type' }),

@@ -43,7 +43,7 @@ const rule = {
   differences: DifferencesOut,
 }
 
-/** The traffic of one peer. Only the ports of inbound traffic have an `effect`. */
+/** The traffic with one peer, in one direction. Only the ports of inbound traffic have an `effect`. */
 const traffic = {
   connections: Connections,
   ports_total: Total,
@@ -64,7 +64,7 @@ const traffic = {
   ),
 }
 
-/** The arguments that decide which sources of the traffic get an allow rule. */
+/** The arguments that decide for which sources of inbound traffic the ringfence gets an allow rule. */
 export const SourcesInput = {
   exclude_sources: Maybe(Type.Array(ApplicationReference, { description: 'Keep out: app|env, app=X, env=X' })),
   environments: Maybe(Type.Array(LabelReference, { minItems: 1, description: 'Only these env labels' })),

@@ -82,7 +82,7 @@ const { resolve_labels_as: _resolution, egress_services: _programs, ...DENY_PART
  */
 export const StoredDenyRuleOut = Type.Object(DENY_PARTS, { description: 'As stored, in the words of callers' })
 
-/** The services that a caller named, as they were resolved: `{href, name}` or ports. */
+/** The services that the caller gave, each in resolved form: a service object as `{href, name}`, or ports. */
 export const ResolvedServices = Type.Optional(Type.Array(Type.Object({}), { description: 'As resolved' }))
 /** A label or label group in a scope, or a consumer or provider of a rule, in the form that callers write. */
 export const ActorInput = TextOrObject<{ key?: string; value?: string; href?: string; exclusion?: boolean }>()
@@ -118,7 +118,7 @@ export const RuleParts = {
   description: Type.String({ description: 'Text' }),
 }
 
-/** The arguments for a rule that is to be created. */
+/** The schema of a rule that the caller wants to create. */
 export const RuleInput = Type.Object(
   {
     providers: RuleParts.providers,

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 
-/** Creates a filter that matches text anywhere in the value, unless `exact` is set. */
+/** Creates a text filter. It matches a value that contains the text or, if `exact` is set, a value that equals it. */
 export const Part = (of?: string) =>
   Type.Optional(Type.String({ minLength: 1, description: of === undefined ? 'Contains' : `Contains; ${of}` }))
 

@@ -8,8 +8,8 @@ const Entries = <T extends TProperties>(properties: T, description: string) =>
   Type.Optional(Type.Array(Type.Object(properties), { maxItems: 1000, description }))
 
 /**
- * The three lists of a service, only one of which may be used. Their entries are open objects here, because
- * `planService` reports fields in the wrong list and can say where they belong.
+ * The three lists of a service, only one of which may be used. The schema allows additional fields in their entries,
+ * because `planService` reports a field in the wrong list and can say in which list it belongs.
  */
 export const ServiceListsInput = {
   service_ports: Entries(
@@ -32,7 +32,7 @@ export const ServiceListsInput = {
   ),
 }
 
-/** The entries of the service as the PCE stores them, with the same field names as in the input. */
+/** The entries of one of a service's lists as the PCE stores them, with the same field names as in the input. */
 export const EntriesOut = Type.Optional(
   Type.Array(
     Type.Object({

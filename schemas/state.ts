@@ -43,9 +43,9 @@ export interface CredentialRecords {
 /** The confirm tokens that have been used. */
 export interface UsedTokens {
   /**
-   * Claims an id. Of all calls for one id, in any number of processes, exactly one resolves with true, and only when
-   * the claim is on disk. `expiresAt`, in milliseconds since the epoch, is when the token itself expires; some time
-   * after that, the id may be forgotten.
+   * Claims an id. Of all claims of one id, in any number of processes, exactly one resolves with true, and only after
+   * it has been written to disk. `expiresAt` is the time at which the token expires, in milliseconds since the epoch;
+   * some time later, the id may be forgotten.
    */
   claim(id: string, expiresAt: number): Promise<boolean>
   /** Resolves with true if any process has claimed the id. Changes nothing. */
@@ -61,8 +61,8 @@ export interface ChallengeKey {
 /** The confirmations that callers have been asked for. Each is kept for as long as a token for it would be valid. */
 export interface Challenges {
   /**
-   * Stores a challenge. If an owner, or all owners together, have too many open challenges, the ones that expire first
-   * are forgotten.
+   * Stores the challenge of a question. If one owner, or all owners together, have too many open challenges, the ones
+   * that expire first are forgotten.
    */
   put(key: ChallengeKey, boundTo: string, expiresAt: number): Promise<void>
   get(key: ChallengeKey): Promise<string | null>
@@ -91,21 +91,21 @@ export interface ApprovalRow {
  */
 export interface Approvals {
   /**
-   * Opens a question about a call, unless one is already open. Of several attempts, in any number of processes, only
-   * one opens the question, and all resolve with it. An earlier question about the same call is replaced if it has
-   * ended or expired, or if its id is `instead`. The number of undecided questions is limited per owner and in total;
-   * beyond the limit, the ones that expire first are ended immediately.
+   * Opens a question about a call, unless one is already open. If several processes try this at the same time, only one
+   * opens its question, and all attempts resolve with that question. An earlier question about the same call is replaced
+   * if it has ended or expired, or if its id is `instead`. The number of undecided questions is limited per owner and in
+   * total; beyond the limit, the ones that expire first are ended immediately.
    */
   open(row: Pick<ApprovalRow, 'id' | 'key' | 'request' | 'expiresAt'>, instead?: string): Promise<ApprovalRow>
   get(id: string): Promise<ApprovalRow | null>
   /** Returns the latest question about the given call. */
   find(key: ChallengeKey): Promise<ApprovalRow | null>
   /**
-   * Returns questions that are undecided and have neither ended nor expired, the first to expire first, and the total
-   * number of such questions. The questions are those of one owner, or of all owners if `owner` is null. At most
-   * `ofEach` questions of each owner are returned, and no owner gets another one before every owner has had the same
-   * number, so that nobody can push the questions of somebody else off the list. Questions whose ids are in `except`
-   * neither appear nor count.
+   * Returns the open questions of one owner, or of all owners if `owner` is null, in the order of their expiry. `total`
+   * is the number of all of them. A question is open if it is undecided and has neither ended nor expired. At most
+   * `ofEach` questions of each owner and `inAll` questions altogether are returned. No owner gets a second one before
+   * every owner has got one, and so on, so that nobody can push somebody else's questions off the list. Questions whose
+   * ids are in `except` are neither returned nor counted.
    */
   waiting(
     owner: ChallengeKey['owner'] | null,
@@ -117,8 +117,8 @@ export interface Approvals {
    */
   decide(id: string, decision: string): Promise<boolean>
   /**
-   * Ends an approval. Of all calls for one id, in any number of processes, exactly one resolves with true, and only
-   * when the end is on disk.
+   * Ends an approval. Of all attempts to end the approval with one id, in any number of processes, exactly one resolves
+   * with true, and only after its change has been written to disk.
    */
   end(id: string, ending: ApprovalEnding): Promise<boolean>
   /**
@@ -151,17 +151,17 @@ export interface AdmissionQuestion {
   perMinute: number
   /** Maximum number of simultaneous requests; 0 means no limit. */
   atATime: number
-  /** False if the request has already been counted elsewhere and only needs one of the simultaneous places. */
+  /** False if the request counts only towards `atATime` here, because it is counted towards its rate limit elsewhere. */
   isCounted?: boolean
 }
 
-/** A request that has been counted and has been given a place. */
+/** A request that has been admitted: it has been counted, and takes one of its caller's `atATime` places. */
 export interface Admission {
-  /** The keystore record that the caller has at this moment. */
+  /** The caller's current record in the keystore; null if there is none. */
   record: SealedCredentials | null
   /**
-   * Gives the request's place back, or takes a place again for work that continues. Never rejects; a failed attempt is
-   * repeated later.
+   * Gives the request's place back if `isHeld` is false. If it is true, takes a place again, for work that continues
+   * after the answer. Never throws; a failed attempt is repeated later.
    */
   readonly holdPlace: (isHeld: boolean) => void
 }
@@ -169,7 +169,7 @@ export interface Admission {
 /** Limits that apply across all replicas. Every method rejects with an Error if the store does not respond. */
 export interface Admissions {
   /**
-   * Counts a request, gives it a place and reads its caller's keystore record, all in one round trip.
+   * Counts a request, gives it one of its caller's places and reads the caller's keystore record, all in one round trip.
    *
    * @throws {ToolError} `rate_limited {retry_after}` and `overloaded`.
    */
@@ -206,8 +206,8 @@ export interface State {
   /** Checks that the store can be written to at the moment. Rejects if not. */
   checkWritable(): Promise<void>
   /**
-   * Returns the reason why the store cannot be used now, as far as it is known without a query. Stores in a file do not
-   * have this function, since they are simply queried.
+   * Returns the reason why the store cannot be used at the moment, or null if none is known. No query is sent for this.
+   * A store in a file does not have this function, because it is simply queried.
    */
   readonly findProblem?: () => Error | null
   /** Returns the numbers of connections and waiting queries. Present only if the state is in a database. */

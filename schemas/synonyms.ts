@@ -1,7 +1,7 @@
 /**
- * Other names of arguments that occur in answers, in other tools and in the PCE. A tool that has the argument on the
- * left of an entry accepts the names on the right for it, unless the argument itself is given as well. If a name could
- * stand for several arguments of the tool, it is not accepted.
+ * Synonyms of argument names, from answers, other tools and the PCE. The synonym is on the left of an entry, and the
+ * names of the arguments that it may mean are on the right. A tool accepts the synonym if it has exactly one of these
+ * arguments, no argument with the synonym's own name, and the argument itself is not given as well.
  */
 export const FIELD_SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   app: ['app_name'],
@@ -44,8 +44,8 @@ export const FIELD_SYNONYMS: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * Other spellings of enumeration values, used by other tools, the PCE's interface or people, and the value for each.
- * Case, spaces and hyphens are ignored.
+ * Synonyms of enumeration values, from other tools, the PCE's interface or people, each with the value that it means.
+ * Differences in case, and between spaces, hyphens and underscores, are ignored.
  */
 export const VALUE_SYNONYMS: Readonly<Record<string, string>> = {
   rulesets: 'rule_sets',

@@ -32,9 +32,9 @@ export interface ServedRequest {
  */
 export interface Tracing {
   /**
-   * Runs `work` in its own span, which ends when the work ends; if the work rejects, the span is marked as failed.
-   * `from` is the trace to which the span belongs if this is not the current one; the span is then linked with the
-   * current one (W3C Trace Context). An unreadable `from` counts as absent.
+   * Runs `work` in its own span, which ends when the work ends. If the work rejects, the span is marked as failed. The
+   * span belongs to the current trace or, if `from` is given, to that trace (W3C Trace Context); it is then linked to
+   * the current span. An unreadable `from` is ignored.
    */
   readonly span: <T>(name: string, facts: Facts, work: (span: OpenSpan) => Promise<T>, from?: TraceOrigin) => Promise<T>
   /** Opens a span for a request to a PCE, as part of the current trace. */
@@ -52,7 +52,7 @@ export interface Tracing {
   readonly close: () => Promise<void>
 }
 
-/** Runs a stage of the pipeline, in a span if tracing is on. */
+/** Runs a stage of a call's processing, in a span of its own if tracing is on. */
 export function inStage<T>(tracing: Tracing | undefined, stage: string, work: () => Promise<T>): Promise<T>
 /** Runs a stage that may be synchronous; without tracing, it stays synchronous. */
 export function inStage<T>(tracing: Tracing | undefined, stage: string, work: () => T | Promise<T>): T | Promise<T>

@@ -30,7 +30,7 @@ export const TrafficCounts = {
   }),
 }
 
-/** The output properties for the sums of a row; they are the same for all types of rows. */
+/** The output properties for the sums in a row: connections and bytes. They are the same for all types of rows. */
 export const TrafficSums = {
   connections: Count('Sum of the connections of its rows'),
   bytes_in: Count('Into the destination'),

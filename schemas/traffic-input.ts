@@ -47,7 +47,7 @@ const reporter = (description: string) =>
 /** The policy decisions that a traffic query asks for. */
 export const DecisionsInput = Type.Optional(Type.Array(StringEnum(POLICY_DECISIONS), { description: '[] means all' }))
 
-/** The argument that allows queries which reach the PCE's row limit to be split (D136). */
+/** The argument that permits a query which reaches the PCE's row limit to be split into several (D136). */
 export const CompleteInput = {
   complete: Type.Optional(Type.Boolean({ description: 'Past row limit' })),
 }
@@ -60,8 +60,8 @@ export const FILTER_FORMS =
   'key=value, iplist:NAME, href, IP, CIDR … Same key or kind ORed, others ANDed; inner lists: ORed blocks'
 
 /**
- * Returns the arguments of every tool that runs a traffic query defined by its caller (T6, T7). `forms` describes the
- * forms of references.
+ * Returns the arguments for the tools whose callers define a traffic query (T6, T7). `forms` is the description of the
+ * forms in which sources and destinations can be named.
  */
 export const trafficInput = (forms: string) => ({
   include_sources: include(forms),

@@ -21,7 +21,7 @@ export const UpdateOutput = {
   ...DryRunOutput,
 }
 
-/** The information in a dry run about a change of enforcement mode (D78). */
+/** The output property in which a dry run shows the effect of a change of enforcement mode (D78). */
 export const EffectOut = Type.Optional(
   Type.Unsafe<object>({
     type: 'object',
