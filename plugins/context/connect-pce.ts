@@ -1,13 +1,13 @@
 import { createPceClient, PceError, type PceClient, type PceClientOptions } from '../../pce-client/index.js'
 import { inWords, StartupError, type Fault, type PceFromEnvironment } from '../../schemas/config.js'
 
-/** Access to the tool call for which the current code runs. */
+/** The functions through which a PCE client knows the tool call for which it currently works. */
 export interface CurrentCall {
-  /** Returns the id of the request; undefined outside a call. */
+  /** Returns the request id of the current call; undefined outside a call. */
   readonly requestId: () => string | undefined
-  /** Records that the PCE answered: with which status, and with which request id of the PCE. */
+  /** Records the status of an answer of the PCE, and the PCE's own request id. */
   readonly noteAnswer: (answer: { status: number; requestId?: string }) => void
-  /** Observes the requests to the PCE; absent if nothing needs to observe them. */
+  /** A function that observes every request to the PCE; absent if nothing needs to observe them. */
   readonly onRequest?: PceClientOptions['onRequest']
 }
 

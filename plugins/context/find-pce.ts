@@ -36,8 +36,8 @@ export interface FoundPce {
 
 /**
  * Creates the function that returns a caller's PCE client. It looks up the keystore record for every request, so that a
- * removal or a new registration in any process takes effect at once. Only if the pool has no client for the record, the
- * record is decrypted and a client is created. The function never rejects: even with a damaged record or an unavailable
+ * removal or a new registration in any process takes effect at once. It decrypts the record and creates a client only
+ * if the pool has no client for this record. The function never rejects: even with a damaged record or an unavailable
  * keystore, a client must be able to list the tools.
  */
 export function createPceFinder(ports: {
@@ -54,8 +54,8 @@ export function createPceFinder(ports: {
         pool.drop(owner)
         return { pce: null }
       }
-      // For a reader, errors do not say why a connection failed: a reader may register any address, as everyone may,
-      // but does not operate the PCE there (D48).
+      // Errors do not tell a reader why a connection failed. Like everyone, a reader may register any address, but a
+      // reader does not operate the PCE there (D48).
       const isTerse = role === 'reader'
       const variant = `${isTerse ? 'terse' : 'full'} ${record.version}`
       const pce = pool.clientOf(owner, variant, () => connect(record.open(), { isTerse }))
@@ -75,9 +75,9 @@ export function createPceFinder(ports: {
  */
 export interface PcePool {
   /**
-   * Returns the owner's client for these credentials. If the owner has a client for another version of the credentials,
-   * that client is dropped, because its key has been replaced; calls that already use it can finish. If `create`
-   * throws, the error is passed on, and the owner has no client.
+   * Returns the owner's client for this version of the credentials. If the owner has a client for another version, it
+   * is dropped, because its key has been replaced; calls that already use it can finish. If `create` throws, the error
+   * is passed on, and the owner has no client.
    */
   clientOf(owner: Owner, version: string, create: () => PceClient): PceClient
   /** Drops the owner's client. */
@@ -92,8 +92,8 @@ const MOST_CLIENTS = 1000
 const UNUSED_MS = 15 * 60_000
 
 /**
- * Creates the pool. A dropped client closes its idle connections at once, and each other connection when it becomes
- * idle.
+ * Creates the pool. When a client is dropped, it closes its idle connections at once, and every other connection as
+ * soon as that becomes idle.
  *
  * @param now returns milliseconds.
  */
@@ -128,7 +128,7 @@ export function createPcePool(now: () => number, max = MOST_CLIENTS): PcePool {
 }
 
 /**
- * Returns a key that is unique for each owner. It is not simply issuer and subject joined, because different pairs
+ * Returns a key that is unique for each owner. Issuer and subject are not simply joined, because two different pairs
  * could then give the same text.
  */
 const keyOf = ({ iss, sub }: Owner) => JSON.stringify([iss, sub])
@@ -146,9 +146,9 @@ const FRESH_MS = 60_000
 const INSPECTION_MS = 1000
 
 /**
- * Returns a version of `inspect` that can be used by every call, for servers that cannot guard their connections
- * because a proxy looks names up. Each location is inspected at most once a minute, and a call waits at most a second
- * for it. After that second, the function rejects as `inspect` does, and the next call inspects the location again.
+ * Returns a version of `inspect` that every call can use. It is for servers that cannot guard their connections because
+ * a proxy looks names up. A result is reused for a minute, and a call waits at most a second for an inspection. If the
+ * time is up, the function rejects as `inspect` does, and the next call inspects the location again.
  *
  * @param now returns milliseconds.
  */

@@ -7,22 +7,22 @@ import type { SealedCredentials } from '../../schemas/state.js'
 
 /** The PCE of one caller. */
 export interface CallerPce {
-  /** The reason why `pce` is null; absent if the caller simply has no credentials. */
+  /** The client for the caller's PCE; null if the caller has no usable PCE. */
   pce: PceClient | null
-  /** Why `pce` is null, if the reason is not simply missing credentials. */
+  /** The reason why `pce` is null; absent if the caller simply has no credentials. */
   pceProblem?: ToolError
   /**
-   * Checks that the address is that of a PCE before a tool call uses it. Rejects with ToolError if no PCE has ever
-   * answered this caller there and none answers now.
+   * Checks, before a tool call uses the registered address, that it is the address of a PCE. Rejects with ToolError if
+   * no PCE has ever answered this caller there and none answers now.
    */
   provePce?: (signal: AbortSignal) => Promise<void>
   credentials: CredentialsPort
 }
 
 /**
- * A function that finds the PCE of a caller. If all callers share one PCE, its result is not a promise. It neither
- * throws nor rejects, because a problem with a caller's PCE must be reported to that caller. `record` is the caller's
- * keystore record, if it was read when the request was admitted.
+ * A function that finds the PCE of a caller. Its result is not a promise if all callers share one PCE. It neither
+ * throws nor rejects: a problem with a caller's PCE is part of the result, because that caller must be told. `record`
+ * is the caller's keystore record, if it was read when the request was admitted.
  */
 export type FindPce = (
   identity: Identity,
@@ -33,10 +33,10 @@ export type FindPce = (
 /** The context of one caller over HTTP: identity, role and PCE. */
 export interface OpenedContext extends CallerPce, Origin {
   caller: Caller
-  /** The reason why the caller has no role; absent if it is simply that the caller's groups give none. */
+  /** The reason why the caller has no role; absent if the caller's groups simply give none. */
   roleProblem?: ToolError
   transport: 'http'
-  /** The names of the person and of the client in the token, for display. */
+  /** The names of the person and of the client, as the token states them; only for display. */
   tokenSays?: Pick<Identity, 'name' | 'clientId'>
 }
 
@@ -49,16 +49,15 @@ export interface Origin {
 }
 
 /**
- * Creates the function that opens the context of an authenticated caller. It runs for every request, so that a changed
- * group or key takes effect at once.
+ * Creates the function that opens the context of an authenticated caller. The function runs for every request, so that
+ * a change of the caller's groups or key takes effect at once.
  */
 export function createContextOpener(
   mode: Mode,
   roles: RoleMapping,
   findPce: FindPce,
 ): (identity: Identity, origin?: Origin, record?: SealedCredentials | null) => OpenedContext | Promise<OpenedContext> {
-  // The role is stored for each identity object, because the same object means the same token and its groups never
-  // change.
+  // The role is stored for each identity object: the same object comes from the same token, whose groups never change.
   const roleOf = rememberRoles(roles)
   return (identity, origin = {}, record) => {
     const role = roleOf(identity)

@@ -6,13 +6,13 @@ import type { ConnectionReport, CredentialsPort } from '../../schemas/credential
 import { connectionHint, ToolError } from '../../schemas/errors.js'
 import type { PceEndpoint } from './find-pce.js'
 
-/** The locations at which a PCE has answered a user, as far as this process knows. */
+/** The locations at which a PCE has answered a user since this process started, by user. */
 export interface ProvenPces {
   readonly has: (owner: Owner, place: PceEndpoint) => boolean
   readonly add: (owner: Owner, place: PceEndpoint) => void
 }
 
-/** Maximum number of remembered locations. A location that is forgotten is tried again. */
+/** Maximum number of remembered locations. A forgotten location must be tried again. */
 const MOST_PROVEN = 10_000
 
 export function rememberProven(): ProvenPces {
@@ -25,7 +25,7 @@ export function rememberProven(): ProvenPces {
 
 const keyOf = ({ iss, sub }: Owner, { host, port }: PceEndpoint) => JSON.stringify([iss, sub, host, port])
 
-/** The timer of one attempt to reach a PCE. */
+/** The timer of one attempt to reach a PCE. Failed attempts last as long as the timer. */
 export interface AttemptTime {
   /** Aborts when the time is up. */
   readonly isUp: AbortSignal
@@ -46,21 +46,21 @@ export function startAttempt(ms: number): AttemptTime {
   return { isUp: timeUp.signal, rest: () => end, stop: () => stopped.abort() }
 }
 
-/** Creates a client that is used for a single attempt. */
+/** A function that creates a client for a single attempt. */
 type ConnectOnce = () => PceClient
 
 type NoteCheck = CredentialsPort['noteCheck']
 
 /**
  * Creates the function that decides whether a call may use the location of a PCE. A location where a PCE has already
- * answered the caller is permitted at once. Any other location is first tried once, as in a registration. A failure
- * takes the same time whatever is wrong, so that the duration of a call reveals nothing about other people's networks
+ * answered the caller is permitted at once. Any other location is first tried once, as in a registration. All failures
+ * except a refused key take the same time, so that the duration of a call reveals nothing about other people's networks
  * (D84). Simultaneous calls share one attempt.
  *
  * @param start starts the timer that gives all failing attempts the same duration.
  * @returns a function that calls `note` once for each attempt, with the problem or, after a success, with undefined. It
  * rejects with ToolError `pce_unreachable`, with `pce_error {http_status}` for a refused key, or with the reason of
- * `signal` if that is aborted.
+ * `signal` if the signal is aborted.
  */
 export function createProver(
   proven: ProvenPces,
@@ -83,8 +83,8 @@ export function createProver(
     const { code, message } = report.error
     if (!(cause instanceof PceApiError)) return new ToolError('pce_unreachable', message)
     if (code === 'pce_error') return new ToolError('pce_error', message, { http_status: cause.status })
-    // The client gives the reason only if the caller's role is above `reader`, because only such callers may operate a
-    // PCE.
+    // The PCE client gives a reason only if the caller's role is above `reader`, because only such callers may operate
+    // a PCE.
     const { reason } = cause
     return reason === undefined
       ? new ToolError('pce_unreachable', message)
@@ -120,8 +120,8 @@ async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 }
 
 /**
- * The messages for statuses with which only a PCE answers and which the PCE's owner needs to know. An explanation of
- * any other answer would reveal something about a foreign network.
+ * The messages for statuses that only a PCE sends and that the PCE's owner needs to know about. An explanation of any
+ * other answer would reveal something about a foreign network.
  */
 const EXPLAINED: Record<number, string> = {
   401: 'The PCE does not accept the API key and secret.',
@@ -134,7 +134,8 @@ const UNREACHABLE = 'No PCE could be reached at this address. Check host, port, 
  * or 403 (unknown name, refused, filtered, no TLS, unknown certificate, not a PCE) results in the same message after
  * the same time, so that neither a registration nor a call can be used as a port scanner (D48, D84).
  *
- * @param time the timer of the attempt. A failure takes exactly as long as the timer, and a success at most as long.
+ * @param time the timer of the attempt. Such a failure takes exactly as long as the timer, and a success at most as
+ * long.
  * @returns the report, and the cause of a failure for the log.
  */
 export async function tryConnection(

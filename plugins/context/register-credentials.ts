@@ -26,7 +26,7 @@ export interface RegistrationPorts {
   /** Counts a registration; throws ToolError `rate_limited` or `overloaded` if there are too many. */
   limit: (owner: Owner) => void | Promise<void>
   allowsInsecureTls: boolean
-  /** Returns whether the PCE's certificate is actually verified. `isWanted` is the setting in the registration. */
+  /** Returns true if the PCE's certificate is actually verified. `isWanted` is the setting in the registration. */
   isTlsChecked: (isWanted: boolean) => boolean
   /** Starts the timer that gives all failing connection attempts the same duration. */
   startAttempt: () => AttemptTime
@@ -36,10 +36,12 @@ export interface RegistrationPorts {
 
 /**
  * Stores a caller's credentials and tries the PCE with them (D18). If the caller already has credentials that can be
- * read, the PCE is tried first, and the new credentials replace them only if the PCE accepts them or `replaceAnyway` is
- * set (D110). If the function rejects, nothing has been stored. The ToolError is `pce_error` or `pce_unreachable` with
- * `kept: true` if earlier credentials were kept because the PCE did not accept the new ones; otherwise it is
- * `invalid_argument {problems}`, `rate_limited`, `overloaded`, `pce_unreachable` or `keystore_unavailable`.
+ * read, the PCE is tried first. The new credentials then replace the old ones only if the PCE accepts them or
+ * `replaceAnyway` is set (D110).
+ *
+ * If the function rejects, nothing has been stored. If the old credentials were kept because the PCE did not accept the
+ * new ones, the ToolError is `pce_error` or `pce_unreachable`, with `kept: true`. Otherwise, it is `invalid_argument
+ * {problems}`, `rate_limited`, `overloaded`, `pce_unreachable` or `keystore_unavailable`.
  */
 export async function registerCredentials(
   ports: RegistrationPorts,
@@ -58,8 +60,8 @@ export async function registerCredentials(
 
   const credentials = { ...given, host: admitted.host }
   const facts = credentialFacts(credentials, ports)
-  // The client is created before anything is stored, because credentials are useless if no client can be created with
-  // them.
+  // The client is created before anything is stored, because credentials for which no client can be created are
+  // useless.
   const client = ports.connect(credentials, { once: true })
   const mustWork = !replaceAnyway && (await hasReadable(keystore, owner))
   const store = async () => {
@@ -96,9 +98,8 @@ async function hasReadable(keystore: Pick<Keystore, 'find'>, owner: Owner): Prom
 }
 
 /**
- * Creates the error for new credentials that the PCE did not accept although the caller has earlier ones. The error
- * says what failed, and that the earlier credentials stay in use. The stored result of their last check does not
- * change.
+ * Creates the error for the case that the PCE did not accept new credentials and the earlier ones are kept. It says
+ * what failed, and that the earlier credentials stay in use. The stored result of their last check does not change.
  */
 function keptOthers({ code, message }: NonNullable<ConnectionReport['error']>, cause: unknown): ToolError {
   const status = code === 'pce_error' && cause instanceof PceApiError ? { http_status: cause.status } : {}
@@ -110,7 +111,7 @@ function keptOthers({ code, message }: NonNullable<ConnectionReport['error']>, c
   )
 }
 
-/** Stores the result of a connection attempt, so that the owner can see it. If this fails, nothing else is affected. */
+/** Stores the result of a connection attempt, so that the owner can see it. An error of the store is only logged. */
 export async function noteCheck(
   { lastChecks, now, log }: Pick<RegistrationPorts, 'lastChecks' | 'now' | 'log'>,
   owner: Owner,
@@ -128,7 +129,7 @@ function refusal(problems: readonly FieldProblem[]): ToolError {
   return new ToolError('invalid_argument', `Nothing was stored. ${said}`, { problems })
 }
 
-/** Returns the fields of credentials that may be shown. */
+/** Returns those fields of the credentials that may be shown. */
 export function credentialFacts(
   credentials: PceCredentials,
   { isTlsChecked }: Pick<RegistrationPorts, 'isTlsChecked'>,
@@ -145,7 +146,7 @@ interface FieldProblem {
 
 const MOST_CHARACTERS = { '/api_key': 255, '/api_secret': 1024, '/label': 100 }
 
-/** Returns the problems with credentials, except for problems with their host. The texts never contain the values. */
+/** Returns the problems with all fields of the credentials except the host. The texts never contain the values. */
 function checkCredentials(credentials: PceCredentials, allowsInsecureTls: boolean): FieldProblem[] {
   const { port, orgId, apiKey, apiSecret, tlsVerify, label } = credentials
   const problems = [
@@ -178,17 +179,17 @@ function checkText(path: keyof typeof MOST_CHARACTERS, text: string): FieldProbl
 }
 
 /**
- * Maximum number of registrations within any minute. It is limited because each registration makes this server connect
- * to an address that the caller has chosen (D48).
+ * Maximum number of registrations by one owner within any minute. There is a limit because each registration makes this
+ * server connect to an address that the caller has chosen (D48).
  */
 const MOST = 5
 const WINDOW_MS = 60_000
 const MOST_OWNERS = 10_000
 
 /**
- * Creates the function that counts registrations for each owner. It throws or rejects with ToolError `rate_limited
- * {retry_after: seconds}` if the owner has already registered five times within a minute. It rejects with `overloaded`
- * if too many requests of the owner wait to be counted.
+ * Creates the function that counts the registrations of each owner. It throws or rejects with ToolError `rate_limited
+ * {retry_after: seconds}` if the owner has already registered five times within the last minute. It rejects with
+ * `overloaded` if too many requests of the owner are waiting to be counted.
  *
  * @param now returns milliseconds.
  */

@@ -38,10 +38,11 @@ export interface UserPcesParts {
   own?: PceHostsOptions['own']
   /** The name service; by default, the name service of the machine. */
   resolve?: PceHostsOptions['resolve']
-  /** The duration, in milliseconds, of a registration that reaches no PCE. */
+  /** The duration, in milliseconds, of an attempt that reaches no PCE. */
   patienceMs?: number
   /**
-   * Starts a timer that ends an attempt after the given number of milliseconds; by default with the timers of Node.js.
+   * Starts the timer of an attempt, which ends after the given number of milliseconds; by default with the timers of
+   * Node.js.
    */
   startAttempt?: typeof startAttempt
   /** Applies the limits per caller across all replicas. */
@@ -65,7 +66,7 @@ const PATIENCE_MS = 8000
 export const setupUrlOf = ({ http, login }: Pick<UserPcesConfig, 'http' | 'login'>): string | null =>
   login === undefined ? null : `${http.publicUrl}/setup`
 
-/** Returns how a caller registers a PCE, written so that it can follow "Register". */
+/** Returns how a caller registers a PCE, as words that can follow "Register". */
 const howTo = (setupUrl: string | null) =>
   setupUrl === null ? 'with register-pce-credentials' : `at ${setupUrl} in a browser`
 
@@ -104,8 +105,8 @@ export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): Us
   })
 
   /**
-   * Returns why a location is forbidden, or null if it is permitted. This is used only if connections go through a
-   * proxy, because the host guard checks direct connections.
+   * Returns an error that says why a location is forbidden, or null if it is permitted. This is used only if
+   * connections go through a proxy, because the host guard checks direct connections.
    */
   async function findProblem(place: PceEndpoint): Promise<ToolError | null> {
     try {
@@ -139,15 +140,16 @@ export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): Us
 const lookUp: PceHostsOptions['resolve'] = (hostname, options) => dns.lookup(hostname, options)
 
 /**
- * Returns whether certificates are actually verified. The operator may have switched verification off for everyone, or
- * may have forbidden, after the registration, that users switch it off.
+ * Returns true if certificates are actually verified. The setting in the registration (`isWanted`) is not enough: the
+ * operator may have switched verification off for everyone, or may have forbidden after the registration that users
+ * switch it off.
  */
 const isTlsChecked = ({ tls, allowInsecureTls }: UserPcesConfig['userPce'], isWanted: boolean) =>
   tls.verify && (isWanted || !allowInsecureTls)
 
 /**
- * Creates the function that returns a caller's port for credentials on a per_user server. All these ports use the same
- * keystore (D18).
+ * Creates the function that returns, on a per_user server, the port through which a caller manages the caller's own
+ * credentials. All these ports use the same keystore (D18).
  */
 function createCredentials(
   setupUrl: string | null,
@@ -188,8 +190,8 @@ function notConnected(problem: string, setupUrl: string | null): ToolError {
 }
 
 /**
- * Creates the function that creates the clients of users. The operator's TLS files and proxy are tried here once, so
- * that errors in them appear at start-up and not at the first call.
+ * Creates the function that creates the PCE clients of users. A first client is created here at start-up, so that
+ * errors in the operator's TLS files and proxy appear then and not at the first call.
  */
 function createConnect(
   { userPce }: UserPcesConfig,
@@ -208,8 +210,8 @@ function createConnect(
     apiSecret: '',
   }
   connectPce(nobody, callTracker, log)
-  // The operator's client certificate is only for the operator's PCEs. Users may name any host, and could otherwise
-  // make this server present the certificate to any host.
+  // The operator's client certificate is used only if the operator lists the permitted hosts. Otherwise, users may name
+  // any host, and could make this server present the certificate to it.
   const { clientCertFile: _cert, clientKeyFile: _key, ...withoutClient } = tls
   const shown = userPce.allowedHosts.length > 0 ? tls : withoutClient
 

@@ -3,8 +3,8 @@ import { connectionHint } from '../../schemas/errors.js'
 import type { RetryLog } from './connect-pce.js'
 
 /**
- * A watch on the one PCE key that everybody uses (shared mode). A refused key prevents the server neither from starting
- * nor from being ready (D105). It is reported once in the log, and in the answers of /readyz.
+ * A watch on the PCE key in shared mode, where everybody uses the same key. If the PCE refuses the key, the server
+ * starts and is ready nevertheless (D105). The refusal is reported once in the log, and in the answers of /readyz.
  */
 export interface KeyWatch {
   /** Asks the PCE once whether it accepts the key. Never rejects. */
@@ -24,8 +24,8 @@ export interface KeyLog extends RetryLog {
 }
 
 /**
- * Minimum interval, in milliseconds, between two attempts with a refused key. It is needed because requests to /readyz
- * cause such attempts, and anyone may send them.
+ * Minimum interval, in milliseconds, between two attempts with a refused key. It is needed because anyone may send
+ * requests to /readyz, and these cause such attempts.
  */
 const AGAIN_MS = 30_000
 const PATIENCE_MS = 10_000
@@ -43,7 +43,7 @@ const REFUSED: Record<number, { problem: string; message: string; remedy: string
   },
 }
 
-/** Matches the part of an error message that does not apply in shared mode, where users do not register anything. */
+/** Matches the part of a hint that does not apply in shared mode, where users do not register anything. */
 const REGISTERED = /(: in PCE_HOST)?, or (in )?what was registered(?=\.)/
 
 /**

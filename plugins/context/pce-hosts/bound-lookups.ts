@@ -4,7 +4,7 @@ import type { LookupAddress, LookupAllOptions } from 'node:dns'
 export type Resolve = (hostname: string, options: LookupAllOptions) => Promise<readonly LookupAddress[]>
 
 export interface Patience {
-  /** The time, in milliseconds, for which this caller waits. */
+  /** Maximum time, in milliseconds, for which this caller waits. */
   patienceMs?: number
   /**
    * Maximum age, in milliseconds, of a previous answer that is used if the lookup cannot start soon. With the default
@@ -19,18 +19,18 @@ type BoundResolve = (...asked: [...Parameters<Resolve>, Patience?]) => ReturnTyp
 export const TIME_UP = 'ETIMEOUT'
 
 /**
- * Maximum number of simultaneous lookups. Node.js has four threads for `dns.lookup`, files and ciphers together
+ * Maximum number of simultaneous lookups. `dns.lookup`, file operations and ciphers share four threads of Node.js
  * (UV_THREADPOOL_SIZE). Lookups of names whose servers never answer must leave some of these threads free.
  */
 const MOST_AT_ONCE = 3
 /**
- * Maximum number of simultaneous lookups of names that are new or were not answered promptly last time. It is lower,
- * because anyone can invent any number of names that are answered slowly.
+ * Maximum number of simultaneous lookups of names that are new or were answered slowly last time. It is lower than the
+ * general maximum, because anyone can invent any number of names that are answered slowly.
  */
 const MOST_NEW_AT_ONCE = 2
 /**
- * The fraction of the waiting time within which an answer counts as prompt. If a lookup has not started by then, its
- * caller gets the previous answer, if that is recent enough.
+ * A fraction of the waiting time. An answer within this time counts as prompt. If a lookup has not even started by
+ * then, its caller gets the previous answer, provided that it is recent enough.
  */
 const PROMPT = 0.2
 
@@ -40,15 +40,16 @@ interface Flight {
   question: string
   ask: () => ReturnType<Resolve>
   state: 'waiting' | 'new name' | 'known name'
-  /** The callers' functions that receive the answer. */
+  /** The functions of the waiting callers, each of which receives the answer. */
   listeners: Set<(answer: ReturnType<Resolve>) => void>
 }
 
 /**
- * Limits the use of the name service. Simultaneous requests for a name share one lookup, only a few lookups run at a
- * time, and no caller waits for ever: after the time limit, the function rejects with an Error whose code is ETIMEOUT.
- * A running lookup keeps its place until it ends, because it occupies a thread. A waiting lookup is not started if its
- * callers have given up. Names that were answered promptly last time go first, and one place is reserved for them.
+ * Creates a function that looks names up and limits the use of the name service. Simultaneous requests with the same
+ * question share one lookup, only a few lookups run at a time, and no caller waits for ever: after the time limit, the
+ * function rejects with an Error whose code is ETIMEOUT. A running lookup keeps its place until it ends, because it
+ * occupies a thread. A waiting lookup is not started if its callers have given up. Names that were answered promptly
+ * last time go first, and one place is reserved for them.
  *
  * @param usualMs the default waiting time of a caller, in milliseconds.
  */
@@ -121,10 +122,10 @@ function nextOf(flights: readonly Flight[], isKnown: (hostname: string) => boole
 const timeUp = (hostname: string) =>
   Object.assign(new Error(`no answer from the name service for ${hostname}`), { code: TIME_UP })
 
-/** The last answer of the name service for each name. */
+/** The last answer of the name service for each name that was answered promptly. */
 interface KeptAnswers {
   readonly has: (hostname: string) => boolean
-  /** Returns the previous answer to the same question, unless it is older than `oldestMs`. */
+  /** Returns the previous answer to the same question, or undefined if there is none or it is older than `oldestMs`. */
   readonly get: (hostname: string, question: string, oldestMs: number) => readonly LookupAddress[] | undefined
   /**
    * Stores an answer in place of the previous answer for the same name. If there are too many names, the oldest stored

@@ -29,17 +29,17 @@ const RESERVED: RefusedKind = 'a reserved address'
 const METADATA_V4 = new Set(['169.254.169.254', '169.254.170.2', '169.254.170.23', '100.100.100.200', '192.0.0.192'])
 const AZURE_HOST_AGENT = '168.63.129.16'
 
-/** The unique local addresses that cloud providers use for their own services: AWS (the whole prefix), Google. */
+/** The unique local addresses that AWS (the whole prefix) and Google use for services of their own cloud. */
 const METADATA_V6 = [ipaddr.IPv6.parseCIDR('fd00:ec2::/32'), ipaddr.IPv6.parseCIDR('fd20:ce::/112')]
 /**
- * 169.254.169.254 as the last 32 bits of an IPv6 address. Such an address belongs to Oracle's metadata service, or
- * leads to this IPv4 address through the NAT64 prefix of a network.
+ * The address 169.254.169.254 as the last 32 bits of an IPv6 address. Such an IPv6 address belongs to Oracle's metadata
+ * service, or leads to the IPv4 address through the NAT64 prefix of a network.
  */
 const METADATA_TAIL = [0xa9fe, 0xa9fe]
 
 /**
- * The range of global unicast addresses, which IANA assigns (RFC 4291, 2.4). Addresses outside it are refused unless
- * they are unique local.
+ * The range from which IANA assigns global unicast addresses (RFC 4291, 2.4). IPv6 addresses outside it are refused
+ * unless they are unique local.
  */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3')
 
@@ -48,10 +48,10 @@ const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3')
  * in any form that Node's `isIP` accepts. Only global and private unicast addresses are permitted; anything that is not
  * known to be the address of a host is refused.
  *
- * An IPv4 address inside an IPv6 address is checked if it can lead to a host. This is so in mapped addresses (RFC
- * 4291), and in NAT64 addresses with the well-known prefix (RFC 6052), through which networks without IPv4 reach IPv4
- * hosts. The other forms (compatible, translated, 6to4, Teredo, ISATAP, local NAT64) are tunnels whose far end cannot
- * be checked. No PCE uses them, so they are always refused.
+ * An IPv4 address inside an IPv6 address is checked if the IPv6 address leads to the IPv4 host. This is so for mapped
+ * addresses (RFC 4291), and for NAT64 addresses with the well-known prefix (RFC 6052), through which networks without
+ * IPv4 reach IPv4 hosts. The other forms (compatible, translated, 6to4, Teredo, ISATAP, local NAT64) are tunnels whose
+ * far end cannot be checked. No PCE uses them, so they are always refused.
  */
 export function checkAddress(address: string): RefusedKind | null {
   if (!ipaddr.isValid(address)) return RESERVED

@@ -8,8 +8,8 @@ import { parsePceHost, type HostProblem } from './parse-pce-host.js'
 
 export interface PceHostsOptions {
   /**
-   * The permitted hosts from MCP_ALLOWED_PCE_HOSTS, with or without a port. If the list is empty, every host is
-   * permitted that the guard does not refuse.
+   * The permitted hosts from MCP_ALLOWED_PCE_HOSTS, with or without a port. If the list is empty, any host is permitted
+   * unless the guard refuses it.
    */
   allowed: readonly string[]
   /**
@@ -33,9 +33,9 @@ export interface PceHosts {
   /** Returns the host in its canonical form, or the reason why no PCE may be there. The name is not looked up. */
   readonly admit: (host: string, port: number) => { host: string } | HostProblem
   /**
-   * Returns why the current addresses of the name are refused, or null if they are not refused. Also returns null if
-   * the name cannot be resolved, because the connection will then fail anyway. It does not connect. If a proxy resolves
-   * names, hosts in MCP_ALLOWED_PCE_HOSTS are not looked up, because possibly only the proxy knows them.
+   * Looks the name up, without connecting. Returns why its current addresses are refused, or null if they are not
+   * refused. Also returns null if the name cannot be resolved, because the connection will then fail anyway. If a proxy
+   * resolves names, hosts in MCP_ALLOWED_PCE_HOSTS are not looked up, because possibly only the proxy knows them.
    *
    * @param patienceMs the maximum time to wait for the name service; the general limit by default.
    * @throws {ToolError} (rejects) `pce_unreachable` if connections go through a proxy and the time is up, because
@@ -53,7 +53,7 @@ export interface PceHosts {
 /** An entry of MCP_ALLOWED_PCE_HOSTS. */
 interface Entry {
   host: string
-  /** The port of the host; null if every port is meant. */
+  /** The permitted port of the host; null if every port is permitted. */
   port: number | null
 }
 
@@ -65,16 +65,16 @@ const HTTPS_PORT = 443
  */
 const FIRST_USER_PORT = 1024
 /**
- * Maximum age, in milliseconds, of previous addresses that a new connection may use while its lookup waits. They are
- * checked in the same way as new addresses.
+ * Maximum age, in milliseconds, of a name's previous addresses. A new connection may use them while its own lookup
+ * waits; they are checked in the same way as new addresses.
  */
 const OLDEST_ADDRESSES_MS = 10 * 60_000
 
 /**
- * Creates the guard that decides where users' PCEs may be (D18, D47). If MCP_ALLOWED_PCE_HOSTS has entries, only the
- * hosts in it are permitted. Loopback addresses are permitted only for an entry that itself names a loopback host. If
- * there is a proxy, the proxy resolves the names. Then `guard` has no effect, `inspect` sees only the addresses that
- * this machine finds for a name, and the proxy's own rules must protect the network.
+ * Creates the guard that decides which hosts users may register as PCEs (D18, D47). If MCP_ALLOWED_PCE_HOSTS has
+ * entries, only these hosts are permitted. A loopback address is permitted only for an entry that itself names a
+ * loopback host. If there is a proxy, the proxy resolves the names. Then `guard` has no effect, `inspect` sees only the
+ * addresses that this machine finds for a name, and the proxy's own rules must protect the network.
  */
 export function createPceHosts(options: PceHostsOptions): PceHosts {
   const { allowed, own = () => null, patienceMs = 5000, isProxied = false } = options
@@ -119,7 +119,7 @@ export function createPceHosts(options: PceHostsOptions): PceHosts {
 
   /**
    * Returns why a name is refused, or null if it is not. A name that by definition means this machine (RFC 6761, 6.3)
-   * is refused regardless of what a name service says, unless it is an entry of MCP_ALLOWED_PCE_HOSTS.
+   * is refused whatever a name service says, unless MCP_ALLOWED_PCE_HOSTS lists it.
    */
   function refusedName(target: Target): string | null {
     return isLoopback(target.host) && entryFor(target) === undefined ? 'this machine' : null
