@@ -35,7 +35,10 @@ export interface ApprovalsOptions {
    */
   audience: string
   rows: ApprovalRows
-  /** The memory of what ended in this process, by default one for these approvals alone. */
+  /**
+   * Remembers which approvals, tokens and states ended in this process. By default, a new memory is created for these
+   * approvals alone.
+   */
   endedHere?: Ended
   /** Returns a person's role according to the current mapping. */
   roleOf: (identity: Identity) => Role | null
@@ -50,7 +53,7 @@ export interface ApprovalsOptions {
   meter?: Meter
 }
 
-/** The facts that the gate adds to a call when it asks a person to approve the call. */
+/** The facts that the gate adds to a call in order to ask a person about it. */
 export type ApprovalQuestion = Pick<ApprovalRequest, 'boundTo' | 'shown' | 'ownerName' | 'client' | 'requestId'>
 
 export type ApprovalService = ReturnType<typeof createApprovals>
@@ -63,27 +66,30 @@ export type Approvals = ApprovalService['approvals']
 const ROUTE = '/approve'
 const ID = /^[\w-]{43}$/
 /**
- * Maximum number of open requests in the list that a person sees, and maximum number of requests by one asker in the
- * list that an admin sees.
+ * Maximum number of open requests in a person's list, and maximum number of open requests by each asker in an admin's
+ * list.
  */
 const MOST_LISTED = 100
 const MOST_LISTED_OF_EACH = 10
-/** Maximum number of rows not written by this server that are skipped while a list of requests is compiled. */
+/**
+ * Maximum number of rows that are skipped, because this server did not write them, while a list of requests is
+ * compiled.
+ */
 const MOST_PASSED_OVER = 1000
 const UNAUDITED = 'The audit log cannot be written, so nothing was decided.'
 /** Interval, in milliseconds, at which the store is polled for a decision that another replica may have recorded. */
 const LOOK_MS = 2000
 const SWEEP_MS = 30_000
 /**
- * Maximum number of remembered pairs of person and request. They are remembered so that reloading a page does not write
- * a second audit entry.
+ * Maximum number of remembered pairs of a person and a request that was shown to this person. They are remembered so
+ * that reloading a page does not write a second audit entry.
  */
 const MOST_SHOWN_REMEMBERED = 10_000
 
 /**
- * Manages the approvals of people, for the gate, for the pages on which people decide, and for calls that wait for a
- * decision. It determines who may decide about what, and ensures that each approval permits one run of exactly what was
- * shown (D143, D145).
+ * Creates the service that manages people's approvals. The gate uses it, and so do the pages on which people decide and
+ * the calls that wait for a decision. It determines who may decide about what, and ensures that each approval permits
+ * one run of exactly what was shown (D143, D145).
  */
 export function createApprovals(options: ApprovalsOptions) {
   const { config, audience, rows, endedHere = rememberEnded(), roleOf, now, mode, meter, log } = options
@@ -107,8 +113,8 @@ export function createApprovals(options: ApprovalsOptions) {
 
   function open(row: ApprovalRow): AskedApproval | null {
     const request = requestOf(row)
-    // The row's `key` (owner and call) is not sealed, but determines in whose list the row appears, so it is checked
-    // too.
+    // The row's `key` (owner and call) is not sealed, but it determines in whose list the row appears, so it must match
+    // the sealed request.
     if (request === null || !isAt(row, request)) return null
     const decision = decisionOf(row)
     // If the signature of the decision is invalid, something else has written it, so the stored request cannot be
@@ -124,8 +130,8 @@ export function createApprovals(options: ApprovalsOptions) {
   ): ApprovalState {
     const ending = endedHere.get(id) ?? stored
     if (ending !== null) return ending
-    // Later questions can make the row expire earlier, but the request never stays valid beyond the time that is signed
-    // in it.
+    // Later questions can make the row expire earlier, but the request is never valid for longer than its sealed expiry
+    // time says.
     if (Math.min(expiresAt, ends) <= now()) return 'expired'
     return decision === null ? 'pending' : decision.verdict
   }
@@ -171,7 +177,8 @@ export function createApprovals(options: ApprovalsOptions) {
   }
 
   /**
-   * Writes the audit entry of an event that can no longer be prevented. Resolves with true if the entry was written.
+   * Writes the audit entry of an event that can no longer be prevented. Resolves with true if the entry was written,
+   * and never rejects.
    */
   async function tryToNote(event: ApprovalEvent, entry: AuditEntry): Promise<boolean> {
     try {
@@ -187,7 +194,7 @@ export function createApprovals(options: ApprovalsOptions) {
     for (const wake of waiting.get(id) ?? []) wake()
   }
 
-  /** Finds a row by an id from a URL. The id can be any text. */
+  /** Finds the row of a request by an id from a URL. The id can be any text. */
   const rowOf = (id: string) => (ID.test(id) ? attempt(() => rows.get(id)) : Promise.resolve(null))
 
   async function look(id: string): Promise<AskedApproval | null> {
@@ -197,12 +204,10 @@ export function createApprovals(options: ApprovalsOptions) {
 
   const approvals = {
     method,
-    /** Returns the address of the page on which people decide. */
+    /** Returns the address of the page on which people decide about this request. */
     urlOf: (id: string) => `${options.publicUrl}${ROUTE}/${id}`,
 
-    /**
-     * Finds the last question about the call. Returns null if there is no question, or if this server did not write it.
-     */
+    /** Finds the latest question about the call. Returns null if there is none, or if this server did not write it. */
     async find(call: ConfirmedCall): Promise<AskedApproval | null> {
       const row = await attempt(() => rows.find(keyOf(call)))
       const found = row === null ? null : open(row)
@@ -210,8 +215,8 @@ export function createApprovals(options: ApprovalsOptions) {
     },
 
     /**
-     * Opens a question about a call, unless one is already open. `instead` is the id of an outdated question that the
-     * new question replaces. `isNew` is true if a new question was opened.
+     * Opens a question about a call, unless one is already open; `isNew` is false in that case. `instead` is the id of
+     * an outdated question that the new question replaces.
      */
     async ask(call: ConfirmedCall, question: ApprovalQuestion, instead?: string) {
       const askedAt = now()
@@ -229,8 +234,8 @@ export function createApprovals(options: ApprovalsOptions) {
       const isOurs = (asked: AskedApproval | null) =>
         asked !== null && isFor(asked.request, call) && LIVE.includes(asked.state)
       const first = open(opened)
-      // A row that `open` rejects was written by another program, or signed with a key that is no longer known. A row
-      // that has ended was changed in the meantime. In both cases, a row of this server replaces it.
+      // A row that cannot be opened was written by another program, or sealed with a key that is no longer known. A row
+      // that is no longer live was changed in the meantime. In both cases, this row replaces it.
       const asked = isOurs(first) ? first : open(await attempt(() => rows.open(row, opened.id)))
       if (asked === null || !isOurs(asked)) throw new ToolError('confirm_unavailable', 'The question cannot be kept.')
       const isNew = asked.request.id === request.id
@@ -293,7 +298,8 @@ export function createApprovals(options: ApprovalsOptions) {
         const approvals: AskedApproval[] = []
         const foreign: string[] = []
         for (const row of found) {
-          // Other requests are served between rows, because foreign rows can be large and take long to open.
+          // Other HTTP requests are served between two rows, because rows that this server did not write can be large
+          // and take long to open.
           await setImmediate()
           const asked = open(row)
           if (asked === null) foreign.push(row.id)
@@ -301,7 +307,8 @@ export function createApprovals(options: ApprovalsOptions) {
         }
         if (foreign.length === 0 || except.length >= MOST_PASSED_OVER)
           return { total: total - foreign.length, approvals }
-        // Foreign rows are excluded from the next query, so that they do not take the places of real requests.
+        // Rows that this server did not write are excluded from the next query, so that they do not take the places of
+        // real requests.
         except.push(...foreign)
       }
     },
@@ -380,7 +387,7 @@ export function createApprovals(options: ApprovalsOptions) {
   return { approvals, desk, watch, sweep, close: () => clearInterval(timer) }
 }
 
-/** The states of a question that is still valid, with or without a decision. */
+/** The states of a question that is still valid, whether or not somebody has decided about it. */
 const LIVE: readonly ApprovalState[] = ['pending', 'approved', 'denied']
 
 const isSame = (one: Owner, other: Owner) => one.iss === other.iss && one.sub === other.sub

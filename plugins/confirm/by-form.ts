@@ -7,10 +7,10 @@ const MESSAGES = {
 } as const
 
 /**
- * Asks with a form in the client, for programs without a login (MCP_CONFIRM_STDIO, D147). The transport shows the
- * question, which is part of the refusal, to the user of the client. If the user agrees, the transport repeats the call
- * with the digest of what was shown. If the user refuses, this code is not reached, because the dispatcher handles the
- * refusal (D172).
+ * The way of asking with a form in the client, for programs without a login (MCP_CONFIRM_STDIO, D147). The question is
+ * part of the refusal, and the transport shows it to the user of the client. If the user agrees, the transport repeats
+ * the call with the digest of what was shown. If the user does not agree, this code is not reached, because the
+ * dispatcher handles the refusal (D172).
  *
  * Since the client shows the form, this stops a careless model, but not a client that answers on behalf of its user.
  */

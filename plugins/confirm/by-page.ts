@@ -6,8 +6,8 @@ import { fitShown } from './fit-shown.js'
 import { NOTHING_SHOWN, type Standing, type Way } from './life.js'
 
 /**
- * The messages for calls that are confirmed on a page. There are none about malformed or mismatching tokens, because
- * such a call carries no token.
+ * The messages for calls that are confirmed on a page. Malformed and mismatching tokens need no messages, because such
+ * a call carries no token.
  */
 const MESSAGES = {
   missing: 'A person has to approve this call before it runs. Nothing was changed.',
@@ -20,9 +20,9 @@ const MESSAGES = {
 const WHO = { page: 'the person you work for', 'two-person': 'an admin other than the person you work for' } as const
 
 /**
- * Asks on a page (D143): a person logs in with a browser and decides there, and the repeated call finds the decision in
- * the store. If the client can open a URL for its user, the question contains the address of the page (URL elicitation,
- * D157).
+ * The way of asking on a page (D143): a person logs in with a browser and decides there, and the repeated call finds
+ * the decision in the store. If the client can open a URL for its user, the question contains the address of the page
+ * (URL elicitation, D157).
  */
 export const byPage = (approvals: Approvals): Way => ({
   async find({ tool, callerContext, paramsHash }) {
@@ -49,7 +49,7 @@ export const byPage = (approvals: Approvals): Way => ({
       client: cleanName(tokenSays?.clientId ?? client),
     }
     const { asked, isNew } = await approvals.ask(call, question, instead)
-    // Another process or a simultaneous call has already asked this question, which may even be decided by now.
+    // Another process or a simultaneous call has already asked this question. A person may even have decided by now.
     if (!isNew) return pending(approvals, asked)
     note({ approval_id: asked.request.id, approval: 'asked' })
     return {

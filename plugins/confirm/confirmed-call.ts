@@ -18,10 +18,10 @@ export function describeCall(
   return { owner: { iss, sub }, tool: name, paramsHash, ...(pce && { pce: `${pce.origin} org ${pce.orgId}` }) }
 }
 
-/** Returns the key of a caller in the store. It has a fixed length, whatever the `sub` contains. */
+/** Returns the key under which the store keeps data of a caller. It has a fixed length, whatever the `sub` contains. */
 export const ownerKey = ({ iss, sub }: Owner): string => digest([iss, sub])
 
-/** Returns the key of a call in the store. */
+/** Returns the key under which the store keeps data of a call. */
 export const keyOf = ({ owner, tool, paramsHash, pce }: ConfirmedCall): ChallengeKey => ({
   owner: ownerKey(owner),
   call: digest([owner.iss, owner.sub, tool, paramsHash, pce ?? null]),

@@ -12,35 +12,40 @@ import { rememberEnded } from './remember-ended.js'
 import { createRequestStates } from './request-states.js'
 import type { Tokens, TokensOptions } from './tokens.js'
 
-/** Options for servers with a login. People confirm calls with a token, or on a page if `config.approval` says so. */
+/**
+ * The options for a server with a login. People confirm calls with a token or, if `config.approval` is set, on a page.
+ */
 interface ServerOptions extends Omit<ApprovalsOptions, 'config' | 'rows' | 'endedHere'> {
   config: ConfirmConfig
   state: Pick<State, 'usedTokens' | 'challenges' | 'approvals'>
   /**
-   * Creates the confirm tokens. This function is an option instead of an import, so that the stdio program does not
-   * load the JWT library.
+   * Creates the confirm tokens. The function is passed as an option and not imported, so that the stdio program does
+   * not load the JWT library.
    */
   createTokens: (options: TokensOptions) => Tokens
 }
 
-/** Options for programs without a login, where the client shows a form to its user. */
+/** The options for a program without a login, whose client shows a form to its user. */
 interface ClientOptions {
   config?: undefined
   /** Returns milliseconds since the epoch. */
   now: () => number
 }
 
-/** Everything that a server needs to have calls confirmed, including what other parts of the server use. */
+/**
+ * Everything around the confirmation of calls: the part for the dispatcher, and the parts that the rest of the server
+ * uses.
+ */
 export interface Confirmation extends ConfirmPort {
   /** Computes the hash of a call's arguments, `params_hash` (D19). */
   hash(args: Record<string, unknown>): string
   /** The sealed states that the client receives with a question and sends back with the answer. */
   states: RequestStates
-  /** Confirm tokens for POST /confirm; undefined if calls are not confirmed with tokens. */
+  /** The confirm tokens that POST /confirm issues; undefined if calls are not confirmed with tokens. */
   tokens?: Tokens
   /**
-   * Approvals for the pages on which people decide, and for calls that wait for a decision; undefined if there are no
-   * such pages.
+   * The approvals, as the pages on which people decide and the calls that wait for a decision use them; undefined if
+   * there are no such pages.
    */
   approvals?: {
     desk: ApprovalDesk
@@ -51,7 +56,7 @@ export interface Confirmation extends ConfirmPort {
   close(): void
 }
 
-/** Creates the confirmation of a server. Its configuration determines how people are asked. */
+/** Creates the confirmation of a server or of the stdio program. The configuration determines how people are asked. */
 export function createConfirmation(options: ServerOptions | ClientOptions): Confirmation {
   if (options.config === undefined) {
     const states = createRequestStates({ audience: 'stdio', now: options.now })

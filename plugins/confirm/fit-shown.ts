@@ -8,7 +8,7 @@ import {
 } from '../../schemas/approvals.js'
 import type { Outlook } from '../../schemas/confirmations.js'
 
-/** Prepares what the page of a call shows: it is made safe to display and limited in size. */
+/** Prepares what the approval page of a call shows: makes it safe to display and limits its size. */
 export function fitShown({ summary, details, page }: Extract<Outlook, { boundTo: string }>): ShownCall {
   const whole = page ?? { warnings: [], objects: [], objects_total: 0, facts: details }
   return fitPage(makeSafe({ summary, ...whole }))
@@ -18,8 +18,9 @@ const LEFT_OUT =
   'What changes in it is left out here, because the whole would be too large: look at it in the PCE before you decide.'
 
 /**
- * Limits the size of a page. The first objects are kept complete, the following ones only with their names, and the
- * remaining ones are only counted. The objects to which hrefs refer are treated in the same way in the remaining space.
+ * Limits the size of what a page shows. The first objects are kept complete, the following ones without their content,
+ * and the remaining ones are only counted. The remaining space is for the objects to which hrefs refer, which are
+ * treated in the same way.
  */
 function fitPage(shown: ShownCall): ShownCall {
   if (jsonBytes(shown) <= MOST_SHOWN_BYTES) return shown
@@ -28,7 +29,7 @@ function fitPage(shown: ShownCall): ShownCall {
   const around = { ...rest, ...keptFacts, warnings: shown.warnings.slice(0, MOST_WARNINGS), truncated: true as const }
   const kept = { ...around, ...clipLists(around), objects: [] as ShownObject[] }
   let room = MOST_SHOWN_BYTES - jsonBytes(kept)
-  // Space is reserved so that at least the names of the following objects fit.
+  // Space is reserved for at least the names of the objects that follow.
   const bare = shown.objects.map(({ fields: _fields, parts: _parts, warnings: _warnings, ...object }) => ({
     ...object,
     fields: [],

@@ -17,8 +17,8 @@ export interface ConfirmOptions {
   /** Returns the caller context of a request, or null if it is not known yet. */
   contextOf: (request: FastifyRequest) => (ConfirmingContext & { caller: Caller; client?: string; offer: Offer }) | null
   /**
-   * Applies the gates that come before the confirmation gate and throws their refusal, so that no token is issued for a
-   * call that could not run. It is called only if the caller context is known.
+   * Applies the gates that come before the confirmation gate, and throws if one of them refuses, so that no token is
+   * issued for a call that could not run. It is called only if the caller context is known.
    */
   checkCall: (tool: AnyTool, request: FastifyRequest) => void
   /** Returns the sender of a request, or null if the access token has not been checked yet. */
@@ -47,7 +47,7 @@ export default function confirm(app: FastifyInstance, options: ConfirmOptions, d
   const { tokens, now } = options
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
   const asked = new WeakMap<FastifyRequest, Pick<MintFacts, 'tool' | 'paramsHash'>>()
-  // The requests whose audit entry has been passed to the log, even if the log could not write it.
+  // The requests whose audit entry has already been passed to the log, even if the log could not write it.
   const entered = new WeakSet<FastifyRequest>()
 
   app.setErrorHandler(async (thrown: FastifyError, request) => {
@@ -126,12 +126,12 @@ export default function confirm(app: FastifyInstance, options: ConfirmOptions, d
   }
 
   /**
-   * Revokes a grant whose audit entry is possibly in the log but not safely on the disk. The second entry says, if it
-   * can be written, that the token was not issued.
+   * Writes a second audit entry, which says that the token was not issued after all. It is needed because the first
+   * entry may be in the log although it could not be written safely.
    */
   function takeBack(facts: MintFacts, request: FastifyRequest): void {
-    // The second entry need not be awaited: it follows the first one in the log, and reaches the disk together with it
-    // or not at all.
+    // Nothing waits for the second entry: it follows the first one in the log, and reaches the disk together with it or
+    // not at all.
     options.audit(describeMint(facts, 'audit_unavailable', now())).catch((err: unknown) => {
       request.log.error({ err }, 'the audit log cannot be written')
     })

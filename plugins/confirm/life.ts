@@ -34,24 +34,24 @@ interface Approved {
   redeem(call: HashedCall): Promise<Redemption>
   /** Facts to add to the audit entry of the run. */
   redeemed?: AuditFacts
-  /** The message that refuses every further run, and facts to add to its audit entry. */
+  /** The message with which every further run is refused, and facts to add to its audit entry. */
   replayed: { message: string; facts?: AuditFacts }
 }
 
 /** A call that is being confirmed, with the hash of its arguments. */
 export type HashedCall = CallToConfirm & { paramsHash: string }
 
-/**
- * A way of asking a person. The answer comes from a token that the client fetches, from a page, or from a form in the
- * client.
- */
+/** A way of asking a person: with a token that the client fetches, on a page, or with a form in the client. */
 export interface Way {
   /**
    * Determines the state of the confirmation from the arguments of the call and from the store. Throws ToolError if
    * this client has no way to ask a person.
    */
   find(call: HashedCall): Standing | Promise<Standing>
-  /** Asks the question. Returns how it can be answered, or a refusal if another call has asked it in the meantime. */
+  /**
+   * Asks the question. Returns how it can be answered, or a refusal if another call has already asked the same
+   * question.
+   */
   ask(call: HashedCall, question: Question): Asked | ToolError | Promise<Asked | ToolError>
 }
 
@@ -67,7 +67,7 @@ export interface Asked {
   message: string
   hint: string
   details?: ErrorDetails
-  /** The question, for a transport that can ask the user itself. */
+  /** The question, for a transport that can itself ask the user of the client. */
   ask?: FormQuestion
 }
 
@@ -75,8 +75,8 @@ export interface Asked {
 export const NOTHING_SHOWN = 'preview_error says why. Fix that, and call again.'
 
 /**
- * Advances a call through the states of its confirmation. Returns the approval for the one confirmed run, or throws the
- * refusal that says what must happen first.
+ * Advances a call through the states of its confirmation. Returns the approval if the call may run now; otherwise,
+ * throws the refusal, which says what must happen first.
  */
 export async function confirmCall(sent: CallToConfirm, way: Way): Promise<Approval> {
   const call = { ...sent, paramsHash: paramsHash(sent.call.arguments) }
@@ -118,7 +118,8 @@ async function ask(call: HashedCall, way: Way, reason: ConfirmReason, instead?: 
   const asked = await way.ask(call, { reason, outlook, instead })
   if (asked instanceof ToolError) return asked
   const own = { params_hash: call.paramsHash, reason, summary: outlook.summary, ...asked.details }
-  // The gate's own details come last, so that details of a tool cannot overwrite them.
+  // The gate's own details are spread twice: at the beginning so that they are listed first, and at the end so that
+  // details of a tool cannot overwrite them.
   const details = { ...own, ...outlook.details, ...own }
   return new ToolError('confirm_required', asked.message, details, { hint: asked.hint, ask: asked.ask })
 }
@@ -137,7 +138,7 @@ async function isStillMeant({ findBinding, context }: HashedCall, boundTo: strin
 }
 
 /**
- * The result of redeeming an approval: `spent` if this run, and no other, may begin, and `replayed` if another run has
+ * The result of redeeming an approval. With `spent`, this run may begin, and no other. With `replayed`, another run has
  * already begun. With any other result, the approval permits no run.
  */
 export type Redemption = 'spent' | 'replayed' | Lapse
@@ -148,12 +149,15 @@ export interface Yes {
   /** The digest of what was shown to the person. */
   boundTo: string | undefined
   /**
-   * The reason why the approval permits no run, regardless of what the call would do now: it has expired, nothing was
-   * shown, or the person who gave it may no longer do so. Null if there is no such reason.
+   * The reason why the approval permits no run, whatever the call would do now: it has expired, nothing was shown, or
+   * the person who gave it may no longer do so. Null if there is no such reason.
    */
   lapsed: Lapse | null
   isUsed(): Promise<boolean>
-  /** Makes the approval void without a run. Resolves with `replayed` if a run has already used it. */
+  /**
+   * Gives up an approval that permits no run. Resolves with `why`, or with `replayed` if a run has already used the
+   * approval.
+   */
   lapse(why: Lapse): Promise<Redemption>
   /**
    * Claims the approval for a run. Only one attempt, in all processes together, ever resolves with true, and only after
@@ -163,11 +167,11 @@ export interface Yes {
 }
 
 /**
- * Redeems an approval, so that the approved call runs once. A used approval stays used, even if it has expired since or
- * the policy has changed, perhaps because of that run. Expiry is checked only once, before `findBinding`, because
- * `findBinding` may take longer than the approval is valid (D76). If `findBinding` rejects, this function rejects too,
- * unless another request has already started the run. If `signal` is aborted before the claim, it rejects with the
- * reason of the signal.
+ * Redeems an approval, so that the approved call runs once. Once an approval was used, it stays used, even if it has
+ * expired since or the policy has changed, perhaps because of that run. Expiry is checked only before `findBinding`,
+ * because `findBinding` may take longer than the approval is valid (D76). If `findBinding` rejects, this function
+ * rejects too, unless another request has already started the run. If `signal` is aborted before the claim, it rejects
+ * with the reason of the signal.
  */
 export async function redeem(yes: Yes, findBinding: () => Promise<string>, signal?: AbortSignal): Promise<Redemption> {
   if (yes.lapsed !== null) return yes.lapse(yes.lapsed)
@@ -175,12 +179,12 @@ export async function redeem(yes: Yes, findBinding: () => Promise<string>, signa
   try {
     isSame = (await findBinding()) === yes.boundTo
   } catch (error) {
-    // The error may be a consequence of another run, for example because that run has deleted an object.
+    // Another run may have caused the error, for example by deleting an object.
     if (await yes.isUsed()) return 'replayed'
     throw error
   }
   if (!isSame) return yes.lapse('stale')
-  // A client that has disconnected will not see the outcome, so its approval must stay usable for another call.
+  // A client that has disconnected will not see the outcome, so the approval is kept for another call.
   signal?.throwIfAborted()
   return (await yes.claim()) ? 'spent' : 'replayed'
 }

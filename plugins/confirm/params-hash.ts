@@ -30,13 +30,13 @@ export function paramsHash(args: Record<string, unknown>): string {
   return createHash('sha256').update(canonicalForm(args), 'utf8').digest('hex')
 }
 
-/** An error about a value that has no canonical form. The value is identified by its JSON pointer (RFC 6901). */
+/** A problem with a value that has no canonical form. `path` is the value's JSON pointer (RFC 6901). */
 interface Uncanonical {
   path: string
   message: string
 }
 
-/** Maximum depth of nesting in the arguments. */
+/** Maximum number of levels to which arguments may be nested. */
 const DEEPEST = 64
 const MOST_PROBLEMS = 50
 /**
@@ -45,9 +45,9 @@ const MOST_PROBLEMS = 50
 const LONE_SURROGATE = /\p{Surrogate}/u
 
 /**
- * Finds the parts of parsed JSON that two parties could read differently, in which case a hash would not identify what
- * was approved: numbers that are not I-JSON (RFC 7493, 2.2), text that is not Unicode, and excessive nesting. It works
- * level by level, so that deep nesting cannot overflow the stack.
+ * Finds the parts of parsed JSON that two parties could read differently: numbers that are not I-JSON (RFC 7493, 2.2),
+ * text that is not Unicode, and excessive nesting. A hash of such JSON would not identify what was approved. The
+ * function works level by level, so that deep nesting cannot overflow the stack.
  */
 function findUncanonical(value: unknown): Uncanonical[] {
   const problems: Uncanonical[] = []

@@ -14,7 +14,7 @@ const SHAPES: Record<string, string> = {
 
 /**
  * Reads the body of POST /confirm. Throws ToolError `bad_request` if the body is not JSON, and `invalid_argument
- * {problems}` if it has any other fields than `tool`, `params_hash` and the optional `challenge`.
+ * {problems}` if it is not an object with exactly the fields `tool`, `params_hash` and, optionally, `challenge`.
  */
 export function readRequest(body: Buffer): ConfirmRequest {
   const value = parse(body)
@@ -49,12 +49,12 @@ export function requireConfirmed(tool: AnyTool | undefined): AnyTool {
 
 export const ROUTE = '/confirm'
 
-/** The facts that are known about a request for a token when it is granted or refused. */
+/** The facts about a request for a token that are known when it is granted or refused. */
 export interface MintFacts {
   requestId: string
   /**
-   * The sender of the request. It is empty if the body cannot be read, because such a request is refused before the
-   * sender's role is determined.
+   * The sender of the request. The role is missing if the body cannot be read, because such a request is refused before
+   * the role is determined.
    */
   caller: Partial<Caller>
   client?: string
@@ -64,7 +64,10 @@ export interface MintFacts {
   jti?: string
 }
 
-/** Builds the only audit entry of a request for a token. `reason` is null if the request was granted (D25). */
+/**
+ * Builds an audit entry about a request for a token (D25). `reason` is null if the token was granted. `now` is in
+ * milliseconds since the epoch.
+ */
 export function describeMint(facts: MintFacts, reason: ErrorCode | null, now: number): AuditEntry {
   const { requestId, caller, client, clientAddress, tool, paramsHash, jti } = facts
   return {
@@ -88,8 +91,8 @@ export function describeMint(facts: MintFacts, reason: ErrorCode | null, now: nu
 }
 
 /**
- * The error codes that mean a fault in the request itself or in the server. As in the dispatcher, every other code
- * means that the sender was denied.
+ * The error codes that show a fault in the request itself or in the server, and for which the audit entry says `error`.
+ * With any other code it says `denied`, as in the dispatcher.
  */
 const ERRORS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'unknown_tool',

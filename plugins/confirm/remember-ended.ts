@@ -4,18 +4,22 @@ import type { ApprovalEnding } from '../../schemas/state.js'
 const MOST_REMEMBERED = 30_000
 
 /**
- * How approvals, confirm tokens and states of questions ended in this process, by their ids. The records of it in the
- * store are not sealed, so whoever writes to the store can take them back, and a failover can lose them (D240).
+ * Remembers, by id, how approvals, confirm tokens and states of questions ended in this process. The store records this
+ * too. Its records are not sealed, however, so anyone who can write to the store could remove them, and a failover can
+ * lose them (D240).
  */
 export type Ended = Pick<LRUCache<string, ApprovalEnding>, 'get' | 'has' | 'set'>
 
-/** Creates the memory of what ended in this process, which is bounded. */
+/**
+ * Creates an empty memory of what ended in this process. Beyond its limit, it forgets the entries that were not used
+ * for the longest time.
+ */
 export const rememberEnded = (): Ended => new LRUCache<string, ApprovalEnding>({ max: MOST_REMEMBERED })
 
 /**
- * Ends `id` with `record`, which resolves with whether the store recorded it first. Resolves with true for one of any
- * number of calls that overlap, also if their answers arrive in another order than the store recorded them, or if
- * somebody resets the record between them.
+ * Ends the approval, token or state with this id. `record` writes the end to the store, and resolves with true if the
+ * store had not recorded it before. Of any number of overlapping calls, exactly one resolves with true, even if the
+ * store's answers arrive in another order than it recorded them, or if somebody resets the record in between.
  */
 export async function endOnce(
   endedHere: Ended,

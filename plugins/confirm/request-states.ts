@@ -7,14 +7,18 @@ import { createSeal, type MasterKeys, parseSealed } from './seals.js'
 
 export interface RequestStatesOptions {
   /**
-   * The operator's keys. If they are absent, a random key is used, and all states become invalid when the process ends.
+   * The operator's keys, with which states are sealed. If they are absent, a random key is used, and all states become
+   * invalid when the process ends.
    */
   keys?: MasterKeys
   /** Identifies the server and its stored state, as in confirm tokens. */
   audience: string
-  /** The record of used states in the store. If it is absent, used states are remembered in this process only. */
+  /** The store's record of used states. If it is absent, only this process remembers used states. */
   usedTokens?: Pick<UsedTokens, 'claim'>
-  /** The memory of what ended in this process, by default one for these states alone. */
+  /**
+   * Remembers which approvals, tokens and states ended in this process. By default, a new memory is created for these
+   * states alone.
+   */
   endedHere?: Ended
   /** Returns milliseconds since the epoch. */
   now: () => number
@@ -24,8 +28,8 @@ const LIFETIME_MS = 15 * 60 * 1000
 const LONGEST = 8192
 
 /**
- * Creates the seal for states, which clients receive with a question and send back with the answer. A state can be
- * opened only once, unchanged, and for the same call of the same caller (D148).
+ * Creates the functions that seal and open the states of questions. A client receives a state with a question and sends
+ * it back with the answer. A state can be opened only once, unchanged, and for the same call of the same caller (D148).
  */
 export function createRequestStates(options: RequestStatesOptions): RequestStates {
   const { keys, audience, usedTokens, endedHere = rememberEnded(), now } = options

@@ -34,9 +34,9 @@ const isCode = (given: Buffer, key: Buffer, text: string) =>
 const SEALED = /^([0-9a-f]{64})\.(.+)$/s
 
 /**
- * Creates a seal. It signs a text with HMAC-SHA-256 together with facts about the text, such as the caller and the
- * server's state, and the sealed text can be opened only with the same facts. A sealed text consists of the signature
- * in hex, a dot, and the text. `signed` returns the parts of the text that are signed individually.
+ * Creates a seal, which signs texts with HMAC-SHA-256. A signature also covers facts about the text, such as the caller
+ * and the server's state, and the sealed text can be opened only with the same facts. A sealed text consists of the
+ * signature in hex, a dot, and the text. `signed` divides the text into the parts that are signed.
  */
 export function createSeal(
   kind: Exclude<keyof typeof LABELS, 'token'>,
@@ -63,7 +63,8 @@ export const parseSealed = <Value>(text: string | null): Value | null =>
   text === null ? null : (JSON.parse(text) as Value)
 
 /**
- * A key that signs confirm tokens, with its name in the tokens. The name is a fingerprint that does not reveal the key.
+ * A key that signs confirm tokens, with the name by which tokens refer to it. The name is a fingerprint that does not
+ * reveal the key.
  */
 export interface TokenKey {
   kid: string

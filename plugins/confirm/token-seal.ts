@@ -5,8 +5,8 @@ import { deriveTokenKeys, type MasterKeys } from './seals.js'
 const TYPE = 'confirm+jwt'
 
 /**
- * Creates the seal of confirm tokens, which clients carry as compact JWTs (HS256). The seal ignores times, so that an
- * expired token can still be opened.
+ * Creates the functions that sign and verify confirm tokens, which are compact JWTs (HS256). They do not check times,
+ * so that an expired token can still be read.
  */
 export function createTokenSeal(masters: MasterKeys) {
   const keys = deriveTokenKeys(masters)
@@ -38,7 +38,8 @@ const createTokenVerifier = (key: Buffer) =>
 
 /**
  * Returns true if all three parts of a token are base64url in canonical form (RFC 4648, 3.5). The last character of a
- * part can contain meaningless bits, and a second spelling of a token must not pass as another token.
+ * part can contain meaningless bits. Without this check, the same token could therefore be written in a second way and
+ * pass as another token.
  */
 function isCanonical(token: string): boolean {
   const parts = token.split('.')

@@ -14,11 +14,11 @@ import { createTokenSeal } from './token-seal.js'
 
 /** A token that this server signed for this call and this caller. It may be expired or already used. */
 export interface SignedToken {
-  /** Identifies the token without revealing it. */
+  /** The id of the token, which does not reveal the token. */
   jti: string
-  /** The time from which the token is invalid, in milliseconds since the epoch. */
+  /** The time at which the token expires, in milliseconds since the epoch. */
   expiresAt: number
-  /** The digest of what was shown to the person who confirmed, if anything was. */
+  /** The digest of what was shown to the person who confirmed; absent if nothing was shown. */
   boundTo?: string
 }
 
@@ -26,7 +26,7 @@ export interface SignedToken {
 type TokenReading =
   { state: 'missing' | 'malformed' } | { state: 'mismatch'; jti: string } | { state: 'signed'; token: SignedToken }
 
-/** The confirm tokens of a server, for the gate that requires them and the route that issues them. */
+/** The confirm tokens of a server, as the gate that requires them and the route that issues them use them. */
 export type Tokens = ReturnType<typeof createTokens>
 
 export interface TokensOptions {
@@ -38,15 +38,18 @@ export interface TokensOptions {
   audience: string
   usedTokens: UsedTokens
   challenges: Challenges
-  /** The memory of what ended in this process, by default one for these tokens alone. */
+  /**
+   * Remembers which approvals, tokens and states ended in this process. By default, a new memory is created for these
+   * tokens alone.
+   */
   endedHere?: Ended
   /** Returns milliseconds since the epoch. */
   now: () => number
 }
 
 /**
- * Creates the confirm tokens of a server (S6, S15, D19, D20, D21). Nothing is stored for a token until it is used. Then
- * its id is stored, which does not reveal what the token was used for.
+ * Creates the functions that issue, read and redeem the confirm tokens of a server (S6, S15, D19, D20, D21). Nothing is
+ * stored about a token until it is used. Then its id is stored, which does not reveal what the token was used for.
  */
 export function createTokens(options: TokensOptions) {
   const { config, audience, usedTokens, challenges, endedHere = rememberEnded(), now } = options
@@ -55,7 +58,10 @@ export function createTokens(options: TokensOptions) {
     const { boundTo, expiresAt } = readShown(text)
     return [boundTo, expiresAt]
   })
-  /** Signs the digest of what was shown, together with the call, its caller and the server's state (D141). */
+  /**
+   * Returns the facts that are signed together with the digest of what was shown: the server's state, the caller and
+   * the call (D141).
+   */
   const aboutOf = ({ owner, tool, paramsHash: hash, pce }: ConfirmedCall) => [
     audience,
     owner.iss,
@@ -80,9 +86,9 @@ export function createTokens(options: TokensOptions) {
     },
 
     /**
-     * Issues a token for what was shown last (D21). Rejects with ToolError `confirm_required {reason: stale,
-     * params_hash}` if `challenge` is given and does not belong to what was shown last, and with `confirm_unavailable`
-     * if the store does not respond.
+     * Issues a token for what was last shown about the call (D21). Rejects with ToolError `confirm_required {reason:
+     * stale, params_hash}` if `challenge` is given and belongs to something else, and with `confirm_unavailable` if the
+     * store does not respond.
      */
     async mint(call: ConfirmedCall, challenge?: string) {
       const kept = await attempt(() => challenges.get(keyOf(call)))
@@ -120,7 +126,7 @@ export function createTokens(options: TokensOptions) {
         claims.sub === owner.sub &&
         claims.tool === tool &&
         claims.params_hash === hash &&
-        // If the caller has registered another PCE since, what was shown concerns the previous PCE.
+        // If the caller has registered another PCE since, the person saw what the call would do on the previous PCE.
         claims.pce === pce
       if (!isForThis) return { state: 'mismatch', jti }
       return { state: 'signed', token: { jti, expiresAt: exp * 1000, ...(set !== undefined && { boundTo: set }) } }
@@ -135,7 +141,7 @@ export function createTokens(options: TokensOptions) {
       findBinding: () => Promise<string>,
       signal?: AbortSignal,
     ): Promise<Redemption> {
-      // No request to the PCE is needed for this.
+      // If the token was used in this process, this is known without a request to the PCE.
       if (endedHere.has(jti)) return 'replayed'
       const isUsed = () => attempt(() => usedTokens.isUsed(jti))
       const yes: Yes = {
@@ -167,7 +173,7 @@ const Claims = Type.Object(
     aud: Type.String({ minLength: 1 }),
     tool: Type.String({ minLength: 1 }),
     params_hash: Type.String({ pattern: '^[0-9a-f]{64}$' }),
-    /** The PCE that the preview of the call was about. */
+    /** The PCE for which the call was previewed; absent if the tool uses no PCE. */
     pce: Type.Optional(Type.String({ minLength: 1 })),
     /**
      * The times at which the token was issued (`iat`) and expires (`exp`), in whole seconds since the epoch. The seal
@@ -175,7 +181,7 @@ const Claims = Type.Object(
      */
     iat: Type.Integer(),
     exp: Type.Integer(),
-    /** The digest of what was shown to the person, if anything was shown. */
+    /** The digest of what was shown to the person; absent if nothing was shown. */
     set: Type.Optional(Type.String({ minLength: 1 })),
   },
   { additionalProperties: false },
@@ -183,8 +189,8 @@ const Claims = Type.Object(
 type Claims = Static<typeof Claims>
 
 /**
- * Parses the stored form of what was shown: the time at which the question expires, in milliseconds since the epoch, a
- * dot, and the digest.
+ * Parses the stored text about what was shown. It consists of the time at which the question expires, in milliseconds
+ * since the epoch, a dot, and the digest.
  */
 function readShown(text: string): { boundTo: string; expiresAt: number } {
   const dot = text.indexOf('.')
