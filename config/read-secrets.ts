@@ -2,8 +2,8 @@ import { inWords, type PceMode } from '../schemas/config.js'
 import type { Environment, Findings, Reading } from './read-values.js'
 
 /**
- * The variables whose values can also be in a file, as container platforms provide secrets. The variable NAME_FILE then
- * contains the path of the file.
+ * The variables whose values can also be read from a file, because container platforms provide secrets as files. The
+ * variable NAME_FILE then contains the path of the file.
  */
 export const SECRETS = [
   'API_KEY',

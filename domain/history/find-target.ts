@@ -16,7 +16,10 @@ import { draftHrefOf } from './load-policy.js'
 
 type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 
-/** The types of objects whose history can be requested: the name that callers use, and the path segment in hrefs. */
+/**
+ * The types of objects whose history can be requested. The name that callers use for a type is mapped to its path
+ * segment in hrefs.
+ */
 export const TARGET_KINDS = {
   rule_set: 'rule_sets',
   ip_list: 'ip_lists',

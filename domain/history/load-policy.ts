@@ -99,7 +99,8 @@ async function isUnknownKind(api: ObjectApi<PceObject>, signal: AbortSignal): Pr
 }
 
 /**
- * Indexes objects by draft href. If a type has only one object and no ids, `single` is the href of this object (P12).
+ * Indexes objects by draft href. `single` is used as the href of firewall settings, which exist only once and have no
+ * id (P12).
  */
 function* index(
   type: ReadType,

@@ -6,7 +6,10 @@ import type { AnyRule } from '../policy/rule-in-force.js'
 
 type Emptied = Readonly<Record<string, unknown>>
 
-/** The types of objects that can be restored individually. Each type has the fields to write and their empty values. */
+/**
+ * The types of objects that can be restored individually. Each type is mapped to the fields that are written, with
+ * their empty values.
+ */
 const OWN_FIELDS = {
   rule_sets: { name: '', description: '', enabled: true, scopes: [] },
   ip_lists: { name: '', description: '', ip_ranges: [], fqdns: [] },

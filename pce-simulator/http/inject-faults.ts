@@ -7,7 +7,8 @@ import { halfBody, readWhole } from './cut-body.js'
  *
  * - Before the PCE sees it: `status`, `retry-after`, `html` (the answer of a proxy), `hang` (no byte is ever sent),
  * `reset` (TCP reset), `slow` (the answer comes after `delayMs`).
- * - Instead of the PCE, once the request has been read: `answer`, for anything the simulator does not do by itself.
+ * - Instead of the PCE's work, after the request has been read: `answer` (the given answer, which may be one that the
+ * simulator never sends by itself).
  * - After the PCE has done its work: `truncate` (a well-framed answer with half of its body), `cut-body` (half of the
  * body, then the connection breaks), `stall-body` (half of the body, then silence), `commit-then-drop` (the connection
  * breaks before the answer), `headers` (header values are replaced).

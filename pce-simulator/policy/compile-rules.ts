@@ -42,9 +42,9 @@ export interface CompiledPolicy {
  * An enforcement boundary is a deny rule without a scope: it blocks what no rule allows (P22). A virtual service stands
  * for the workloads bound to it, on its own ports instead of the rule's services (P23).
  *
- * Not modelled are virtual servers, addresses of virtual services, container hosts, user groups (a rule with
- * `consuming_security_principals` applies to nobody) and networks: every interface counts as corporate, so a rule for
- * other networks only, such as `non_brn`, does not apply unless the caller asks for it in `networks`.
+ * Virtual servers, addresses of virtual services, container hosts, user groups and networks are not modelled. A rule
+ * with `consuming_security_principals` (user groups) applies to nobody. Every interface counts as corporate, so a rule
+ * that is only for other networks, such as `non_brn`, does not apply unless `networks` contains its network type.
  */
 export function compilePolicy(
   view: PolicyView,

@@ -142,8 +142,8 @@ function seenFromOutside({ src, dst, ...rest }: Resolved, { flowDirection }: Con
 }
 
 /**
- * Determines which type of agent reported the conversation, in the terms of `data_sources`. If neither the source nor
- * the destination runs a VEN, a network device reported it.
+ * Determines which type of agent reported the conversation, as a value of `data_sources`. If neither the source nor the
+ * destination runs a VEN, a network device reported it.
  */
 export function clientType(
   { flowDirection }: Conversation,
