@@ -54,8 +54,8 @@ export async function buildApp(config: HttpConfig, deps: AppDeps): Promise<Fasti
 declare module 'fastify' {
   interface FastifyInstance {
     /**
-     * The instance that serves the metrics on a separate listener (`metricsPlace`). It is closed together with this
-     * one. Null if metrics are off.
+     * The server that serves the metrics on a separate listener (`metricsPlace`). It is closed together with the main
+     * server. Null if metrics are off.
      */
     metricsServer: FastifyInstance | null
   }
@@ -210,10 +210,10 @@ function overAll(admissions: Admissions, name: string, perMinute: number, here: 
   }
 }
 
-/** Creates the limit of requests in flight on all routes together, with its counter. */
+/** Creates the limit on requests in flight, which all routes share, together with its counter. */
 const placesFor = ({ http: { maxInFlight } }: HttpConfig) => ({ max: maxInFlight, counts: new Map<string, number>() })
 
-/** Registers the gauges, whose values are read when metrics are collected instead of being reported as events. */
+/** Registers the gauges. Their values are read when metrics are collected and are not reported as events. */
 function readFigures(
   meter: Observers['meter'],
   { counts }: ReturnType<typeof placesFor>,
@@ -317,8 +317,8 @@ function setupOptions(
         client: request.headers['user-agent'],
         clientAddress: addressOfClient(request),
       })
-      // The operator's offer restricts assistants, but not a person at the form, who can register a PCE key even if no
-      // tool may write.
+      // The operator's selection of tools restricts assistants, but not a person at the form, who can register a PCE
+      // key even if no tool may write.
       const work = app.dispatcher.dispatch(call, { ...callerContext, offer: undefined })
       request.heldPlaces?.keepUntil(work)
       return work
@@ -350,8 +350,8 @@ function knownCaller(request: FastifyRequest): Owner | null {
 }
 
 /**
- * Caches the key of each identity. All requests with a remembered token have the same identity object, so it can be the
- * key of a WeakMap.
+ * Caches, for each identity, the key by which its requests are counted. A WeakMap is possible because all requests with
+ * a remembered token have the same identity object.
  */
 const callerKeys = new WeakMap<Owner, string>()
 
@@ -367,12 +367,13 @@ function callerOf(request: FastifyRequest): string {
 const nobodyAt = ({ clientNetwork }: FastifyRequest): Owner => ({ iss: '', sub: clientNetwork })
 const keyOf = ({ iss, sub }: Owner) => JSON.stringify([iss, sub])
 
-/** Timeouts in milliseconds, so that slow headers or a slow body cannot hold a connection. */
+/** Timeouts in milliseconds. They prevent a client that sends its headers or body slowly from holding a connection. */
 const TIMEOUTS = { headers: 10_000, request: 30_000, keepAlive: 75_000, silence: 120_000, checkEvery: 5_000 }
 /** Maximum time, in milliseconds, for which the shutdown waits until the last spans are sent. */
 const LAST_SPANS_MS = 1000
 /**
- * The time, in milliseconds, for which a connection stays open so that the client can read the refusal that ends it.
+ * The time, in milliseconds, for which a connection stays open after an unreadable request was refused, so that the
+ * client can read the answer.
  */
 const LINGER_MS = 1000
 const MOST_CONNECTIONS = 2000
@@ -468,8 +469,8 @@ async function createServer(
     done()
   })
   app.addHook('onSend', (request, reply, payload, done) => {
-    // Because of this header, clients that keep connections open, especially proxies, send their next request to
-    // another process.
+    // Because of `connection: close`, clients that keep connections open, especially proxies, send their next request
+    // to another process.
     if (isClosing || isDraining()) reply.header('connection', 'close')
     // Short bodies are read to the end: if the connection were closed while a proxy is still sending the body, the
     // proxy would lose the answer.

@@ -50,13 +50,13 @@ const LAME_DUCK_MS = 500
 const FIRST_WORDS_MS = 500
 const DRAIN_MS = 25_000
 /**
- * The time in which calls that were aborted at the end of the drain can answer, and the time for sending the last
+ * The time in which calls that were aborted after DRAIN_MS can still answer, and also the time for sending the last
  * answers.
  */
 const LAST_WORDS_MS = 1500
 /**
- * The time that remains between the end of all these waits and the forced exit. Containers are usually killed 30
- * seconds after the signal.
+ * The time between the end of the waits above and the forced exit. Containers are usually killed 30 seconds after the
+ * signal.
  */
 const SPARE_MS = 750
 

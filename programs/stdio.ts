@@ -180,8 +180,8 @@ async function serve(config: StdioConfig): Promise<void> {
     onFailure: (err) => log.error({ err }, 'request failed'),
     requestId: randomUUID,
     callTool(call, client) {
-      // If a request names the client, this applies only to the request; if the handshake names it, to all later
-      // requests.
+      // A client that a request names itself applies only to this request. The client that the handshake names applies
+      // to all other requests.
       return dispatcher.dispatch(
         call,
         client === undefined ? callerContext : { ...callerContext, client: client ?? undefined },

@@ -96,7 +96,7 @@ function clear({ folder, picture }: Run): void {
     if (file !== basename(picture)) rmSync(join(folder, file), { recursive: true, force: true })
 }
 
-/** Resolves with the exit code 0 when the demonstration is to end. */
+/** Resolves with the exit code 0 when the signal aborts, which ends the demonstration. */
 const stopped = (signal: AbortSignal) =>
   new Promise<number>((resolve) => signal.addEventListener('abort', () => resolve(0), { once: true }))
 

@@ -41,7 +41,7 @@ const LARGEST_SKEW = 30
 export interface DoctorPorts {
   /** Reads the settings. Throws or rejects with StartupError. */
   readSettings: () => Promise<Pick<StdioConfig, 'pce' | 'warnings'>>
-  /** Writes lines of the report, each of them complete. */
+  /** Writes one or more complete lines of the report. */
   write: (text: string) => void
   /** The first line of the report: the program, its version, and the version of Node.js. */
   heading: string

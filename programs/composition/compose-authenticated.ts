@@ -42,7 +42,7 @@ import { offerTools, type ServerOffers } from './offer-tools.js'
 import { requireConfirmations } from './require-confirmations.js'
 import { fixedCredentials, openAudit, threadTools, type ServerParts } from './compose-unauthenticated.js'
 
-/** The part that finds the callers' PCEs. The two authenticated modes have different ones. */
+/** The component that finds a caller's PCE. Each of the two authenticated modes has its own. */
 interface PceSource {
   state: State
   find: FindPce
@@ -66,7 +66,7 @@ export interface AuthenticatedServer {
   server: PackageFacts
   dispatcher: DispatcherOptions
   confirmation: Pick<Confirmation, 'hash' | 'states' | 'tokens'>
-  /** The approvals on a page; absent if calls are confirmed with tokens. */
+  /** The approvals that people give on a web page; absent if calls are confirmed with tokens. */
   approvals?: Confirmation['approvals']
   auditRoute: AuditRoute
   state: State
@@ -83,7 +83,9 @@ export interface AuthenticatedServer {
     identity: Identity,
     request: Origin & { narrowedTo?: ReadonlySet<string>; record?: SealedCredentials | null },
   ) => OfferedContext | Promise<OfferedContext>
-  /** Applies to a call the gates that come before the confirmation gate, and throws their refusal. */
+  /**
+   * Checks a call with the gates that come before the confirmation gate. Throws the error of the gate that refuses it.
+   */
   readonly checkCall: (tool: AnyTool, callerContext: CallerContext) => void
   /** The checks that must pass before this process receives calls. */
   checks: readonly HealthCheck[]

@@ -51,11 +51,11 @@ export const LOCAL_ROLE = 'admin'
 interface UnauthenticatedServer {
   server: PackageFacts
   dispatcher: DispatcherOptions
-  /** The context of a request whose headers do not narrow the offer. */
+  /** The context of a request whose headers do not restrict the offered tools. */
   callerContext: OfferedContext
   offers: ServerOffers
   heavyFigures: HeavyCalls['figures']
-  /** The functions for asking the person at the client; undefined if nobody is asked. */
+  /** The functions that ask the person at the client to agree to a call; undefined if nobody is asked. */
   asking?: { owner: null } & Pick<ReturnType<typeof loadConfirmation>, 'hash' | 'states'>
   /** Stops the worker threads. */
   close(): Promise<void>
@@ -176,8 +176,8 @@ export function openAudit(
 }
 
 /**
- * Finds files that cannot be read or written, in any mode. It changes nothing, so that its faults can be reported
- * together with faults in the settings.
+ * Finds configured files that cannot be read or written; used for every mode of the server. It changes nothing, so that
+ * its faults can be reported together with faults in the settings.
  */
 export function findFileFaults(config: Config): Fault[] {
   const means = config.mode === 'per_user' ? config.userPce : config.pce
@@ -206,8 +206,8 @@ function remedyOfAudit(path: string, code: string | undefined): string {
 }
 
 /**
- * Creates the credentials port for modes without a keystore, in which all callers have the same PCE or none. `refusal`
- * is the error for attempts to register or remove credentials.
+ * Creates the functions with which tools access credentials, for modes without a keystore. In these modes, all callers
+ * have the same PCE or none. `refusal` is the error for attempts to register or remove credentials.
  */
 export function fixedCredentials(
   registered: boolean,

@@ -21,9 +21,9 @@ export interface ForgetUserParts {
 
 /**
  * Runs `svc-mcp-http forget-user SUBJECT`: removes everything that the state contains about one person. Servers may be
- * running; for the person's next request, they find nothing. The decision is written to the audit log before anything
- * is removed, and the outcome afterwards. If nothing is stored for the subject, the report says so and names similar
- * subjects.
+ * running, and then find nothing when the person sends the next request. The decision is written to the audit log
+ * before anything is removed, and the outcome afterwards. If nothing is stored for the subject, the report says so and
+ * names similar subjects.
  *
  * @throws {StartupError} (rejects) if there is no state, or the audit log cannot be written. In these cases, nothing is
  * removed.
@@ -104,7 +104,7 @@ async function removeAll(
   }
 }
 
-/** The names of the types of records in messages. They are the same for one record and for several. */
+/** The words for the types of records in messages. Each word is used for one record and for several. */
 const NAMES: Record<string, string> = {
   credentials: 'PCE credentials',
   last_checks: 'last check',

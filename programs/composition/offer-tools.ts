@@ -12,8 +12,8 @@ export interface ServerOffers extends Offers {
 type Offering = Pick<Config, 'mode' | 'offer'>
 
 /**
- * Returns the toolsets that are offered in addition to the chosen ones: if every user registers a PCE key, the tools
- * for this (D122).
+ * Returns the toolsets that are offered even if the operator did not choose them. If every user registers a PCE key,
+ * this is the toolset for registering it (D122).
  */
 const alwaysIn = ({ mode }: Offering): readonly Toolset[] => (mode === 'per_user' ? ['credentials'] : [])
 

@@ -18,8 +18,8 @@ let shared: LineSink | undefined
 
 /**
  * Creates the server log. With both transports, it writes to standard error, because standard output carries JSON-RPC
- * or the audit log. Lines are JSON, or readable text if standard error is a terminal (D109). The values of fields with
- * names of secrets are replaced, also in logged errors.
+ * or the audit log. Lines are JSON, or readable text if standard error is a terminal (D109). The values of fields that
+ * have the name of a secret are replaced, also in logged errors.
  */
 export function createLogger(level: string, sink: LineSink = (shared ??= standardError())): Logger {
   const options = {

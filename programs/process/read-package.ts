@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** The facts about the server in its package.json, and the changelog beside this file. */
+/** The facts about the server in its package.json, and the changelog in the same folder. */
 export interface PackageFacts {
   name: string
   version: string
@@ -12,8 +12,8 @@ export interface PackageFacts {
 }
 
 /**
- * Reads the package. It searches from the folder of this file upwards, because this file is run both in the sources and
- * in dist. Throws Error if there is no package.
+ * Reads package.json. The search begins in the folder of this module and goes upwards, because the module is run both
+ * in the sources and in dist. Throws Error if there is no package.json.
  */
 export function readPackage(): PackageFacts {
   const root = findRoot(dirname(fileURLToPath(import.meta.url)))

@@ -6,7 +6,7 @@ import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js
 import type { PceEnvironment } from './start-programs.js'
 
 /**
- * Draws the application map of a PCE into the folder, with the command that people use, too. Resolves with the path of
+ * Draws the application map of a PCE into the folder, using the same command that people use. Resolves with the path of
  * the map, or rejects with the command's output.
  */
 export async function draw(

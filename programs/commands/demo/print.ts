@@ -84,8 +84,8 @@ function inline(value: unknown): string {
 }
 
 /**
- * Formats JSON so that it fits the width of the terminal. It starts at column `column` of the line. A value that is too
- * long is broken after its commas.
+ * Formats JSON so that it fits the width of the terminal. `column` is the column at which the text begins. A value that
+ * is too long is broken after its commas.
  */
 function layOut(value: unknown, column: number, indent = column): string {
   const whole = inline(value)

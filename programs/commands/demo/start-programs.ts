@@ -22,7 +22,7 @@ export type PceEnvironment = Record<'PCE_HOST' | 'PCE_PORT' | 'PCE_ORG_ID' | 'AP
 /** The folder in which programs run, the signal that ends them, and the list of those that were started. */
 export interface Stay {
   folder: string
-  /** Ends the programs. After it was aborted, no further program is started. */
+  /** The signal that ends the programs. After it has been aborted, no further program is started. */
   signal: AbortSignal
   /**
    * The programs started so far. A program is added at once after its start, so that it is ended whatever fails later.
@@ -65,7 +65,7 @@ export async function startSimulator(
 
 /**
  * Starts the HTTP server without authentication, and resolves with its base URL when it is ready. Rejects with the
- * server's output if the server ends before or is not ready in time.
+ * server's output if the server ends or is not ready in time.
  */
 export async function startServer(
   program: URL,
