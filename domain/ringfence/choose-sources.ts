@@ -31,7 +31,7 @@ export interface SourcesAsked {
 export interface SourceChoice {
   /** Returns true if the given source application gets no allow rule. */
   leavesOut(source: Application): boolean
-  /** Returns the exclusions in the choice that match none of the given sources. */
+  /** Returns the exclusions that the caller chose but that match none of the given sources. */
   unused(sources: readonly Application[]): string[]
   /** All labels that the choice names. */
   labels: readonly Label[]

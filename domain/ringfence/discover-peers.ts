@@ -32,7 +32,7 @@ export interface Today extends Pick<DecidedEnds, 'word' | 'undecided'> {
   drops: Answer
   /** True if the connection passes, or may pass, only because a mode lets connections pass that no rule matches. */
   isByDefault: boolean
-  /** The way in which the recorded decision contradicts the rules. */
+  /** How the decision that the PCE recorded contradicts the rules, if it does. */
   disagreement: Disagreement
 }
 
@@ -43,7 +43,7 @@ export interface Today extends Pick<DecidedEnds, 'word' | 'undecided'> {
 export interface TodayOutbound extends Today {
   /** Whether the source drops the connection today. */
   sourceDrops: Answer
-  /** Whether the source drops the connection in the intended mode, whatever else is provisioned by then. */
+  /** Whether the source drops the connection in the intended mode, whichever other changes are provisioned by then. */
   dropsThen: Answer
 }
 
@@ -105,8 +105,8 @@ export interface Discovery {
 }
 
 /**
- * Reads the traffic to and from an application with every policy decision (T15), and evaluates it by the active policy.
- * Throws the errors of the reader.
+ * Reads the traffic to and from an application, whatever the PCE decided about it (T15), and evaluates it by the active
+ * policy. Throws the errors of the reader.
  */
 export async function discoverFlows(
   ctx: Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>,
@@ -207,7 +207,9 @@ function* judgeGroups<K extends object, T>(groups: Grouping<K>, judge: (keys: K)
   return judged
 }
 
-/** Determines the present fate of a connection, whatever the PCE recorded, and compares the record with it. */
+/**
+ * Determines the present fate of a connection without regard to the decision that the PCE recorded, and compares both.
+ */
 function judgeToday(judge: EndJudge, modes: DecidedEnds['modes'], recorded: string): Today {
   const { word, undecided, verdicts } = decideEnds(judge, modes)
   const isOpen = word === 'undecided' || word === 'potentially_blocked'

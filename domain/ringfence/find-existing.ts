@@ -188,8 +188,8 @@ export function readExisting(ruleSet: Pick<RuleSet, 'rules' | 'deny_rules'> | nu
 }
 
 /**
- * Returns the reason why an allow rule permits less than a ringfence rule for the same consumers; null if it permits as
- * much.
+ * Returns the reason why an allow rule permits less than a ringfence rule for the same consumers would; null if it
+ * permits at least as much.
  */
 function narrownessOf(rule: Rule, known: Known): string | null {
   if (rule.enabled === false) return 'it is disabled'
@@ -237,8 +237,8 @@ function isFor({ consumers, unscoped_consumers: unscoped }: Rule, need: Need): b
 }
 
 /**
- * Returns true if a rule that does not allow enough seems intended for the need. A label group or a label dimension
- * among its consumers may stand for the labels that the need requires.
+ * Returns true if a rule seems intended for the traffic of the given need (see `Need`), even if it does not allow all
+ * of it. A label group or a label dimension among its consumers may stand for the labels that the need requires.
  */
 function mayBeMeantFor(rule: Rule, need: Need, keyOf: Known['keyOf']): boolean {
   if (isFor(rule, need)) return true

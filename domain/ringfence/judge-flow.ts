@@ -65,8 +65,8 @@ interface Facts {
   /** Whether an allow rule of the ringfence lets the source reach the application on every service. */
   covered: Verdict
   /**
-   * True if the draft decision names an override deny rule, but this rule applies only at a source or destination that
-   * enforces nothing.
+   * True if the draft decision names an override deny rule although the destination has no VEN of this PCE and
+   * therefore enforces nothing.
    */
   onlySaid: boolean
   /** Whether the active policy drops the flow today, whatever decision the PCE recorded. */
@@ -89,8 +89,8 @@ interface Facts {
    */
   denied: Verdict
   /**
-   * Whether iptables rules, whose effect is not known, may decide about the flow at an end whose mode or rules will
-   * change.
+   * Whether iptables rules, whose effect is not known, may decide about the flow: today, or later at a source or
+   * destination inside the application.
    */
   bypassed: Verdict
 }
@@ -205,8 +205,9 @@ export function judgeFlow(flow: ObservedFlow, covered: Answer, asked: RingfenceA
 const verdictOf = (answer: Answer): Verdict => (isUnknown(answer) ? 'unknown' : answer)
 
 /**
- * Returns the reason for doubt in the row that determined the effect. If none of the row's facts is in doubt, the
- * reason is pending changes; if nothing is pending, it is a contradiction between the rules and the draft decision.
+ * Returns the reason for doubt of the first undecided fact in the row that determined the effect. If the row has no
+ * undecided fact, the reason is pending changes or, if nothing is pending, a contradiction between the rules and the
+ * draft decision.
  */
 function doubtOf(
   when: Partial<Facts>,
@@ -222,9 +223,9 @@ function doubtOf(
 type Told = readonly [seen: Answer, said: Answer]
 
 /**
- * Returns an answer that is true both now and after all pending changes are provisioned, because nobody knows what else
- * will be provisioned, or when. If nothing is pending, both versions contain the same rules. The decision that the PCE
- * recorded for the active policy is no evidence, because rules and modes may have changed since.
+ * Returns an answer that holds both now and after all pending changes are provisioned, because nobody knows which other
+ * changes will be provisioned, or when. If nothing is pending, both versions contain the same rules. The decision that
+ * the PCE recorded for the active policy is no evidence, because rules and modes may have changed since.
  */
 const inBoth = ({ hasPending }: RingfenceAsked, active: Answer, draft: Told): Answer =>
   hasPending ? always(active, settle(...draft)) : settle(draft[0], active)
@@ -256,8 +257,8 @@ function isAllowedIn(flow: ObservedFlow, asked: RingfenceAsked): Answer {
 }
 
 /**
- * Returns whether iptables rules may decide about the flow: in the future at an end inside the application, or today at
- * either end.
+ * Returns whether iptables rules may decide about the flow: later, at a source or destination inside the application,
+ * or today, at any source or destination.
  */
 const isBypassed = ({ source, destination, today, isOwn, rules }: ObservedFlow): Answer =>
   anyOf([
@@ -288,8 +289,8 @@ const HIDDEN = unknown('hidden')
 function seenInDraft(flow: ObservedFlow): Answer {
   const { destination, source, draft, hasDraftRules, rules } = flow
   const word = wordOf(draft)
-  // An idle end makes no decision of its own, so the reported decision is that of the source, if the source has a VEN.
-  // If only the idle end has a VEN, it is treated as if it were in visibility_only mode.
+  // An idle destination makes no decision of its own, so the reported decision is that of the source, if the source has
+  // a VEN. If only the idle side has a VEN, it is treated as if it were in visibility_only mode.
   if (word === null || saysOverride(draft) || (destination === 'idle' && source !== 'none')) return HIDDEN
   const mayBeOfSource = hasDraftRules && source !== 'none' && rules.toAddress() !== 'no'
   const byRules = hasDraftRules && !mayBeOfSource ? 'yes' : hasDraftRules || isEssential(flow) ? HIDDEN : 'no'
@@ -358,10 +359,10 @@ const changesAtSource = ({ atSource }: RuleAnswers): boolean =>
   (['allow', 'deny'] as const).some((kind) => atSource(kind).active !== atSource(kind).draft)
 
 /**
- * Returns whether an override deny rule applies once both ends are in their new modes, at the destination or at a
- * source that enforces policy. The PCE reports only the stricter decision of the two ends and so hides the reason of
- * the other end. Therefore the rules are evaluated too. The answer is undecided if the rules and the PCE disagree, or
- * if the draft and the active policy disagree.
+ * Returns whether an override deny rule applies, at the destination or at a source that enforces policy, once both are
+ * in their new modes. The PCE reports only the stricter of their two decisions, and so hides the reason of the other
+ * one. Therefore the rules are evaluated too. The answer is undecided if the rules and the PCE disagree, or if the
+ * draft and the active policy disagree.
  */
 function isOverridden(flow: ObservedFlow, asked: RingfenceAsked): Answer {
   const { destination, source, rules } = flow

@@ -348,8 +348,8 @@ const pick = <K extends string>(key: K, value: string | null) =>
   (value === null ? {} : { [key]: value }) as Partial<Record<K, string>>
 
 /**
- * Returns the name of the counter in `LostOutbound` to which a flow is added. Returns null if the source certainly does
- * not drop the flow in the intended mode.
+ * Returns the name of the counter in `LostOutbound` to which a flow is added. Returns null if the flow is not counted:
+ * the source certainly does not drop it in the intended mode or, for a selective ringfence, drops it already.
  */
 function reasonOf(
   { sourceMode, today }: OutboundFlow,
@@ -359,7 +359,7 @@ function reasonOf(
   // A source without a VEN will enforce nothing.
   if (sourceMode === 'none' || dropsThen === 'no') return null
   if (isUnknown(dropsThen)) return 'open'
-  // If a workload certainly drops something with a ringfence for selective enforcement, the workload is in full
+  // A workload that certainly drops something although the ringfence is intended for selective enforcement is in full
   // enforcement already.
   if (selective) return null
   if (sourceMode === 'unknown') return 'untold'

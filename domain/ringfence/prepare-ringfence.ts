@@ -62,8 +62,8 @@ export interface Prepared {
   name: string
   workloads: { total: number; managed: number; enforcement_modes: Record<string, number> }
   /**
-   * Number of Kubernetes workloads of the application, and the reason why they could not be read; null if they were
-   * read.
+   * The number of the application's Kubernetes workloads, and `unread`: the reason why they could not be read, or null
+   * if they were read.
    */
   pods: Pick<Workloads, 'kubernetes' | 'unread'>
   ruleSet: RuleSet | null
@@ -72,7 +72,10 @@ export interface Prepared {
   existing: Existing
   deny: DenyAsked | null
   anyListIsIpv4Only: boolean
-  /** True if the Any IP list possibly does not cover every address. */
+  /**
+   * True if the Any IP list does not certainly cover all IPv4 addresses, or if it is not known whether it covers all
+   * IPv6 addresses.
+   */
   isAnyListUnclear: boolean
   surroundings: Pick<Surroundings, 'pending' | 'unread'>
   /** Number of iptables rules in the draft that apply to the application. Their effect is not examined. */
@@ -225,7 +228,7 @@ export function refuseRelabelled(pce: PceClient, { application, discovery }: Pre
 }
 
 /**
- * Throws label_not_found unless the labels in the rules will be the labels of the sources. Flow rows name labels by
+ * Throws label_not_found unless the rules would name exactly the labels that the sources have. Flow rows name labels by
  * value. If a label was renamed after the list was read, the rules would let in another application.
  */
 function refuseRenamedSources(pce: PceClient, flows: Iterable<InboundFlow>, labels: LabelIndex): void {

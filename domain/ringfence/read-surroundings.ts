@@ -108,11 +108,14 @@ export interface RuleAnswers {
   readonly atDestination: (kind: RuleType) => Versions
   /** Returns the results for the rules that the PCE writes to the source. */
   readonly atSource: (kind: RuleType) => Versions
-  /** Returns whether an allow rule in any version lets the source in by its address. */
+  /** Returns whether an allow rule in any version of the policy lets the source in by its address. */
   readonly byAddress: () => Answer
-  /** Returns whether an allow rule in any version lets the flow out by the address of its destination. */
+  /** Returns whether an allow rule in any version of the policy lets the flow out by the address of its destination. */
   readonly toAddress: () => Answer
-  /** Returns an undecided answer if iptables rules of any version apply, or may apply, at this end; otherwise 'no'. */
+  /**
+   * Returns an undecided answer if iptables rules of any version of the policy apply, or may apply, at the source or
+   * destination (`end`); otherwise 'no'.
+   */
   readonly mayBypass: (end: Side) => Answer
 }
 

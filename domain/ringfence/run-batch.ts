@@ -108,8 +108,8 @@ export type BatchOutcome = { app: string; env: string } & (
 
 /**
  * Processes the applications one after the other. A failure affects only its own application, unless `stopOnError` is
- * true: then it stops the batch, and even an unknown application does so before anything is written. When `signal`
- * aborts, the remaining applications are skipped.
+ * true. In this case, a failure stops the batch, and an unknown application stops it before anything is written. When
+ * `signal` aborts, the remaining applications are skipped.
  */
 export async function runBatch(
   { signal, log, progress }: Pick<ToolContext, 'signal' | 'log' | 'progress'>,

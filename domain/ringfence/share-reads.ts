@@ -29,8 +29,8 @@ export interface Shared {
   /** Returns the policy. It is read again whenever the label list has been read again. */
   policy(): Promise<PolicyRead>
   /**
-   * Returns the ranking, or a sentence that says why there is none. The ranking is only advice, so a call does not fail
-   * when the ranking fails.
+   * Returns the ranking of all applications, or a sentence that says why there is none. The ranking is only advice, so
+   * a call does not fail when the ranking fails.
    */
   ranking(): Promise<EstateRanking | string>
 }

@@ -106,8 +106,8 @@ export async function writeRingfence(
 }
 
 /**
- * Counts the objects that still have to be written. Somebody else may have written some of the objects in `stands`. So
- * of those that are not in `written`, at most one is attributed to this call's own failed request.
+ * Counts the objects that still have to be written. `stands` may contain objects that somebody else has written.
+ * Therefore, at most one object in `stands` that is not in `written` counts as written by this call's failed request.
  */
 function countMissing(wanted: number, written: readonly string[], stands: readonly string[] | null, error: unknown) {
   const ours = stands === null ? written.length : written.filter((href) => stands.includes(href)).length
@@ -279,8 +279,8 @@ function rulesOf({ rules, deny_rules: denyRules }: RuleSet): Map<string, string>
 }
 
 /**
- * Converts a value to a form in which equal meanings are equal: ignores order and absent fields, and replaces
- * references by their hrefs.
+ * Converts a value so that values with equal meaning become equal: the order of list items and fields and empty fields
+ * are ignored, and each reference is replaced with its href.
  */
 function canonical(value: unknown): unknown {
   if (Array.isArray(value)) return value.map((item) => JSON.stringify(canonical(item))).sort()
