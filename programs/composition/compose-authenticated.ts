@@ -76,8 +76,9 @@ export interface AuthenticatedServer {
   offers: ServerOffers
   heavyFigures: HeavyCalls['figures']
   /**
-   * Opens the context of a caller. If the request's headers have narrowed the operator's offer, `narrowedTo` names the
-   * remaining tools. `record` is the caller's keystore record, if the admission has already read it.
+   * Opens the context of a caller. If the request's headers have narrowed the operator's selection of tools,
+   * `narrowedTo` names the remaining tools. `record` is the caller's keystore record, if the admission has already read
+   * it.
    */
   readonly openContext: (
     identity: Identity,

@@ -29,7 +29,8 @@ interface Version {
 export async function migrate(database: Database, where: string): Promise<number[]> {
   const applied: number[] = []
   for (;;) {
-    // The version is read first: at most starts, no step is missing, and the right to change the schema is not needed.
+    // The version is read first, because usually no step is missing. In this case, the right to change the schema is
+    // not needed.
     const version = await readVersion(database.query).catch((error: unknown) => {
       throw unreadable(where, error as Error)
     })

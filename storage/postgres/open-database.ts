@@ -69,8 +69,8 @@ export async function openDatabase(
           problems.noteWrite(null)
         } catch (error) {
           if (isCrowded(error as Error)) return throwKnown()
-          // If the database does not answer at all, this is not a problem of writing, and it ends with the first
-          // answer.
+          // If the database does not answer at all, no problem of writing is recorded, because the outage ends with the
+          // first answer.
           if (database.findProblem() === null) problems.noteWrite(error as Error)
           throw error
         }

@@ -81,8 +81,8 @@ export default defineTool({
     }
 
     const created: LabelOutput[] = []
-    // Waiting for other writes comes before the creation of labels, because after its first write a call no longer ends
-    // when its client disconnects.
+    // The call waits for other writes before it creates labels, because after its first write it no longer ends when
+    // its client disconnects.
     const { workload, body, labels } = await ctx.inOrder(orderOf('workloads', name), async ({ others, note }) => {
       refuseCreatedMeanwhile(name, others)
       return writeWithRollback(ctx.pce, {

@@ -147,8 +147,8 @@ export default defineTool({
           return { attached, answer: await updateObject(ctx, { ...plan, body }, false) }
         },
       })
-    // Waiting for other writes comes before the creation of labels, because after its first write a call no longer ends
-    // when its client disconnects.
+    // The call waits for other writes before it creates labels, because after its first write it no longer ends when
+    // its client disconnects.
     const { answer, attached } = await (labels === undefined ? write() : ctx.inOrder(plan.order, write))
     return {
       ...withoutStored(answer),
