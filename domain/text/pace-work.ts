@@ -40,25 +40,45 @@ export function finishAtOnce<T>(steps: Steps<T>): T {
   }
 }
 
-/** Maximum time in milliseconds for which a calculation may block the event loop, which all callers share. */
+/** Maximum time in milliseconds for which calculations may block the event loop, which all callers share. */
 const TURN_MS = 10
+
+/** When the calculations of this turn of the event loop began; undefined while there are none. */
+let begun: number | undefined
+const waiting: (() => void)[] = []
 
 /**
  * Runs a calculation in short turns. With many objects on the PCE it may take seconds. Between two turns, other calls,
- * progress reports and cancellations are handled. If the signal is aborted, the promise rejects with the signal's
- * reason at the end of the current turn.
+ * progress reports and cancellations are handled. All calculations share the time of a turn, so that neither many short
+ * ones in a row nor many at once make a long one. If the signal is aborted, the promise rejects with the signal's
+ * reason at the beginning of the next turn.
  */
 export async function workInTurns<T>(steps: Steps<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted()
-  let started = performance.now()
   for (;;) {
+    if (isTurnOver()) {
+      await new Promise<void>((resolve) => waiting.push(resolve))
+      signal.throwIfAborted()
+    }
     const step = steps.next()
     if (step.done === true) return step.value
-    if (performance.now() - started < TURN_MS) continue
-    await new Promise((resolve) => setImmediate(resolve))
-    signal.throwIfAborted()
-    started = performance.now()
   }
+}
+
+function isTurnOver(): boolean {
+  if (begun !== undefined) return performance.now() - begun >= TURN_MS
+  begun = performance.now()
+  setImmediate(beginTurn)
+  return false
+}
+
+/** Lets one waiting calculation continue, so that the event loop handles I/O before the next one does. */
+function beginTurn(): void {
+  const next = waiting.shift()
+  begun = next === undefined ? undefined : performance.now()
+  if (next === undefined) return
+  setImmediate(beginTurn)
+  next()
 }
 
 /** Maps a list like `map`, but in short turns. It is intended for items that may each take a millisecond or more. */
