@@ -9,7 +9,7 @@ import { fetchEvery } from './fetch-every.js'
 import { toDraftHref } from './parse-href.js'
 import { loadDenyRules } from './read-rules.js'
 import { readEnds, readRuleSets } from './require-rule-shape.js'
-import { mapBounded } from '../text/pace-work.js'
+import { type Steps, filterInSteps, mapBounded, workInTurns } from '../text/pace-work.js'
 
 /** All objects of one policy version that can refer to other policy objects. */
 export interface PolicyUsers {
@@ -97,47 +97,53 @@ export interface ObjectUses {
   others: PceObject[]
 }
 
-export function findUses({ ruleSets, boundaries, labelGroups, others }: PolicyUsers, href: string): ObjectUses {
+/** Finds the uses of an object in steps, because the policy may have thousands of rules. */
+export function* findUses({ ruleSets, boundaries, labelGroups, others }: PolicyUsers, href: string): Steps<ObjectUses> {
   const wanted = new Set([toDraftHref(href)])
   // A label group includes the labels of the groups inside it. So uses of a group that contains one of the searched
   // groups count too.
   for (let before = 0; before < wanted.size;) {
     before = wanted.size
-    for (const { href: own, ...group } of labelGroups) if (pointsAtAny(group, wanted)) wanted.add(toDraftHref(own))
-  }
-  const isUser = (value: unknown) => pointsAtAny(value, wanted)
-  const using = ruleSets.flatMap((ruleSet): RuleSet[] => {
-    if (isUser(ruleSet.scopes)) return [ruleSet]
-    const own = {
-      rules: (ruleSet.rules ?? []).filter(isUser),
-      deny_rules: (ruleSet.deny_rules ?? []).filter(isUser),
-      ip_tables_rules: (ruleSet.ip_tables_rules ?? []).filter(isUser),
+    for (const { href: own, ...group } of labelGroups) {
+      yield
+      if (pointsAt(group, wanted)) wanted.add(toDraftHref(own))
     }
-    return Object.values(own).some(({ length }) => length > 0) ? [{ ...ruleSet, ...own }] : []
-  })
+  }
+  const isUser = (value: unknown) => pointsAt(value, wanted)
+  const using: RuleSet[] = []
+  for (const ruleSet of ruleSets) {
+    yield
+    if (isUser(ruleSet.scopes)) {
+      using.push(ruleSet)
+      continue
+    }
+    const own = {
+      rules: yield* filterInSteps(ruleSet.rules ?? [], isUser),
+      deny_rules: yield* filterInSteps(ruleSet.deny_rules ?? [], isUser),
+      ip_tables_rules: yield* filterInSteps(ruleSet.ip_tables_rules ?? [], isUser),
+    }
+    if (Object.values(own).some(({ length }) => length > 0)) using.push({ ...ruleSet, ...own })
+  }
   return {
     ruleSets: using,
-    boundaries: boundaries.filter(isUser),
+    boundaries: yield* filterInSteps(boundaries, isUser),
     // The PCE may send the firewall settings without an href (P12).
-    others: others.filter((object) => {
+    others: yield* filterInSteps(others, (object) => {
       const { href: own, ...other }: Partial<PceObject> = object
       return (own === undefined || !wanted.has(toDraftHref(own))) && isUser(other)
     }),
   }
 }
 
-const pointsAtAny = (value: unknown, hrefs: ReadonlySet<string>): boolean =>
-  [...hrefs].some((href) => pointsAt(value, href))
-
 /**
- * Returns true if a reference to the object with this href occurs anywhere inside the value, in any policy version.
- * `href` must be a draft href.
+ * Returns true if a reference to one of the objects with these hrefs occurs anywhere inside the value, in any policy
+ * version. The hrefs must be draft hrefs.
  */
-function pointsAt(value: unknown, href: string): boolean {
-  if (Array.isArray(value)) return value.some((item) => pointsAt(item, href))
+function pointsAt(value: unknown, hrefs: ReadonlySet<string>): boolean {
+  if (Array.isArray(value)) return value.some((item) => pointsAt(item, hrefs))
   if (typeof value !== 'object' || value === null) return false
   return Object.entries(value).some(([field, inner]) =>
-    field === 'href' && typeof inner === 'string' ? toDraftHref(inner) === href : pointsAt(inner, href),
+    field === 'href' && typeof inner === 'string' ? hrefs.has(toDraftHref(inner)) : pointsAt(inner, hrefs),
   )
 }
 
@@ -163,7 +169,7 @@ interface FoundUsers {
  * @throws every error except an error response of the PCE.
  */
 async function readUsers(pce: PceClient, object: { href: string }, signal: AbortSignal): Promise<FoundUsers> {
-  const wanted = toDraftHref(object.href)
+  const wanted = new Set([toDraftHref(object.href)])
   const users = new Map<string, FoundUsers['users'][number]>()
   const unread = new Set<string>()
   for (const version of ['draft', 'active'] as const) {
@@ -173,7 +179,11 @@ async function readUsers(pce: PceClient, object: { href: string }, signal: Abort
         const whole = kind === 'ruleSets' ? await loadDenyRules(pce, items as unknown as RuleSet[], signal) : []
         if (whole.some(({ error }) => error !== undefined)) unread.add('denyRules')
         const candidates = kind === 'ruleSets' ? whole.map(({ ruleSet }) => ruleSet as unknown as PceObject) : items
-        for (const item of candidates.filter((candidate) => pointsAt(candidate, wanted))) {
+        const using = await workInTurns(
+          filterInSteps(candidates, (candidate) => pointsAt(candidate, wanted)),
+          signal,
+        )
+        for (const item of using) {
           const user = toDraftHref(item.href)
           const known = users.get(user) ?? { href: user, name: nameOf(item), versions: [] }
           users.set(user, { ...known, versions: [...known.versions, version] })

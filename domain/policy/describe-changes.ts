@@ -89,13 +89,19 @@ export async function describeObjects(
   const users = throughRules.length === 0 ? null : await loadUsers()
   const rules = [
     ...objects.flatMap(({ change }, at) => (HOLDERS.has(change.type) ? [bare[at]] : [])),
-    ...(users === null ? [] : throughRules.map(({ change }) => rulesAbout(change.href, users))),
+    ...(users === null ? [] : await workInTurns(rulesAboutEach(throughRules, users), signal)),
   ]
   const known = new Map(objects.map(({ change, versions }) => [toDraftHref(change.href), versions]))
   const contents = await readContents(rules, known)
   const names = await loadReferenceNames(pce, bare, ctx, 'draft', named)
   const described = await workInTurns(describeEach(objects, { contents, names, users }), signal)
   return nameAuthors(pce, described, signal)
+}
+
+function* rulesAboutEach(objects: readonly ChangedObject[], users: Users): Steps<unknown[]> {
+  const rules: unknown[] = []
+  for (const { change } of objects) rules.push(yield* rulesAbout(change.href, users))
+  return rules
 }
 
 function* describeEach(objects: readonly ChangedObject[], judging: Judging): Steps<JudgedChange[]> {

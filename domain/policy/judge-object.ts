@@ -56,8 +56,8 @@ const changedFields = (draft: PceObject, active: PceObject) =>
  * Lists the rules that use an object, as input for `loadContents`. What a change of the object does depends on these
  * rules.
  */
-export function rulesAbout(href: string, users: Users): unknown {
-  return [users.draft, users.active].map((version) => findUses(version, href))
+export function* rulesAbout(href: string, users: Users): Steps<unknown> {
+  return [yield* findUses(users.draft, href), yield* findUses(users.active, href)]
 }
 
 /**
@@ -82,7 +82,8 @@ export function* judgeObject(
   if (changed.length === 0) return { effect: 'neutral' }
   if (meaning === undefined) return UNJUDGED
   if (users === null) return { effect_note: NO_EFFECT.unreadUses }
-  const [inForce, planned] = [findUses(users.active, draft.href), findUses(users.draft, draft.href)]
+  const inForce = yield* findUses(users.active, draft.href)
+  const planned = yield* findUses(users.draft, draft.href)
   const replacements = (['active', 'draft'] as const).map((version): Replacement => {
     const uses = version === 'active' ? inForce : planned
     return {

@@ -95,6 +95,19 @@ function* mapInSteps<T, R>(items: readonly T[], work: (item: T) => R): Steps<R[]
   return results
 }
 
+/** Number of items that are looked at in one step of a filter. */
+const FILTERED_PER_STEP = 50
+
+/** Filters a list like `filter`, in steps. */
+export function* filterInSteps<T>(items: readonly T[], isWanted: (item: T) => boolean): Steps<T[]> {
+  const wanted: T[] = []
+  for (const [at, item] of items.entries()) {
+    if (at % FILTERED_PER_STEP === FILTERED_PER_STEP - 1) yield
+    if (isWanted(item)) wanted.push(item)
+  }
+  return wanted
+}
+
 /** Number of items that are sorted, or merged, in one step. */
 const SORTED_PER_STEP = 2000
 

@@ -216,7 +216,8 @@ async function judge(ctx: ToolContext<true>, current: IpList, planned: PlannedEd
   const versions = { draft: { ...current, ...planned.body }, active: current }
   try {
     const users = await loadJudgedUsers(pce, signal)
-    const contents = await loadContents(pce, rulesAbout(href, users), new Map([[href, versions]]), ctx)
+    const rules = await workInTurns(rulesAbout(href, users), signal)
+    const contents = await loadContents(pce, rules, new Map([[href, versions]]), ctx)
     return await workInTurns(judgeObject('ip_lists', versions, contents, users), signal)
   } catch (error) {
     if (!(error instanceof PceError) || signal.aborted) throw error
