@@ -15,7 +15,7 @@ import { CSRF_FIELD } from '../check-request.js'
 import { renderChange } from './render-change.js'
 import { renderPicture } from './render-picture.js'
 import { renderLead, renderQuotation } from './render-sentence.js'
-import { showStored } from './render-value.js'
+import { showStored } from './show-stored.js'
 
 /** What every approval page needs to know: who views it, where its forms lead, and the current time. */
 export interface Reader {

@@ -3,7 +3,8 @@ import type { ShownCall, ShownEffect, ShownField, ShownObject, ShownReference } 
 import { EFFECT_MEANINGS } from '../../../schemas/policy-changes.js'
 import { fit, isCut, leftOutMark, type Room } from './fit.js'
 import { renderQuotation, renderSentence } from './render-sentence.js'
-import { renderValue, showStored } from './render-value.js'
+import { isSentence, renderValue } from './render-value.js'
+import { showStored } from './show-stored.js'
 
 /**
  * The limits of the page. The first is the maximum number of objects. The others are maximum sizes in bytes of HTML: of
@@ -394,7 +395,7 @@ function renderFacts({ facts = {} }: ShownCall): string {
     { left: BYTES.list },
     ([name, value]) =>
       html`<dt>${showStored(name, LONGEST_NAME).replaceAll('_', ' ')}</dt>
-        <dd>!${renderValueList(value)}</dd>`,
+        <dd>!${isSentence(name, value) ? renderSentence(value, LONGEST_SENTENCE) : renderValueList(value)}</dd>`,
   )
   return html`<h3>In the words of the tool</h3>
     <dl class="facts">!${rendered}</dl>

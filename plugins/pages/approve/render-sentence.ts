@@ -1,5 +1,5 @@
 import { html } from 'ghtml'
-import { showStored } from './render-value.js'
+import { showStored } from './show-stored.js'
 
 /**
  * Matches the quotations that `quote` puts into a sentence. If the sentence was cut within a quotation, the closing
@@ -16,10 +16,24 @@ export function renderSentence(sentence: string, most: number): string {
   let from = 0
   let rendered = ''
   for (const { 0: whole, 1: inside = '', index } of shown.matchAll(QUOTATION)) {
-    rendered += html`<bdi>${shown.slice(from, index)}</bdi>!${renderQuotation(inside.replace(/\\(.)/gu, '$1'))}`
+    rendered += html`<bdi>${shown.slice(from, index)}</bdi>!${renderQuotation(readQuotation(inside))}`
     from = index + whole.length
   }
   return rendered + html`<bdi>${shown.slice(from)}</bdi>`
+}
+
+/** The characters for which JSON has escapes of their own. */
+const CONTROLS: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }
+
+/**
+ * Reads the inside of a quotation. `quote` escapes only quotation marks and backslashes, while the client of the PCE
+ * quotes as JSON does, so that any other escape is one of JSON. Characters that are hidden get a visible escape.
+ */
+function readQuotation(inside: string): string {
+  const read = inside.replace(/\\(?:u([0-9a-f]{4})|(.))/giu, (_escape, code: string | undefined, character: string) =>
+    code === undefined ? (CONTROLS[character] ?? character) : String.fromCharCode(Number.parseInt(code, 16)),
+  )
+  return showStored(read)
 }
 
 /** Renders the sentence that says what the call does. It always begins with this server's own words. */

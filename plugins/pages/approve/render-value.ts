@@ -1,19 +1,13 @@
 import { html } from 'ghtml'
-import { clipText, escapeText, unescapeText } from '../../../domain/text/escape-text.js'
 import { leftOutMark } from './fit.js'
-
-/**
- * Prepares a stored text for display. In stored texts, hidden characters are already replaced by visible escapes, which
- * are kept; any hidden characters that remain are escaped here. The result must still be HTML-encoded.
- */
-export const showStored = (text: string, most = Infinity): string => {
-  const bare = unescapeText(text)
-  return escapeText(most === Infinity ? bare : clipText(bare, most))
-}
+import { renderSentence } from './render-sentence.js'
+import { showStored } from './show-stored.js'
 
 const LONGEST_TEXT = 4000
 const DEEPEST = 6
 const MOST_MEMBERS = 40
+
+const SENTENCE = /^(?:message|hint|(?:.*_)?note)$/u
 
 const PROTOCOLS: Readonly<Record<string, string>> = { 1: 'ICMP', 6: 'TCP', 17: 'UDP', 58: 'ICMPv6' }
 
@@ -76,8 +70,13 @@ function renderOnly([member, inner]: [string, unknown], depth: number): string {
 
 function renderMember(member: string, inner: unknown, depth: number): string {
   const protocol = member === 'proto' ? PROTOCOLS[String(inner)] : undefined
-  const shown = typeof inner === 'object' && inner !== null ? `(${render(inner, depth - 1)})` : render(inner, depth - 1)
+  const rendered = isSentence(member, inner) ? renderSentence(inner, LONGEST_TEXT) : render(inner, depth - 1)
+  const shown = typeof inner === 'object' && inner !== null ? `(${rendered})` : rendered
   return `${html`<span class="kind">${showStored(member, LONGEST_TEXT)}</span>`} ${shown}${protocol === undefined ? '' : ` (${protocol})`}`
 }
+
+/** Returns true if the value is a sentence that this server wrote, by the name of its field. */
+export const isSentence = (field: string, value: unknown): value is string =>
+  typeof value === 'string' && SENTENCE.test(field)
 
 const andMore = (omitted: number) => (omitted > 0 ? ` ${leftOutMark(`… and ${omitted} more`)}` : '')

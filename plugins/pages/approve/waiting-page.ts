@@ -7,7 +7,7 @@ import { layOut, LOGOUT_BUTTON } from '../layout/page-layout.js'
 import { renderPerson } from '../layout/person.js'
 import { askerOf, type Reader, renderLogout, renderTime, renderWho } from './approval-page.js'
 import { renderLead } from './render-sentence.js'
-import { showStored } from './render-value.js'
+import { showStored } from './show-stored.js'
 
 interface WaitingPage extends Reader {
   method: PersonMethod

@@ -2,7 +2,7 @@ import type { Preview, ToolContext } from '../../../domain/call.js'
 import { digestContents } from '../../../domain/policy/digest-content.js'
 import { showNamesInside } from '../../../domain/policy/describe-changes.js'
 import { type PlannedCall, readReferred, type ReferredObjects } from '../../../domain/policy/read-referred.js'
-import { clipSentence, clipText } from '../../../domain/text/escape-text.js'
+import { clipSentence, clipText, quote } from '../../../domain/text/escape-text.js'
 import type { ShownObject } from '../../../schemas/approvals.js'
 import { DRY_RUN_BINDING, type PlannedRequest } from '../../../schemas/dry-run.js'
 import { describeReferred, nameReferred, showReferred, warnOfUnread } from './show-referred.js'
@@ -18,6 +18,8 @@ const LONGEST_TEXT = 600
  * these fields. Other fields, such as counts of connections, may change on their own (D75).
  */
 const BOUND = ['href', 'requests', 'previous', 'rules_removed'] as const
+/** The fields of a dry run's answer that say more about the change; a person is shown them as they are. */
+const FACTS = ['effect', 'effect_note', 'observed', 'note'] as const
 
 /** The fields of a tool that are needed to create its preview. */
 interface Previewed {
@@ -76,9 +78,10 @@ function previewAnswer(
   referred: ReferredObjects | null,
   isDryRun: boolean,
 ): Omit<Preview, 'boundTo'> {
-  const { message, previous, effect, observed } = answer
+  const { message, previous } = answer
   const requests = listOf(answer['requests'])
-  const warnings = [...(referred === null ? [] : warnOfUnread(referred)), ...listOf(answer['warnings'])]
+  const warnings = [...(referred === null ? [] : warnOfUnread(referred)), ...warningsOf(answer)]
+  const facts = Object.fromEntries(FACTS.flatMap((name) => (answer[name] === undefined ? [] : [[name, answer[name]]])))
   const behind = referred === null ? null : showReferred(referred)
   const named = <T>(value: T): T => (referred === null ? value : showNamesInside(value, nameReferred(referred)))
   const dry = isDryRun ? ' This is a dry run: it only shows what a real call would send.' : ''
@@ -88,24 +91,38 @@ function previewAnswer(
       requests_total: requests.length,
       requests: requests.slice(0, MOST_LISTED).map(shortenFields),
       ...(previous !== undefined && { previous: shortenFields(previous) }),
-      ...(effect !== undefined && { effect }),
-      ...(observed !== undefined && { observed }),
+      ...facts,
       ...behind?.rows,
       ...(warnings.length > 0 && {
         warnings_total: warnings.length,
-        warnings: warnings.slice(0, MOST_LISTED).map(shorten),
+        warnings: warnings.slice(0, MOST_LISTED).map((warning) => clipSentence(warning, LONGEST_TEXT)),
       }),
     },
     page: {
-      warnings: warnings.map((warning) => (typeof warning === 'string' ? warning : JSON.stringify(warning))),
+      warnings,
       objects: requests.map((request) => showRequest(named(request), requests.length === 1 ? named(previous) : null)),
       objects_total: requests.length,
       ...behind?.page,
-      ...((effect ?? observed) !== undefined && {
-        facts: { ...(effect !== undefined && { effect }), ...(observed !== undefined && { observed }) },
-      }),
+      ...(Object.keys(facts).length > 0 && { facts }),
     },
   }
+}
+
+/**
+ * Returns the warnings of an answer as sentences: those of its list, and those that it has in fields of their own, such
+ * as `policy_widening_warning`.
+ */
+function warningsOf(answer: Arguments): string[] {
+  const own = Object.entries(answer).flatMap(([name, value]) =>
+    name.endsWith('_warning') && value !== undefined ? [value] : [],
+  )
+  return [...listOf(answer['warnings']), ...own].map(sayWarning)
+}
+
+function sayWarning(said: unknown): string {
+  if (typeof said === 'string') return said
+  const { message, warning } = fieldsOf(said)
+  return [message, warning].find((text) => typeof text === 'string') ?? quote(JSON.stringify(said) ?? '')
 }
 
 const CHANGES: Record<string, ShownObject['change']> = { POST: 'create', PUT: 'update', DELETE: 'delete' }
