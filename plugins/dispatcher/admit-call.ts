@@ -9,7 +9,7 @@ import { ERROR_TABLE } from '../errors/table.js'
 import type { AuditLog } from './audit-log.js'
 import type { CallerContext, ToolCall } from './call.js'
 
-/** The refusal of a call, with the name of the gate that refused it. */
+/** The refusal of a call: the name of the gate that refused it, and the error that the gate threw. */
 export class RefusedCall extends Error {
   override readonly name = 'RefusedCall'
   constructor(
@@ -20,15 +20,15 @@ export class RefusedCall extends Error {
   }
 }
 
-/** The arguments and the context with which an admitted call runs. */
+/** The arguments and the context for the handler of an admitted call. */
 export interface Admitted {
   args: Record<string, unknown>
   context: ToolContext
 }
 
 /**
- * Runs the gates in order (T2). The arguments are checked after the gates that do not need them and before the gates
- * that do. Gates that compare calls use the arguments as the client sent them. Returns the arguments with their
+ * Runs the gates in order (T2): first those that do not need valid arguments, then the check of the arguments, then the
+ * other gates. Gates that compare calls use the arguments as the client sent them. Returns the arguments with their
  * defaults filled in, and the context of the handler. Throws RefusedCall.
  */
 export async function admitCall(
@@ -64,7 +64,7 @@ export async function admitCall(
 const concerns = ({ onlyConfirmed, onlyPce }: Gate & { needs: 'arguments' }, tool: AnyTool): boolean =>
   (onlyConfirmed !== true || tool.requiresConfirm) && (onlyPce !== true || tool.requiresPce)
 
-/** The verbs with which tool names begin, each with other verbs that callers write in its place. */
+/** The verbs with which tool names begin, each with other verbs that callers write instead. */
 const VERBS: Record<string, readonly string[]> = {
   get: ['list', 'show', 'find', 'search', 'fetch', 'read', 'query', 'describe', 'view'],
   create: ['add', 'new', 'make'],
@@ -74,7 +74,8 @@ const VERBS: Record<string, readonly string[]> = {
 
 /**
  * Returns the name of the tool that was probably meant: its verb has the same meaning as the verb in `name`, and the
- * other words are similar. Returns undefined if there is no such tool.
+ * other words are similar. If `name` begins with no known verb, the whole names are compared. Returns undefined if no
+ * name is similar.
  */
 export function nearestTool(name: string, known: readonly string[]): string | undefined {
   const words = name.replaceAll(/([a-z])(?=[A-Z])|_/g, '$1-').toLowerCase()
@@ -98,7 +99,7 @@ interface GateSubject {
   tool: AnyTool
   call: ToolCall
   callerContext: CallerContext
-  /** Adds facts to the audit entries of this call, even if the call is refused. */
+  /** Adds facts to the audit entries of this call. They are recorded even if the call is refused. */
   note(facts: AuditFacts): void
 }
 
@@ -112,7 +113,7 @@ export interface ValidSubject extends GateSubject {
   approve(approval: Approval): void
 }
 
-/** A gate that decides only by tool and caller. `check` throws ToolError if the caller is refused. */
+/** A gate whose decision depends only on the tool and the caller. `check` throws ToolError if the caller is refused. */
 export interface CallerGate {
   readonly name: string
   readonly needs: 'call'
@@ -140,9 +141,9 @@ export type Gate =
     }
 
 /**
- * Checks that the caller's role is among the roles that may call the tool (S13). Throws `forbidden_no_role` if the
- * caller has no role, with the more specific reason from the caller's context if there is one, and `forbidden
- * {allowed_roles}` if the role may not call the tool.
+ * Checks that the caller's role may call the tool (S13). If the caller has no role, throws the more specific reason
+ * from the caller's context or, if there is none, `forbidden_no_role`. If the role may not call the tool, throws
+ * `forbidden {allowed_roles}`.
  */
 export const roleGate: CallerGate = {
   name: 'role',
@@ -160,9 +161,9 @@ export const roleGate: CallerGate = {
 }
 
 /**
- * Checks that the caller has a PCE. If the tool works on a PCE and the caller has none, throws `no_pce_credentials` or
- * the more specific problem from the caller's context. `hint` explains how a PCE is set up in this mode; `details` are
- * added to the error.
+ * Creates the gate for tools that work on a PCE. If the caller has no PCE, it throws `no_pce_credentials` or the more
+ * specific problem from the caller's context. `hint` explains how a PCE is set up in this mode; `details` are added to
+ * the error.
  */
 export const pceGate = (hint: string, details: ErrorDetails = {}): CallerGate => ({
   name: 'pce',
@@ -187,9 +188,9 @@ export const provenGate: Gate = {
 }
 
 /**
- * Refuses changing tools with `audit_unavailable` as long as their audit entries cannot be written (D25). This gate
- * comes before the confirm gate, so that a refused call uses up no token. If the audit log fails only later, the call
- * is refused when its entry is written.
+ * Creates the gate that refuses changing tools with `audit_unavailable` as long as their audit entries cannot be
+ * written (D25). The gate comes before the confirm gate, so that a refused call uses up no token. If the audit log
+ * fails only later, the call is refused when its entry is written.
  */
 export const auditGate = (audit: AuditLog | null): Gate => ({
   name: 'audit',
@@ -198,8 +199,9 @@ export const auditGate = (audit: AuditLog | null): Gate => ({
 })
 
 /**
- * Refuses changing tools with `state_unavailable` as long as the server's store does not respond, because the limits
- * and the record of what people were shown are then unreliable. `findProblem` answers without querying the store.
+ * Creates the gate that refuses changing tools with `state_unavailable` as long as the server's store does not respond,
+ * because the limits and the record of what people were shown are then unreliable. `findProblem` answers without
+ * querying the store.
  */
 export const stateGate = (findProblem: () => Error | null): Gate => ({
   name: 'state',

@@ -16,22 +16,23 @@ export interface AuditLog {
    */
   writeInTurn(entry: AuditEntry): Promise<void>
   /**
-   * Writes all entries at once that wait for the end of the turn, because the process is about to exit. Never throws.
+   * Writes, at once, all entries that are waiting for the end of the turn, because the process is about to exit. Never
+   * throws.
    */
   flush(): void
   /**
-   * Resolves when all entries so far have been passed on and, if the destination is a file, are on the disk. Rejects if
+   * Resolves when all entries so far have reached the destination and, if it is a file, are on the disk. Rejects if
    * that fails.
    */
   sync(): Promise<void>
   /**
-   * Checks for the readiness probe that the next entry can be written and synced; otherwise throws or rejects. After an
-   * earlier failure, it tries to write again and records the gap in the log.
+   * Checks that the next entry can be written and synced; otherwise, throws or rejects. After an earlier failure, it
+   * tries to write again and records the gap in the log.
    */
   check(): void | Promise<void>
   /**
-   * Reopens the file after a rotation. If that fails, it throws and continues with the old file. If the entries of the
-   * old file cannot be synced, it throws but continues with the new file.
+   * Opens the file anew after a rotation. If that fails, it throws, and the log continues with the old file. If the
+   * entries in the old file cannot be synced, it throws, but the log continues with the new file.
    */
   reopen(): void
   close(): void
@@ -51,14 +52,14 @@ const NEWLINE = 0x0a
 const LEAST_ROOM = 64 * 1024
 
 /**
- * Creates a log that appends to a file. Only the owner can read the file. Entries reach the operating system before the
+ * Creates a log that appends to a file, which only its owner can read. Entries reach the operating system before the
  * tool runs. All entries of one turn of the event loop are written synchronously in one write (D217). To a pipe, each
  * entry is written separately, because only short writes arrive undivided. Throws if the file cannot be opened. After a
- * failure, the first entry that can be written again (and synced, if syncing had failed) is preceded by a line that
- * says since when entries may be missing.
+ * failure, the log first writes a line that says since when entries may be missing, as soon as it can write again (and
+ * sync, if syncing had failed).
  *
  * Every check, and the first entry of every turn of the event loop, uses one stat call to see whether the open file is
- * still the file at its path. If it was moved or deleted, a new file takes its place (D81).
+ * still the file at its path. If the file was moved or deleted, a new file takes its place (D81).
  *
  * @param noticed is called when the file has been replaced.
  * @param replica names the process in every line.
@@ -85,15 +86,16 @@ export function createFileAudit(
     // After the file was closed, its descriptor number may belong to another file.
     if (isClosed) throw new Error('the audit log is closed')
     const problem = isFollowed ? null : follow()
-    // A file that was moved still has a name and can be written to. Entries in a deleted file would be lost.
+    // If no new file can be opened, the old one is used as long as it has a name, as a moved file does. Entries in a
+    // deleted file would be lost.
     if (problem !== null && file.isDeleted()) throw failed(problem, since)
     if (failedSince !== null && !isUnsynced) appendGap(failedSince)
     appendLines(lines, since)
   }
 
   /**
-   * Switches to the file at the path if the open file is no longer there. Returns null on success, or the error that
-   * explains why no file can be written.
+   * Switches to the file at the path if the open file is no longer there. Returns null on success. Otherwise, returns
+   * the error because of which no file could be opened there.
    */
   function follow(): Error | null {
     if (!file.isRegular) return null
@@ -103,7 +105,7 @@ export function createFileAudit(
         return null
       }
       const [isDeleted, since] = [file.isDeleted(), file.since]
-      // If the deleted file contained entries, they are lost, so the gap is recorded in the new file.
+      // The entries in a deleted file are lost, so the gap is recorded in the new file.
       if (isDeleted && (failedSince === null || since < failedSince)) failedSince = since
       moveOn()
       noticed(isDeleted ? 'deleted' : 'moved')
@@ -134,7 +136,7 @@ export function createFileAudit(
   }
 
   function appendLines(lines: string, since?: number): void {
-    // When the disk is full, a line may be cut off in the middle. In this case, the next entry starts on a new line.
+    // If the disk was full, the last line may be cut off in the middle. The next entry then starts on a new line.
     const bytes = Buffer.from(torn ? `\n${lines}` : lines)
     let written = 0
     try {
@@ -168,8 +170,8 @@ export function createFileAudit(
       throw error
     }
     if (isLost) throw failed(new Error('the file of the audit log was deleted'))
-    // If several syncs run at the same time, the operating system reports lost data to only one of them, so the failure
-    // of another sync counts here too.
+    // If several syncs run at the same time, the operating system reports lost data to only one of them. The failure of
+    // any sync therefore counts for all of them.
     if (failedSyncs !== before) throw new Error('another sync of the audit log has failed in the meantime')
     isUnsynced = false
   }
@@ -186,11 +188,11 @@ export function createFileAudit(
     }
     file = next
     try {
-      // The old file is synced here, because later calls of `sync` sync only the new file but also vouch for old
-      // entries.
+      // The old file is synced here, because later calls of `sync` sync only the new file, although their callers rely
+      // on the entries in the old file too.
       old.syncNow()
     } catch (cause) {
-      // Even if one disk is permanently broken, the log must be able to move to another one.
+      // The log must be able to leave a disk that is permanently broken.
       noteFailedSync()
       throw new Error('The new file is in use; entries of the old one may not be on the disk.', { cause })
     } finally {
@@ -214,7 +216,7 @@ export function createFileAudit(
       if (problem !== null) throw problem
       if (isUnsynced) await sync()
       if (failedSince !== null) appendGap(failedSince)
-      // For pipes and devices, free space is not checked, because they do not run out of it.
+      // Free space is not checked for pipes and devices, because they need none.
       if (!file.isRegular) return
       disk.accessSync(path, fs.constants.W_OK)
       const { bavail, bsize } = disk.statfsSync(dirname(path))
@@ -276,7 +278,7 @@ function createTurn(write: (lines: string, since: number) => void) {
   }
 }
 
-/** Checks whether the file could be opened or created, without doing so. If not, throws the error of node:fs. */
+/** Checks that the file could be opened or created, without doing so. Otherwise, throws the error of node:fs. */
 export function checkAuditPath(path: string): void {
   const there = fs.statSync(path, { throwIfNoEntry: false })
   if (there?.isDirectory() === true) throw Object.assign(new Error('a folder'), { code: 'EISDIR' })
@@ -295,8 +297,8 @@ function endsInside(path: string, disk: Disk): boolean {
   try {
     fd = disk.openSync(path, 'r')
   } catch {
-    // If the log is write-only, it cannot be read. Its last line then counts as incomplete, because an additional empty
-    // line between two entries does no harm.
+    // A write-only file cannot be read. Its last line then counts as incomplete, because an additional empty line
+    // between two entries does no harm.
     return true
   }
   try {
@@ -313,7 +315,7 @@ interface LogFile {
   readonly fd: number
   /** False for a pipe or a device, because only regular files are rotated. */
   readonly isRegular: boolean
-  /** The earliest possible time of the file's first entry. */
+  /** The earliest time at which the file's first entry can have been written. */
   readonly since: string
   /** Returns true if the open file is the file at the path. Throws if this cannot be determined. */
   readonly isAt: (path: string) => boolean
@@ -321,14 +323,14 @@ interface LogFile {
   readonly isDeleted: () => boolean
   /**
    * Resolves when everything written so far is on the disk. For a pipe or a device, which cannot be synced, it resolves
-   * at once. The result is true if the file has been deleted by then, so that its entries are lost.
+   * at once. The result is true if the file has been deleted, so that its entries are lost.
    */
   sync(): Promise<boolean>
-  /** Syncs written entries to the disk like `sync`, but synchronously. */
+  /** Does the same as `sync`, but synchronously. */
   syncNow(): void
   /**
-   * Closes the file as soon as no sync of it is running. Otherwise, the sync could hit another file that has got the
-   * same descriptor number.
+   * Closes the file as soon as no sync of it is running. If it were closed earlier, the sync could hit another file
+   * that has been given the same descriptor number.
    */
   retire(): void
 }
@@ -336,8 +338,9 @@ interface LogFile {
 const { O_APPEND, O_CREAT, O_NONBLOCK, O_WRONLY } = fs.constants
 
 /**
- * Opens the file; if there is none, creates one that only its owner can read. Throws if it cannot be opened, for a pipe
- * without a reader with ENXIO. If the reader of a pipe is too slow and the pipe is full, writes fail with EAGAIN.
+ * Opens the file; if there is none, creates one that only its owner can read. Throws if the file cannot be opened; if
+ * it is a pipe that has no reader, the error code is ENXIO. If the reader of a pipe is too slow and the pipe is full,
+ * writes fail with EAGAIN.
  */
 function openLogFile(path: string, disk: Disk): LogFile {
   const syncData = promisify((fd: number, done: fs.NoParamCallback) => disk.fdatasync(fd, done))
@@ -390,14 +393,14 @@ function ignoreUnsyncable(error: unknown): void {
   if ((error as NodeJS.ErrnoException).code !== 'EINVAL') throw error
 }
 
-/** Maximum number of bytes that may wait for a slow reader; beyond it, further entries count as not written. */
+/** Maximum number of bytes that may wait for a slow reader. Beyond it, further entries count as not written. */
 const BACKLOG = 1024 * 1024
-/** Maximum time that a change waits for the reader to take its audit entry. */
+/** Maximum time, in milliseconds, for which a change waits until the reader has taken its audit entry. */
 const PATIENCE_MS = 5000
 
 /**
- * Creates a log that writes to a stream of the process, for a supervisor that collects the standard output. `replica`
- * becomes a field of every entry.
+ * Creates a log that writes to a stream of the process, such as the standard output, which a supervisor collects.
+ * `replica` becomes a field of every entry.
  */
 export function createStreamAudit(stream: Writable, replica?: string): AuditLog {
   const textOf = linesOf(replica)
@@ -414,7 +417,7 @@ export function createStreamAudit(stream: Writable, replica?: string): AuditLog 
   function hand(lines: string): void {
     check()
     handedOver = new Promise((resolve, reject) => {
-      // If a pipe has no reader, the error arrives only in this callback, after the write.
+      // If the stream is a pipe without a reader, the error arrives only in this callback, after the write.
       stream.write(lines, (error) => (error ? reject(error) : resolve()))
     })
     handedOver.catch((error: Error) => (failure = error))

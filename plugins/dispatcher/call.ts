@@ -8,14 +8,14 @@ import type { TraceOrigin } from '../../schemas/tracing.js'
 import type { ProgressUpdate } from '../../domain/call.js'
 
 /**
- * The caller, the transport and the PCE of a call. They are either fixed by the composition (stdio, dev-insecure) or
- * determined from one HTTP request.
+ * The caller, the transport and the PCE of a call. The composition fixes them (stdio, dev-insecure), or they are
+ * determined for each HTTP request.
  */
 export interface CallerContext {
   caller: Caller
   /**
-   * The reason why `caller.role` is null, which the role gate reports; absent if it is simply that the caller's groups
-   * give no role.
+   * The reason why `caller.role` is null, which the role gate reports; absent if the caller's groups simply give no
+   * role.
    */
   roleProblem?: ToolError
   transport: 'stdio' | 'http'
@@ -29,13 +29,13 @@ export interface CallerContext {
   /** The reason why `pce` is null, which the PCE gate reports; absent if the caller simply has no credentials. */
   pceProblem?: ToolError
   /**
-   * Checks that the address is that of a PCE before a tool call uses it. Rejects with ToolError if no PCE has ever
-   * answered this caller there and none answers now.
+   * Checks, before a tool call uses the registered address, that it is the address of a PCE. Rejects with ToolError if
+   * no PCE has ever answered this caller there and none answers now.
    */
   provePce?: (signal: AbortSignal) => Promise<void>
   /** The port through which tools read and change the caller's own PCE credentials. */
   credentials: CredentialsPort
-  /** `name/version` of the MCP client, if it has given them. */
+  /** The MCP client as `name/version`; absent if the client has not said what it is. */
   client?: string
   /** The names of the person and of the client in the access token, only for display and never for decisions. */
   tokenSays?: { name?: string; clientId?: string }
@@ -46,11 +46,11 @@ export interface CallerContext {
 /** The context of a request that may list tools. It always has an offer: the tools that the caller may see (D121). */
 export type OfferedContext = CallerContext & { offer: Offer }
 
-/** The sender of a call, as far as the call needs to know whether the sender still waits for the answer. */
+/** The means by which a call finds out whether its sender still waits for the answer. */
 export interface Sender {
   /** Aborts when the client cancels the call or has left. */
   readonly signal: AbortSignal
-  /** Returns true if the client has left. It is present only if the transport knows this without the signal. */
+  /** Returns true if the client has left. It is present if the transport can tell without `signal`. */
   hasLeft?(): boolean
 }
 
@@ -64,19 +64,18 @@ export interface ToolCall {
   /** The HTTP route that received the call, if it is not /mcp. */
   route?: string
   /**
-   * The digest of what was shown to the person at a stdio client and approved by that person; present if the transport
-   * itself asked.
+   * The digest of what the person at a stdio client was shown and has approved; present if the transport itself asked.
    */
   consent?: { boundTo: string }
   /**
-   * The question that the person at the client answered with no, if the transport itself asked. The call then does not
-   * run, whatever the gates decide.
+   * The question that the person at the client has answered with no; present if the transport itself asked. The call
+   * then does not run, whatever the gates decide.
    */
   declined?: DeclinedCall
   /** True if the client can show its user a form (MCP elicitation). */
   canAsk?: boolean
   requestId: string
-  /** The trace to which the call belongs according to the client, unchecked. */
+  /** The trace to which the call belongs, as the client states it, unchecked. */
   trace?: TraceOrigin
   readonly sender: Sender
   /** Reports progress. Tools may call this as often as they like; the transport decides what is sent to the client. */

@@ -25,14 +25,15 @@ export interface DispatcherOptions extends HandlerPorts {
 
 export interface Dispatcher {
   /**
-   * Runs one call from the gates to its outcome. Never rejects. A tool name that is unknown, or not offered to the
+   * Runs one call, from the gates to the outcome. Never rejects. A tool name that is unknown, or not offered to the
    * caller, results in the error `unknown_tool`.
    */
   dispatch(call: ToolCall, callerContext: CallerContext): Promise<Dispatched>
   /**
-   * Reads something for a caller who may call the tool named in the question. The offer and the gates apply as they do
-   * to a call of this tool without arguments. The read is not a tool call, so it is not audited. Resolves with null if
-   * a gate refuses or the read fails. Never rejects. A process that is about to end does not wait for the read.
+   * Reads something for a caller, provided that the caller may call the tool named in the question: the offer and the
+   * gates apply as they do to a call of this tool without arguments. The read is not a tool call, so it is not audited.
+   * Resolves with null if a gate refuses or the read fails. Never rejects. A process that is about to end does not wait
+   * for the read.
    */
   lookUp<T>(
     question: LookUp,
@@ -48,17 +49,17 @@ export interface Dispatcher {
   abandonAll(): void
   /** Resolves when no call is running and no further call is announced. */
   idle(): Promise<void>
-  /** Announces that more calls may come until `over` settles, such as the next calls of a batch. */
+  /** Announces that more calls may come until `over` settles, such as the remaining calls of a batch. */
   expectUntil(over: Promise<unknown>): void
   /** The audit log, so that it can be rotated and closed. */
   readonly audit: AuditLog | null
 }
 
-/** A lookup for a caller. `tool` is the name of a tool that reads. */
+/** A question for `lookUp`. `tool` is the name of a tool that reads the same data. */
 export type LookUp = Pick<ToolCall, 'requestId'> & Pick<Sender, 'signal'> & { tool: string }
 
 interface Run {
-  /** The object with which the call can be ended; null until the tool is known. */
+  /** The means to abort the call; null until the tool is known. */
   ends: CallEnds | null
   /** Ends the call without waiting for its handler. Has no effect before the call has been allowed to run. */
   abandon: () => void
@@ -67,9 +68,9 @@ interface Run {
 }
 
 /**
- * Creates the list of running calls, in no particular order. A Set is not used, because it creates a new internal table
- * whenever it is emptied. Old tables in the old generation of the heap keep all later calls alive until that generation
- * is collected.
+ * Creates the list of running calls, in no particular order. It is not a Set, because a Set creates a new internal
+ * table whenever it is emptied. Once an old table is in the old generation of the heap, it keeps all later calls alive
+ * until that generation is collected.
  */
 function createRunning() {
   const runs: Run[] = []
@@ -185,7 +186,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       const context = toolContextOf(call, callerContext, run.ends, ports)
       const { note } = record
       const admit = () => admitCall({ tool, call, callerContext, note }, context, options.gates, validateArguments)
-      // Only tools that need confirmation send requests to the PCE here, in order to preview what they would do.
+      // Requests to the PCE are tracked here only for tools that need confirmation, because these are previewed.
       admitted = await inStage(tracing, 'gates', () =>
         tool.requiresConfirm ? runTracked(call.requestId, admit, options.callTracker, note) : admit(),
       )
@@ -217,7 +218,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     const error = convert(refusal.thrown)
     if (ERROR_TABLE[error.code].level === 'error')
       log.error({ request_id: call.requestId, err: refusal.thrown }, 'a gate failed')
-    // A refusal by a gate is recorded as `denied`. An unknown tool or invalid arguments are recorded as `error`.
+    // The audit log records a refusal by a gate as `denied`, and an unknown tool or invalid arguments as `error`.
     const isError = refusal.gate === 'lookup' || refusal.gate === 'arguments' || error.code === 'internal'
     const decision = isError ? 'error' : 'denied'
     await attempt(() => record.decide(decision, error.code))
@@ -226,8 +227,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   }
 
   /**
-   * Writes to the audit log that the call may run. Returns null if the call may proceed. Returns the error for the
-   * caller if the entry cannot be written, because nothing may be changed without an audit entry.
+   * Writes to the audit log that the call may run. Returns null if the call may proceed. If the entry of a changing
+   * tool cannot be written, returns the error for the caller, because nothing may be changed without an audit entry.
    */
   async function auditAllowed(tool: AnyTool, record: CallRecord, spent: string): Promise<Dispatched | null> {
     try {
@@ -277,8 +278,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 }
 
 /**
- * Runs a call within a tracing span, which is marked as failed if the call fails. Unknown tool names are not recorded,
- * because clients can invent them.
+ * Runs a call within a tracing span, and marks the span as failed if the call fails. Unknown tool names are not
+ * recorded, because clients can invent them.
  */
 const traceCall = (
   tracing: Tracing,
@@ -311,8 +312,8 @@ const nothing = () => {}
 const shuttingDown = () => new ToolError('cancelled', 'The server is shutting down.')
 
 /**
- * Builds the refusal of a call that a person declined. It gets its own audit entry, because the gates that asked the
- * question do not know the answer (D172).
+ * Builds the refusal of a call that a person declined in the client. It gets an audit entry of its own, because the
+ * gate that asked the question does not learn the answer (D172).
  */
 function declinedBy({ paramsHash, approvalId }: DeclinedCall, { note }: CallRecord): RefusedCall {
   note({ params_hash: paramsHash, ...(approvalId !== undefined && { approval_id: approvalId }) })
@@ -320,7 +321,10 @@ function declinedBy({ paramsHash, approvalId }: DeclinedCall, { note }: CallReco
   return new RefusedCall('confirm', new ToolError('person_declined', message, { params_hash: paramsHash }))
 }
 
-/** Returns the error for a call that was abandoned. If the tool changes something, the change may have been made. */
+/**
+ * Returns the error for an abandoned call. If the tool changes something, the error says that the change may have been
+ * made.
+ */
 const writtenOff = ({ effect }: AnyTool) =>
   effect === 'read'
     ? shuttingDown()

@@ -8,29 +8,36 @@ export interface Problem {
   message: string
 }
 
-/** Maximum length of a name or href. Names of PCE objects have at most 255 characters, and hrefs are shorter. */
+/**
+ * Maximum number of characters of a name or an href. Names of PCE objects have at most 255 characters, and hrefs are
+ * shorter.
+ */
 const NAME = 255
-/** Maximum length of a reference such as `app=ordering`, which consists of two names and a sign between them. */
+/**
+ * Maximum number of characters of a reference such as `app=ordering`, which consists of two names and a sign between
+ * them.
+ */
 const REFERENCE = 2 * NAME + 1
 const LONGER: [RegExp, number][] = [
   [/^description$/, 4096],
   [/^cursor$/, 4096],
-  // Paths of programs and names of their services come from a machine and not from the PCE, so they may be longer.
+  // The paths of programs and the names of Windows services come from a machine and not from the PCE, so they may be
+  // longer.
   [/process|windows_service|^service_name$|^api_secret$/, 1024],
   [/(^|_)(name|href|hrefs|hostname|fqdn|fqdns|key|value|namespace)$/, NAME],
 ]
 const ENTRIES = 200
 const PROPERTIES = 100
-/** Maximum depth of nesting in the arguments. No argument of any tool needs more than half of it. */
+/** Maximum number of levels to which arguments may be nested. No argument of any tool needs more than half of them. */
 const DEPTH = 16
 const MOST_PROBLEMS = 50
 /** Maximum number of characters of an argument's name that are quoted in the path of a problem. */
 const LONGEST_NAME = 200
 
 /**
- * Returns the maximum number of characters of a text argument: the limit in its schema or, if there is none, the limit
- * for its name (D83). The limits by name are not in the schemas, because there they would make up a twentieth of what a
- * model reads in every conversation.
+ * Returns the maximum number of characters of a text argument: the limit in its schema or, if the schema has none, the
+ * limit for arguments with this name (D83). The limits by name are not written into the schemas, because they would
+ * make up a twentieth of what a model reads in every conversation.
  */
 export function mostCharacters(name: string, schema?: TSchema): number {
   const own = schema?.maxLength as number | undefined
@@ -38,15 +45,15 @@ export function mostCharacters(name: string, schema?: TSchema): number {
 }
 
 /**
- * Returns the maximum number of entries of a list: the limit in its schema or, if there is none, the general limit
- * (D83).
+ * Returns the maximum number of entries of a list: the limit in its schema or, if the schema has none, the general
+ * limit (D83).
  */
 export const mostEntries = (schema?: TSchema): number => (schema?.maxItems as number | undefined) ?? ENTRIES
 
 /**
- * Finds texts and lists that are too long by the limit in the schema or, if there is none, by the limit for their name,
- * even inside objects that permit any field. Does not look into values that are themselves too long or nested too
- * deeply, and returns at most 50 problems.
+ * Finds texts and lists that exceed their limit (see `mostCharacters` and `mostEntries`), even inside objects that
+ * permit any field. Does not look into values that are themselves too long or nested too deeply. Returns at most 50
+ * problems.
  */
 export function findOversized(value: unknown, schema: TSchema): Problem[] {
   const problems: Problem[] = []
@@ -104,7 +111,7 @@ function propertyOf(properties: unknown, name: string): TSchema | undefined {
   return known !== undefined && Object.hasOwn(known, name) ? known[name] : undefined
 }
 
-/** Escapes a name for a JSON pointer (RFC 6901, 3). */
+/** Shortens a name and escapes it for a JSON pointer (RFC 6901, 3). */
 function escapePointer(name: string): string {
   const short = name.slice(0, LONGEST_NAME)
   return /[~/]/.test(short) ? short.replaceAll('~', '~0').replaceAll('/', '~1') : short

@@ -4,8 +4,8 @@ import { convert } from '../errors/convert.js'
 import type { ValidSubject } from './admit-call.js'
 
 /**
- * Computes the digest of what the call would do now. A person's consent is bound to this digest. If the tool has no
- * `boundTo`, the digest is that of its preview.
+ * Computes the digest of what the call would do now. A person's consent is valid only for this digest. If the tool has
+ * no `boundTo`, the digest is that of its preview.
  */
 export const findBinding = async ({ tool, args, context }: ValidSubject): Promise<string> =>
   tool.boundTo === undefined
@@ -18,9 +18,9 @@ async function preview({ tool, args, context }: Pick<ValidSubject, 'tool' | 'arg
 }
 
 /**
- * Previews what the call would do, with the digest that a consent is bound to. If the preview fails, nothing can be
- * shown or agreed to, and the outlook says why. Throws if the client has disconnected, and `busy` if there was no place
- * for the preview, because the same call can be shown as soon as there is one.
+ * Previews what the call would do, with the digest to which a consent is bound. If the preview fails, nobody can be
+ * shown anything or agree to it, and the result says why. Throws if the client has disconnected. Also throws `busy` if
+ * there was no place for the preview, because the same call can be previewed as soon as there is one.
  */
 export async function look(subject: ValidSubject): Promise<Outlook> {
   const { context } = subject

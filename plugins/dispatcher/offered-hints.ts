@@ -2,8 +2,8 @@ import { anyOf, leaveOutNamed } from '../../domain/text/leave-out-named.js'
 import type { ServiceError } from '../errors/convert.js'
 
 /**
- * Removes from an error's hint all parts that mention tools that are not offered to the caller (D121). Messages need no
- * such treatment, because they never name tools.
+ * Removes from an error's hint all parts that mention a tool that is not offered to the caller (D121). Messages are not
+ * changed, because they never name tools.
  *
  * @param hidden the names of the tools that are not offered.
  */

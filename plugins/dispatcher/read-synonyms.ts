@@ -6,9 +6,9 @@ interface OpenSchema extends TSchema {
 }
 
 /**
- * Replaces synonyms in arguments by the words of the schema, at every depth (D101): unknown names, and unknown values
- * of enumerations. Any other unknown name or value is kept, so that the validation refuses it. The input is never
- * modified; if nothing needs to be replaced, it is returned itself.
+ * Replaces synonyms in arguments with the words of the schema, at every depth (D101). Both names and values of
+ * enumerations can be synonyms. An unknown name or value that is no synonym is kept, so that the validation refuses it.
+ * The input is never modified; if nothing needs to be replaced, the input itself is returned.
  */
 export function readSynonyms(value: Record<string, unknown>, schema: TSchema): Record<string, unknown>
 export function readSynonyms(value: unknown, schema: TSchema): unknown
@@ -33,10 +33,10 @@ function readFields(value: Record<string, unknown>, schema: OpenSchema): Record<
   let isSame = true
   for (const [name, inner] of Object.entries(value)) {
     const meant = nameMeant(name, known)
-    // A synonym is not replaced if the argument that it means is also given, directly or by another synonym.
+    // A synonym is kept as it is if the argument that it means is also given, directly or by another synonym.
     const own = meant === undefined || Object.hasOwn(value, meant) || read.has(meant) ? name : meant
     const part = Object.hasOwn(properties, own) ? properties[own] : undefined
-    // The argument is a list, but the caller may have given a single value under a synonym in the singular.
+    // If the argument is a list, the caller may have given a single value under a synonym in the singular.
     const list = own !== name && part?.type === 'array' && !Array.isArray(inner) ? [inner] : inner
     const now = part === undefined ? inner : readSynonyms(list, part)
     read.set(own, now)

@@ -8,7 +8,7 @@ import type { AuditLog } from './audit-log.js'
 import type { CallerContext, ServerLog, ToolCall } from './call.js'
 import { MOST_UPSTREAM_IDS } from './run-handler.js'
 
-/** The record of one call: its audit entries and its line in the server log. */
+/** The means to record one call: in its audit entries, in the server log, and in the metrics. */
 export interface CallRecord {
   /**
    * Writes the audit entry of the decision. Resolves when the entry is written, and rejects if it cannot be written.
@@ -46,8 +46,8 @@ export function recordCall(
   const pceHost = tool?.requiresPce === true ? pce?.origin.replace(/^\w+:\/\//, '') : undefined
   let noted: AuditFacts | null = null
   const time = () => new Date(ports.now()).toISOString()
-  // Builds an entry; undefined fields are left out. Spreads are avoided, because entries are built for every call, and
-  // combining objects would cost as much as writing the entry.
+  // Builds an entry, in which undefined fields do not count. Spreads are avoided, because entries are built for every
+  // call, and combining objects would cost as much as writing the entry.
   const entry = (
     phase: AuditEntry['phase'],
     decision: AuditEntry['decision'],
@@ -109,9 +109,9 @@ export function recordCall(
 }
 
 /**
- * Writes the audit entry of a decision that a route made without a tool call (D25): every decision of /confirm, and the
- * refusals of /setup. Resolves when the entry is in the log and, if the log is a file, on the disk; rejects if it
- * cannot be written.
+ * A function that writes the audit entry of a decision that a route made without a tool call (D25): every decision of
+ * /confirm and /approve, and the refusals of /setup. It resolves when the entry is in the log and, if the log is a
+ * file, on the disk; it rejects if the entry cannot be written.
  *
  * Refusals of unknown senders, and refusals because of too many requests, are left out. They are only in the request
  * log, because anyone, or anyone with an access token, could otherwise fill the disk of the audit log.
@@ -138,5 +138,5 @@ function cleanClient(client: string): string {
   return (PLAIN.test(short) ? short : short.replace(/\p{C}+/gu, ' ')).trim()
 }
 
-/** Matches names that need no cleaning, as nearly all do. */
+/** Matches names that need no cleaning, which are nearly all names. */
 const PLAIN = /^[\x20-\x7E]*$/

@@ -20,15 +20,15 @@ export interface HandlerPorts {
   log: ServerLog
   limits: Limits
   /**
-   * The key that signs cursors, 32 bytes. If absent, a random key is used, and cursors become invalid when the process
-   * ends (D79).
+   * The key of 32 bytes that signs cursors. If it is absent, a random key is used, and cursors become invalid when the
+   * process ends (D79).
    */
   cursorKey?: Uint8Array
   callTracker: CallTracker
   server: ToolContext['server']
   /** Returns milliseconds since the epoch. */
   now: () => number
-  /** The write order of the process; a new one is created if it is absent. */
+  /** The write order of the process; if it is absent, a new one is created. */
   writeOrder?: WriteOrder
   /** The meter and the tracing; each of them is absent if it is switched off. */
   meter?: Meter
@@ -48,7 +48,7 @@ class BrokenAnswerError extends Error {
 
 /**
  * Runs an admitted tool and checks its answer against the output schema. Never rejects. Errors of the handler are
- * converted; if they are unexpected, they are logged with their details under the request id.
+ * converted. Those that the operator must act on are also logged with their details, under the request id.
  */
 export async function runHandler(
   tool: AnyTool,
@@ -140,10 +140,10 @@ interface WithEnds {
 }
 
 /**
- * The signals of a context. They are own properties, so that a copy of the context has them too, but all contexts share
- * their getters. If the getters were written in an object literal, each object would have its own functions, and V8
- * would give it a hidden class of its own. That class would be in the old generation of the heap and keep everything to
- * which the call refers alive until the next major collection.
+ * The property descriptors of a context's signals. The signals are own properties, so that a copy of the context has
+ * them too, but all contexts share their getters. If the getters were written in an object literal, each object would
+ * have its own functions, and V8 would give it a hidden class of its own. That class would be in the old generation of
+ * the heap and keep everything to which the call refers alive until the next major collection.
  */
 const SIGNALS: PropertyDescriptorMap & ThisType<WithEnds> = {
   signal: {
@@ -161,9 +161,9 @@ const SIGNALS: PropertyDescriptorMap & ThisType<WithEnds> = {
 }
 
 /**
- * Everything that can end a call. If the client leaves, a read ends, and a change ends only if it has not begun to
- * write. The signals are created only when they are needed, because creating them costs more than everything else in a
- * fast call.
+ * Combines everything that can end a call. If the client leaves, a call that only reads is aborted, and a call that
+ * changes something is aborted only if it has not begun to write. The signals are created only when they are needed,
+ * because creating them costs more than everything else in a fast call.
  */
 export class CallEnds {
   #own: AbortController | null = null
@@ -192,14 +192,14 @@ export class CallEnds {
     return this.#beforeWriting
   }
 
-  /** Ends the call regardless of what it is doing. */
+  /** Aborts the call, whatever it is doing. */
   abort(reason: ToolError): void {
     this.#reason ??= reason
     this.#own?.abort(reason)
   }
 
   /**
-   * Stops listening to the client's signal. Must be called when the call is over, because the signal may continue to
+   * Stops listening to the client's signal. It must be called when the call is over, because the signal may continue to
    * exist for other calls of the same connection.
    */
   release(): void {
@@ -224,16 +224,16 @@ function abortWith(signal: AbortSignal, controller: AbortController): () => void
 }
 
 /**
- * Knows the request for which the current code runs. This is needed because one PCE client serves many calls and must
- * send the request id of each call to the PCE.
+ * Keeps track of the call for which the current code runs. This is needed because one PCE client serves many calls and
+ * must send the request id of each call to the PCE.
  */
 export interface CallTracker {
   run<T>(requestId: string, work: () => T): T
-  /** Records the request id in an answer of the PCE. Only the first ids of a call are kept. */
+  /** Returns the request id of the current call; undefined outside a call. */
   readonly requestId: () => string | undefined
-  /** Returns the request ids in the PCE's answers to the current call, in order. */
+  /** Records the request id in an answer of the PCE. Only the first ids of a call are kept. */
   readonly noteAnswer: (answer: { status: number; requestId?: string }) => void
-  /** Returns the ids of the PCE's answers to the current call, in order. */
+  /** Returns the request ids in the PCE's answers to the current call, in order. */
   readonly upstreamIds: () => readonly string[]
 }
 
@@ -252,7 +252,7 @@ export function createCallTracker(): CallTracker {
     requestId: () => storage.getStore()?.requestId,
     noteAnswer({ requestId: id }) {
       const { requestId, upstream } = storage.getStore() ?? {}
-      // An answer that repeats the id of its request adds no new id.
+      // If the PCE repeats the call's own request id, this adds nothing.
       if (upstream === undefined || id === undefined || id === requestId || upstream.includes(id)) return
       if (upstream.length < MOST_UPSTREAM_IDS) upstream.push(id)
     },

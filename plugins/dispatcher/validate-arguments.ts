@@ -15,9 +15,10 @@ const inputs = new WeakMap<AnyTool, TypeCheck<TSchema>>()
 const outputs = new WeakMap<AnyTool, TypeCheck<TSchema>>()
 
 /**
- * Validates arguments. Returns a copy in which synonyms are replaced by the names in the schema (D101), defaults are
- * filled in, and escapes are replaced by their characters (D27). Throws ToolError `invalid_argument {problems: [{path,
- * message}]}` with every invalid path. Each schema is compiled when it is first used.
+ * Validates the arguments of a tool call. Returns a copy in which synonyms are replaced with the words of the schema
+ * (D101), defaults are filled in, and escapes are replaced with their characters (D27). Throws ToolError
+ * `invalid_argument {problems: [{path, message}]}` with at most 50 invalid paths. Each schema is compiled when it is
+ * first used.
  */
 export function validateArguments(tool: AnyTool, sent: Record<string, unknown>): Record<string, unknown> {
   const check = compiled(inputs, tool, tool.input)
@@ -31,8 +32,8 @@ export function validateArguments(tool: AnyTool, sent: Record<string, unknown>):
 }
 
 /**
- * Copies the arguments. Most arguments are flat and are copied in a cheaper way than nested ones. In both cases,
- * `__proto__` is treated as an ordinary, unknown name.
+ * Copies the arguments. Flat arguments, which are the most frequent, are copied in a cheaper way than nested ones. In
+ * both cases, `__proto__` is treated as an ordinary, unknown name.
  */
 const copyOf = (args: Record<string, unknown>): Record<string, unknown> =>
   Object.values(args).every((value) => typeof value !== 'object') ? { ...args } : structuredClone(args)
@@ -40,8 +41,8 @@ const copyOf = (args: Record<string, unknown>): Record<string, unknown> =>
 const defaults = new WeakMap<TSchema, [name: string, value: unknown][] | null>()
 
 /**
- * Fills in the schema's defaults. Most schemas have defaults only at the top level; for these, TypeBox need not walk
- * through the whole schema.
+ * Fills in the schema's defaults. Most schemas have defaults only at the top level; for these, the slow walk of TypeBox
+ * through the whole schema is not needed.
  */
 function fillDefaults(schema: TSchema, args: Record<string, unknown>): Record<string, unknown> {
   let known = defaults.get(schema)
@@ -52,8 +53,8 @@ function fillDefaults(schema: TSchema, args: Record<string, unknown>): Record<st
 }
 
 /**
- * Returns the defaults of a schema's top level. Returns null if there may be defaults that are nested, computed or
- * shared between calls.
+ * Returns the defaults of a schema's top level. Returns null if some defaults may be nested, computed or shared between
+ * calls.
  */
 function defaultsAtTop(schema: TSchema): [name: string, value: unknown][] | null {
   const { properties, ...rest } = schema as TSchema & { properties?: Record<string, TSchema> }
@@ -78,9 +79,7 @@ function refuse(tool: AnyTool, problems: readonly Problem[]): void {
   throw new ToolError('invalid_argument', `${tool.name}: ${problems.map(inWords).join('; ')}`, { problems })
 }
 
-/**
- * Returns the problems with a tool's answer according to its output schema; returns an empty list if there are none.
- */
+/** Returns the ways in which a tool's answer does not match its output schema; returns an empty list if it matches. */
 export function findOutputProblems(tool: AnyTool, value: unknown): Problem[] {
   const check = compiled(outputs, tool, tool.output)
   return check.Check(value) ? [] : describeProblems(check.Errors(value))
@@ -103,7 +102,7 @@ const inWords = ({ path, message }: Problem) =>
   `${path === '' ? 'arguments' : /^[\w/~-]+$/u.test(path) ? path : quote(path)}: ${message}`
 
 const MOST_PROBLEMS = 50
-/** Maximum length of an unknown name that is compared with the known names. A longer name cannot be a typing error. */
+/** Maximum number of characters of the path of a problem. A client may have sent a long text as a name. */
 const LONGEST_NAME = 200
 
 /**
@@ -146,8 +145,8 @@ function closestVariant(variants: readonly ValueError[][], path: string): ValueE
 const BOUNDS: readonly ValueErrorType[] = [ValueErrorType.IntegerMinimum, ValueErrorType.IntegerMaximum]
 
 /**
- * Describes the bounds of an integer in one alternative of a union, and what the other alternatives accept. Returns
- * null if the problem is not that the integer is out of bounds.
+ * Describes an integer that is out of bounds in a union: the bounds in one alternative, and what the other alternatives
+ * accept. Returns null for any other problem.
  */
 function outOfBounds({ schema, value, path }: ValueError, variants: readonly ValueError[][]): string | null {
   const found = variants.flat().find((inner) => inner.path === path && BOUNDS.includes(inner.type))
@@ -223,8 +222,8 @@ function typeName(value: unknown): string {
 }
 
 /**
- * Registers the validation of Unsafe schemas, which TypeBox leaves to the application. The Unsafe schemas of this
- * server are string enumerations (`StringEnum`) and objects that a resolver reads.
+ * Registers the validation of schemas of the type Unsafe, which TypeBox leaves to the application. In this server, they
+ * are string enumerations (`StringEnum`) and objects that a resolver reads.
  */
 TypeRegistry.Set('Unsafe', (schema: { enum?: unknown[]; type?: string }, value) => {
   if (Array.isArray(schema.enum)) return schema.enum.includes(value)

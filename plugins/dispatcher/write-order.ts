@@ -2,7 +2,8 @@ import type { ToolContext, WriteTurn } from '../../domain/call.js'
 import { ToolError } from '../../schemas/errors.js'
 
 /**
- * The turn of a call to add something to an object. `others` is a plain list, so that it can be sent to another thread.
+ * The turn of one call to add something to an object. `others` is a plain list, so that it can be sent to another
+ * thread.
  */
 export interface Turn {
   /** The hrefs that other calls have added to the object since this call began. */
@@ -11,13 +12,14 @@ export interface Turn {
   leave: (written: readonly string[]) => void
 }
 
-/** The order in which the calls of this process add something to an object, one call at a time (D225). */
+/** The order in which the calls of this process add something to an object: one call at a time (D225). */
 export interface WriteOrder {
-  /** Returns the current time on the internal clock of this order, which marks the beginning of a call. */
+  /** Marks the beginning of a call. Returns the time on the internal clock of this order. */
   begin(): number
   /**
-   * Waits until no other call adds anything to this object. Rejects with `busy` if that takes too long, and with the
-   * signal's reason if the signal is aborted. In both cases, the call leaves the queue.
+   * Waits until no other call is adding anything to this object, and resolves with the turn. Rejects with `busy` if
+   * that takes too long, and with the signal's reason if the signal is aborted. In both cases, the call leaves the
+   * queue.
    */
   enter(object: string, call: EnteringCall): Promise<Turn>
 }
@@ -28,8 +30,8 @@ interface EnteringCall {
 }
 
 /**
- * Maximum time that a call waits for its turn, in milliseconds. An addition usually takes a few requests; a ringfence
- * with many rules takes a minute.
+ * Maximum time, in milliseconds, for which a call waits for its turn. An addition usually takes a few requests; a
+ * ringfence with many rules takes a minute.
  */
 const WAIT_MS = 60_000
 /** Maximum number of calls waiting for one object. */

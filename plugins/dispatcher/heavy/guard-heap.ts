@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm'
 import { ToolError } from '../../../schemas/errors.js'
 
 const MIB = 1024 * 1024
-/** Assumed size of the objects parsed from a JSON text, as a multiple of the size of the text. */
+/** The assumed size of the objects that result from parsing a JSON text, as a multiple of the size of the text. */
 const TIMES_TEXT = 8
 /** The fraction of V8's own limit (`HARD_LIMIT`) up to which the heap may grow for a short time. */
 const SHORT_OF_HARD = 0.9
@@ -16,11 +16,12 @@ const SHORT_OF_HARD = 0.9
 export const HARD_LIMIT = 4
 
 /**
- * Creates the check of this thread's heap. The check must be called from time to time, and for every answer of the PCE,
- * because these answers make the heap grow.
+ * Creates the check of this thread's heap. The check must be called from time to time, and before each answer of the
+ * PCE is parsed, because these answers make the heap grow.
  *
  * @returns a function that takes the number of bytes about to be parsed. It throws `analysis_failed {reason:
- * 'out_of_memory'}` if more than `limitMib` is in use after a garbage collection.
+ * 'out_of_memory'}` if, even after a garbage collection, more than `limitMib` is in use or the parsed objects would not
+ * fit.
  */
 export function createHeapGuard(limitMib: number): (bytes: number) => void {
   const limit = limitMib * MIB

@@ -22,33 +22,33 @@ export interface HeavyCallsOptions extends HeavyConfig {
 export interface HeavyCalls {
   /** All tools. Only the functions of heavy tools run in threads. */
   tools: readonly AnyTool[]
-  /** Returns the numbers of calls that currently have a place and that wait for one. */
+  /** Returns the number of calls that currently have a place, and the number of calls that wait for one. */
   readonly figures: Places['figures']
   /** Ends the threads. */
   close(): Promise<void>
 }
 
 /**
- * Maximum time, in milliseconds, that a call waits for a place. Clients give up after a minute unless they see
+ * Maximum time, in milliseconds, for which a call waits for a place. Clients give up after a minute unless they see
  * progress.
  */
 const WAIT_MS = 60_000
 /**
- * The time, in milliseconds, in which an aborted call can end by itself and delete its query at the PCE. After that,
+ * The time, in milliseconds, that an aborted call has to end by itself and to delete its query at the PCE. After that,
  * its thread is terminated.
  */
 const GRACE_MS = 3000
 /**
- * The default of `HeavyConfig.silentMs`, the time after which a thread that gives no sign of life is terminated. No
- * tool should compute nearly as long without a pause. Without this limit, a tool that does would occupy its place for
- * as long as its client waits.
+ * The default of `HeavyConfig.silentMs`: the time, in milliseconds, after which a thread that gives no sign of life is
+ * terminated. No tool should compute nearly as long without a pause. Without this limit, a tool that does would occupy
+ * its place for as long as its client waits.
  */
 const SILENT_MS = 120_000
 /** The time, in milliseconds, after which an idle thread is ended, because it holds about 30 MiB. */
 const IDLE_MS = 60_000
 /**
- * The priority of the threads (nice value). It is lower than that of the main thread, which serves all callers, so that
- * the main thread runs first if all cores are busy. It takes effect on systems that support priorities of threads.
+ * The nice value of the threads. It gives them a lower priority than the main thread, which serves all callers and must
+ * run first if all cores are busy. It takes effect on systems where threads have priorities of their own.
  */
 const NICE = 10
 /** Maximum number of changes listed in the error of a failed call. */
@@ -62,10 +62,10 @@ const SILENT = Symbol('silent')
 const ACTS: readonly Act[] = ['handler', 'preview', 'boundTo']
 
 /**
- * Makes heavy tools run in worker threads, so that neither their computations nor the parsing of a PCE's answers delays
- * other callers (D61). The first heavy call starts the first thread. A call that exceeds its memory, or whose thread
- * dies, fails without affecting other calls: with `analysis_failed` or, if it has already sent a change, with
- * `outcome_unknown {writes}`.
+ * Makes heavy tools run in worker threads, so that neither their computations nor the parsing of the PCE's answers
+ * delays other callers (D61). The first heavy call starts the first thread. If a call exceeds its memory or its thread
+ * dies, it fails without affecting other calls: with `outcome_unknown {writes}` if it has already sent a change, and
+ * otherwise with `analysis_failed`.
  */
 export function createHeavyCalls(tools: readonly AnyTool[], options: HeavyCallsOptions): HeavyCalls {
   const places = createPlaces({ ...options, waitMs: WAIT_MS })
@@ -108,7 +108,7 @@ function enter(places: Places, context: ToolContext): Promise<() => void> {
       progress: 0,
       message: ahead === 0 ? 'Waiting for a place.' : `Waiting for a place, ${ahead} ahead.`,
     })
-  // If the call was approved, its approval is used up for this very run, so the run must not fail as `busy`.
+  // The approval of an approved call is used up for this very run, so the run must not fail as `busy`.
   const isPromised = approved !== undefined
   return places.enter(JSON.stringify([caller.iss, caller.sub]), beforeWriting, queued, isPromised)
 }
@@ -116,8 +116,8 @@ function enter(places: Places, context: ToolContext): Promise<() => void> {
 interface Pool {
   threads: Piscina
   /**
-   * Functions that give up a task, one for each task that no thread has started yet. They are called if the threads
-   * cannot load their module.
+   * The functions that give up the tasks which no thread has started yet, one for each task. They are called if the
+   * threads cannot load their module.
    */
   unbegun: Set<() => void>
 }
@@ -132,8 +132,8 @@ async function createPool({ worker, max, memoryMb, log }: HeavyCallsOptions): Pr
     minThreads: 0,
     maxThreads: max,
     idleTimeout: IDLE_MS,
-    // With `atomics`, a thread blocks while it waits for its next task, and so cannot close what the previous task left
-    // open.
+    // With `atomics`, a thread would block while it waits for its next task, and could not close what the previous task
+    // left open.
     atomics: 'disabled',
     resourceLimits: { maxOldGenerationSizeMb: memoryMb * HARD_LIMIT, maxYoungGenerationSizeMb: 32 },
     niceIncrement: NICE,
@@ -141,7 +141,7 @@ async function createPool({ worker, max, memoryMb, log }: HeavyCallsOptions): Pr
     execArgv: [],
   })
   // An error outside of a task means that a thread could not load its module. The next thread would fail in the same
-  // way, so all tasks that wait for a thread are refused.
+  // way, so all tasks that no thread has started are given up.
   threads.on('error', (err: unknown) => {
     log.error({ err, module: worker.href }, 'a worker thread cannot start; build or install this server again')
     for (const giveUp of unbegun) giveUp()
@@ -173,7 +173,7 @@ async function runInThread({ threads, unbegun }: Pool, work: Work, options: Heav
   const giveUp = () => kill.abort(NO_THREAD)
   unbegun.add(giveUp)
   const turns = giveTurns(context, channel.port1)
-  // The silence is measured only from the first message, because a thread must load its module before it can send one.
+  // The silence is measured from the first message on, because a thread must load its module before it can send one.
   const silence = createSilence(options.silentMs ?? SILENT_MS, () => kill.abort(SILENT))
   const outcome = new Promise<unknown>((resolve, reject) => {
     channel.port1.on('message', (message: FromThread) => {
@@ -188,8 +188,8 @@ async function runInThread({ threads, unbegun }: Pool, work: Work, options: Heav
       else reject(thrownOf(message))
     })
   })
-  // If the thread has died or the call was given up, nobody waits for the outcome. This prevents an unhandled rejection
-  // if the outcome is then an error.
+  // If the thread has died or the call was given up, nothing waits for this promise. Without a handler, its rejection
+  // would then be unhandled.
   outcome.catch(() => {})
   try {
     await threads.run(task, { transferList, signal: kill.signal }).catch(async (error: unknown) => {
@@ -207,8 +207,8 @@ async function runInThread({ threads, unbegun }: Pool, work: Work, options: Heav
 }
 
 /**
- * Creates a timer that calls `isTooLong` if more than `ms` milliseconds pass between two calls of `broken`. It starts
- * with the first call of `broken`.
+ * Creates a watchdog for a thread's messages. The first call of `broken` starts it, and each further call restarts it.
+ * If `ms` milliseconds pass without another call, it calls `isTooLong`.
  */
 function createSilence(ms: number, isTooLong: () => void) {
   let timer: NodeJS.Timeout | undefined
@@ -222,8 +222,8 @@ function createSilence(ms: number, isTooLong: () => void) {
 }
 
 /**
- * Gives a thread its turns in the process's write order, which the main thread manages. `endAll` ends the turns that
- * the thread has or waits for; it is always called when the task has ended.
+ * Creates the functions that give a thread its turns in the process's write order, which the main thread manages.
+ * `endAll` ends all turns that the thread has or waits for; it is always called when the task has ended.
  */
 function giveTurns({ inOrder }: ToolContext, control: MessagePort) {
   const leaving = new Map<number, (written: readonly string[]) => void>()
@@ -274,8 +274,8 @@ function taskOf(
 }
 
 /**
- * Tells the thread which signals were aborted, and terminates the thread if it does not react. A change that has begun
- * is completed unless the server stops. Returns a function that removes the listeners from the signals.
+ * Tells the thread which signals are aborted, and terminates the thread if it does not react in time. A change that has
+ * begun is completed unless the server stops. Returns a function that removes the listeners from the signals.
  */
 function passOnAborts(
   { context }: Work,
@@ -310,7 +310,10 @@ function thrownOf({ error, stack }: FromThread & { is: 'error' }): Error {
   return Object.assign(new Error(stack.split('\n', 1)[0]), { stack })
 }
 
-/** Builds the error for a task whose thread ended early. It says why, and which changes the task had sent by then. */
+/**
+ * Builds the error for a task whose thread ended before the task did. It says why, and which changes the task had sent
+ * by then.
+ */
 async function explain(
   error: unknown,
   { tool, context }: Work,

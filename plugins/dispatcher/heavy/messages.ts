@@ -14,7 +14,7 @@ export interface ThreadTask extends Pick<
   tool: string
   act: Act
   args: unknown
-  /** The number of milliseconds by which the clock of the call is ahead of this machine's clock. */
+  /** The number of milliseconds by which the clock that the call uses is ahead of this machine's clock. */
   clockOffset: number
   server: { name: string; version: string }
   /** Maximum size of the heap for the call, in MiB. */
@@ -26,22 +26,25 @@ export interface ThreadTask extends Pick<
 }
 
 export type ToThread =
-  /** Says which signal of the context was aborted, and why. */
+  /** Tells the thread which signal of the context was aborted, and why. */
   | { abort: 'signal' | 'beforeWriting'; reason: ServiceError }
-  /** Gives the thread the turn with this number, which it has requested, or says why it does not get this turn. */
+  /**
+   * Answers the thread's request for the turn with this number: gives it the turn, or says why it does not get the
+   * turn.
+   */
   | { turn: number; others: readonly string[] }
   | { turn: number; refusal: ServiceError }
 
 export type FromThread =
   /** The thread has loaded its module and begins with the task. */
   | { is: 'begun' }
-  /** Sent once a second by a thread that is not busy with one long computation. */
+  /** A sign of life. A thread sends it once a second, unless it is busy with one long computation. */
   | { is: 'alive' }
   | { is: 'progress'; update: Parameters<ToolContext['progress']>[0] }
   | { is: 'log'; level: keyof ToolContext['log']; facts: object; message: string }
   /**
-   * `enter` requests a turn to add something to an object, and `leave` ends the turn. The main thread keeps the order
-   * of turns.
+   * `enter` requests a turn to add something to an object, and `leave` ends the turn. The main thread manages the order
+   * of the turns.
    */
   | { is: 'enter'; turn: number; object: string }
   | { is: 'leave'; turn: number; written: readonly string[] }

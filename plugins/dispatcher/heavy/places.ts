@@ -5,11 +5,11 @@ export interface PlacesOptions {
   max: number
   /** Maximum number of running calls of one caller. */
   perCaller: number
-  /** Maximum number of waiting calls. */
+  /** Maximum number of calls that wait for a place. */
   queue: number
   /** Maximum number of waiting calls of one caller. */
   queuePerCaller: number
-  /** Maximum time that a call waits, in milliseconds. */
+  /** Maximum time, in milliseconds, for which a call waits for a place. */
   waitMs: number
   /** Returns milliseconds since the epoch. */
   now: () => number
@@ -31,7 +31,7 @@ export interface Places {
 
 /** Assumed duration of a call, in milliseconds, until the first call has ended. */
 const FIRST_GUESS_MS = 10_000
-/** The weight of the latest call in the moving average of durations. */
+/** The weight of the latest call in the moving average of the calls' durations. */
 const LATEST = 0.2
 const LONGEST_ADVICE_SECONDS = 60
 
@@ -41,8 +41,8 @@ interface Waiting {
 }
 
 /**
- * Creates the places. Calls get them in the order of their arrival, except that callers who already have their maximum
- * number of places are skipped.
+ * Creates the places. Calls get them in the order of arrival, but a call whose caller already has the maximum number of
+ * places is skipped until one of them is free.
  */
 export function createPlaces({ max, perCaller, queue, queuePerCaller, waitMs, now }: PlacesOptions): Places {
   const runningOf = new Map<string, number>()

@@ -7,15 +7,15 @@ import { createHeapGuard } from './guard-heap.js'
 import { inOrderBy, type Turn } from '../write-order.js'
 import type { FromThread, ThreadTask, ToThread } from './messages.js'
 
-/** Interval of heap checks while no answers arrive, in milliseconds. */
+/** Interval, in milliseconds, at which the heap is checked even if no answers arrive. */
 const LOOK_EVERY_MS = 100
 /** Interval, in milliseconds, of the messages that show that the thread's event loop is running. */
 const SIGN_EVERY_MS = 1000
 
 /**
- * Creates the function that a thread runs for each task. A task is one function of one tool; the ports in its context
- * lead back to the main thread. The function sends messages to the control port: first that the task has begun, then
- * the progress, and finally the outcome. Never rejects. The main thread closes the ports.
+ * Creates the function that a thread runs for each task. A task is the call of one function of one tool; the ports in
+ * its context lead back to the main thread. The function sends messages to the control port: first that the task has
+ * begun, then the progress, and finally the outcome. Never rejects. The main thread closes the ports.
  */
 export function createTaskRunner(tools: readonly AnyTool[]): (task: ThreadTask) => Promise<void> {
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
@@ -35,7 +35,7 @@ export function createTaskRunner(tools: readonly AnyTool[]): (task: ThreadTask) 
       }
     }, LOOK_EVERY_MS)
     const signs = setInterval(() => post({ is: 'alive' }), SIGN_EVERY_MS)
-    // This timer does not check the heap for a changing tool, because a change that has begun must be completed.
+    // The heap is not checked periodically for a changing tool, because a change that has begun must be completed.
     if (byName.get(task.tool)?.effect !== 'read') clearInterval(timer)
     try {
       const tool = byName.get(task.tool)
