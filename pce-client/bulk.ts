@@ -78,8 +78,8 @@ function toResult({ href, status, token, message, errors }: RawItem): BulkResult
 }
 
 /**
- * Applies an action to many objects, split into as many requests as the PCE's limit requires, and returns the errors of
- * all requests. Each href is sent only once, even if the list contains it several times.
+ * Applies an action to many objects, in as many requests as the PCE's limit requires, and returns the errors of all
+ * these requests. Each href is sent only once, even if the list contains it several times.
  *
  * @throws {PceError} `invalid_argument` for an empty list, which the PCE may read as "all objects". If a request fails,
  *   its error is passed on, with the results of the earlier requests in `completed`.

@@ -170,8 +170,8 @@ function createObjectApis(http: Http, settings: ClientSettings): ObjectApis {
 }
 
 /**
- * Creates an `Http` that loads got with the first request, so that importing this package stays cheap for processes
- * that start often.
+ * Creates an `Http` that loads the HTTP library (got) only for the first request, so that importing this package stays
+ * cheap for processes that start often.
  */
 function createLazyHttp(settings: ClientSettings): Http {
   let loading: Promise<Http> | undefined

@@ -107,7 +107,7 @@ export class PceApiError extends PceError {
   /** Path below `/api/<version>`, without its query. */
   readonly path: string
   readonly errors: PceApiErrorItem[]
-  /** Seconds that the PCE asked the client to wait, or null. */
+  /** Number of seconds that the PCE asked the client to wait; null if it did not ask. */
   readonly retryAfter: number | null
   /** The `X-Request-Id` of the PCE's answer, for the vendor's support. */
   readonly requestId: string | undefined

@@ -66,7 +66,7 @@ export function createHooks(settings: ClientSettings): PceHooks {
         response.body = await decodeBody(response.rawBody, headers['content-encoding'], bounds)
         if (statusCode < 400) refuseForeignAnswer(statusCode, headers['content-type'])
       } catch (error) {
-        // If the body of an error answer cannot be read, the status alone is reported: it tells the caller more.
+        // If the body of an error answer cannot be read, the status alone is reported. It says more than the read error.
         if (statusCode < 400) throw error
         response.body = ''
       }
@@ -104,7 +104,7 @@ export function decideRetry(settings: ClientSettings, state: CallState, failure:
   if (outcome === 500) state.failedInside = true
   state.waitMs = wait
   state.waitedMs += wait
-  // The attempt is over, so a cancellation during the wait must not be mistaken for a request that reached the server.
+  // Otherwise, a call that is cancelled during the wait would look as if its next attempt had reached the server.
   state.connected = false
   return true
 }

@@ -15,7 +15,7 @@ interface KindTraits {
    * and a value, and a rule is known only by its href.
    */
   name?: 'filter' | 'field'
-  /** The attribute name of the parent kind; absent if the paths of this kind's objects are not below another object. */
+  /** Attribute name of the parent object's kind. Absent if objects of this kind have no parent object. */
   parent?: string
   bulk?: readonly BulkVerb[]
   /** True if the body and the answer of a creating POST are arrays. */

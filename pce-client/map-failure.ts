@@ -169,8 +169,8 @@ function peer(state: CallState): string {
 }
 
 /**
- * Returns true for TLS failures. After such a failure, no request was carried out. This holds even if the server
- * refused the connection after the handshake, as it does with client certificates in TLS 1.3.
+ * Returns true for a TLS failure. It means that the request was certainly not carried out, even if the server refused
+ * the connection only after the handshake, as it does with client certificates in TLS 1.3.
  */
 function isTlsFailure(failure: Error): boolean {
   return TLS_CODE.test(codeOf(failure))
@@ -187,7 +187,7 @@ function codeOf(failure: Error): string {
   return typeof code === 'string' && code !== 'ERR_GOT_REQUEST_ERROR' ? code : ''
 }
 
-/** Returns the caller's own reason for cancelling, if there is one. Network errors are never passed on. */
+/** Returns the caller's reason for cancelling, or the cause of a PceError. A network error is never used as a cause. */
 function causeOf(failure: Error, state: CallState): unknown {
   if (state.cancelled) return state.reason
   return ownError(failure)?.cause

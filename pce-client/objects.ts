@@ -174,7 +174,7 @@ export class KindApi<T extends object = PceObject> implements ObjectApi<T> {
     return collectionOf(this.#kind, this.#orgId, policyVersion, parent)
   }
 
-  /** Like `checkHref`, but also accepts an external reference, which the PCE allows in bulk deletions (P12). */
+  /** Like `checkHref`, but also accepts a reference by `external_data_set`, which a bulk deletion may contain (P12). */
   #bulkHref(reference: ReferenceLike): string {
     const href = hrefOf(reference)
     const external = `${this.#collection('draft')}?external_data_set=`
@@ -244,7 +244,7 @@ function refuse({ specName, collectionVerbs, itemVerbs, bulk }: Kind, what: stri
 }
 
 /**
- * Fetches a page of a collection and its total count.
+ * Fetches a page of a collection and the collection's total count.
  *
  * @throws {PceError} `invalid_response` if the answer is not a list.
  */
@@ -303,7 +303,7 @@ export async function getAll<T>(
     wanted = totalCount
   }
   const gathered = await getListAsync<T>(http, settings, endpoint, options)
-  // A PCE that does not start a job answers with a plain, truncated list.
+  // A PCE that starts no job answers with an ordinary list, which may be shorter than one that was read before.
   return gathered.length < most.length ? most : gathered
 }
 

@@ -112,7 +112,7 @@ export function readSettings(options: PceClientOptions): ClientSettings {
 /**
  * Converts seconds to milliseconds.
  *
- * @throws {PceIntegerError} unless the seconds are a whole number above 0 that a timer can wait.
+ * @throws {PceIntegerError} unless the number is whole, above 0, and not longer than a timer can wait.
  */
 export function readTimeout(seconds: number): number {
   return integerIn('requestTimeout', seconds, 1, Math.floor(LONGEST_TIMER_MS / 1000)) * 1000

@@ -98,7 +98,7 @@ export class JsonArraySplitter {
     return batches
   }
 
-  /** Like `push`, but parses large rows in several turns of the event loop. This takes longer but blocks less. */
+  /** Like `push`, but parses large rows in several turns of the event loop, which takes longer in all. */
   async pushInTurns(chunk: Buffer): Promise<unknown[][]> {
     const late: LateBatch[] = (this.#late = [])
     const batches = this.push(chunk)

@@ -25,9 +25,9 @@ export class JsonObjectSplitter {
   #depth = 0
   #inString = false
   #escaped = false
-  /** The field whose list is being read; undefined outside such a list. */
+  /** Name of the field whose list is being read; undefined outside of such lists. */
   #list: string | undefined
-  /** Number of items that have been read from the list of `#list`. */
+  /** Number of items of the current list that have been passed on. */
   #items = 0
   /** True between the end of a field's list and the comma or bracket after it. */
   #isListOver = false

@@ -18,7 +18,7 @@ export interface Calls {
   readonly settings: ClientSettings
   /** The path of the organisation: `/orgs/<id>`. */
   readonly org: string
-  /** Returns the checked href. @throws {PceError} `invalid_href` unless it is one of this kind in this organisation. */
+  /** Returns the href of a reference. @throws {PceError} `invalid_href` for another kind or organisation. */
   readonly href: (kind: Kind, reference: ReferenceLike) => string
   /** Like `href`, for a list. @throws {PceError} also `invalid_argument` if `references` is not a list. */
   readonly hrefs: (kind: Kind, references: readonly ReferenceLike[]) => string[]

@@ -23,9 +23,10 @@ const MAX_PENDING = 10_000
 /** Operations that provision policy, or answer questions before a provisioning (S9, P13, P27). */
 export interface PolicyOperations {
   /**
-   * Makes draft changes active and returns the resulting policy version. An active href stands for its draft, and a
-   * rule's href for its rule set, since rules can only be provisioned with their rule set; `firewall_settings` has no
-   * id. Everything else that the changes depend on must be passed too: `getPolicyDependencies` lists it.
+   * Makes draft changes active and returns the resulting policy version. An active href stands for its draft. A rule's
+   * href stands for its rule set, since rules can only be provisioned with their rule set. The href of
+   * `firewall_settings` has no id. Everything else on which the changes depend must be passed too:
+   * `getPolicyDependencies` lists it.
    *
    * @throws {PceError} before any request: `invalid_href` for objects that cannot be provisioned here,
    *   `invalid_argument` for an empty list.

@@ -35,7 +35,7 @@ export function createContainerOperations(calls: Calls): ContainerOperations {
   }
 }
 
-/** The PCE's findings about exposure to risks (S9, P13). */
+/** Operations that read the PCE's findings about exposure to risks (S9, P13). */
 export interface RiskOperations {
   /** Reports how exposed the organisation is to ransomware. `ransomware` is null until the PCE has computed it. */
   getRiskSummary(options?: RequestOptions): Promise<RiskSummary>

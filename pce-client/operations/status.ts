@@ -8,11 +8,11 @@ export interface StatusOperations {
   /** Returns the release that the PCE runs. */
   getProductVersion(options?: RequestOptions): Promise<ProductVersion>
   /**
-   * Reports whether the PCE is available: false for the node's own 404, and for a load balancer's 502 after all
-   * retries. Any other error is thrown, because it says nothing about availability.
+   * Reports whether the PCE is available: it is not if the node answers with 404, or if a load balancer still answers
+   * with 502 after all retries. Any other error is thrown, because it says nothing about availability.
    */
   getNodeAvailable(options?: RequestOptions): Promise<NodeAvailability>
-  /** Reports whether this PCE leads its supercluster; a member answers 404, which gives false. */
+  /** Reports whether this PCE leads its supercluster: it does not if it answers with 404, as the other members do. */
   getSuperclusterLeader(options?: RequestOptions): Promise<SuperclusterLeader>
 }
 

@@ -130,8 +130,8 @@ async function deliver(
 }
 
 /**
- * Deletes a query that is no longer needed at the PCE. Errors of the deletion are ignored, because the caller must see
- * the error that made the query useless.
+ * Deletes at the PCE a query that is no longer needed. Errors of the deletion are ignored, because the caller must see
+ * the error that ended the call.
  */
 async function deleteQuery(http: Http, href: string, { requestId, headers }: StreamTrafficOptions): Promise<void> {
   const options = { requestId, headers, includeOrg: false, totalTimeoutMs: CLEAN_UP_MS, retryCount: 0 }

@@ -29,8 +29,8 @@ const RECOVERY_SECONDS = 86_400
 
 /**
  * Actions on VENs (S9, P32). Each returns a list of errors, which is empty if all went well: the PCE answers 200 even
- * if the action failed for some VENs. Lists longer than the limit are split into several requests; if a later one
- * fails, the error's `completed` lists the VENs of the earlier ones.
+ * if the action failed for some VENs. Lists that are longer than the PCE allows in one request are split into several
+ * requests. If a later request fails, the error's `completed` lists the VENs of the earlier ones.
  *
  * Each throws PceError before any request: `invalid_href` for anything that is not a VEN of this organisation,
  * `invalid_argument` for an empty list.
