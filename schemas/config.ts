@@ -60,7 +60,10 @@ export interface HeavyConfig {
 export interface OfferConfig {
   /** If true, only tools that change nothing are offered. */
   readOnly?: boolean
-  /** Names of toolsets, including `default` and `all`. If absent: `default`, or `all` if `tools` is given. */
+  /**
+   * Names of the toolsets that are offered; `default` and `all` are also valid names. If absent, `default` is offered,
+   * or `all` if `tools` is given.
+   */
   toolsets?: readonly string[]
   /** Names of tools. If present, only these tools of the toolsets are offered. */
   tools?: readonly string[]

@@ -108,7 +108,7 @@ export const ServicesInput = (description: string) => {
 
 /** Creates the schema of one side of a rule: its consumers or its providers. */
 export const ActorsInput = (description: string) => Type.Array(ActorInput, { minItems: 1, maxItems: 100, description })
-/** The parts of a rule, as callers name them. */
+/** The schemas of the parts of a rule in the form that callers write. */
 export const RuleParts = {
   providers: ActorsInput('Destinations: ams, key=value, iplist:NAME, href …'),
   consumers: ActorsInput('Sources'),

@@ -138,8 +138,8 @@ export interface Notes {
   /** Removes a note. Resolves with true if it existed. */
   remove(name: string): Promise<boolean>
   /**
-   * Writes `value` only if there is none yet; of several processes, only one succeeds. Resolves with the value that is
-   * now stored.
+   * Writes `value` only if the note has no value yet; if several processes try this, only one succeeds. Resolves with
+   * the value that is then stored.
    */
   setOnce(name: string, value: string): Promise<string>
 }
@@ -175,7 +175,7 @@ export interface Admissions {
    */
   admit(question: AdmissionQuestion): Promise<Admission>
   /**
-   * Counts `times` events of one caller against the limit with this name. Rejects with ToolError
+   * Counts `times` events of one caller towards the limit named `limit`. Rejects with ToolError
    * `rate_limited {retry_after}` or `overloaded`.
    */
   readonly count: (limit: string, owner: Owner, perMinute: number, times: number) => Promise<void>

@@ -28,7 +28,7 @@ export const AccessRestriction = Type.Object({
 })
 export type AccessRestriction = Read<typeof AccessRestriction>
 
-/** A user or group to which permissions can be given. */
+/** A user, group or service account to which permissions can be given. */
 export const AuthSecurityPrincipal = Type.Object({
   ...OBJECT_FIELDS,
   type: OneOf('user', 'group', 'service_account'),
@@ -93,7 +93,7 @@ export const ServiceAccount = Type.Object({
 })
 export type ServiceAccount = Read<typeof ServiceAccount>
 
-/** A person. Callers who may not see everything get only href, display_name and permissions. */
+/** A person who uses the PCE. Callers with limited rights see only href, display_name and permissions. */
 export const User = Type.Object({
   ...OBJECT_FIELDS,
   id: MaybeNumber,

@@ -1,13 +1,13 @@
 /**
- * The facts about an enforcement mode of a workload (P50, P52). All types, lists and questions about modes are derived
- * from the one table of these facts, so that the compiler finds every place that has to deal with a new mode.
+ * The facts about an enforcement mode of a workload (P50, P52). All types, lists and functions for modes are derived
+ * from one table of these facts, so that the compiler finds every place that has to deal with a new mode.
  */
 interface ModeFacts {
   /**
    * The rank of the mode by how much traffic it drops. A mode drops everything that the modes with lower ranks drop.
    */
   drops: number
-  /** True if the PCE reports a flow as allowed in this mode only if an allow rule permits it. */
+  /** True if, in this mode, the PCE reports only those flows as allowed that an allow rule permits. */
   allowsByRule: boolean
   /** An explanation of the mode for people. */
   meaning: string
@@ -66,7 +66,7 @@ export function isEnforcing(mode: string | null | undefined): boolean {
   return isMode(mode) && FACTS[mode].drops > 0
 }
 
-/** Returns true if the PCE reports a flow as allowed in this mode only if an allow rule permits it. */
+/** Returns true if, in this mode, the PCE reports only those flows as allowed that an allow rule permits. */
 export function allowsByRule(mode: string | null | undefined): boolean {
   return isMode(mode) && FACTS[mode].allowsByRule
 }

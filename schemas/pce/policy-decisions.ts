@@ -1,7 +1,6 @@
 /**
- * The facts about a policy decision of the PCE (P25, P52). All types, lists, orders and parsers of decisions are
- * derived from the one table of these facts, so that the compiler finds every place that has to deal with a new
- * decision.
+ * The facts about a policy decision of the PCE (P25, P52). All types, lists and functions for decisions are derived from
+ * one table of these facts, so that the compiler finds every place that has to deal with a new decision.
  */
 interface DecisionFacts {
   /**
@@ -12,8 +11,8 @@ interface DecisionFacts {
   /** An explanation of the decision for people. */
   meaning: string
   /**
-   * The PCE's word for the decision and its cause, which only draft decisions have. A value that ends with `_` is the
-   * beginning of several such words; any other value is the whole word.
+   * The PCE's longer word, which names the decision together with its cause; null if there is none. Only draft decisions
+   * have such words. A value that ends with `_` is the beginning of several of them; any other value is a whole word.
    */
   longForm: string | null
 }
@@ -61,7 +60,7 @@ export const JUDGED_DECISIONS: readonly JudgedDecision[] = POLICY_DECISIONS.filt
 /** Explanations of the decisions. */
 export const DECISION_MEANINGS = mapDecisions((word) => FACTS[word].meaning)
 
-/** Builds an object that has a field for each decision. */
+/** Builds an object that has a field for each decision, with the value that `valueOf` returns for it. */
 export function mapDecisions<Value>(valueOf: (word: PolicyDecision) => Value): Record<PolicyDecision, Value> {
   return Object.fromEntries(POLICY_DECISIONS.map((word) => [word, valueOf(word)])) as Record<PolicyDecision, Value>
 }

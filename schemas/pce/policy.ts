@@ -20,7 +20,7 @@ import { Scopes, Rule, DenyRule } from './rule-set.js'
 const byType = <T>(value: T) =>
   Object.fromEntries(CHANGE_SUBSET_TYPES.map((type) => [type, value])) as Record<ChangeSubsetType, T>
 
-/** The draft hrefs of a set of changes, by object type. The PCE refuses other keys. */
+/** The draft hrefs of a set of changes, by object type. The PCE refuses any other field. */
 export const ChangeSubset = Type.Object(byType(Type.Optional(Type.Array(Reference))))
 export type ChangeSubset = Static<typeof ChangeSubset>
 

@@ -18,7 +18,7 @@ export type Reference = Static<typeof Reference>
 /** The TypeScript type of a schema: its fields, and any further fields that the PCE sends. */
 export type Read<T extends TSchema> = Static<T> & { [field: string]: unknown }
 
-/** A field that may be missing or null. */
+/** Creates the schema of a field that may be missing or null. */
 export const Maybe = <T extends TSchema>(schema: T) => Type.Optional(Nullable(schema))
 export const MaybeText = Maybe(Type.String())
 export const MaybeFlag = Type.Optional(Type.Boolean())
@@ -77,5 +77,5 @@ export type PceObject = Read<typeof PceObject>
 export const VersionedObject = Type.Object(VERSIONED_FIELDS)
 export type VersionedObject = Read<typeof VersionedObject>
 
-/** The name of an author that is a person or a service and has no object of its own. */
+/** The author of a change, for objects that give the author's user name instead of an href. */
 export const Author = Type.Object({ username: MaybeText })

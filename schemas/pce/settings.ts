@@ -16,8 +16,8 @@ import {
 import { Scopes } from './rule-set.js'
 
 /**
- * Fields of the kinds that consist of a single object. Since such an object has the path of its collection, some
- * releases leave its href out.
+ * The fields of a kind that consists of a single object. Since the path of such an object is always the same, some
+ * releases leave out its href.
  */
 const SINGLE_FIELDS = { href: Type.Optional(Type.String()), ...AUDIT_FIELDS, caps: MaybeList(Type.String()) }
 
@@ -70,7 +70,7 @@ export type ReportSettings = Read<typeof ReportSettings>
 const SCOPED = { scope: List(Reference), ven_type: Maybe(OneOf('server', 'endpoint')) }
 const TimeoutByScope = Type.Object({ ...SCOPED, value: Type.Integer() })
 
-/** The time for which a VEN that no longer reports still counts as online, by scope; -1 means for ever. */
+/** Times for VENs, by scope, such as how long a VEN that no longer reports counts as online; -1 means for ever. */
 export const WorkloadSettings = Type.Object({
   ...SINGLE_FIELDS,
   workload_disconnected_timeout_seconds: List(TimeoutByScope),

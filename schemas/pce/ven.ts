@@ -36,7 +36,7 @@ const VenWorkload = Type.Object({
   security_policy_sync_state: Type.Optional(Type.String()),
 })
 
-/** A problem that needs to be fixed, named by the event that reported it. */
+/** A problem of a VEN that needs to be fixed, with the latest event that reported it. */
 const VenCondition = Type.Object({
   first_reported_timestamp: Type.Optional(Type.String()),
   latest_event: Type.Optional(

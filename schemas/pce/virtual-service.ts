@@ -89,7 +89,7 @@ export const DiscoveredVirtualServer = Type.Object({
   snat_pool_ips: MaybeList(Type.String()),
   service_checks: List(Type.Object({ protocol: Type.Integer(), port: MaybeNumber })),
   network_enforcement_node: Reference,
-  /** The enforcement node, in the field's older name. */
+  /** The older name of the field `network_enforcement_node`. */
   nfc: Maybe(Reference),
   virtual_server: Maybe(
     Type.Object({

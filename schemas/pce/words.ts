@@ -30,8 +30,8 @@ export const MAX_TRAFFIC_ROWS = 200_000
 export const MAX_SYNCHRONOUS_TRAFFIC_ROWS = 100_000
 
 /**
- * The object types of a change subset. These are all types that can be provisioned, in the form of the path segments of
- * their hrefs.
+ * The object types that can be provisioned, and so the possible fields of a change subset. Each type is named by the
+ * path segment that the hrefs of its objects have.
  */
 export const CHANGE_SUBSET_TYPES = [
   'label_groups',
