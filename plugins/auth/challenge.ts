@@ -9,8 +9,8 @@ interface ChallengeOptions {
 }
 
 /**
- * Builds the value of the header WWW-Authenticate: the URL of the metadata (S7), then the error, unless there was no
- * token (RFC 6750, 3), then the scope that the client should request. The value contains nothing that a client sent.
+ * Builds the value of the header WWW-Authenticate. It contains the URL of the metadata (S7), the error if there was a
+ * token (RFC 6750, 3), and the scope that the client should request. It contains nothing that a client sent.
  */
 export function renderChallenge(
   { metadataUrl, scope }: ChallengeOptions,
@@ -31,7 +31,7 @@ const MESSAGES = {
   insufficient_scope: 'The access token lacks the scope that this server requires.',
 }
 
-/** Converts the refusal of a token to ToolError `unauthorized {reason}`, which every route can render. */
+/** Converts the refusal of a token to ToolError `unauthorized {reason}`, which every route can send. */
 export function explainRefusal(refusal: InvalidTokenError): ToolError {
   const { error, reason } = refusal
   return new ToolError('unauthorized', MESSAGES[error ?? 'missing'], { reason }, { cause: refusal })
@@ -41,7 +41,7 @@ export function explainRefusal(refusal: InvalidTokenError): ToolError {
 export const METADATA_PATH = '/.well-known/oauth-protected-resource'
 
 /**
- * Builds the protected resource metadata of RFC 9728 from the configuration alone; the Host header has no influence.
+ * Builds the protected resource metadata of RFC 9728. It depends only on the configuration and not on the Host header.
  */
 export function describeResource(
   publicUrl: string,
@@ -59,7 +59,10 @@ export function describeResource(
 
 export const metadataUrl = (publicUrl: string): string => `${withoutSlash(publicUrl)}${METADATA_PATH}`
 
-/** Returns the URL at which every common identity provider describes itself (OpenID Connect Discovery, 4). */
+/**
+ * Returns the URL of the identity provider's metadata, which all common providers publish (OpenID Connect Discovery,
+ * 4).
+ */
 export const discoveryUrl = ({ issuer }: OAuthConfig): string =>
   `${withoutSlash(issuer)}/.well-known/openid-configuration`
 

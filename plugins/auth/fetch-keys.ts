@@ -11,17 +11,17 @@ const TIMEOUT_MS = 5000
 const LARGEST_SET = 1024 * 1024
 
 /**
- * Downloads the `keys` of the key set at `url` (RFC 7517, 5). Rejects with an Error that briefly says what is wrong: no
- * complete answer within 5 s, a status other than 200, a redirect, more than 1 MiB after decompression, or anything but
- * a JSON object with an array of keys.
+ * Downloads the key set at `url` and returns its `keys` (RFC 7517, 5). Rejects with an Error that briefly says what is
+ * wrong. Errors are: no complete answer within 5 s, a status other than 200, a redirect, more than 1 MiB after
+ * decompression, and anything but a JSON object with an array of keys.
  */
 export async function downloadKeys(url: string, { fetch, signal }: DownloadOptions): Promise<readonly unknown[]> {
   signal.throwIfAborted()
   const bound = new AbortController()
   let timer: NodeJS.Timeout | undefined
   let callOff = () => {}
-  // The abort signal alone does not bound the download: Node.js 20 may garbage-collect the signal, and reading a
-  // stalled body would then never settle.
+  // The abort signal alone does not limit the duration: Node.js 20 may garbage-collect the signal, and reading a
+  // stalled body would then never end.
   const over = new Promise<never>((_resolve, reject) => {
     const end = (why: string) => {
       const error = new Error(why)
@@ -90,13 +90,14 @@ export type SigningKey = JsonWebKey & {
 
 const LEAST_RSA_BITS = 2048
 /**
- * Maximum size of an RSA key. Verifying with a larger key takes so long that a few signatures would stall the server.
+ * Maximum size of an RSA key, in bits. Verifying with a larger key takes so long that a few signatures would stall the
+ * server.
  */
 const MOST_RSA_BITS = 8192
 /** Maximum number of keys in a set; providers publish only a handful. */
 const MOST_KEYS = 100
 
-/** The JWK members that make up a key, and the algorithms for which the key may be used, by key type. */
+/** By key type: the JWK members that make up a key, and the algorithms for which the key may be used. */
 const KINDS: Record<string, { members: readonly string[]; algorithms: readonly Algorithm[]; curve?: string }> = {
   RSA: { members: ['n', 'e'], algorithms: ['RS256', 'PS256'] },
   EC: { members: ['crv', 'x', 'y'], algorithms: ['ES256'], curve: 'P-256' },
@@ -104,9 +105,9 @@ const KINDS: Record<string, { members: readonly string[]; algorithms: readonly A
 }
 
 /**
- * Selects the keys of a set with which this server may verify signatures. They are in the order of the set, with one
- * entry for each suitable algorithm of a key. Keys for encryption, keys for other operations or algorithms, and weak or
- * invalid keys are left out (RFC 7517, 5: unknown keys are ignored).
+ * Selects those keys of a set with which this server may verify signatures. They keep the order of the set. A key that
+ * is suitable for several algorithms has one entry for each of them. Keys for encryption, keys for other operations or
+ * algorithms, and weak or invalid keys are left out (RFC 7517, 5: unknown keys are ignored).
  */
 export function selectKeys(set: readonly unknown[]): SigningKey[] {
   return set.flatMap(usesOf).slice(0, MOST_KEYS)

@@ -47,15 +47,15 @@ declare module 'fastify' {
      */
     verifyToken(token: string, request: FastifyRequest): Promise<Identity>
     /**
-     * Returns the token of the Authorization header, or null if there is none. Throws ToolError `unauthorized
-     * {reason}`.
+     * Returns the token in the Authorization header, or null if the header contains no Bearer token. Throws ToolError
+     * `unauthorized {reason}`.
      */
     readBearer(request: FastifyRequest): string | null
     /**
      * Identifies the sender of a request by its Authorization header. The result is not a promise if the token was
-     * verified a moment ago. The promise rejects like that of `verifyToken`, after WWW-Authenticate was set on the
-     * reply, or with `rate_limited` if too many tokens from this address have been refused. The function itself never
-     * throws.
+     * verified a moment ago. The promise rejects with the errors of `verifyToken`, after WWW-Authenticate was set on
+     * the reply, or with `rate_limited` if too many tokens from this address have been refused. The function itself
+     * never throws.
      */
     authenticate(request: FastifyRequest, reply: FastifyReply): Identity | Promise<Identity>
     /** Returns the value of WWW-Authenticate for a request without a token. */
@@ -74,14 +74,14 @@ declare module 'fastify' {
 const REMEDY_OF_KEYS =
   'Check MCP_OAUTH_JWKS_URL, and whether this machine can reach it; for a private CA set NODE_EXTRA_CA_CERTS. Without keys no token can be checked.'
 
-/** Returns why a fetch failed. `fetch` puts the reason into the `cause` of its error. */
+/** Returns the reason why a call of `fetch` failed, which is in the `cause` of the error. */
 function whyNot(error: unknown): string {
   const { message, cause } = error as Error
   return (cause as { code?: unknown } | undefined)?.code === undefined ? message : inWords(cause)
 }
 
 /**
- * Decorates the app with functions that verify access tokens. The identity provider's keys are loaded once the app is
+ * Adds the functions that verify access tokens to the app. The identity provider's keys are loaded once the app is
  * ready; if that fails, the app starts nevertheless. This plugin itself refuses no request.
  */
 export const accessTokens = fp<AccessTokensOptions>(
@@ -171,16 +171,16 @@ export const accessTokens = fp<AccessTokensOptions>(
 )
 
 /**
- * Protects the routes that are registered beside this plugin: a request without a valid access token is refused before
- * its body is read. For other requests, `request.identity` is the identity in the token.
+ * Protects the routes that are registered beside this plugin. A request without a valid access token is refused before
+ * its body is read. For any other request, `request.identity` is set to the identity in the token.
  */
 export default fp<{ tracing?: Tracing }>(
   (app, { tracing }, done) => {
     app.addHook('onRequest', (request, reply, next) => {
       const identity = inStage(tracing, 'auth', () => app.authenticate(request, reply))
       if (identity instanceof Promise) return identity.then((known) => void (request.identity = known))
-      // The hook returns no promise here, because holding an arriving body in the stream while a hook waits is
-      // expensive (D211).
+      // The hook returns no promise in this case: while a hook waits, an arriving body must be held in the stream,
+      // which is expensive (D211).
       request.identity = identity
       next()
       return undefined
@@ -190,7 +190,7 @@ export default fp<{ tracing?: Tracing }>(
   { name: 'auth', dependencies: ['access-tokens'] },
 )
 
-/** Serves the public documents that tell a client where it gets a token. They can be read without a token. */
+/** Serves the public documents that tell a client where to get a token. They can be read without a token. */
 export function authMetadata(app: FastifyInstance, options: AuthMetadataOptions, done: () => void): void {
   const resource = describeResource(options.publicUrl, options.oauth, options.name)
   const elsewhere = discoveryUrl(options.oauth)
@@ -200,8 +200,8 @@ export function authMetadata(app: FastifyInstance, options: AuthMetadataOptions,
     )
     refuseOtherMethods(app, url)
   }
-  // Clients of the MCP revision of March 2025 request the authorization server's metadata from this server, so they are
-  // redirected.
+  // Clients of the MCP revision of March 2025 request the authorization server's metadata from this server. They are
+  // redirected to the authorization server.
   app.get(AUTHORIZATION_SERVER_PATH, (_request, reply) =>
     reply.header('cache-control', CACHEABLE).redirect(elsewhere, 302),
   )

@@ -5,8 +5,8 @@ import { InvalidTokenError } from './read-token.js'
 type Claims = Record<string, unknown>
 
 /**
- * The contents of a token, with times in seconds since the epoch. They do not say whether the token is valid now; this
- * is decided by `checkTimes`.
+ * The contents of a token, with times in seconds since the epoch. Whether the token is valid now is decided by
+ * `checkTimes`.
  */
 export interface ReadClaims {
   identity: Identity
@@ -28,8 +28,8 @@ const FOREIGN_CLAIMS = ['nonce', 'at_hash', 'c_hash', 's_hash'] as const
 const FOREIGN_TYPES = new Set(['ID', 'Refresh', 'Offline', 'Logout'])
 
 /**
- * Throws InvalidTokenError unless `iss` is exactly the issuer (S10), or, if the issuer uses a different name in access
- * tokens, exactly that name (D203).
+ * Throws InvalidTokenError unless `iss` is exactly the configured issuer (S10). If the issuer uses a different name in
+ * access tokens, `iss` must be exactly that name (D203).
  */
 export function checkIssuer({ iss }: Claims, { issuer, tokenIssuer = issuer }: OAuthConfig): void {
   if (iss !== tokenIssuer) throw new InvalidTokenError('iss mismatch')
@@ -68,15 +68,15 @@ export function readClaims(payload: Claims, oauth: OAuthConfig): ReadClaims {
   }
 }
 
-/** The claims that can name a person, in order of preference (OpenID Connect Core, 5.1). */
+/** The claims that may contain a person's name, in order of preference (OpenID Connect Core, 5.1). */
 const NAME_CLAIMS = ['name', 'preferred_username'] as const
 /** Claims that name the client: RFC 9068, 2.2; OpenID Connect Core, 2; Entra ID version 1; Okta. */
 const CLIENT_CLAIMS = ['client_id', 'azp', 'appid', 'cid'] as const
 const LONGEST_SHOWN = 128
 
 /**
- * Returns an object with the single field `field`, whose value is the first of the named claims that is fit to be shown
- * to people. Returns an empty object if none of them is.
+ * Returns an object with the single field `field`. Its value is the first of the named claims whose content may be
+ * shown to people. Returns an empty object if there is no such claim.
  */
 function shownAs<F extends 'name' | 'clientId'>(
   field: F,
@@ -90,7 +90,10 @@ function shownAs<F extends 'name' | 'clientId'>(
   return found === undefined ? {} : { [field]: found }
 }
 
-/** Reads a claim that contains a time. If its value is not a finite number, the token is invalid. */
+/**
+ * Reads a claim that contains a time. Returns undefined if the claim is absent. Throws InvalidTokenError if its value
+ * is not a finite number.
+ */
 function readTime(payload: Claims, name: 'exp' | 'nbf' | 'iat'): number | undefined {
   if (!Object.hasOwn(payload, name)) return undefined
   const value = payload[name]
@@ -101,8 +104,8 @@ function readTime(payload: Claims, name: 'exp' | 'nbf' | 'iat'): number | undefi
 }
 
 /**
- * Returns true if the token is an access token. A `nonce` usually shows an ID token, but older Keycloak releases also
- * put the nonce of the login into access tokens, whose type is `Bearer`.
+ * Returns true if the token is an access token. Usually, a `nonce` means that it is an ID token. Older Keycloak
+ * releases, however, also put the nonce of the login into access tokens; the type of these tokens is `Bearer`.
  */
 function isAccessToken(payload: Claims): boolean {
   const { typ, events } = payload
@@ -112,15 +115,15 @@ function isAccessToken(payload: Claims): boolean {
 }
 
 /**
- * Returns the groups in all named claims together: only strings, without duplicates. A claim may also be a single
- * string, because AD FS and Ping write a list of one group in this way (D204). A name for which there is no claim is
- * read as a dotted path (Keycloak's `realm_access.roles`).
+ * Returns the groups in all named claims together, without duplicates. Values that are not strings are ignored. A claim
+ * may also be a single string, because AD FS and Ping write a list of one group in this way (D204). If there is no
+ * claim with a name, the name is read as a dotted path (Keycloak's `realm_access.roles`).
  */
 function readGroups(payload: Claims, names: readonly string[]): readonly string[] {
   const groups = new Set<string>()
   for (const name of names) {
     const values = Object.hasOwn(payload, name) ? payload[name] : follow(payload, name.split('.'))
-    // Instead of groups, Entra ID may send the name of a source (`src1`) from which the groups can be requested.
+    // In place of the groups, Entra ID may send the name of a source (`src1`) from which they can be requested.
     if (typeof values === 'string' && isElsewhere(payload, name)) continue
     for (const value of [values].flat()) if (typeof value === 'string' && value !== '') groups.add(value)
   }
@@ -134,7 +137,7 @@ function isElsewhere({ _claim_names: elsewhere }: Claims, name: string): boolean
 
 /**
  * Returns true if the provider has left the groups out because there are too many for a token (Entra ID). The token
- * says in `_claim_sources` where the groups can be requested, but this is never read: no token may make this server
+ * then says in `_claim_sources` where they can be requested. This is never read, because no token may make this server
  * send a request.
  */
 function hasGroupsOverage(payload: Claims, names: readonly string[]): boolean {

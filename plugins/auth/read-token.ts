@@ -15,19 +15,20 @@ const LONGEST_KID = 512
 /** Maximum number of token headers that are remembered. A provider has one header for each of its keys. */
 const MOST_HEADERS = 200
 /**
- * The accepted token types: those of RFC 9068, 4, and `JWT`, which older providers use. Since ID tokens and logout
- * tokens may have the type `JWT` too, they are recognised by their claims.
+ * The accepted token types: those of RFC 9068, 4, and `JWT`, which older providers use. ID tokens and logout tokens may
+ * have the type `JWT` too, so they are recognised by their claims.
  */
 const TYPES = new Set(['at+jwt', 'application/at+jwt', 'jwt'])
 /**
- * Header members that announce extensions which the reader must understand, or unencoded payloads (RFC 7515, 4.1.11;
- * RFC 7797). This server supports none of them.
+ * The header members with which a token announces extensions that the reader must understand, or an unencoded payload
+ * (RFC 7515, 4.1.11; RFC 7797). This server supports neither.
  */
 const REFUSED_MEMBERS = ['crit', 'b64'] as const
 
 /**
- * Creates the function that reads from an unverified token how it was signed, and its encoded payload. Keys that a
- * token contains or refers to (`jwk`, `jku`, `x5c`, `x5u`) are never read. The function throws InvalidTokenError.
+ * Creates the function that splits an unverified token. It returns how the token was signed, and the encoded payload.
+ * Keys that a token contains or refers to (`jwk`, `jku`, `x5c`, `x5u`) are never read. The function throws
+ * InvalidTokenError.
  */
 export function createHeadReader(): (token: string) => { head: Head; payload: string } {
   const heads = new Map<string, Head>()
@@ -65,8 +66,8 @@ const BASE64URL = /^[A-Za-z0-9_-]+$/
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * Decodes the JSON object in the header or payload of a token: base64url without padding, valid UTF-8, no duplicate
- * members (RFC 7515, 2 and 5.2; RFC 7519, 7.2). Throws InvalidTokenError.
+ * Decodes the JSON object in the header or payload of a token. It must be base64url without padding and valid UTF-8,
+ * without duplicate members (RFC 7515, 2 and 5.2; RFC 7519, 7.2). Throws InvalidTokenError.
  */
 export function decodePart(part: string): Record<string, unknown> {
   try {
@@ -83,9 +84,9 @@ export function decodePart(part: string): Record<string, unknown> {
 }
 
 /**
- * Returns true if the outermost object of a JSON text has duplicate members, which is not permitted in a token (RFC
- * 7519, 4: claim names are unique). JSON.parse uses the last duplicate, but another reader may use the first. The text
- * must be JSON that JSON.parse accepts.
+ * Returns true if the outermost object of a JSON text has duplicate members. They are not permitted in a token (RFC
+ * 7519, 4: claim names are unique), because JSON.parse uses the last duplicate, but another reader may use the first.
+ * The text must be JSON that JSON.parse accepts.
  */
 function repeatsAMember(json: string): boolean {
   const names = new Set<string>()
@@ -118,13 +119,13 @@ function endOfString(json: string, start: number): number {
   return at
 }
 
-/** Matches the scheme of an Authorization header: the part before the first blank (RFC 9110, 11.6.2). */
+/** Matches the scheme of an Authorization header, which is the part before the first blank (RFC 9110, 11.6.2). */
 const SCHEME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+/
 /** Matches the Bearer syntax of RFC 6750, 2.1, with exactly one blank. */
 const BEARER = /^bearer ([A-Za-z0-9\-._~+/]+=*)$/i
 
 /**
- * Returns the token of a Bearer header, or null if there is no Authorization header or its scheme is not Bearer.
+ * Returns the token of a Bearer header. Returns null if there is no Authorization header or its scheme is not Bearer.
  * `authorization` contains the values of all Authorization headers of the request, because Node.js itself would
  * silently use only the first one.
  *
@@ -154,8 +155,8 @@ export function authorizationsOf(rawHeaders: readonly string[]): string[] {
 }
 
 /**
- * The reason why a request is refused, as the log and the challenge contain it. The texts are fixed, so that neither
- * can contain anything that a client sent.
+ * The reason why a token is refused, in the words of the log and of the challenge. The texts are fixed, so that neither
+ * the log nor the challenge contains anything that a client sent.
  */
 type Reason =
   | 'no token'

@@ -12,28 +12,28 @@ interface SigningKeysOptions {
   /** Returns milliseconds since the epoch. */
   now: () => number
   schedule: Schedule
-  /** Called with the number of keys when keys that differ from the previous ones come into use. */
+  /** Called when new keys come into use that differ from the previous ones. `count` is their number. */
   changed: (count: number) => void
   /** Called when a download has ended. `isLoaded` is true if the download contained usable keys. */
   fetched?: (isLoaded: boolean) => void
-  /**
-   * Called when a download has failed, with the error and the age in seconds of the keys in use (null if there are
-   * none).
-   */
+  /** Called when a download has failed. `ageSeconds` is the age of the keys in use; null if there are none. */
   failed: (error: unknown, ageSeconds: number | null) => void
 }
 
-/** The keys of the identity provider. */
+/** The keys with which the identity provider signs tokens. */
 export interface SigningKeys {
   /**
-   * Returns the key that a token names, or null if there is no such key. The result is a promise only if no usable keys
-   * are loaded or the keys are due for a refresh. Rejects with ToolError `keys_unavailable {retry_after}` if no keys
-   * were ever loaded, or if the last loaded keys are at least an hour old.
+   * Returns the key that a token names, or null if there is no such key. The result is a promise only if no keys are
+   * loaded or they are due for a refresh. The promise rejects with ToolError `keys_unavailable {retry_after}` if no
+   * keys were ever loaded, or if the last loaded keys are at least an hour old.
    */
   find(alg: Algorithm, kid: string | null): SigningKey | null | Promise<SigningKey | null>
   /** Returns an object that identifies the current set of keys, or null if `find` may have to wait for keys. */
   edition(): object | null
-  /** Downloads the keys again because a key is unknown, unless this was tried less than 30 s ago. Never rejects. */
+  /**
+   * Downloads the keys again, because a token names an unknown key. Does nothing if this was tried less than 30 s ago.
+   * Never rejects.
+   */
   refetch(): Promise<void>
   /**
    * Downloads the keys for the first time and then refreshes them regularly. Never rejects; if the provider is down,
@@ -46,19 +46,20 @@ export interface SigningKeys {
 }
 
 const SECOND = 1000
-/** Minimum interval between unplanned downloads, in milliseconds (D13). */
+/** Minimum interval, in milliseconds, between downloads other than the regular ones (D13). */
 const RETRY_AFTER = 30 * SECOND
 const REFRESH_EVERY = 9 * 60 * SECOND
 /**
  * The age, in milliseconds, up to which keys are used without a refresh. Older keys are refreshed before they are used,
- * so that keys that the provider has withdrawn are no longer accepted.
+ * so that withdrawn keys are no longer accepted.
  */
 const FRESH_FOR = 10 * 60 * SECOND
 /** The age, in milliseconds, up to which keys are used while the provider is down. */
 const STALE_FOR = 3600 * SECOND
 
 /**
- * Manages the provider's keys, with one download at a time. A failed download is reported to `failed` and never throws.
+ * Creates the store of the provider's keys. There is only one download at a time. A failed download is reported to
+ * `failed` and never throws.
  */
 export function createSigningKeys(options: SigningKeysOptions): SigningKeys {
   const elapsed = steadyClock(options.now)
@@ -93,8 +94,8 @@ export function createSigningKeys(options: SigningKeysOptions): SigningKeys {
   }
 
   /**
-   * Puts downloaded keys into use. Keys that have not changed remain the same objects, so that everything cached for
-   * them stays valid.
+   * Puts downloaded keys into use. If they are the same as before, the current objects stay in use, so that everything
+   * cached for them stays valid.
    */
   function take(keys: SigningKey[]): void {
     if (keys.length === 0) throw new Error('the answer has no usable key')
@@ -115,7 +116,8 @@ export function createSigningKeys(options: SigningKeysOptions): SigningKeys {
   async function usable(): Promise<KeyRing> {
     if (age() >= FRESH_FOR) {
       const trying = retry()
-      // While the provider is down, the old keys are used at once, without waiting for the new download.
+      // While the provider is down, the old keys are used without waiting for the new download, unless they are too
+      // old.
       if (!isDown || age() >= STALE_FOR) await trying
     }
     if (ring === null || age() >= STALE_FOR) throw unavailable(RETRY_AFTER - (elapsed() - triedAt))
@@ -154,14 +156,14 @@ interface KeyRing {
   find(alg: Algorithm, kid: string | null): SigningKey | null
 }
 
-/** An invented address without a server, so that a cache miss cannot reach the network. */
+/** An address that leads nowhere, so that get-jwks cannot reach the network if a key is not in its cache. */
 const NOWHERE = 'urn:no-network/'
 
 /**
- * Creates a ring that looks up keys in the cache of get-jwks, which is filled here with the whole set. get-jwks itself
- * must not download keys: its fetch has no effective time-out and no size limit, follows redirects, and sends a request
- * for every unknown id. It would also know only the requested keys and could not tell whether a key is the only one for
- * its algorithm.
+ * Creates a key ring, which looks keys up in the cache of get-jwks. The cache is filled here with the whole set.
+ * get-jwks itself must not download keys: its fetch has no effective time-out and no size limit, follows redirects, and
+ * sends a request for every unknown id. It would also know only the requested keys, and could not tell whether a key is
+ * the only one for its algorithm.
  *
  * If two keys have the same id and algorithm, the first one is used.
  */
@@ -184,16 +186,13 @@ function createKeyRing(keys: readonly SigningKey[]): KeyRing {
     find(alg, kid) {
       const name = nameOf(alg, kid === null ? (only.get(alg)?.kid ?? null) : kid)
       if (!known.has(name) || (kid === null && !only.get(alg))) return null
-      // The library returns a cached value as it was stored, not as a promise.
+      // For a cached key, the library returns the key itself and not a promise.
       return ring.getJwk({ domain: NOWHERE, alg, kid: name }) as unknown as SigningKey
     },
   }
 }
 
-/**
- * Returns the name of a key in the cache. The name of a key without an id is never the same as the name of a key with
- * an id.
- */
+/** Returns the name of a key in the cache. A key without an id never has the same name as a key with an id. */
 const nameOf = (alg: Algorithm, kid: string | null) => (kid === null ? alg : `${alg} ${kid}`)
 
 /**

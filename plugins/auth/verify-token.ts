@@ -23,7 +23,7 @@ interface TokenVerifier {
   verify(token: string): Identity | Promise<Identity>
 }
 
-/** Verifies access tokens according to S10, D13, D14 and RFC 8725. */
+/** Creates the verifier of access tokens, which follows S10, D13, D14 and RFC 8725. */
 export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions): TokenVerifier {
   const readHead = createHeadReader()
   const checkSignature = createSignatureCheck()
@@ -42,7 +42,7 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
   /** Verifies the signature of a token and reads everything that does not depend on the time. */
   async function read(token: string, digest: string): Promise<ReadClaims> {
     const { head, payload } = readHead(token)
-    // The edition of the keys is read before the key is looked up. If new keys arrive during the lookup, this key may
+    // The edition of the keys is read before the key is looked up: if new keys arrive during the lookup, the key may
     // not be among them.
     const edition = keys.edition()
     const key = (await keys.find(head.alg, head.kid)) ?? (await fetchKey(head, payload))
@@ -55,8 +55,8 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
   }
 
   /**
-   * Returns the remembered claims of a token. Returns null if the token must be verified again because the keys have
-   * changed or are due for a refresh.
+   * Returns the remembered claims of a token. Returns null if the token must be verified: it is unknown or was verified
+   * too long ago, or the keys have changed or are due for a refresh.
    */
   function recall(digest: string): ReadClaims | null {
     const known = remembered.get(digest)
@@ -84,7 +84,7 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
 }
 
 interface Remembered {
-  /** The edition of the keys with which the token was verified. */
+  /** The edition of the keys (see `SigningKeys.edition`) with which the token was verified. */
   edition: object | null
   claims: ReadClaims
   /** The time until which the claims are remembered, in milliseconds since the epoch. */
@@ -92,8 +92,7 @@ interface Remembered {
 }
 
 /**
- * Runs a check on a token whose signature has been verified. If the check fails, `isGenuine` of the error is set to
- * true.
+ * Runs a check on a token whose signature has been verified. If the check fails, sets `isGenuine` of the error to true.
  */
 function genuine<T>(judge: () => T): T {
   try {
@@ -112,7 +111,7 @@ const MOST_TOKENS = 2000
 type Payload = Record<string, unknown>
 
 /**
- * Creates the function that checks the signature of a token, but neither its times nor its claims. The function throws
+ * Creates the function that checks the signature of a token, but neither its times nor its claims. It throws
  * InvalidTokenError if the signature is not valid.
  */
 function createSignatureCheck(): (token: string, key: SigningKey) => void {
@@ -130,7 +129,7 @@ function createSignatureCheck(): (token: string, key: SigningKey) => void {
   }
 }
 
-/** Returns true for an error that occurs if the token cannot be read and its signature was therefore not checked. */
+/** Returns true for an error that means that the token could not be read, so that its signature was not checked. */
 const isUnreadable = ({ code }: TokenError) =>
   code === TokenError.codes.malformed || code === TokenError.codes.invalidPayload
 
@@ -145,9 +144,7 @@ function makeVerifier(key: SigningKey): (token: string) => Payload {
 
 /** Maximum difference between the provider's clock and this server's clock, in seconds (D14). */
 const SKEW = 30
-/**
- * Maximum lifetime of an accepted token, in seconds. A token with a longer lifetime would be no better than a password.
- */
+/** Maximum lifetime of an accepted token, in seconds. A token that lives longer would be no better than a password. */
 const LONGEST_LIFE = 24 * 3600
 
 /** Throws InvalidTokenError unless the token is valid at the time `now`, in milliseconds since the epoch. */
