@@ -15,13 +15,13 @@ export interface AdmissionOptions {
   /** If false, this plugin limits only simultaneous requests, because the requests per minute are counted elsewhere. */
   isCounted?: boolean
   /**
-   * The Fastify hook in which the limits are checked, by default `onRequest`. Routes that identify the sender of a
-   * request themselves use `preParsing`.
+   * The Fastify hook in which the limits are checked; by default, `onRequest`. Routes that identify the sender of a
+   * request by themselves use `preParsing`.
    */
   hook?: 'onRequest' | 'preParsing'
   /**
-   * Counts a request in this process. It is called while the store does not respond, so that an outage does not lift
-   * the limits.
+   * Counts a request in this process. It is called while the store does not respond, so that the limits apply even
+   * then.
    */
   chargeHere: (request: FastifyRequest) => Promise<void>
 }
@@ -35,8 +35,8 @@ declare module 'fastify' {
 /**
  * Applies the limits of each caller across all replicas. One round trip to the store counts the request, reserves a
  * place among the caller's simultaneous requests, and reads the caller's keystore record (D139). While the store does
- * not respond, requests continue and are counted by this process alone. A step that needs anything else from the store
- * then fails by itself, and a separate gate refuses calls that change something (D140).
+ * not respond, requests continue and are counted by this process alone. If a later step needs the store, that step
+ * fails by itself; a separate gate refuses calls that change something (D140).
  */
 export default fp<AdmissionOptions>(
   (app, { admissions, perMinute, atATime, ownerOf, isCounted = true, hook = 'onRequest', chargeHere }, done) => {

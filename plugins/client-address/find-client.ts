@@ -42,7 +42,7 @@ export function createClientFinder(trusted: TrustedProxies | undefined, onUnixSo
   }
 }
 
-/** Splits the header into its entries, the last entry first, without empty list elements (RFC 9110, 5.6.1). */
+/** Splits the header into its entries, last entry first. Empty list elements are left out (RFC 9110, 5.6.1). */
 const entriesFromRight = (header: string) =>
   header
     .split(',')
@@ -50,7 +50,7 @@ const entriesFromRight = (header: string) =>
     .filter((entry) => entry !== '')
     .reverse()
 
-/** Removes the port, since some proxies write `192.0.2.1:4711` or `[2001:db8::1]:4711`. */
+/** Removes the port from an entry, because some proxies write `192.0.2.1:4711` or `[2001:db8::1]:4711`. */
 function withoutPort(entry: string): string {
   const [, v6, v4] = /^(?:\[(.*)\]|([\d.]+))(?::\d{1,5})?$/.exec(entry) ?? []
   return v6 ?? v4 ?? entry
@@ -72,7 +72,7 @@ function readNetwork(address: string, prefix: number): [Address, number] {
 }
 
 /**
- * Returns the key by which a limit per address counts requests. It is an IPv4 address, or the first 64 bits of an IPv6
+ * Returns the key by which a limit per address counts requests: an IPv4 address, or the first 64 bits of an IPv6
  * address, because a single household has more IPv6 addresses than could be counted. All requests without an address
  * share one key.
  */

@@ -18,13 +18,14 @@ export interface ServiceError {
   hint?: string
   details: ErrorDetails
   /**
-   * The question to the person at the client, for a transport that can ask it. It is never part of a rendered error.
+   * The question for the person at the client, which a transport may be able to ask. It is never part of a rendered
+   * error.
    */
   ask?: FormQuestion
 }
 
 /**
- * The codes of the PCE client for which there is a corresponding code of this server. All other codes, except
+ * This server's code for each code of the PCE client that has a counterpart. All other codes of the PCE client, except
  * `api_error`, mean a fault of this server and become `internal`.
  */
 const PCE_CODES: Partial<Record<PceError['code'], ErrorCode>> = {
@@ -42,14 +43,17 @@ const PCE_CODES: Partial<Record<PceError['code'], ErrorCode>> = {
   invalid_response: 'invalid_response',
 }
 
-/** Hints by HTTP status of the PCE. There are none for 404 and 406, which the PCE's own token and message explain. */
+/**
+ * The hints for errors of the PCE, by HTTP status. There are none for 404 and 406, because the PCE's own token and
+ * message explain these.
+ */
 const PCE_STATUS_HINTS: Record<number, string> = {
   401: 'The PCE does not accept the API key and secret.',
   403: 'The PCE account of this server lacks the permission for this.',
   429: 'The PCE is limiting the request rate: wait before the next call.',
 }
 
-/** The error codes by HTTP status, for errors that an HTTP library throws while it reads a request. */
+/** The error codes for errors that an HTTP library throws while it reads a request, by HTTP status. */
 const HTTP_STATUS_CODES: Record<number, ErrorCode> = {
   400: 'bad_request',
   404: 'not_found',
@@ -79,8 +83,8 @@ export function convert(thrown: unknown): ServiceError {
 }
 
 /**
- * Converts errors that the HTTP framework throws before a route runs; other errors are converted as by `convert`. The
- * `statusCode` (400..499) says what is wrong with the request, and the text is this server's own. Never throws.
+ * Converts errors that the HTTP framework throws before a route runs. Their `statusCode` (400..499) says what is wrong
+ * with the request; the message is this server's own. Other errors are converted as by `convert`. Never throws.
  */
 export function convertHttp(thrown: unknown): ServiceError {
   const status = thrown instanceof Error && 'statusCode' in thrown ? Number(thrown.statusCode) : 0

@@ -7,7 +7,8 @@ import { renderHttpError } from './render-errors.js'
 import { ERROR_TABLE } from './table.js'
 
 /**
- * Sends an error in the plain HTTP form. If the operator must act on it, the error is also logged under its request id.
+ * Sends an error in the plain HTTP form. An error that the operator must act on is also logged, under the id of the
+ * request.
  */
 export function answerHttpError(thrown: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const error = convertHttp(thrown)
@@ -32,9 +33,8 @@ const CODES: Record<string, ErrorCode> = {
 }
 
 /**
- * Builds the complete HTTP answer to bytes that Node's parser rejected, so that they never became a request (RFC 9110:
- * 400, 408 or 431). No hook runs in this case, so the headers are added here. The connection is closed after this
- * answer.
+ * Builds the complete HTTP answer for a client whose bytes Node's parser rejected (RFC 9110: 400, 408 or 431). There is
+ * no request in this case, so no hook runs, and the headers are added here. The connection is closed after this answer.
  *
  * @param headers the headers of every answer of the server.
  */

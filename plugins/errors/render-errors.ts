@@ -3,7 +3,8 @@ import type { ServiceError } from './convert.js'
 import { ERROR_TABLE } from './table.js'
 
 /**
- * Builds the body of an error answer. The details follow the fixed members at the top level and cannot replace them.
+ * Builds the body of an error answer. The fixed members come first. The details follow them at the top level and cannot
+ * replace them.
  */
 export function renderError(error: ServiceError, requestId: string): ErrorBody {
   const head = {
@@ -17,7 +18,7 @@ export function renderError(error: ServiceError, requestId: string): ErrorBody {
 
 export interface HttpErrorAnswer {
   status: number
-  /** The number of seconds for the header `Retry-After`; absent if waiting does not help. */
+  /** The value of the header `Retry-After`, in seconds; present only for the statuses 429 and 503. */
   retryAfter?: number
   body: ErrorBody
 }
@@ -29,8 +30,8 @@ export function renderHttpError(error: ServiceError, requestId: string): HttpErr
 }
 
 /**
- * Returns the waiting time in the error (`retry_after`). If there is none, returns one second, because overload and
- * shutdown pass quickly.
+ * Returns the waiting time for the statuses 429 and 503, in seconds: `retry_after` of the error or, if there is none,
+ * one second, because overload and shutdown pass quickly. Returns nothing for other statuses.
  */
 function retryAfterOf(status: number, { details }: ServiceError): { retryAfter?: number } {
   if (status !== 503 && status !== 429) return {}
@@ -45,8 +46,8 @@ type McpErrorResult = {
 }
 
 /**
- * Renders the failure of a tool as a result, so that the model can read what went wrong. It has no structuredContent,
- * because clients check structuredContent against the tool's outputSchema even if isError is set.
+ * Renders the failure of a tool as a result, so that the model can read what went wrong. The result has no
+ * structuredContent, because clients check structuredContent against the tool's outputSchema even if isError is set.
  */
 export function renderMcpError(error: ServiceError, requestId: string): McpErrorResult {
   return { isError: true, content: [{ type: 'text', text: JSON.stringify(renderError(error, requestId)) }] }

@@ -8,7 +8,8 @@ export type Turn = 'caller' | 'operator' | 'pce' | 'nobody'
 
 export interface ErrorRow {
   /**
-   * The HTTP status if the error itself is the HTTP answer; the error of a tool is sent in an answer with status 200.
+   * The HTTP status of an answer that consists of the error. If a tool fails, its error is sent in an answer with
+   * status 200.
    */
   status: number
   /** The message for an error that has no more specific one. */
@@ -17,7 +18,10 @@ export interface ErrorRow {
   hint?: string
   /** The level in the server log; `error` means that the operator must act. */
   level: 'info' | 'warn' | 'error'
-  /** The parties that can act, in the order in which to ask them. docs/operations.md shows them. */
+  /**
+   * The parties that can do something about the error, in the order in which to ask them. docs/operations.md shows
+   * them.
+   */
   turn: readonly [Turn, ...Turn[]]
 }
 

@@ -3,7 +3,7 @@ import type { HealthCheck } from '../../schemas/http.js'
 type Failure = { name: string; error: unknown } | null
 
 export interface ReadinessPorts {
-  /** Called when the result changes, with the first failed check, or with null if all checks pass again. */
+  /** Called when the result changes: with the first failed check, or with null if all checks pass again. */
   changed: (failed: Failure) => void
   /** Returns milliseconds. */
   now?: () => number
@@ -12,13 +12,13 @@ export interface ReadinessPorts {
 }
 
 /**
- * Minimum interval between two runs of the checks, in milliseconds. It is needed because anyone may trigger them
+ * Minimum interval between two runs of the checks, in milliseconds. It is needed because anyone may cause such a run
  * without a token.
  */
 const FRESH_MS = 1000
 /**
- * Minimum interval between two runs after a failure, in milliseconds. It is shorter, so that the end of an outage is
- * noticed soon.
+ * Minimum interval between two runs of the checks after a failure, in milliseconds. It is shorter, so that the end of
+ * an outage is noticed soon.
  */
 const FAILED_MS = 250
 /**
@@ -28,9 +28,9 @@ const FAILED_MS = 250
 const PATIENCE_MS = 3000
 
 /**
- * Creates the function that returns the first failing check, or null if all checks pass. Concurrent callers share one
- * run of the checks. While a check hangs, no new run starts. After the time limit, the hanging check counts as failed
- * until it ends, and later callers get this result at once.
+ * Creates the function that returns the first failing check, or null if all checks pass. Simultaneous callers share one
+ * run of the checks, and no new run starts while a check hangs. After the time limit, the hanging check counts as
+ * failed until it ends, and later callers get this result at once.
  */
 export function createReadiness(checks: readonly HealthCheck[], ports: ReadinessPorts): () => Promise<Failure> {
   const { changed, now = () => performance.now(), patienceMs = PATIENCE_MS } = ports
@@ -81,7 +81,7 @@ export function createReadiness(checks: readonly HealthCheck[], ports: Readiness
   }
 
   return () => {
-    // The checks also run while a check counts as failed, because they may find that the problem is over.
+    // The checks are run even if one is already known to fail, because a run may find that the problem is over.
     if (last === undefined || (!last.isRunning && now() - last.at >= last.freshMs)) last = begin()
     const known = findKnown()
     return (known === null ? last.answer : Promise.resolve(known)).then(tell)

@@ -7,13 +7,13 @@ export interface HealthOptions {
   /** Returns true when the process is stopping. */
   isDraining: () => boolean
   /**
-   * The checks that must pass before this process is given calls. Whether the PCE can be reached is not one of them
-   * (D8).
+   * The checks that must pass before this process receives calls. They do not include a check that the PCE can be
+   * reached (D8).
    */
   checks: readonly HealthCheck[]
   /**
-   * Returns the problem with the PCE key that everybody uses. Such a problem does not make the process unready, since
-   * other replicas would have the same problem.
+   * Returns the problem with the PCE key that everybody uses, or null if there is none. Such a problem does not make
+   * the process unready, because all other replicas have the same problem.
    */
   findKeyProblem?: () => string | null
   /** The meter that publishes the readiness. It shares the results of the checks with `/readyz`. */
@@ -21,9 +21,9 @@ export interface HealthOptions {
 }
 
 /**
- * Serves `/healthz` and `/readyz`. `/healthz` says that the process is alive. `/readyz` says whether it takes new work,
- * and names the check that failed; the reason is in the log. A refused PCE key is reported beside `ready`. Neither
- * route requires authorization (S18).
+ * Serves `/healthz`, which says that the process is alive, and `/readyz`, which says whether it accepts new work. If it
+ * does not, `/readyz` names the check that failed; the reason is in the log. A refused PCE key is reported beside
+ * `ready`. Neither route requires authorization (S18).
  */
 export default function health(
   app: FastifyInstance,

@@ -9,11 +9,14 @@ export interface InFlightOptions {
   max: number
   /** Returns the key of a request. Each key has its own limit, so that one caller cannot take every place. */
   keyOf?: (request: FastifyRequest) => string
-  /** The number of requests in flight by key. It is given if several registrations of this plugin share a limit. */
+  /**
+   * The number of requests in flight, by key. Several registrations of this plugin that share a limit are given the
+   * same Map.
+   */
   counts?: Map<string, number>
   /**
-   * The hook in which a request is counted: `preParsing` for routes that identify the sender of a request themselves.
-   * The default is `onRequest`.
+   * The hook in which a request is counted; by default, `onRequest`. Routes that identify the sender of a request by
+   * themselves use `preParsing`.
    */
   hook?: 'onRequest' | 'preParsing'
 }
@@ -30,8 +33,8 @@ declare module 'fastify' {
 
 /**
  * Limits the requests in flight on the routes that are registered beside this plugin. A request is in flight until its
- * answer has ended and, if its client has left, until its work has ended. Requests beyond the limit get a quick 503
- * with Retry-After, which is cheaper than a queue that grows until every caller has timed out.
+ * answer has ended. If its client has left, it is in flight until its work has ended. Requests beyond the limit get a
+ * quick 503 with Retry-After, which is cheaper than a queue that grows until every caller has timed out.
  */
 export default fp<InFlightOptions>(
   (app, { max, keyOf = () => '', counts: inFlight = new Map<string, number>(), hook = 'onRequest' }, done) => {
@@ -42,8 +45,8 @@ export default fp<InFlightOptions>(
       const key = keyOf(request)
       const count: Count = (by) => {
         const left = (inFlight.get(key) ?? 0) + by
-        // Most keys stay in the Map with a count of zero. If each request filled and emptied the Map, a new internal
-        // table would be created each time and live until the old generation of the heap is collected.
+        // Most keys stay in the Map when their count is zero. If each request filled and emptied the Map, a new
+        // internal table would be created each time, and would exist until the old generation of the heap is collected.
         if (left === 0 && inFlight.size > MOST_AT_REST) inFlight.delete(key)
         else inFlight.set(key, left)
       }
@@ -61,20 +64,20 @@ export default fp<InFlightOptions>(
   { name: 'in-flight', dependencies: ['errors'] },
 )
 
-/** Maximum number of keys that are kept without a request in flight. */
+/** Number of keys in the Map up to which keys without a request in flight are kept. */
 const MOST_AT_REST = 1000
 
 /** A function that changes the number of requests in flight by one. */
 type Count = (by: 1 | -1) => void
 
 /**
- * The places that one request occupies. They are all released together, when its answer and everything it started have
- * ended.
+ * The places that one request occupies. They are all released together, when its answer and all work that it started
+ * have ended.
  */
 interface HeldPlaces {
-  /** Adds a further place that has already been counted. */
+  /** Adds a further place, which has already been counted. `count` releases it or occupies it again. */
   add(count: Count): void
-  /** Keeps the places until this work has ended, even if the answer ends before. */
+  /** Keeps the places until this work has ended, even if the answer ends earlier. */
   keepUntil(work: Promise<unknown>): void
 }
 
@@ -91,7 +94,7 @@ export function holdPlaces(answer: Promise<unknown>): HeldPlaces {
     if (open === 0) for (const count of places) count(-1)
   }
   const keepUntil = (work: Promise<unknown>) => {
-    // If the work begins just after the places were released, they are occupied again, even beyond the limit.
+    // If the work begins just after the places were released, they are occupied again, even if this exceeds the limit.
     if (open === 0) for (const count of places) count(1)
     open += 1
     work.then(end, end)
@@ -105,9 +108,9 @@ export function holdPlaces(answer: Promise<unknown>): HeldPlaces {
 }
 
 /**
- * The callbacks to run when a connection ends, by connection. A connection has only one listener, because a client may
- * send many requests at once. The callbacks are in a list: a Set would leave internal tables behind whenever it is
- * emptied, and these would keep later requests alive.
+ * The callbacks to run when a connection ends, by connection. There is only one listener for each connection, because a
+ * client may send many requests at once. The callbacks are in a list and not in a Set, because a Set leaves internal
+ * tables behind whenever it is emptied, and these would keep later requests alive.
  */
 const waiting = new WeakMap<Socket, (() => void)[]>()
 

@@ -15,21 +15,21 @@ export interface Exposition {
 }
 
 /**
- * Histogram buckets for the duration of a call, in seconds. They range from an answer held in memory to a traffic query
- * that takes ten minutes.
+ * The histogram buckets for the duration of a call, in seconds. They range from an answer held in memory to a traffic
+ * query that takes five minutes.
  */
 const CALL_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
 /** The histogram buckets for the duration of a PCE request with all its retries, in seconds. */
 const REQUEST_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120]
 /**
- * Histogram buckets for the duration of a state operation, in seconds. They range from fractions of a millisecond for a
- * file to seconds for a database over a network.
+ * The histogram buckets for the duration of an operation on the server's store, in seconds. They range from fractions
+ * of a millisecond for a file to seconds for a database over a network.
  */
 const STATE_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30]
 
 /**
- * The HTTP statuses that are counted individually, because people look for them. Others are counted by class (such as
- * `5xx`), because a server may answer with any number.
+ * The HTTP statuses that are counted individually, because people look for them. All others are counted by class (such
+ * as `5xx`), because a server may answer with any number.
  */
 const STATUSES = new Set([200, 201, 202, 204, 400, 401, 403, 404, 406, 409, 413, 415, 422, 429, 500, 502, 503, 504])
 
@@ -39,8 +39,8 @@ const statusLabel = (status: number): string => {
 }
 
 /**
- * The error codes for which there is an alert. Their counters start at zero, because the first error would otherwise
- * not count as an increase.
+ * The error codes for which there is an alert. Their counters start at zero: without this, the first error would not
+ * count as an increase.
  */
 const ALERTED = ['internal', 'outcome_unknown', 'pce_unreachable', 'busy'] as const
 

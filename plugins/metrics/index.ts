@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Exposition, MeterFacts } from './create-meter.js'
 
-/** Creates the meter; its code is loaded only if metrics are wanted. */
+/** Creates the meter. The code of the meter is loaded only if metrics are wanted. */
 export const openMeter = async (facts: MeterFacts): Promise<Exposition> =>
   (await import('./create-meter.js')).createMeter(facts)
 

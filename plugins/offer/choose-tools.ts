@@ -3,10 +3,13 @@ import type { OfferConfig } from '../../schemas/config.js'
 import type { Offer } from '../../schemas/offer.js'
 import { type AnyTool, isInDefault, TOOLSETS, type Toolset } from '../../tools/define.js'
 
-/** The values that are accepted as a toolset. `default` means the tools of the contract, and `all` means every tool. */
+/**
+ * The values that are accepted as the name of a toolset. `default` means the tools of the contract, and `all` means
+ * every tool.
+ */
 export const TOOLSET_NAMES: readonly string[] = ['default', 'all', ...Object.keys(TOOLSETS)]
 
-/** The settings with which operators and clients choose tools. A name that does not exist selects nothing. */
+/** The settings with which operators and clients choose tools. An unknown name selects nothing. */
 export type Choice = Omit<OfferConfig, 'hideForbidden'>
 
 /** Returns true if a tool belongs to one of the chosen toolsets. */
@@ -39,8 +42,8 @@ export interface Offers {
   /** The tools that the operator chose. A request can only narrow this choice. */
   readonly tools: readonly AnyTool[]
   /**
-   * Returns the offer for a caller with this role. If the request has narrowed the offer, `callable` contains the names
-   * of the remaining tools.
+   * Returns the offer for a caller with this role. `callable` contains the names of the tools to which the request has
+   * narrowed the offer; it is absent if the request has not narrowed it.
    */
   offerTo(role: Role | null, callable?: ReadonlySet<string>): Offer
 }

@@ -3,8 +3,8 @@ import fp from 'fastify-plugin'
 
 export interface OfferOptions {
   /**
-   * A function that narrows the operator's offer by the headers of a request. It returns the names of the remaining
-   * tools, or undefined if all tools remain. It throws ToolError for invalid headers.
+   * Narrows the operator's offer by the headers of a request. Returns the names of the remaining tools, or undefined if
+   * all tools remain. Throws ToolError for invalid headers.
    */
   narrow: (headers: IncomingHttpHeaders) => ReadonlySet<string> | undefined
 }

@@ -18,9 +18,7 @@ const FIELDS = Object.values(HEADERS).map((header) => header.toLowerCase())
 export interface Narrowing {
   /** The tools that the operator offers. */
   offered: readonly AnyTool[]
-  /**
-   * All tools that this server could offer. Their names are valid in headers even if the operator does not offer them.
-   */
+  /** All tools of this server. Their names are valid in headers even if the operator does not offer them. */
   tools: readonly AnyTool[]
   /** The toolsets that remain in the offer even if the client does not choose them. */
   always: readonly Toolset[]
@@ -40,7 +38,7 @@ export function narrowByHeaders({
   const checkTools = (header: string, names: readonly string[]) =>
     refuseUnknown(header, 'tool', names, known, [...namesOf(offered)])
   return (headers) => {
-    // Most requests have none of these headers, so this shortcut saves work.
+    // This shortcut saves work, because most requests have none of these headers.
     if (FIELDS.every((field) => headers[field] === undefined)) return undefined
     const readOnly = readSwitch(HEADERS.readOnly, headers)
     const toolsets = readNames(HEADERS.toolsets, headers)
@@ -72,8 +70,8 @@ function readSwitch(header: string, headers: IncomingHttpHeaders): boolean {
 }
 
 /**
- * Reads a list of names. Returns undefined if the header is absent or blank. It is blank if a client's settings refer
- * to an unset variable.
+ * Reads the list of names in a header. Returns undefined if the header is absent or blank. A header is blank, for
+ * example, if a client's settings refer to an unset variable.
  */
 function readNames(header: string, headers: IncomingHttpHeaders): string[] | undefined {
   const value = valueOf(header, headers)

@@ -27,9 +27,9 @@ export default fp<OriginGuardOptions>(
 
 /**
  * Refuses requests that a foreign web page could send to a server on its visitor's machine or network (DNS rebinding;
- * MCP transports, "MUST validate the Origin header"). The Host header must name one of this server's hosts. So must an
- * absolute request target, which takes precedence over the header (RFC 9112, 3.2.2). Origin may be absent, because only
- * browsers send it. X-Forwarded-Host is ignored.
+ * MCP transports, "MUST validate the Origin header"). The Host header must name one of this server's hosts. If the
+ * request target is an absolute URL, it must name one too, because it takes precedence over the header (RFC 9112,
+ * 3.2.2). Origin may be absent, because only browsers send it. X-Forwarded-Host is ignored.
  *
  * Throws ToolError `bad_request` if there is no Host header (RFC 9112, 3.2), `host_not_allowed` or
  * `origin_not_allowed`.
@@ -55,7 +55,10 @@ function checkOrigin(
 /** Maximum number of remembered Host values. A client sends the same value with each request. */
 const MOST_SPELLINGS = 100
 
-/** Remembers permitted values of the Host header, so that each value is parsed only once. */
+/**
+ * Creates a version of `allowed` that remembers permitted values of the Host header, so that each value is parsed only
+ * once.
+ */
 function rememberHosts(allowed: AllowedHosts): AllowedHosts & { allowsAuthority(authority: string): boolean } {
   const known = new Set<string>()
   return {
@@ -74,8 +77,8 @@ const targetHostOf = (url: string) => (URL.canParse(url) ? hostnameOf(new URL(ur
 
 interface AllowedHosts {
   /**
-   * A function that returns true if a Host header, a request target or an Origin may name this host (in the form that
-   * `hostnameOf` returns).
+   * Returns true if a Host header, a request target or an Origin may name this host. The host must be in the form that
+   * `hostnameOf` returns.
    */
   allows(hostname: string): boolean
 }

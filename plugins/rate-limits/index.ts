@@ -11,8 +11,8 @@ export interface LimitOptions {
 }
 
 /**
- * A function that counts a request `times` times (default 1) against the limit. If the limit is exceeded, it rejects
- * with ToolError `rate_limited {retry_after}`, in seconds.
+ * A function that counts a request `times` times (once by default) against the limit. If the limit is exceeded, it
+ * rejects with ToolError `rate_limited {retry_after}`, in seconds.
  */
 export type Limit = (request: FastifyRequest, times?: number) => Promise<void>
 
@@ -24,24 +24,23 @@ declare module 'fastify' {
 
 const MINUTE_MS = 60_000
 /**
- * Maximum number of callers that each limit remembers. The callers whose last request is oldest are forgotten, so that
- * invented callers cannot fill the memory. The count of a forgotten caller starts again from zero. To cause this, this
- * many other callers would be needed within a minute, each with a token or, before authentication, with its own address
- * block.
+ * Maximum number of callers that each limit remembers. Beyond it, the callers whose last request is oldest are
+ * forgotten, so that invented callers cannot fill the memory. The count of a forgotten caller starts again from zero.
+ * To be forgotten within a minute, a caller would need this many other callers, each with a token or, before
+ * authentication, with an address block of its own.
  */
 const MOST_CALLERS = 10_000
 
 /**
- * Adds the decorator that creates limits per minute. Requests are counted in this process (D12), so each replica counts
- * separately.
+ * Adds the function that creates limits per minute to the app. Requests are counted in this process (D12), so each
+ * replica counts separately.
  */
 export default fp(
   async (app) => {
     await app.register(rateLimit, { global: false })
     app.decorate('createLimit', ({ max, keyOf }: LimitOptions): Limit => {
       if (max === 0) return () => Promise.resolve()
-      // Every limit has its own store. The size of the store is set here, because the plugin's options do not affect
-      // it.
+      // Every limit has a store of its own. Its size is set here, because the options of the plugin do not affect it.
       const options: RateLimitOptions = { max, timeWindow: MINUTE_MS, keyGenerator: keyOf, cache: MOST_CALLERS }
       const count = app.createRateLimit(options)
       return async (request, times = 1) => {

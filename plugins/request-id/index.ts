@@ -6,7 +6,7 @@ import fp from 'fastify-plugin'
 export const REQUEST_ID_HEADER = 'x-request-id'
 
 /**
- * Determines the id of a request; used as `genReqId` of the Fastify instance. It runs before every hook, so that
+ * Determines the id of a request. It is the `genReqId` of the Fastify instance, which runs before every hook, so that
  * refused requests have an id too. Bytes that could not be parsed as a request get a new id.
  */
 export const requestIdOf = (request?: IncomingMessage) => acceptRequestId(request?.headers[REQUEST_ID_HEADER])
@@ -26,9 +26,9 @@ export default fp(
 const ACCEPTABLE = /^[A-Za-z0-9._:-]{1,128}$/
 
 /**
- * Returns the id of an HTTP request: the `X-Request-Id` of the proxy if it contains only harmless characters, otherwise
- * a new UUID. If anything else were accepted, including a repeated header (which Node joins with a comma), clients
- * could write any text into the logs of this server and of the PCE.
+ * Returns the id of an HTTP request. It is the proxy's `X-Request-Id` if this contains only harmless characters, and
+ * otherwise a new UUID. If anything else were accepted, including a repeated header (which Node joins with a comma),
+ * clients could write any text into the logs of this server and of the PCE.
  */
 function acceptRequestId(header: string | string[] | undefined): string {
   return typeof header === 'string' && ACCEPTABLE.test(header) ? header : randomUUID()
@@ -38,7 +38,7 @@ const LONGEST_PATH = 200
 /** Matches an access token in a URL, so that the token can be removed before the URL is logged. */
 const TOKEN = /eyJ[\w-]*\.[\w-]+\.?[\w-]*/g
 
-/** Returns the URL for the log, without the query, which may contain tokens, codes and states. */
+/** Returns the path of a URL for the log. The query is left out, because it may contain tokens, codes and states. */
 const showPath = (url = '') => url.split('?', 1)[0]!.replace(TOKEN, '[token]').slice(0, LONGEST_PATH)
 
 /** Logs one line for every finished HTTP request, instead of the two lines that Fastify would log. */
@@ -55,8 +55,8 @@ export class RequestLog extends LogController {
       method,
       path: showPath(url),
       status: reply.statusCode,
-      // The address is absent if no hook has run, as for requests that the router refuses, and over a Unix socket
-      // without a trusted proxy.
+      // The address is absent over a Unix socket without a trusted proxy, and if no hook has run, as for requests that
+      // the router refuses.
       ...(request.clientAddress && { client_address: request.clientAddress }),
       ms: Math.round(reply.elapsedTime * 1000) / 1000,
     }

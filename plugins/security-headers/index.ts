@@ -10,7 +10,7 @@ export interface SecurityHeadersOptions {
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** The headers for answers that are sent without any hook. */
+    /** The security headers, for answers that are sent without any hook. */
     securityHeaders: OutgoingHttpHeaders
   }
 }
@@ -32,8 +32,8 @@ export default fp<SecurityHeadersOptions>(
 )
 
 /**
- * Computes the headers with helmet once, on a separate instance. They are the same for every answer, and computing them
- * each time would cost a fifth of the throughput.
+ * Computes the headers once, with helmet on a separate instance. They are the same for every answer, and computing them
+ * for each answer would cost a fifth of the throughput.
  */
 async function headersOf({ isPublicHttps }: SecurityHeadersOptions): Promise<OutgoingHttpHeaders> {
   const probe = fastify()

@@ -18,8 +18,8 @@ export default fp<{ tracing: Tracing }>(
       const traced = tracing.serve(request.headers, request.method, route)
       // This also ends the span if the client leaves before there is an answer.
       reply.raw.once('close', () => traced.end(reply.raw.statusCode))
-      // Everything after this hook runs in the trace. Fastify preserves this context across the events that deliver the
-      // body, although these events belong to the connection.
+      // Everything after this hook runs in the trace. Fastify preserves the trace's context across the events that
+      // deliver the body, although these events belong to the connection.
       traced.run(next)
     })
     done()

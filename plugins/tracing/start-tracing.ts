@@ -22,7 +22,7 @@ export interface TracingOptions {
   /** Identifies this process. */
   replica: string
   log: { warn(facts: object, message: string): void }
-  /** Maximum time, in milliseconds, for which closing waits until the last spans are sent. */
+  /** Maximum time, in milliseconds, for which `close` waits until the last spans are sent. */
   patienceMs: number
 }
 
@@ -36,8 +36,8 @@ const LONGEST_TOLD = 500
 type Headers = Parameters<Tracing['serve']>[0]
 
 /**
- * Starts tracing. Spans are sent to the destination in the standard variables (OTEL_EXPORTER_OTLP_ENDPOINT and others),
- * which OpenTelemetry's libraries read from the environment themselves. Nothing is registered globally, except for a
+ * Starts tracing. Spans are sent to the destination in OpenTelemetry's standard variables (OTEL_EXPORTER_OTLP_ENDPOINT
+ * and others), which its libraries themselves read from the environment. Nothing is registered globally, except for a
  * logger for these libraries.
  */
 export function startTracing({ name, version, replica, log, patienceMs }: TracingOptions): Tracing {
