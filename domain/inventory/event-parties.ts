@@ -4,7 +4,7 @@ import { toDraftHref } from './parse-href.js'
 
 /** A person, machine or object that an event names. The PCE may leave out any of these fields or send null. */
 export interface EventParty {
-  /** The field that contains the party, such as `user`, `agent` or `rule_set`. */
+  /** The name of the event's field that contains the party, such as `user`, `agent` or `rule_set`. */
   kind: string
   href?: string
   /** All names of the party, such as a user name, host name or label value. */
@@ -17,11 +17,12 @@ export interface EventParty {
 type Fields = Record<string, unknown>
 
 /**
- * The fields that contain names. A failed login has only `supplied_username`, which may not be the name of a PCE user.
+ * The fields in which a party may have a name. For a failed login, the only such field is `supplied_username`, and its
+ * text may not be the name of a PCE user.
  */
 const NAMES = ['username', 'supplied_username', 'name', 'hostname', 'full_name', 'value'] as const
 
-/** The fields of a notification that name a person or an account. */
+/** The fields of a notification that contain a person or an account. */
 const PEOPLE: ReadonlySet<string> = new Set(['user', 'associated_user', 'service_account'])
 /**
  * The types of creators whose events are about other objects. The events of all other creators, such as VENs, are
@@ -44,7 +45,7 @@ function partyOf(kind: string, fields: Fields): EventParty {
   }
 }
 
-/** Returns the parties that the fields of an object name. A field may contain one party or a list of parties. */
+/** Returns the parties that are values of the given fields. A field may contain one party or a list of parties. */
 const partiesIn = (fields: unknown): EventParty[] =>
   !isFields(fields)
     ? []
@@ -61,8 +62,8 @@ export const shownName = ({ key, value, names }: EventParty): string | undefined
 const listOf = <T>(list: readonly (T | null)[] | null | undefined): T[] => (list ?? []).filter((one) => one !== null)
 
 /**
- * Returns the parties that the notifications of an event name, such as the user who logged in or the VEN that missed
- * its heartbeats.
+ * Returns the parties named in the notifications of an event, such as the user who logged in or the VEN that missed its
+ * heartbeats.
  */
 const notified = (event: PceEvent): EventParty[] =>
   listOf(event.notifications).flatMap(({ info }) => {
@@ -84,20 +85,23 @@ export function actorsOf(event: PceEvent): EventParty[] {
   return [...people, ...creators]
 }
 
-/** Returns a text for the party that caused an event: its name, or else its href, or else the type of the party. */
+/**
+ * Returns a text for the creator of an event: the creator's name, or else its href, or else its type; '-' if the event
+ * names no creator.
+ */
 export function creatorOf(event: PceEvent): string {
   const actors = actorsOf(event)
   const named = actors.find(({ names }) => names.length > 0)
   return named?.names[0] ?? actors.find(({ href }) => href !== undefined)?.href ?? actors[0]?.kind ?? '-'
 }
 
-/** Returns the objects that an event changed, each with the description of its change. */
+/** Returns each object that an event changed, together with the entry that describes the change. */
 export const changedParties = (event: PceEvent) =>
   listOf(event.resource_changes).flatMap((change) => partiesIn(change.resource).map((party) => ({ party, change })))
 
 /**
- * Returns the parties that an event names but did not change. They are the parties in its notifications, and machines
- * whose event is about themselves.
+ * Returns the parties that an event names without having changed them: those in its notifications, and its creator if
+ * the creator is a machine, because such events are about the machine itself.
  */
 export const mentionedParties = (event: PceEvent): EventParty[] => [
   ...notified(event),
@@ -119,9 +123,9 @@ function twinOf(href: string): string | null {
 }
 
 /**
- * Returns a function that tests whether a party is the one that a caller gave by exact name, label value, `key=value`
- * or href. An href matches in any policy version. It also matches everything inside the object, the VEN of a workload,
- * and the workload of a VEN.
+ * Returns a function that tests whether a party is the wanted one. `wanted` is an exact name, a label value,
+ * `key=value` or an href. An href matches in any policy version. It also matches everything inside the object, the VEN
+ * of a workload, and the workload of a VEN.
  */
 export function isParty(wanted: string): (party: Pick<EventParty, 'href'> & Partial<EventParty>) => boolean {
   if (wanted.startsWith('/')) {

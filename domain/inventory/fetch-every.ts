@@ -118,8 +118,8 @@ export async function fetchEvery<T extends object>(query: ListQuery<T>): Promise
 }
 
 /**
- * Reads at most `wanted` objects. If the PCE limits every answer to its page size, the list is read with the client's
- * getAll.
+ * Reads at most `wanted` objects. If the PCE seems to have cut the answer at its page size, the list is read again with
+ * the client's `getAll`.
  */
 export async function fetchUpTo<T extends object>(query: ListQuery<T>, wanted: number): Promise<Page<T>> {
   const { api, policyVersion = 'draft', parent = null, params, signal, maxBytes, most = Infinity } = query
@@ -129,7 +129,7 @@ export async function fetchUpTo<T extends object>(query: ListQuery<T>, wanted: n
   const mayBeCut = found < count && found < (page.totalCount ?? 0) && found > 0 && found % PCE_PAGE === 0
   if (!mayBeCut) return page
   const all = await api.getAll(policyVersion, parent, { params, signal, maxBytes })
-  // getAll reads the list in a job. If the PCE cannot read this type in a job, getAll returns fewer objects than the
-  // first request.
+  // getAll reads the list in a job. If the PCE cannot read this type in a job, getAll may return fewer objects than the
+  // first request did, and the result of the first request is used.
   return { items: (all.length < found ? page.items : all).slice(0, count), totalCount: page.totalCount }
 }

@@ -65,8 +65,8 @@ const KEYS = { app_name: 'app', env_name: 'env' } as const
 type ApplicationArguments = Partial<Record<keyof typeof KEYS, string | undefined>>
 
 /**
- * Finds the labels that the arguments for an application name, in the order of KEYS. Absent arguments are skipped. Each
- * argument is a bare value, `app=VALUE` (or `env=VALUE`) or a label href.
+ * Finds the labels that describe an application, in the order of `KEYS`. Absent arguments are skipped. Each argument is
+ * a bare value, `app=VALUE` (or `env=VALUE`) or a label href.
  * @throws {ToolError} not_found with similar values, because ignoring an unknown name would widen the answer to
  * everything.
  * @throws {IncompleteListError} if the PCE sends only part of the list of labels and these labels cannot be found one

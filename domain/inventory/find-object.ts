@@ -11,7 +11,8 @@ import { quote } from '../text/escape-text.js'
 import { ambiguousName } from './tell-apart.js'
 
 /**
- * The types of objects that tools find by href or exact name. Each type has the name of the path segment in its hrefs.
+ * The types of objects that tools find by href or exact name. The key of each type is the path segment that stands for
+ * the type in hrefs.
  */
 const KINDS = {
   ip_lists: { api: 'ipLists', noun: 'IP list' },
@@ -123,8 +124,8 @@ async function findByName<K extends NamedKind>(
 const shownName = (item: NamedObject) => item.name ?? item.hostname ?? undefined
 
 /**
- * Finds all objects with exactly this name; for workloads, also those with this host name. `seen` has the names of
- * other objects whose names contain it.
+ * Finds all objects with exactly this name; for workloads, also those with exactly this host name. `seen` has the names
+ * of the other objects that the PCE returned because their names contain the text.
  */
 export async function findNamesakes(
   pce: PceClient,
@@ -152,8 +153,8 @@ export async function findNamesakes(
 }
 
 /**
- * The types of objects that may be on a side of a rule or flow. For each type, the prefix that callers write before the
- * name of an object.
+ * The types of objects that may be a side of a rule or flow, each with the prefix that callers write before the name of
+ * the object.
  */
 const ENDS = [
   ['workload', 'workloads'],
@@ -162,9 +163,9 @@ const ENDS = [
 ] as const satisfies readonly (readonly [string, NamedKind])[]
 
 /**
- * Finds objects that have exactly this name and that callers must reference with a prefix. Returns these references,
- * such as `workload:web-1`. They are used for hints in errors, so types that have no such object or that cannot be read
- * are left out.
+ * Searches for objects that have exactly this name and that callers must reference with a prefix. Returns these
+ * references, such as `workload:web-1`, for hints in errors. Types that have no such object or that cannot be read are
+ * left out.
  */
 export async function writeByPrefix(
   { byName }: Pick<PolicyLookups, 'byName'>,
@@ -196,7 +197,7 @@ function noneNamed(kind: NamedKind, name: string, near: string[], isPod = false)
   }
   const lister = LISTERS[kind]
   const isFar = near.length === 0 && lister !== undefined
-  // The search for workloads returned only names that contain the text.
+  // For workloads, only names that contain the text were searched, so a workload with a similar name may exist.
   const none = kind === 'workloads' ? 'No name of a workload contains it' : 'Nothing has a similar name'
   return new ToolError(
     'not_found',
@@ -272,7 +273,7 @@ export interface PolicyLookups {
 
 /**
  * Creates lookups in one policy version.
- * @param version `draft` for objects of rules that are being edited, `active` for objects of traffic queries, or the
+ * @param version `draft` for objects in rules that are being edited, `active` for objects in traffic queries, or the
  * number of a past version.
  */
 export function createPolicyLookups(

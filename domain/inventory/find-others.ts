@@ -80,8 +80,8 @@ const USER = /^\/users\/(\d+)$/u
 const ACCOUNT = /^\/orgs\/\d+\/service_accounts\/[\w-]+$/u
 
 /**
- * Searches for the author who owns this client's API key, and stops when the author is found. `known` says for each
- * author whose keys were requested whether one of them is this key; null if the keys cannot be read.
+ * Searches for the author who owns this client's API key, and stops when the author is found. `known` contains each
+ * author whose keys were requested: true if this client's key is one of them, null if the keys cannot be read.
  */
 async function findOwn(pce: PceClient, authors: readonly `/${string}`[], signal: AbortSignal) {
   const known = new Map<Author, boolean | null>()
@@ -119,7 +119,7 @@ async function isOwn(pce: PceClient, author: string, signal: AbortSignal): Promi
 const MOST_NAMED = 5
 
 /**
- * Returns the names of the other authors for a sentence. Before each name is the text that `show` returns for the
+ * Returns the names of the other authors as a list for a sentence. `show` returns the text to put before the name of an
  * author.
  */
 export function nameOthers<T>(list: readonly Other<T>[], show: (other: Other<T>) => string = () => ''): string {

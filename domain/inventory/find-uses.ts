@@ -100,8 +100,8 @@ export interface ObjectUses {
 /** Finds the uses of an object in steps, because the policy may have thousands of rules. */
 export function* findUses({ ruleSets, boundaries, labelGroups, others }: PolicyUsers, href: string): Steps<ObjectUses> {
   const wanted = new Set([toDraftHref(href)])
-  // A label group includes the labels of the groups inside it. So uses of a group that contains one of the searched
-  // groups count too.
+  // A label group includes the labels of its nested groups. Therefore a group that contains a searched group, at any
+  // depth, is searched for too.
   for (let before = 0; before < wanted.size;) {
     before = wanted.size
     for (const { href: own, ...group } of labelGroups) {
@@ -147,15 +147,15 @@ function pointsAt(value: unknown, hrefs: ReadonlySet<string>): boolean {
   )
 }
 
-/** Maximum number of listed objects in an error or warning that says which objects use an object. */
+/** Maximum number of objects listed in an error or warning as users of an object. */
 const MAX_LISTED = 20
 
 /** The types of objects that can refer to IP lists and services. */
 const USERS = ['ruleSets', 'enforcementBoundaries', 'virtualServices'] as const
 
 /**
- * The rule sets, enforcement boundaries and virtual services that refer to an object. For each of them, the policy
- * versions in which it does so.
+ * The rule sets, enforcement boundaries and virtual services that refer to an object, each with the policy versions in
+ * which it does so.
  */
 interface FoundUsers {
   users: { href: string; name: string; versions: string[] }[]
@@ -164,8 +164,8 @@ interface FoundUsers {
 }
 
 /**
- * Reads the objects that refer to a given object, in both versions, because a use in either version prevents its
- * deletion (P31).
+ * Reads the objects that refer to a given object. Both the draft and the active version are read, because a use in
+ * either of them prevents the deletion of the object (P31).
  * @throws every error except an error response of the PCE.
  */
 async function readUsers(pce: PceClient, object: { href: string }, signal: AbortSignal): Promise<FoundUsers> {
@@ -199,8 +199,8 @@ async function readUsers(pce: PceClient, object: { href: string }, signal: Abort
 }
 
 /**
- * Finds the objects that use a policy object, after the PCE refused to delete it, for `used_by` in the error.
- * `used_by_unread` lists the types that could not be read. For a built-in object, a hint is returned instead: such an
+ * Builds the details of the error when the PCE has refused to delete a policy object: `used_by` lists the objects that
+ * use it, `used_by_unread` the types that could not be read. For a built-in object, only a hint is returned: such an
  * object cannot be deleted at all, so removing it from every rule would not help.
  */
 export async function findPolicyUsers(

@@ -37,8 +37,8 @@ export interface KubernetesPlace {
  * Reads Kubernetes workloads for answers that treat them like other workloads. Each is passed to `pick` in the form of
  * a workload with a VEN (P106), and only the results of `pick` are kept. This takes one request if the organisation has
  * no Kubernetes workloads, and two if the release does not know them. If the account is not permitted to read them, or
- * if the list is incomplete or contains other objects, the result has the reason and no error is thrown, because most
- * of an answer can be given without them.
+ * if the list is incomplete or contains other objects, nothing is thrown and `unread` gives the reason, because most of
+ * an answer can be given without Kubernetes workloads.
  * @throws the errors of the PCE client, except for a request that the PCE refuses.
  */
 export async function readKubernetesWorkloads<R>(
@@ -64,8 +64,8 @@ export async function readKubernetesWorkloads<R>(
 }
 
 /**
- * Counts the Kubernetes workloads whose names contain a text and that have a label. This takes one small request, or
- * two if the release does not know Kubernetes workloads.
+ * Counts the Kubernetes workloads whose names contain the given text and that have the given label. This takes one
+ * small request, or two if the release does not know Kubernetes workloads.
  * @throws the errors of the PCE client, except for a request that the PCE refuses.
  */
 export async function countKubernetesWorkloads(
@@ -83,8 +83,8 @@ export async function countKubernetesWorkloads(
 }
 
 /**
- * Returns the reason why the PCE refused the list of Kubernetes workloads, or null if it has no such workloads. Throws
- * any other error again.
+ * Returns the reason why the PCE refused the list of Kubernetes workloads, or null if it does not know the list and has
+ * no container clusters either. Throws any other error again.
  */
 async function explainRefusal(error: unknown, pce: Source['pce'], signal: AbortSignal): Promise<string | null> {
   const refusal = refusalOf(error)
@@ -101,8 +101,8 @@ function refusalOf(error: unknown): PceApiError {
 }
 
 /**
- * Returns a reason if the PCE has container clusters but no list of their workloads, so that Kubernetes workloads are
- * not known. Returns null if it has no clusters.
+ * Returns a reason if the PCE has container clusters but does not list their workloads, so that its Kubernetes
+ * workloads cannot be read. Returns null if it has no clusters.
  */
 async function clustersWithoutList(pce: Source['pce'], signal: AbortSignal): Promise<string | null> {
   try {
@@ -144,8 +144,8 @@ export async function fetchWorkloads(
 export const isKubernetes = ({ href }: { href: string }): boolean => parseHref(href)?.kind === 'kubernetes_workloads'
 
 /**
- * A phrase for messages that says what cannot be changed or named in a Kubernetes workload, unlike in other workloads
- * (P106).
+ * A phrase for messages that says where a Kubernetes workload gets its mode and labels and how rules can refer to it,
+ * because both differ from other workloads (P106).
  */
 export const KUBERNETES_LIMITS =
   'its mode and labels come from the container workload profile of its namespace, and rules name it by its labels alone'
@@ -170,13 +170,14 @@ export interface LeftOut {
 /** The value for a change that names workloads one by one. Such a change leaves out no Kubernetes workloads. */
 export const NONE_LEFT_OUT: LeftOut = { left: 0, unread: null }
 
-/** Returns a sentence saying that Kubernetes workloads could not be read; an empty list if they were read. */
+/** Returns a list with one sentence if Kubernetes workloads could not be read; an empty list if they were read. */
 export const tellUnread = (unread: string | null): string[] =>
   unread === null ? [] : [`Kubernetes workloads could not be read (${unread}), so what concerns them is not known.`]
 
 /**
- * Converts a Kubernetes workload to the form of other workloads. It has an enforcement mode, so it counts as managed.
- * Its addresses are null if the PCE does not report them, and an empty list if it has none.
+ * Converts a Kubernetes workload to the form of other workloads. The result counts as managed, because a Kubernetes
+ * workload has an enforcement mode. Its addresses are null if the PCE does not report them, and an empty list if it has
+ * none.
  */
 export function toWorkload(one: KubernetesWorkload): Workload {
   const { href, name, labels, enforcement_mode: mode, private_ip_addresses: addresses, visibility_level: level } = one

@@ -68,7 +68,7 @@ export function createGroupTree(groups: readonly LabelGroup[]): GroupTree {
       const own = toDraftHref(group.href)
       const direct = new Set(holders.get(own))
       const found = new Set(direct)
-      // Iterating over a Set includes elements that are added during the iteration.
+      // The loop also visits the groups that it adds, because iterating over a Set includes elements added meanwhile.
       for (const one of found) {
         for (const outer of holders.get(toDraftHref(one.href)) ?? [])
           if (toDraftHref(outer.href) !== own) found.add(outer)
@@ -128,7 +128,7 @@ export function locateGroups({ ruleSets, boundaries, others }: PolicyUsers): Rea
       })
   }
   for (const other of others) {
-    // The firewall settings may come without an href (P12).
+    // The PCE may send the firewall settings without an href (P12).
     const { href = '', name }: { href?: string; name?: unknown } = other
     const type = href === '' ? 'firewall_settings' : (parseHref(href)?.kind ?? '')
     for (const group of groupsIn(other))

@@ -324,8 +324,8 @@ export function labelExpander(pce: PceClient, references: readonly LabelRef[], c
 }
 
 /**
- * Returns a function like that of `labelExpander`, for references that arrive in several batches. The label list is
- * read at most twice in total.
+ * Returns a function that creates expanders like that of `labelExpander`, for references that arrive in several
+ * batches. The label list is read at most twice in total.
  */
 export function createLabelExpander(
   pce: PceClient,

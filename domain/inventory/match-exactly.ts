@@ -4,8 +4,8 @@ type Texts = readonly (string | null | undefined)[]
 
 /**
  * Builds the test for `exact: true` (D96): for each filter, one value of the object must equal the filter, including
- * case. The PCE matches parts of texts (P8), so its filter only narrows the list, and this test decides. Addresses are
- * equal in any spelling. Returns undefined if there is nothing to test.
+ * case. The test is needed because the PCE's own filter also matches parts of texts (P8). Two spellings of the same
+ * address are equal. Returns undefined if there is nothing to test.
  * @param valuesOf for each filter, by its name, a function that returns the values of an object to compare with it.
  */
 export function matchExactly<T>(

@@ -19,7 +19,7 @@ export function namePorts({ port, to_port: toPort, proto, icmp_type: type, icmp_
     : portName({ port: port ?? null, proto: protocol })
 }
 
-/** Number of characters of a service's description after which no further ports are added. */
+/** Maximum length of the text that describes a service's ports. It is exceeded only by a first entry that is longer. */
 const MOST_CHARACTERS = 300
 
 /**

@@ -1,14 +1,14 @@
 import { EXTERNAL_NETWORK } from '../../schemas/pce/words.js'
 
-/** A network as it occurs in an interface of a workload or in a traffic row. */
+/** A network as given in an interface of a workload or in a traffic row. */
 type Network = { name?: string | null } | null | undefined
 
-/** The answer to whether one end of a connection is off the corporate network (P107). */
+/** The answer to the question whether one end of a connection is off the corporate network (P107). */
 export type OffNetwork = 'yes' | 'no' | 'perhaps'
 
 /**
- * Determines whether a host is off the corporate network, from the networks that it is on (P107). An endpoint moves
- * between networks, so it may be off the corporate network if none of its networks has a name.
+ * Determines from a host's networks whether the host is off the corporate network (P107). If none of the networks has a
+ * name, the answer is `perhaps` for an endpoint, because endpoints move between networks, and `no` for any other host.
  */
 export function isOffNetwork(networks: readonly Network[], isEndpoint: boolean): OffNetwork {
   const names = networks.flatMap((network) => nameOf(network) ?? [])

@@ -3,8 +3,8 @@ import { ToolError, type ErrorCode, type ErrorDetails } from '../../schemas/erro
 
 /**
  * Returns an error with extra details, such as what the call wrote before it failed. The PCE's status, token and
- * message are kept. Errors without extra details need no such treatment, because the central error converter handles
- * them.
+ * message are kept. This function is needed only if there are extra details; the central error converter handles all
+ * other errors.
  */
 export function withDetails(error: unknown, extra: ErrorDetails, hint?: string): ToolError {
   if (error instanceof ToolError) {

@@ -48,7 +48,8 @@ function toAuthor(reference: unknown): Author {
 }
 
 /**
- * Returns the authors of the pending rules of a rule set. Only rules that the PCE sends as part of the rule set count.
+ * Returns the authors of the pending rules that the PCE sends as part of this rule set. Rules that the PCE stores
+ * separately are not included.
  */
 function authorsInside(ruleSet: object): Author[] {
   return RULE_LISTS.flatMap((name) => {
@@ -60,7 +61,7 @@ function authorsInside(ruleSet: object): Author[] {
 
 /**
  * Returns an object's draft with the authors of its pending changes. A rule is provisioned with its rule set (P34), so
- * the authors of pending rules count as well. Deny rules are read if the release stores them separately.
+ * the authors of pending rules count as well. If the release stores deny rules separately, they are read too.
  */
 export async function readAuthorsOf<T extends { href: string }>(
   pce: PceClient,

@@ -69,7 +69,7 @@ export async function readRulesOfKind(
   return complete?.error ?? complete?.ruleSet.deny_rules ?? []
 }
 
-/** The nouns for allow rules and deny rules. Each comes with a hint at the tools for the other type of rule. */
+/** The nouns for allow rules and deny rules, each with a hint that names the tools for the other type of rule. */
 const KINDS = {
   sec_rules: { noun: 'allow rule', other: 'Deny rules have their own tools (update-deny-rule, delete-deny-rule).' },
   deny_rules: { noun: 'deny rule', other: 'Allow rules have their own tools (update-sec-rule, delete-sec-rule).' },

@@ -17,7 +17,7 @@ interface ReferenceName {
   name?: string
 }
 
-/** A lookup for the names of objects of which PCE answers contain only the href. */
+/** A lookup for the names of objects that PCE answers identify only by href. */
 export interface ReferenceNames {
   (href: string): ReferenceName
   /** Returns true if another object of the same type has the same name, so that the name alone would be ambiguous. */
@@ -29,7 +29,7 @@ export interface ReferenceNames {
   portsOf?: (href: string) => string | undefined
 }
 
-/** The types whose objects are all listed in order to find the names of some of them. */
+/** The types for which the complete list is read, even if the names of only a few objects are needed. */
 const LISTED: Record<string, 'ipLists' | 'services' | 'labelGroups' | 'virtualServices' | 'virtualServers'> = {
   ip_lists: 'ipLists',
   services: 'services',
@@ -38,7 +38,10 @@ const LISTED: Record<string, 'ipLists' | 'services' | 'labelGroups' | 'virtualSe
   virtual_servers: 'virtualServers',
 }
 
-/** Maximum number of objects of each other type that are read one by one. Answers show further objects by href. */
+/**
+ * Maximum number of objects of each type outside `LISTED` that are read, one by one. Answers show further objects by
+ * href.
+ */
 const MAX_SINGLE = 50
 const IN_FLIGHT = 4
 
@@ -129,8 +132,8 @@ function leaveOutNamed(missing: Map<string, Set<string>>, names: ReadonlyMap<str
 }
 
 /**
- * Sorts the references `{href, …}` inside `value`. References that include a name are added to `names`, the others to
- * `missing`, by object type.
+ * Collects all references `{href, …}` inside `value`. References that include a name are added to `names`. All others,
+ * and services if `withPorts` is true, are added to `missing`, by object type.
  */
 function collect(
   value: unknown,

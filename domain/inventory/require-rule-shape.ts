@@ -8,9 +8,9 @@ type Fields = Record<string, unknown>
 /**
  * Returns rule sets in the form that rule matching needs: selectors that are null are left out, because a PCE may list
  * all selectors and set only one. A rule set without such nulls is returned as it is.
- * @throws {PceError} invalid_response with the object and the field if scopes, ends or services are missing or have an
- * unexpected shape. Such a field must not count as empty: a rule without a readable list of consumers may still concern
- * somebody.
+ * @throws {PceError} invalid_response with the object and the field if scopes, providers, consumers or services are
+ * missing or have an unexpected shape. Such a field must not count as empty: a rule with an unreadable list of
+ * consumers may still apply to somebody.
  */
 export const readRuleSets = (ruleSets: readonly RuleSet[]): RuleSet[] =>
   ruleSets.map((ruleSet) => {
@@ -27,23 +27,23 @@ export const readRuleSets = (ruleSets: readonly RuleSet[]): RuleSet[] =>
   })
 
 /**
- * Returns deny rules that were read separately from their rule sets, or enforcement boundaries, in the same form as
- * `readRuleSets`. `where` is the text with which errors identify a rule that has no href.
+ * Returns rules in the same form as `readRuleSets`. `rules` are enforcement boundaries, or deny rules that were read
+ * separately from their rule sets. `where` is the text with which errors identify a rule that has no href.
  * @throws {PceError} as readRuleSets does
  */
 export const readEnds = <R extends DenyRule | EnforcementBoundary>(rules: readonly R[], where: string): R[] =>
   rules.map((rule) => readRule(rule as unknown as Fields, ENDS, where) as unknown as R)
 
 /**
- * Returns the providers, consumers and services of a rule for tools that list rules and must show every rule, whatever
- * its shape. A field that is null or missing (P43) becomes an empty list, because it names nobody and no service. An
- * entry of unexpected shape becomes an empty object, so that it remains undecided what the entry matches.
+ * Returns the providers, consumers and services of a rule in any shape, for tools that must list every rule. A field
+ * that is null or missing (P43) becomes an empty list, because it names nobody and no service. An entry of unexpected
+ * shape becomes an empty object, so that it remains undecided what the entry matches.
  */
 export function readableEnds(rule: object): Pick<DenyRule, (typeof ENDS)[number]> {
   return Object.fromEntries(ENDS.map((name) => [name, entriesOf((rule as Fields)[name])])) as never
 }
 
-/** Returns the scopes of a rule set for tools that list rules, in the same way as `readableEnds`. */
+/** Returns the scopes of a rule set in any shape, for tools that must list every rule; see `readableEnds`. */
 export const readableScopes = (scopes: unknown): RuleSet['scopes'] =>
   Array.isArray(scopes) ? scopes.map(entriesOf) : []
 
@@ -66,7 +66,7 @@ function readRule(rule: Fields, lists: readonly string[], where: string): Fields
   }
   if (resolved === undefined) return withFields(rule, read)
   if (resolved === null) {
-    // If the field is absent, labels stand for workloads.
+    // The null field is removed. Without the field, labels stand for workloads.
     const { resolve_labels_as: _none, ...rest } = { ...rule, ...read }
     return rest
   }

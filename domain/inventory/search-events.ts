@@ -31,9 +31,9 @@ function byCreator(wanted: string): EventTest {
 }
 
 /**
- * Returns a function that tests whether an event is about the requested object. The object was changed or is named in a
- * notification, or it is a machine that reports about itself. The event of a failed request lists no changes, so it is
- * found only by the href in the request.
+ * Returns a function that tests whether an event is about the requested object. This is so if the object was changed,
+ * is named in a notification, or is a machine that reports about itself. The event of a failed request lists no
+ * changes, so it is found only by the href in the request.
  */
 function byObject(wanted: string): EventTest {
   const isMeant = isParty(wanted)
@@ -65,8 +65,8 @@ export interface EventFilter {
 }
 
 /**
- * Creates the filter for events. Creators and objects are compared here and not by the PCE, because the syntax of its
- * own filter is not documented and that filter does not search notifications (P26).
+ * Creates the filter for events. Creators and objects are compared here instead of by the PCE, because the PCE's own
+ * filter has an undocumented syntax and does not search notifications (P26).
  */
 export function filterEvents({ created_by: by, object }: EventTerms): EventFilter {
   const isBy = by === undefined ? undefined : byCreator(by)
@@ -119,7 +119,10 @@ export function filterEvents({ created_by: by, object }: EventTerms): EventFilte
   }
 }
 
-/** Creates a counter of events and their types. It counts each event once, even if the list is read again. */
+/**
+ * Creates a counter that counts events and collects their types. It counts each event once, even if the list is read
+ * again.
+ */
 function createTally() {
   const hrefs = new Set<string>()
   const types = new Set<string>()

@@ -38,7 +38,10 @@ export interface ModeGroup {
   workload_count: number
   unmanaged_count: number
   enforcement_modes: Modes
-  /** The numbers of workloads with a VEN, by mode; absent if all workloads have a VEN. */
+  /**
+   * Number of workloads in each enforcement mode, counting only workloads with a VEN; absent if all workloads have a
+   * VEN.
+   */
   managed_modes?: Modes
   /**
    * True if at least two modes are known to occur among the workloads with a VEN. Workloads without a VEN do not count,
@@ -47,7 +50,7 @@ export interface ModeGroup {
   is_mixed: boolean
 }
 
-/** Placeholders: for a mode that the PCE does not report, and for a missing label in the sort key. */
+/** Placeholders: `unknown` for a mode that the PCE does not report, `unlabeled` for a missing label in the sort key. */
 const UNKNOWN = 'unknown'
 const UNLABELED = 'unlabeled'
 
