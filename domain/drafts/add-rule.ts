@@ -131,8 +131,8 @@ const ABSENT = 'Read back, the rule set has no such rule: nothing was added so f
 const AS_SENT = 'Read back, the rule set has a new rule that says the same, `hrefs`: the rule was added.'
 
 /**
- * Finds the rules that have the sent content and did not exist before the write. Returns null if this cannot be
- * determined.
+ * Finds the rules that have the same content as the sent rule and did not exist before the write. Returns null if this
+ * cannot be determined.
  */
 async function findNew(
   pce: PceClient,

@@ -26,11 +26,13 @@ interface UpdatePlan<T extends PceObject> {
   /** True if the object that contains this one is marked for deletion, so that the change will never take effect. */
   ends?: boolean
   /**
-   * The name of the `inOrder` queue for writes to the object, if other tools queue such writes under a name instead of
-   * the href.
+   * The name of the `inOrder` queue for writes to this object; by default, this is the href. It is given if other tools
+   * queue such writes under another name.
    */
   order?: string
-  /** True if the caller already runs inside `inOrder` for this object and has read the object again in there. */
+  /**
+   * True if the caller already runs inside `inOrder` for this object and has read the object again since it got there.
+   */
   isFresh?: boolean
 }
 
@@ -47,7 +49,7 @@ interface UpdateAnswer<T> {
   stored: T
 }
 
-/** Returns the answer without the object and its href, because each tool shows these in its own form. */
+/** Returns the answer without the object and its href, because each tool adds these in its own form. */
 export function withoutStored<T>({
   stored: _stored,
   href: _href,
@@ -174,8 +176,8 @@ interface DeletePlan {
   what: string
   current: PceObject
   /**
-   * Finds out which objects use the object, for the details of the error. It is called if the PCE refuses the deletion
-   * (406). Its own failure is ignored.
+   * Finds out which objects use the object, for the details of the error. It is called only if the PCE refuses the
+   * deletion (406). If it fails itself, its error is ignored.
    */
   explainRefusal?: () => Promise<{ details: ErrorDetails; hint?: string }>
   warnings?: readonly string[]

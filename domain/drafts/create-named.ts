@@ -62,8 +62,8 @@ export async function findCreated<K extends NamedKind>(
 
 /**
  * Creates a draft object. If somebody else used the name after it was looked up, throws already_exists with the href of
- * that object, or the PCE's refusal if that object cannot be found. If the object was created but the PCE's answer does
- * not show it, it is found by name.
+ * that object, or the PCE's refusal if that object cannot be found. If the PCE created the object but its answer does
+ * not contain the object, the object is found by name.
  */
 export function createNamed<K extends UniqueKind>(
   { pce, signal, inOrder }: Pick<ToolContext<true>, 'pce' | 'signal' | 'inOrder'>,

@@ -36,7 +36,7 @@ export interface PlannedEdit {
   /** The added and removed entries as text; exclusions start with `!`. */
   added: string[]
   removed: string[]
-  /** The entries to add that are already in the list. */
+  /** The entries that the caller wants to add but that are already in the list. */
   alreadyThere: string[]
   /** The addresses that the list gains and loses. They are computed from those ranges that can be parsed. */
   gained: Moved
@@ -113,8 +113,8 @@ function readEntry(entry: RangeReference, argument: string): IpRangeInput {
 }
 
 /**
- * Returns an identifier of a range that depends only on its addresses, not on how they are written. An exclusion of the
- * same addresses is a different entry.
+ * Returns a text that identifies a range by its addresses, however they are written. An exclusion of the same addresses
+ * has a different text.
  */
 function idOfRange(range: IpRange): string {
   const read = readRange(range)
@@ -191,7 +191,8 @@ function editEntries<T>(before: readonly T[], add: readonly T[], remove: readonl
 function refuseUnknown(current: IpList, ranges: readonly IpRange[], names: readonly Fqdn[]): void {
   const unknown = [...ranges.map(writeRange), ...names.map(({ fqdn }) => fqdn)]
   if (unknown.length === 0) return
-  // Only the first few entries are explained, because each of them is compared with the whole list.
+  // Similar entries are searched for only the first few unknown entries, because each search goes through the whole
+  // list.
   const explained = ranges.slice(0, MOST_NAMED)
   const known = (current.fqdns ?? []).map(({ fqdn }) => fqdn)
   const near = [
@@ -243,8 +244,8 @@ function adviseOn({ ip_ranges: ranges }: IpList, wanted: IpRange): string | unde
 }
 
 /**
- * Explains each added range that changes nothing. `held` and `taken` in `moved` describe the list after the edit;
- * `gained` contains the addresses that the edit adds.
+ * Explains each added range that changes nothing. In `moved`, `held` are the addresses that the list contains after the
+ * edit, `taken` those that its exclusions remove, and `gained` those that the edit adds.
  */
 function warnOfIdle(added: readonly IpRange[], moved: readonly MovedFamily[]): string[] {
   const idle = added.flatMap((range) => {

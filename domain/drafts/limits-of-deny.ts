@@ -78,10 +78,10 @@ interface Source {
 }
 
 /**
- * Warns of workloads at the ends of deny rules on which these rules block nothing: workloads in a mode that enforces
- * nothing and, for an override deny rule, workloads whose VEN does not support it. The warnings also say which
- * workloads were not checked and what is not known. `isNumbered` is true if the call writes several rules; each warning
- * about one rule then starts with its index.
+ * Warns of workloads for which a deny rule blocks nothing, although they are at one of its ends: workloads in a mode
+ * that enforces nothing and, for an override deny rule, workloads whose VEN does not support it. The warnings also say
+ * which workloads were not checked and what is not known. `isNumbered` is true if the call writes several rules; each
+ * warning about one rule then starts with its index.
  */
 export async function warnOfDenyLimits(
   { pce, signal }: Source,
@@ -123,7 +123,7 @@ export async function warnOfDenyLimits(
 
 type Effect = 'drops' | 'nothing' | 'unsettled' | 'unknown'
 
-/** Returns what a workload at this end of a deny rule of this type does itself with connections that match the rule. */
+/** Returns whether a workload at this end of a deny rule itself drops the connections that match the rule. */
 function effectOf(workload: Workload, { directions }: DenyEnd, type: RuleType): Effect {
   const mode = modeOf(workload)
   if (mode === 'unknown' || mode === 'none') return 'unknown'

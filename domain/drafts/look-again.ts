@@ -38,8 +38,8 @@ interface Write {
 
 /**
  * Adds the current state of the object to the error of a failed PUT or DELETE. The error becomes `not_found` if
- * somebody else had deleted the object. It becomes `outcome_unknown` with `read_back {state, differences}` if the PCE
- * left open whether the write was carried out (D71). Any other error is returned unchanged.
+ * somebody else has deleted the object meanwhile. It becomes `outcome_unknown` with `read_back {state, differences}` if
+ * it is not known whether the PCE carried out the write (D71). Any other error is returned unchanged.
  */
 export async function explainFailedWrite(pce: PceClient, error: unknown, write: Write): Promise<unknown> {
   const { what, href } = write

@@ -29,7 +29,7 @@ const MOST_ROWS = 100_000
 /** Maximum time that the PCE gets for the traffic query, in seconds. */
 const MOST_SECONDS = 120
 
-/** The effects of a change on traffic that it may cut, worst first. */
+/** The effects of a change on traffic, worst first, except for `not_affected`. */
 export type CutEffect = Exclude<CutFate, 'not_affected'>
 
 /** Traffic that a change may cut, from one application, host or address to another one. */
@@ -45,11 +45,11 @@ export interface ObservedPair {
 /** The effect of a change of the draft on observed traffic. */
 export interface ObservedChange {
   read: FlowsRead
-  /** For each effect, the number of affected connections to which the changed rules may apply. */
+  /** Number of connections to which the changed rules may apply, by the effect that the change has on them. */
   connections: Record<CutFate, number>
   /**
-   * The pairs with certain losses first, then those with possible losses. Within each group, the busiest pairs come
-   * first.
+   * The pairs of source and destination whose traffic the change may cut: first the pairs with certain losses, then
+   * those with possible losses. Within each group, the busiest pairs come first.
    */
   pairs: readonly ObservedPair[]
   /** True if the change cuts traffic by a deny rule, false if it only permits less than before. */
@@ -58,7 +58,7 @@ export interface ObservedChange {
   hasPending: boolean
   /** A phrase like `undecided because of …`. It is empty if nothing is undecided. */
   undecided: string
-  /** The unconfirmed facts about the PCE on which the result depends. */
+  /** The unconfirmed assumptions about the PCE on which the result depends. */
   assumes: readonly string[]
   /** Notes about workloads whose present mode is not known. */
   modes: readonly string[]
@@ -76,10 +76,11 @@ type Context = Pick<
 >
 
 /**
- * Determines which traffic of the last 30 days a change of the draft would cut once it is provisioned. Each row is
- * decided by the draft without and with the change and, if other changes are pending, also by the active policy. The
- * decisions that the PCE recorded play no part. The function is for dry runs and never makes them fail: if the policy
- * or the traffic cannot be read, it resolves with a sentence that says so. Rejects if the call is cancelled.
+ * Determines which traffic of the last 30 days a change of the draft would cut once it is provisioned. Each traffic row
+ * is evaluated with the draft before and after the change. If other changes are pending, it is also evaluated with the
+ * active policy, before and after this change alone. The decisions that the PCE recorded are ignored. The function is
+ * for dry runs and never makes them fail: if the policy or the traffic cannot be read, it resolves with a sentence that
+ * says so. Rejects if the call is cancelled.
  */
 export async function observeChange(outer: Context, change: PolicyChange): Promise<Observed> {
   if (outer.isBindingOnly === true) return null
@@ -139,7 +140,7 @@ export async function observeChange(outer: Context, change: PolicyChange): Promi
 const PLAIN_FIELDS = new Set(['name', 'description', 'external_data_set', 'external_data_reference'])
 
 /**
- * Does the same as `observeChange` for the answer of a dry run that updates or deletes an object. Resolves with null if
+ * Calls `observeChange` for a tool that updates or deletes an object, given the tool's answer. Resolves with null if
  * the call is not a dry run, or if it would send nothing that affects traffic.
  */
 export async function observeDryRun(
@@ -162,7 +163,7 @@ interface Group {
   proto: number | null
 }
 
-/** Returns the groups of traffic to which the changed rules may apply. */
+/** Selects the groups of traffic rows to which the changed rules may apply. */
 function* selectGroups(
   groups: Iterable<RowGroup<Group>>,
   concerns: ReturnType<typeof createConcern>,

@@ -2,10 +2,7 @@ import type { ErrorDetails } from '../../schemas/errors.js'
 import { describeObject, type NamedKind, type NamedObject } from '../inventory/find-object.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 
-/**
- * The reason why no new reference to an object is allowed if the draft deletes the object, as a sentence and as error
- * details.
- */
+/** The reason why nothing new may refer to an object that the draft deletes: as a sentence and as error details. */
 export interface PendingDeletion {
   why: string
   details: ErrorDetails

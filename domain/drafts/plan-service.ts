@@ -8,7 +8,7 @@ import { quote } from '../text/escape-text.js'
 type Entry = Record<string, unknown>
 type ServiceArguments = Partial<Record<ServiceList, readonly object[]>>
 
-/** For each list of a service, the fields that its entries may have. */
+/** The fields that the entries of each list of a service may have. */
 const FIELDS: Record<ServiceList, readonly string[]> = {
   service_ports: ['port', 'to_port', 'proto', 'icmp_type', 'icmp_code'],
   windows_services: ['process_name', 'service_name', 'port', 'to_port', 'proto'],

@@ -33,7 +33,7 @@ export interface DenyEnd {
   isCut: boolean
   /** Number of workloads that the rule names individually and that were not read. */
   unnamed: number
-  /** For each workload that the rule names individually and that could not be looked up, the reason. */
+  /** The reasons why workloads that the rule names individually could not be looked up, one for each such workload. */
   missing: readonly string[]
   /**
    * True if this side of the rule also names an actor whose workloads are not read here and that is not an IP list,
@@ -43,8 +43,8 @@ export interface DenyEnd {
 }
 
 /**
- * Maximum numbers of workloads that are read for one side of a rule: those that it selects, and those that it names
- * individually.
+ * Maximum number of workloads that are read for one side of a rule: of those that it selects by labels, and of those
+ * that it names individually.
  */
 const MOST_READ = 1_000
 const MOST_SINGLE = 50
@@ -52,8 +52,8 @@ const MOST_SINGLE = 50
 const IN_FLIGHT = 4
 
 /**
- * Creates a function that reads the workloads at the ends of rules with these scopes. It reads each workload and each
- * selection of workloads only once.
+ * Creates a function that reads the workloads at the ends of rules, for rules of a rule set with the given scopes. It
+ * reads each workload and each selection of workloads only once.
  */
 export function createEndReader(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },
@@ -106,6 +106,9 @@ export function createEndReader(
   }
 }
 
-/** Returns true for an actor whose workloads are read here, and for an IP list, because addresses have no VEN. */
+/**
+ * Returns true for an actor whose workloads are read here, and for an IP list, whose addresses need no check because
+ * they have no VEN.
+ */
 const isLookedAt = ({ actors, label, label_group: group, workload, ip_list: list }: Actor): boolean =>
   actors === 'ams' || [label, group, workload, list].some((target) => target !== undefined)

@@ -36,7 +36,7 @@ interface ActorPlace {
   deny: boolean
 }
 
-/** The selector that the PCE uses for each type of object. Services cannot be actors. */
+/** The name of the PCE's selector for each type of object that can be an actor. Services cannot. */
 const SELECTORS: Partial<
   Record<NamedKind, 'ip_list' | 'label_group' | 'workload' | 'virtual_service' | 'virtual_server'>
 > = {
@@ -117,7 +117,10 @@ async function identify(lookups: PolicyLookups, reference: LabelReference, place
 
 const FORMS = 'Use "ams", "key=value", "iplist:<name>", "labelgroup:<name>", "workload:<name>" or an href.'
 
-/** Suggests a valid form for a text that has no valid form, using the labels or objects that have exactly this name. */
+/**
+ * Returns advice on a text that is not a valid reference. If a label value or an object's name is exactly this text,
+ * the advice is to refer to that label or object in the valid form.
+ */
 async function adviseOnForm(lookups: PolicyLookups, text: string): Promise<string> {
   const byKey = adviseKey(lookups, text)
   if (byKey !== undefined) return byKey
@@ -137,8 +140,7 @@ function noSuchLabel(unresolved: UnresolvedLabel): ToolError {
 }
 
 /**
- * Suggests a valid form for a text that looks like the value of a label without its key. Returns undefined if no label
- * has this value.
+ * Returns advice for a text that is the value of a label without its key. Returns undefined if no label has this value.
  */
 function adviseKey(lookups: PolicyLookups, text: string): string | undefined {
   const keys = lookups.labels.keysOf(trimBlanks(text))
@@ -154,8 +156,8 @@ export const ACTOR_OBJECT = 'An object is {key, value} or {href}, optionally wit
 
 /**
  * Splits a reference into the object it names, its `exclusion`, and the name that answers show beside an href (D101).
- * `named` is null if the form is wrong, because the input schemas do not check the form. The caller must check that the
- * name belongs to the href.
+ * It also checks the form, because the input schemas do not: `named` is null if the form is wrong. The caller must
+ * check that the name belongs to the href.
  */
 export function splitExclusion(reference: ActorReference): {
   named: LabelReference | null

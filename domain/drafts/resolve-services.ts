@@ -42,7 +42,7 @@ export interface RuleContext {
 /**
  * Looks up the ingress services of a rule. Throws invalid_ingress_services {rule_index, message} for anything malformed
  * or unknown, ambiguous_name, and egress_service_in_ingress or process_qualified_deny_unsupported for Windows services
- * that cannot be used there.
+ * that are not allowed as ingress services of this rule.
  */
 export async function resolveIngressServices(
   lookups: PolicyLookups,
@@ -164,7 +164,10 @@ async function resolveOne(lookups: PolicyLookups, reference: ServiceReference, f
   return { ports: range }
 }
 
-/** Suggests a valid form for a service that was given as a text that looks like a port. */
+/**
+ * Returns advice on how to write a port, for a service that was given as a text that looks like a port; '' for any
+ * other text.
+ */
 function adviseOnPort(text: string): string {
   const [, port, last, proto] = /^\s*(\d{1,5})(?:\s*-\s*(\d{1,5}))?(?:\s*\/\s*(tcp|udp))?\s*$/iu.exec(text) ?? []
   if (port === undefined) return ''

@@ -24,7 +24,7 @@ type Conditions = Map<string, Set<string>>
 
 /**
  * Determines which workloads one side of a rule selects. Labels with the same key are alternatives, and different keys
- * are ANDed. A side with `isBound`, such as the providers, is also limited by the scopes of its rule set.
+ * are ANDed. If `isBound` is true, as it is for providers, the side is also limited by the scopes of its rule set.
  */
 export async function selectWorkloads(
   lookups: PolicyLookups,

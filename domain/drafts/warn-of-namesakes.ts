@@ -51,7 +51,10 @@ export async function warnOfNamesakes(
   if (wantedNames.length === 0 && addresses.length === 0) return []
   signal.throwIfAborted()
   const unread: string[] = []
-  /** Examines the workloads that match the filter, and returns true if all of them were read. */
+  /**
+   * Reads the workloads that match a filter and notes those with a wanted name or address. Returns true if all were
+   * read.
+   */
   const look = async (params: Record<string, string>): Promise<boolean> => {
     const query = { api: pce.workloads, params, signal }
     return (await scanEvery(query, { most: MOST_READ, onItems: (items) => items.forEach(see) })).isWhole

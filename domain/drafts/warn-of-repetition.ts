@@ -8,8 +8,8 @@ import type { PlannedRule } from './plan-rules.js'
 type Collection = PlannedRule['collection']
 
 /**
- * The fields that are ignored when rules are compared: those that do not affect traffic, and `enabled`, which the
- * warning mentions.
+ * The fields that are ignored when rules are compared: those that do not affect traffic, and `enabled`, because the
+ * warning says whether the existing rule is disabled.
  */
 const UNCOMPARED = new Set(['description', 'enabled', 'external_data_set', 'external_data_reference'])
 

@@ -22,8 +22,8 @@ const MOST_NAMED = 5
 
 /**
  * Warns of other draft IP lists with the same addresses and domain names, however these are written, because such a
- * list is easily forgotten when the other one changes. Returns no warnings if the caller only needs the digest of a
- * change.
+ * list is easily forgotten when the other one changes. Returns no warnings if the caller needs only the digest of what
+ * the call would write.
  * @param own the href of the list that changes.
  */
 export async function warnOfTwinList(
@@ -43,8 +43,8 @@ export async function warnOfTwinList(
   try {
     const total = await read({})
     if (total > lists.size) {
-      // If not all lists were read, a filter by the first entry also finds an equal list among the others, provided
-      // that it writes this entry in the same way.
+      // If not all lists were read, the PCE is asked for the lists with the first entry. This finds an equal list among
+      // the unread ones too, provided that it writes this entry in the same way.
       const [range, name] = [entries.ip_ranges?.[0], entries.fqdns?.[0]]
       await read(range === undefined ? { fqdn: name?.fqdn ?? '' } : { ip_address: addressOf(range.from_ip) })
       const all = Number.isFinite(total) ? ` of ${total}` : ''
@@ -67,10 +67,12 @@ export async function warnOfTwinList(
   ]
 }
 
-/** Returns the address in a network such as `10.0.0.0/8`, because the PCE's filter searches for this text. */
+/**
+ * Returns the address part of a network such as `10.0.0.0/8`, because the PCE's filter searches for an address as text.
+ */
 const addressOf = (range: string) => range.split('/', 1)[0] ?? range
 
-/** Returns true if every entry of a list has the text field that is compared. Otherwise, the list is not compared. */
+/** Returns true if every range has a first address and every domain name a text. Other lists cannot be compared. */
 const hasTexts = ({ ip_ranges: ranges, fqdns }: Entries): boolean =>
   (ranges ?? []).every((range) => typeof range?.from_ip === 'string') &&
   (fqdns ?? []).every((name) => typeof name?.fqdn === 'string')

@@ -18,7 +18,8 @@ export interface Width {
 }
 
 /**
- * Number of IPv4 addresses outside private ranges, or of IPv6 sites (/48 networks), from which on the size is `many`.
+ * Minimum number of addresses whose size is `many`: IPv4 addresses outside private ranges, or IPv6 sites (/48
+ * networks).
  */
 const MANY = 2_000n
 const SITE = 2n ** 80n
@@ -37,8 +38,9 @@ const NOT_PUBLIC = {
 
 /**
  * Measures the addresses that IP lists cover together, in the same way as a policy review (D92). At least half of IPv4,
- * or an eighth of IPv6 (its whole internet), is practically any address. Thousands of addresses outside private ranges
- * count as `many`, because they hardly narrow down who is meant. Returns undefined for fewer addresses.
+ * or an eighth of IPv6 (the size of its public range), is practically any address. Thousands of addresses outside
+ * private ranges count as `many`, because such lists hardly narrow down who is meant. Returns undefined for fewer
+ * addresses.
  */
 export function* measureLists(lists: readonly Ranges[]): Steps<Width | undefined> {
   const held = function* (family: Family): Steps<Interval[]> {
@@ -89,9 +91,9 @@ export const entriesOf = ({
   }))
 
 /**
- * Measures which ports some entries cover together: at least half of the TCP ports or of the UDP ports counts as
- * practically every port. Entries for a program or a Windows service do not count. Returns undefined if they cover
- * fewer ports.
+ * Measures how many ports the given service entries cover together: at least half of the TCP ports or of the UDP ports
+ * counts as practically every port. Entries for a program or a Windows service do not count. Returns undefined if they
+ * cover fewer ports.
  */
 export function measurePorts(entries: readonly Entry[]): Width | undefined {
   const sizeAt = (proto: number) => sizeOf(joinIntervals(entries.flatMap((entry) => portsOf(entry, proto))))

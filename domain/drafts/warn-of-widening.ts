@@ -19,8 +19,8 @@ export interface WideningWarning {
   warning: 'process_qualifier_ignored_on_non_windows'
   services: string[]
   /**
-   * Number of consumers without a Windows VEN. Absent if some consumers, such as Kubernetes workloads, could not be
-   * read.
+   * Number of consumers without a Windows VEN. Absent if it is not known, because some consumers, such as Kubernetes
+   * workloads, could not be read.
    */
   non_windows_consumer_count?: number
   examples: string[]
@@ -93,7 +93,7 @@ export async function warnOfWidening(
   }
 }
 
-/** Reads the Kubernetes workloads that have all labels of at least one of these lists. */
+/** Reads the Kubernetes workloads that have all labels of at least one inner list of `labelGroups`. */
 function readPods(source: { pce: PceClient; signal: AbortSignal }, labelGroups: readonly (readonly string[])[]) {
   const [only, ...others] = labelGroups
   const labels = others.length === 0 ? (only ?? []) : []

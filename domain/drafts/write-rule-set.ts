@@ -17,7 +17,9 @@ export interface RuleSetBody {
   scopes: RuleSet['scopes']
 }
 
-/** Returns the rule set that these bodies would create, with made-up hrefs below `href`. */
+/**
+ * Returns the rule set that would be created from this body and these rules. Its rules have made-up hrefs below `href`.
+ */
 export function plannedRuleSet(href: string, body: RuleSetBody, rules: readonly PlannedRule[]): RuleSet {
   const of = (wanted: PlannedRule['collection']) =>
     rules.flatMap(({ collection, body: rule }, at) =>
@@ -64,8 +66,8 @@ export interface StoredRuleSet {
   /** The differences of each rule, in the order of the plan. */
   ruleDifferences: Difference[][]
   /**
-   * The reason why the comparison was not possible, or a warning about rules by others that repeat the written ones
-   * (D225).
+   * The reason why the comparison was not possible, or a warning that somebody else added the same rules at the same
+   * time (D225).
    */
   warning?: string
 }

@@ -22,8 +22,8 @@ interface WritePlan<T> {
 }
 
 /**
- * Runs writes that belong together. If one of them fails after the first, the created objects are deleted again, newest
- * first, and the error contains `rolled_back: true`. If they cannot be deleted, the error contains `partial: true` and
+ * Runs writes that belong together. If a write fails after objects were created, these are deleted again, newest first,
+ * and the error contains `rolled_back: true`. If they cannot be deleted, the error contains `partial: true` and
  * `written: [{href}]` (D3). A failure before anything was written is thrown unchanged.
  */
 export async function writeWithRollback<T>(pce: PceClient, plan: WritePlan<T>): Promise<T> {
@@ -64,7 +64,7 @@ async function rollBack(pce: PceClient, hrefs: readonly string[]): Promise<{ hre
     try {
       await pce.delete(href, { includeOrg: false })
     } catch (error) {
-      // Another call has already deleted the object.
+      // The object no longer exists, because another call has deleted it.
       if (error instanceof PceApiError && error.isGone) continue
       left.unshift(href)
       reason = reasonOf(error)
