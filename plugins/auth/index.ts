@@ -81,7 +81,7 @@ function whyNot(error: unknown): string {
 }
 
 /**
- * Adds the functions that verify access tokens to the app. The identity provider's keys are loaded once the app is
+ * Adds to the app the functions that verify access tokens. The identity provider's keys are loaded once the app is
  * ready; if that fails, the app starts nevertheless. This plugin itself refuses no request.
  */
 export const accessTokens = fp<AccessTokensOptions>(

@@ -116,8 +116,8 @@ function isAccessToken(payload: Claims): boolean {
 
 /**
  * Returns the groups in all named claims together, without duplicates. Values that are not strings are ignored. A claim
- * may also be a single string, because AD FS and Ping write a list of one group in this way (D204). If there is no
- * claim with a name, the name is read as a dotted path (Keycloak's `realm_access.roles`).
+ * may also be a single string, because AD FS and Ping write a list of one group in this way (D204). A name that no
+ * claim has is read as a dotted path (Keycloak's `realm_access.roles`).
  */
 function readGroups(payload: Claims, names: readonly string[]): readonly string[] {
   const groups = new Set<string>()

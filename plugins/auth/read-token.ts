@@ -16,7 +16,7 @@ const LONGEST_KID = 512
 const MOST_HEADERS = 200
 /**
  * The accepted token types: those of RFC 9068, 4, and `JWT`, which older providers use. ID tokens and logout tokens may
- * have the type `JWT` too, so they are recognised by their claims.
+ * have the type `JWT` too, so the claims show which tokens are not access tokens.
  */
 const TYPES = new Set(['at+jwt', 'application/at+jwt', 'jwt'])
 /**
@@ -84,9 +84,9 @@ export function decodePart(part: string): Record<string, unknown> {
 }
 
 /**
- * Returns true if the outermost object of a JSON text has duplicate members. They are not permitted in a token (RFC
- * 7519, 4: claim names are unique), because JSON.parse uses the last duplicate, but another reader may use the first.
- * The text must be JSON that JSON.parse accepts.
+ * Returns true if the outermost object of a JSON text has duplicate members, which a token must not have (RFC 7519, 4:
+ * claim names are unique). JSON.parse uses the last duplicate, but another reader may use the first. The text must be
+ * JSON that JSON.parse accepts.
  */
 function repeatsAMember(json: string): boolean {
   const names = new Set<string>()

@@ -6,8 +6,8 @@ import { fitShown } from './fit-shown.js'
 import { NOTHING_SHOWN, type Standing, type Way } from './life.js'
 
 /**
- * The messages for calls that are confirmed on a page. Malformed and mismatching tokens need no messages, because such
- * a call carries no token.
+ * The messages for calls that are confirmed on a page. There are none about malformed or mismatching tokens, because
+ * these calls carry no token.
  */
 const MESSAGES = {
   missing: 'A person has to approve this call before it runs. Nothing was changed.',

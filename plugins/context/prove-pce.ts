@@ -25,7 +25,9 @@ export function rememberProven(): ProvenPces {
 
 const keyOf = ({ iss, sub }: Owner, { host, port }: PceEndpoint) => JSON.stringify([iss, sub, host, port])
 
-/** The timer of one attempt to reach a PCE. Failed attempts last as long as the timer. */
+/**
+ * The timer of one attempt to reach a PCE. A failed attempt lasts as long as the timer, unless the PCE refused the key.
+ */
 export interface AttemptTime {
   /** Aborts when the time is up. */
   readonly isUp: AbortSignal

@@ -16,8 +16,8 @@ export interface InnerCall {
   /** The confirm token in `_meta.confirm_token`, unchecked. */
   confirmToken?: unknown
   /**
-   * The client as `name/version`, if this request names it. Null if it does not although its era provides for this;
-   * absent if its era names the client only in the handshake.
+   * The client as `name/version`, if this request names it. Null if the request could name the client but does not;
+   * absent if requests of its era cannot name it.
    */
   client?: string | null
   /** The W3C Trace Context in the request, unchecked. */
@@ -286,8 +286,8 @@ function namesIn(headers: RequestHeaders): HeaderNames {
 }
 
 /**
- * Maximum length of `Mcp-Method` and `Mcp-Name`, in characters. The longest URI of a page (5,000 characters) fits in
- * base64.
+ * Maximum length of `Mcp-Method` and `Mcp-Name`, in characters. It is enough for the base64 form of the longest URI
+ * that a page can have (5,000 characters).
  */
 const LONGEST_NAME = 6_700
 

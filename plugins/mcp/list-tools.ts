@@ -71,7 +71,7 @@ export function compactSchema(schema: unknown): unknown {
 const ANY_NAME = '^(.*)$'
 
 /**
- * Replaces, in the schema of an object with arbitrary property names, the pattern by `additionalProperties`, which is
+ * Replaces the pattern in the schema of an object with arbitrary property names with `additionalProperties`, which is
  * shorter.
  */
 function shortenMap(schema: Schema): void {

@@ -27,9 +27,9 @@ export default fp<OriginGuardOptions>(
 
 /**
  * Refuses requests that a foreign web page could send to a server on its visitor's machine or network (DNS rebinding;
- * MCP transports, "MUST validate the Origin header"). The Host header must name one of this server's hosts. If the
- * request target is an absolute URL, it must name one too, because it takes precedence over the header (RFC 9112,
- * 3.2.2). Origin may be absent, because only browsers send it. X-Forwarded-Host is ignored.
+ * MCP transports, "MUST validate the Origin header"). The Host header must name one of this server's hosts. So must the
+ * request target if it is an absolute URL, because it takes precedence over the header (RFC 9112, 3.2.2). Origin may be
+ * absent, because only browsers send it. X-Forwarded-Host is ignored.
  *
  * Throws ToolError `bad_request` if there is no Host header (RFC 9112, 3.2), `host_not_allowed` or
  * `origin_not_allowed`.

@@ -14,12 +14,12 @@ export interface Refusal extends HttpErrorAnswer {
   isOurFault: boolean
 }
 
-/** Converts any error that occurs while a request for a page is handled to an answer. */
+/** Builds the answer for any error that occurs while a request for a page is handled. */
 export function convertRefusal(thrown: unknown, requestId: string): Refusal {
   return describeError(convertHttp(explainLibraryError(thrown)), requestId)
 }
 
-/** Converts the error of a tool call to an answer. */
+/** Builds the answer for the error of a tool call. */
 export function describeError(error: ServiceError, requestId: string): Refusal {
   return { error, ...renderHttpError(error, requestId), isOurFault: ERROR_TABLE[error.code].level === 'error' }
 }

@@ -32,7 +32,7 @@ const MINUTE_MS = 60_000
 const MOST_CALLERS = 10_000
 
 /**
- * Adds the function that creates limits per minute to the app. Requests are counted in this process (D12), so each
+ * Adds to the app the function that creates limits per minute. Requests are counted in this process (D12), so each
  * replica counts separately.
  */
 export default fp(

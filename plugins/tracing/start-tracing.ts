@@ -19,7 +19,7 @@ import type { TraceOrigin, Tracing } from '../../schemas/tracing.js'
 export interface TracingOptions {
   name: string
   version: string
-  /** Identifies this process. */
+  /** The id of this process in its traces (`service.instance.id`). */
   replica: string
   log: { warn(facts: object, message: string): void }
   /** Maximum time, in milliseconds, for which `close` waits until the last spans are sent. */

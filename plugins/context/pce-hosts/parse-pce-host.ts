@@ -19,9 +19,9 @@ const EXAMPLE = 'give a host name or IP address such as pce.example.com'
 
 /**
  * Parses the text that a user typed as the host of a PCE (D18). `https://` is optional. A single `/` after the host is
- * accepted, because address bars show one, and is not a path (RFC 3986, 6.2.3). A port is accepted only if it equals
- * `port`. Names and addresses are read as in WHATWG URLs: `127.1`, `0x7f.1` and full-width digits mean 127.0.0.1, as
- * they do for the code that later connects.
+ * accepted, because address bars show one; it does not count as a path (RFC 3986, 6.2.3). A port is accepted only if it
+ * equals `port`. Names and addresses are read as in WHATWG URLs: `127.1`, `0x7f.1` and full-width digits mean
+ * 127.0.0.1, as they do for the code that later connects.
  */
 export function parsePceHost(text: string, port: number): PceHost | HostProblem {
   const typed = text.trim()

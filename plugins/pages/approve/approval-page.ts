@@ -95,8 +95,8 @@ const STATES: Readonly<Record<AskedApproval['state'], { title: string; kind: str
 }
 
 /**
- * Renders the name of a person, followed by the subject. The name is only what the identity provider says, whereas the
- * subject identifies the person.
+ * Renders the name of a person, followed by the person's subject (`sub`). The name is only what the identity provider
+ * says, whereas the subject identifies the person.
  */
 export function renderWho({ sub, iss, name }: Pick<Identity, 'sub' | 'iss' | 'name'>, reader: Identity): string {
   const isReader = sub === reader.sub && iss === reader.iss

@@ -22,12 +22,12 @@ export function renderSentence(sentence: string, most: number): string {
   return rendered + html`<bdi>${shown.slice(from)}</bdi>`
 }
 
-/** The characters for which JSON has escapes of their own. */
+/** The control characters for which JSON has escapes with a single letter, by letter. */
 const CONTROLS: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }
 
 /**
- * Reads the inside of a quotation. `quote` escapes only quotation marks and backslashes, while the client of the PCE
- * quotes as JSON does, so that any other escape is one of JSON. Characters that are hidden get a visible escape.
+ * Decodes the text inside a quotation. `quote` escapes only quotation marks and backslashes, whereas the PCE client
+ * quotes as JSON does, so any other escape is one of JSON's. Hidden characters become visible escapes.
  */
 function readQuotation(inside: string): string {
   const read = inside.replace(/\\(?:u([0-9a-f]{4})|(.))/giu, (_escape, code: string | undefined, character: string) =>

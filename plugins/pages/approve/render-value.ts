@@ -75,7 +75,7 @@ function renderMember(member: string, inner: unknown, depth: number): string {
   return `${html`<span class="kind">${showStored(member, LONGEST_TEXT)}</span>`} ${shown}${protocol === undefined ? '' : ` (${protocol})`}`
 }
 
-/** Returns true if the value is a sentence that this server wrote, by the name of its field. */
+/** Returns true if the name of the field shows that its value is a sentence that this server wrote. */
 export const isSentence = (field: string, value: unknown): value is string =>
   typeof value === 'string' && SENTENCE.test(field)
 

@@ -173,7 +173,7 @@ ${PICTURE_STYLE}
 }
 `
 
-/** The style sheet is part of the page because pages may load nothing. */
+/** The element that contains the style sheet. The style sheet is part of each page, because pages may load nothing. */
 export const STYLE_ELEMENT = `<style>${STYLE}</style>`
 
 /**

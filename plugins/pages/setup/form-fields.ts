@@ -107,7 +107,7 @@ export const FORM_FIELDS: readonly FormField[] = [
 /** The contents of the fields that may be shown again, by name. */
 export type FormValues = Readonly<Record<string, string>>
 
-/** The usual values, which are right for almost every PCE. */
+/** The initial values for a first registration, which are right for almost every PCE. */
 export const USUAL_VALUES: FormValues = { pce_port: '443', pce_org_id: '1' }
 
 const WHOLE_NUMBER = /^(0|[1-9]\d{0,14})$/
