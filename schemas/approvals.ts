@@ -54,7 +54,7 @@ export interface ShownReference {
   note?: string
 }
 
-/** The note of a reference whose content is too large to be shown. */
+/** The `note` of a reference whose content is too large to be shown. */
 export const CONTENT_LEFT_OUT = 'What it contains is left out here: look at it in the PCE.'
 
 /**
@@ -63,7 +63,7 @@ export const CONTENT_LEFT_OUT = 'What it contains is left out here: look at it i
  * PCE can choose them.
  */
 export interface ShownCall {
-  /** The summary of the call, which is the same as in `confirm_required`. */
+  /** The summary of the call, with the same text as in the error `confirm_required`. */
   summary: string
   /** The effect of the whole call on the permitted traffic; absent if the call changes no policy. */
   effect?: ShownEffect
@@ -257,8 +257,8 @@ export interface RequestState extends RequestFacts {
 }
 
 /**
- * State that clients receive and send back with their answer. They can read it, but they cannot change it, use it
- * twice, or use it for another request.
+ * Seals and opens the state of a question. A client receives the sealed state with the question and sends it back with
+ * the answer. The client can read it, but cannot change it, use it twice, or use it for another request.
  */
 export interface RequestStates {
   /** Seals a state. The sealed state can be opened within 15 minutes. */

@@ -60,7 +60,8 @@ export interface AuditEntry extends AuditFacts {
   pce_host?: string
   duration_ms?: number
   /**
-   * True if the client disconnected or cancelled before the call ended. Nothing that was written to the PCE is undone.
+   * True if the client disconnected or cancelled before the call ended. What the call had already written to the PCE is
+   * not undone.
    */
   client_gone?: true
   /**

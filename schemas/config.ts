@@ -54,8 +54,8 @@ export interface HeavyConfig {
 }
 
 /**
- * The settings that decide which tools are offered (D121). An absent setting excludes nothing. Names are checked
- * against the existing tools at start-up.
+ * The settings that decide which tools are offered (D121). An absent setting excludes nothing, except that without
+ * `toolsets` only the default tools may be offered. Names are checked against the existing tools at start-up.
  */
 export interface OfferConfig {
   /** If true, only tools that change nothing are offered. */
@@ -98,7 +98,7 @@ export interface StdioConfig extends CommonConfig {
   confirm?: Pick<ConfirmConfig, 'tools'>
 }
 
-/** HTTP without authentication, for development (MCP_DEV_INSECURE=1). */
+/** The configuration for HTTP without authentication, which is for development (MCP_DEV_INSECURE=1). */
 export interface InsecureHttpConfig extends CommonConfig {
   mode: 'insecure'
   http: HttpListen
@@ -231,7 +231,7 @@ interface AuthenticatedConfig extends CommonConfig {
   login?: BrowserLoginConfig
 }
 
-/** HTTP with bearer tokens, in which every user has their own PCE key. */
+/** The configuration for HTTP with bearer tokens if every user has their own PCE key. */
 export interface PerUserConfig extends AuthenticatedConfig {
   mode: 'per_user'
   keystore: {
@@ -243,14 +243,14 @@ export interface PerUserConfig extends AuthenticatedConfig {
   userPce: UserPceConfig
 }
 
-/** HTTP with bearer tokens, in which all users share one PCE key. */
+/** The configuration for HTTP with bearer tokens if all users share one PCE key. */
 export interface SharedConfig extends AuthenticatedConfig {
   mode: 'shared'
   pce: PceFromEnvironment
   statePath: string
 }
 
-/** The possible PCE modes of a server with authentication over HTTP. */
+/** The modes of a server with authentication: either every user has a PCE key, or all users share one. */
 export type PceMode = (PerUserConfig | SharedConfig)['mode']
 
 /**

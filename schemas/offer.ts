@@ -3,8 +3,8 @@ export interface Offer {
   /** The tools that are listed in the answer to tools/list. */
   readonly listed: ReadonlySet<string>
   /**
-   * The tools that a call may name; any other name counts as unknown. In addition to the listed tools, these are tools
-   * that are hidden only because of the caller's role, so that the role gate can refuse them in its own words (D124).
+   * The tools that a call may name; any other name counts as unknown. These are the listed tools, and the tools that are
+   * hidden only because of the caller's role, so that the role gate can refuse them with its own message (D124).
    */
   readonly callable: ReadonlySet<string>
 }

@@ -101,9 +101,9 @@ export interface Approvals {
   /** Returns the latest question about the given call. */
   find(key: ChallengeKey): Promise<ApprovalRow | null>
   /**
-   * Returns the open questions of one owner, or of all owners if `owner` is null, in the order of their expiry. `total`
-   * is the number of all of them. A question is open if it is undecided and has neither ended nor expired. At most
-   * `ofEach` questions of each owner and `inAll` questions altogether are returned. No owner gets a second one before
+   * Returns the open questions of one owner, or of all owners if `owner` is null, in the order of their expiry. A
+   * question is open if it is undecided and has neither ended nor expired. At most `ofEach` questions of each owner and
+   * `inAll` questions altogether are returned; `total` also counts the others. No owner gets a second question before
    * every owner has got one, and so on, so that nobody can push somebody else's questions off the list. Questions whose
    * ids are in `except` are neither returned nor counted.
    */
@@ -112,8 +112,8 @@ export interface Approvals {
     most: { inAll: number; ofEach: number; except?: readonly string[] },
   ): Promise<{ total: number; rows: ApprovalRow[] }>
   /**
-   * Stores a decision about an open question if it is the first one. Resolves with true if it was stored, as soon as it
-   * is on disk.
+   * Stores a decision about an open question if it is the first decision about it. Resolves with true if it was stored,
+   * as soon as it is on disk.
    */
   decide(id: string, decision: string): Promise<boolean>
   /**

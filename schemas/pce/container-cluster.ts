@@ -70,7 +70,7 @@ export const ContainerWorkloadProfile = Type.Object({
 })
 export type ContainerWorkloadProfile = Read<typeof ContainerWorkloadProfile>
 
-/** The number of pods of a workload that have adopted its policy. */
+/** The progress of a workload's policy: how many of its pods have adopted it. */
 export const Convergence = Type.Object({
   total_pods_count: MaybeNumber,
   success_pods_count: MaybeNumber,

@@ -3,10 +3,7 @@
  * one table of these facts, so that the compiler finds every place that has to deal with a new decision.
  */
 interface DecisionFacts {
-  /**
-   * The rank of the decision by how much traffic it stops, from mildest to strictest; null if the decision is not
-   * known.
-   */
+  /** The rank of the decision by how much traffic it stops: 0 is the mildest. Null for `unknown`, which has no rank. */
   strictness: number | null
   /** An explanation of the decision for people. */
   meaning: string

@@ -5,9 +5,9 @@ import { Nullable } from '../common.js'
  * The schemas in this folder describe what the PCE returns (P49), not what it accepts. They share one convention:
  * - objects are open: releases add fields, and unknown fields are kept unchanged;
  * - `href` and the fields that identify an object (name, key, value) are required, and so are the fields that the
- *   reference marks with `*`, except for the audit fields, which some kinds and releases leave out;
+ *   vendor's API reference marks with `*`, except for the audit fields, which some kinds and releases leave out;
  * - a list may be null instead of empty, and an optional text may be null (P43); numbers, booleans and enumerations are
- *   null only if the reference says so or a real answer has shown it;
+ *   null only if the API reference says so or a real answer has shown it;
  * - limits for writes (lengths, ranges) are not repeated, because an answer is not refused for its values.
  */
 

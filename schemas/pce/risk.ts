@@ -87,8 +87,8 @@ export const CoreServicesSummary = Type.Object({
 export type CoreServicesSummary = Read<typeof CoreServicesSummary>
 
 /**
- * Application groups with their sizes. The summary is a single object without an href and is known only from other
- * clients (P28).
+ * Application groups with their sizes. The summary is a single object without an href. Its form is known only from other
+ * clients of the PCE (P28).
  */
 export const AppGroupSummary = Type.Object({
   nodes: MaybeList(AnyFields),

@@ -88,12 +88,12 @@ export const TrustedProxyIps = Type.Object({
 })
 export type TrustedProxyIps = Read<typeof TrustedProxyIps>
 
-/** One element of the list of features, which have names but no paths of their own. */
+/** An optional feature, as an element of the list of features. Features have names but no paths of their own. */
 export const OptionalFeature = Type.Object({ name: Type.String(), enabled: Type.Boolean(), preview: MaybeFlag })
 export type OptionalFeature = Read<typeof OptionalFeature>
 
 const MaybeScopes = Maybe(Scopes)
-/** The only object with policy settings (P27). In old releases its href ends in /1, and it has different settings. */
+/** The policy settings, which are a single object (P27). In old releases, its href ends in /1 and its fields differ. */
 export const FirewallSettings = Type.Object({
   ...VERSIONED_FIELDS,
   ike_authentication_type: MaybeText,

@@ -23,7 +23,7 @@ const ServiceAddress = Type.Union([
   Type.Object({ fqdn: Type.String(), description: MaybeText, port: MaybeNumber }),
 ])
 
-/** A service that workloads provide under its own name. It has either `service` or `service_ports` (P23). */
+/** A virtual service: a named service that workloads provide. It has either `service` or `service_ports` (P23). */
 export const VirtualService = Type.Object({
   ...VERSIONED_FIELDS,
   ...EXTERNAL_FIELDS,
@@ -54,7 +54,7 @@ export const ServiceBinding = Type.Object({
 export type ServiceBinding = Read<typeof ServiceBinding>
 
 const VirtualAddress = Type.Object({ vip: Type.String(), protocol: Type.Integer(), port: Type.String() })
-/** An address of a load balancer that is subject to policy (P23). */
+/** A virtual server: an address on a load balancer, to which policy applies (P23). */
 export const VirtualServer = Type.Object({
   ...VERSIONED_FIELDS,
   ...EXTERNAL_FIELDS,
