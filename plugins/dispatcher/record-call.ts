@@ -46,7 +46,7 @@ export function recordCall(
   const pceHost = tool?.requiresPce === true ? pce?.origin.replace(/^\w+:\/\//, '') : undefined
   let noted: AuditFacts | null = null
   const time = () => new Date(ports.now()).toISOString()
-  // Builds an entry, in which undefined fields do not count. Spreads are avoided, because entries are built for every
+  // Builds an entry; JSON leaves its undefined fields out. Spreads are avoided, because entries are built for every
   // call, and combining objects would cost as much as writing the entry.
   const entry = (
     phase: AuditEntry['phase'],

@@ -141,9 +141,9 @@ interface WithEnds {
 
 /**
  * The property descriptors of a context's signals. The signals are own properties, so that a copy of the context has
- * them too, but all contexts share their getters. If the getters were written in an object literal, each object would
- * have its own functions, and V8 would give it a hidden class of its own. That class would be in the old generation of
- * the heap and keep everything to which the call refers alive until the next major collection.
+ * them too, but all contexts share their getters. With getters in an object literal, each context would have functions
+ * of its own, and V8 would give it a hidden class of its own. That class would be in the old generation of the heap and
+ * keep everything to which the call refers alive until the next major collection.
  */
 const SIGNALS: PropertyDescriptorMap & ThisType<WithEnds> = {
   signal: {

@@ -22,8 +22,8 @@ export interface Places {
    * {retry_after_seconds}` if no place becomes free in time, and with the signal's reason if the signal is aborted. If
    * the call has to wait, `queued` is called with the number of calls ahead of it.
    *
-   * If `isPromised` is true, a confirm token has been used up for the call. Such a call goes before the others and is
-   * never refused as `busy`.
+   * If `isPromised` is true, an approval has been used up for the call. Such a call goes before the others and is never
+   * refused as `busy`.
    */
   enter(caller: string, signal: AbortSignal, queued: (ahead: number) => void, isPromised: boolean): Promise<() => void>
   readonly figures: () => { running: number; waiting: number }
