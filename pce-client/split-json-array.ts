@@ -178,7 +178,7 @@ export class JsonArraySplitter {
     if (this.#state === 'after' && !isBlank(text, start)) throw damaged('there is text after the array')
     if (this.#state === 'after') return chunk.length
     if (start >= held) return from + start - held
-    // The end of the pending text belongs to no batch yet, so it is kept before this chunk.
+    // The end of the pending text belongs to no batch yet, so it stays pending, and the chunk's text will follow it.
     this.#keep(text.subarray(start, held))
     return from
   }

@@ -5,7 +5,7 @@ import { isRecord } from '../transport.js'
 import type { RequestOptions } from '../types.js'
 import { versionSegment, type Calls } from './create-calls.js'
 
-/** Searches for rules (S9, P13, P27). */
+/** Operations that search for rules (S9, P13, P27). */
 export interface PolicySearchOperations {
   /**
    * Returns the rules that apply to traffic between two endpoints. `options.params` must have one of `src_workload`,
