@@ -26,8 +26,8 @@ export interface HitReport extends Pick<RuleHits, 'from' | 'to' | 'report'> {
 }
 
 /**
- * Finds active rules without hits. Returns a sentence if they cannot be determined. `days` is the minimum length of the
- * window of the report.
+ * Finds active rules without hits, or returns a sentence that says why they cannot be determined. `days` is the minimum
+ * number of days that the hit report must cover.
  */
 export async function assessHits(
   ctx: Pick<ToolContext<true>, 'pce' | 'signal' | 'now'>,

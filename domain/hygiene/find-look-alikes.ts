@@ -28,13 +28,15 @@ export interface LookAlikes {
  * such as dev and des, or uat and qat.
  */
 const LEAST_NEAR = 4
-/** Number of times by which a misspelt value must be rarer than the correct one. */
+/**
+ * Minimum ratio between the number of workloads with a correct value and the number of workloads with its misspelling.
+ */
 const RARER = 4
 
 /**
- * Finds labels that look alike. Labels that differ in case or spacing are found regardless of their use. Labels that
- * differ by a typing error are found only if one of them is rare, and not if they differ only in numbers.
- * `workloadsWith` maps the href of a label to the number of its workloads.
+ * Finds labels that look alike. Labels that differ in case or spacing are always found. Labels that differ by a typing
+ * error are found only if one of them is rare, and not if they differ only in numbers. `workloadsWith` returns the
+ * number of workloads that have the label with a given href.
  */
 export function* findLookAlikes(index: LabelIndex, workloadsWith: (href: string) => number): Steps<LookAlikes[]> {
   const found: LookAlikes[] = []

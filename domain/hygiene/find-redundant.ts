@@ -19,8 +19,8 @@ export interface Redundancy {
   /** Index of the rule in the list of rules. */
   rule: number
   /**
-   * The rules that together decide about every connection of this rule. None of them can be left out, unless more than
-   * forty rules were candidates.
+   * The rules that together decide about every connection of this rule. Each of them is needed, unless the search for a
+   * smaller set had to be cut short.
    */
   by: readonly number[]
 }
@@ -42,7 +42,7 @@ export interface DatedRule extends RuleInForce {
 }
 
 const ENDS = ['dst', 'src'] as const
-/** The dimensions of domain names. */
+/** The dimensions of a box that stand for domain names. */
 const NAMES = ['dst.fqdn', 'src.fqdn']
 /**
  * Returns a type of rule and all types that take precedence over it. A rule has no effect if rules of these types
@@ -79,9 +79,9 @@ export function* findRedundantRules(rules: readonly DatedRule[]): Steps<Redundan
 }
 
 /**
- * Finds which of a few given rules change nothing beside all other rules. Apart from this limitation, it works like
- * `findRedundantRules`.
- * @param examined indices of the given rules.
+ * Searches only the examined rules for rules that change nothing, but compares them with all rules. Apart from that, it
+ * works like `findRedundantRules`.
+ * @param examined indices of the examined rules.
  */
 export function* findRedundantAmong(
   rules: readonly DatedRule[],
@@ -111,8 +111,8 @@ function* searchRules(
     else left.add(rule)
     if (answer === 'unclear' || answer === 'size') found.undecided.push({ rule, because: answer })
   }
-  // A rule that covered this one may have been found redundant later. So the proof names only rules that are not
-  // redundant.
+  // A rule that covers another one may itself be found redundant later. Therefore the proofs are made last, from the
+  // rules that are not redundant.
   for (const rule of redundant) {
     yield
     found.redundant.push(search.prove(rule, left))
@@ -193,8 +193,8 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
   const typesFor = (rule: number) => decidersOf((rules[rule] as DatedRule).type)
 
   /**
-   * Makes a cheap first test. It returns false for most rules, because they have a connection about which no other rule
-   * decides.
+   * Tests cheaply whether a rule may be redundant. Returns false for most rules, because most have a connection about
+   * which no other rule decides.
    */
   const isCoveredAtAll = (rule: number, among: ReadonlySet<number>, allowance: Allowance): boolean => {
     const types = typesFor(rule)
@@ -245,8 +245,8 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
   function prove(rule: number, among: ReadonlySet<number>): Redundancy {
     const { type } = rules[rule] as DatedRule
     if (namesNobody(rule)) return { kind: 'names_nobody', rule, by: [] }
-    // Each check in a proof may use as many steps as the search for the rule. When the steps are used up, no further
-    // rule is dropped, so that more rules are named than necessary.
+    // Each check in a proof may use as many steps as were allowed for finding that the rule is redundant. When the
+    // steps are used up, no further rule is dropped, so that the proof names more rules than necessary.
     const asking = () => {
       const allowance = { steps: mostSteps }
       return (others: readonly number[], of = rule) => isEnough(of, others, allowance)
@@ -274,8 +274,8 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
 }
 
 /**
- * Drops each entry of a list if the others are still enough without it, and returns the entries that could not be
- * dropped.
+ * Returns a shorter list that is still enough: a single entry if one is enough alone, otherwise the list without the
+ * entries that are not needed. A list with more than `MOST_IN_PROOF` entries is not shortened one by one.
  */
 function leaveOut(list: readonly number[], isEnough: (rest: readonly number[]) => boolean): number[] {
   const single = list.find((one) => isEnough([one]))

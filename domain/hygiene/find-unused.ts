@@ -42,7 +42,7 @@ export interface IdleRules {
 
 type Context = Pick<ToolContext<true>, 'pce' | 'signal'>
 
-/** All references to objects as draft hrefs, collected once, and the places that could not be read. */
+/** The references to objects found in the policy and elsewhere, as draft hrefs, and the places that could not be read. */
 interface Mentions {
   /** Hrefs of objects that are used by something other than a label group. */
   used: Set<string>
@@ -52,7 +52,8 @@ interface Mentions {
 }
 
 /**
- * For a type of labelled objects that cannot be read, the usage flag of the PCE that shows its uses of a label instead.
+ * The PCE's usage flag for each type of labelled object. If objects of a type cannot be read, this flag shows whether
+ * they use a label.
  */
 const FLAG_OF: Record<string, string> = {
   workloads: 'workload',
@@ -214,7 +215,7 @@ function isFlagged({ usage, href }: Listed, groups: Mentions['groups']): boolean
   return Object.entries(usage ?? {}).some(([flag, is]) => is === true && !(flag === 'label_group' && isHeld))
 }
 
-/** Returns the places that could not be read and that no usage flag replaces. */
+/** Returns the places that could not be read and for which no usage flag shows whether they use a label. */
 function missingSources(objects: readonly Listed[], unread: ReadonlyMap<string, string>): string[] {
   const tells = (flag: string | undefined) =>
     flag !== undefined && objects.every(({ usage }) => typeof usage?.[flag] === 'boolean')

@@ -37,9 +37,7 @@ const ASKED_ONE_BY_ONE = 10
 const IN_FLIGHT = 4
 /** Maximum number of candidates named in a message about an ambiguous reference. */
 const MOST_CANDIDATES = 5
-/**
- * Maximum number of names kept for hints; MOST_HINTS is the maximum number of references for which hints are computed.
- */
+/** Maximum number of names that are kept for hints, and maximum number of references for which hints are computed. */
 const MOST_NAMES = 5000
 const MOST_HINTS = 20
 
@@ -92,7 +90,10 @@ export async function findWorkloads(
   return lookups.every(isFound) ? lookups : explainPods(pce, references, lookups, signal)
 }
 
-/** Explains the references that were not found because they name a Kubernetes workload. */
+/**
+ * Returns the lookups with a better explanation for each reference that was not found because it names a Kubernetes
+ * workload.
+ */
 async function explainPods(
   pce: Api,
   references: readonly WorkloadReference[],
@@ -119,8 +120,8 @@ async function readInto(
 }
 
 /**
- * Creates an index that is shown all workloads as they are read, but keeps only the referenced ones. A workload may be
- * added more than once.
+ * Creates an index of the referenced workloads. Its method `see` must be called with every workload that is read, and
+ * keeps only the referenced ones. It may be called with the same workload more than once.
  */
 function createIndex(references: readonly WorkloadReference[]) {
   const wanted = { href: new Set<string>(), name: new Set<string>(), hostname: new Set<string>() }

@@ -23,7 +23,7 @@ export interface RuleSetEffect {
   /** Number of rules that newly apply, or no longer apply, to some of these workloads. */
   rules_gained: number
   rules_lost: number
-  /** For each rule type, the numbers of rules gained and lost. Types without a change are left out. */
+  /** Numbers of rules gained and lost, by rule type. Types without a change are left out. */
   by_type: Partial<Record<RuleType, { gained: number; lost: number }>>
 }
 
@@ -41,7 +41,7 @@ export interface RelabellingEffect {
    * sorted by number of workloads, highest first.
    */
   rule_sets: RuleSetEffect[]
-  /** True if rules were not compared, because there are too many combinations of rules and different label changes. */
+  /** True if rules were not compared, because there would be too many comparisons of a rule with a label change. */
   rules_skipped: boolean
 }
 

@@ -21,16 +21,17 @@ export interface HeldRule extends DatedRule {
 
 export interface EmptyScope {
   ruleSet: RuleSet
-  /**
-   * The scopes of the rule set that contain no workload. If they are all its scopes, the rule set applies to nothing.
-   */
+  /** The scopes of the rule set that contain no workload. If these are all its scopes, it applies to nothing. */
   scopes: RuleSet['scopes']
 }
 
 export interface RuleReport extends RedundantRules {
   rules: readonly HeldRule[]
   emptyScopes: EmptyScope[]
-  /** Number of rule sets with unclear scopes, for example if a label group could not be read. */
+  /**
+   * Number of rule sets for which it is not clear whether a scope is empty, for example if a label group could not be
+   * read.
+   */
   unclearScopes: number
   population: Population
   names: ReferenceNames
@@ -140,7 +141,10 @@ function countDisabled({ ruleSets, boundaries }: Pick<PolicySnapshot, 'ruleSets'
   return inSets.length + boundaries.filter((boundary) => isKept(boundary) && !isInForce(boundary)).length
 }
 
-/** Says how many rules name an IP list that could not be read, so that rules of other lists may cover them. */
+/**
+ * Returns a sentence that says how many rules refer to an IP list that could not be read. Whether rules with other IP
+ * lists cover these rules is not known.
+ */
 function listUnreadLists({ listOf }: PolicySnapshot, rules: readonly HeldRule[]): string[] {
   const unread = new Set<string>()
   const holding = rules.filter(({ rule: { providers, consumers } }) => {

@@ -9,8 +9,8 @@ const MOST_WORDS = 12
 
 /**
  * Returns the patterns that a workload's name may share with similar workloads, most specific first: the host name with
- * any numbers (`pay-web-#`), its prefixes (`pay-web-*`, `pay-*`), and the words in it (`*web*`). Case does not matter.
- * Prefixes are taken only from the part before the first dot.
+ * `#` in place of each number (`pay-web-#`), its prefixes (`pay-web-*`, `pay-*`), and the words in it (`*web*`). Case
+ * does not matter. Only the words may come from beyond the first dot.
  */
 export function namePatterns({ name, hostname }: Pick<Workload, 'name' | 'hostname'>): string[] {
   const whole = (hostname || name || '').toLowerCase()
@@ -38,16 +38,16 @@ export function nameWords(name: string): string[] {
 }
 
 /**
- * Matches interfaces of container networks and of the host itself. Their addresses are the same on thousands of
- * machines.
+ * Matches the names of interfaces of container networks and of the host itself. Their addresses are the same on
+ * thousands of machines.
  */
 const LOCAL_INTERFACE = /^(?:lo|docker|br-|cni|veth|virbr|flannel|cali|podman)/i
 const WIDEST_V4 = 24
 const WIDEST_V6 = 64
 
 /**
- * Returns the subnets of a workload's own addresses, taken from its interfaces. A subnet is at most as wide as a /24,
- * or a /64 for IPv6.
+ * Returns the subnets of the addresses on a workload's interfaces. A subnet is never wider than a /24, or a /64 for
+ * IPv6.
  */
 export function subnetsOf({ interfaces }: Pick<Workload, 'interfaces'>): string[] {
   const found = (interfaces ?? []).flatMap(({ name, address, cidr_block: bits }) => {

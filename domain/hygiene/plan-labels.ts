@@ -161,7 +161,7 @@ export function isSameLabels(one: readonly LabelRef[], other: readonly LabelRef[
 
 export const isChanged = ({ before, after }: Relabelling): boolean => !isSameLabels(before, after)
 
-/** The number of workloads for each label. The label is written as text. */
+/** Number of workloads by label. Each label is written as text. */
 export type LabelCounts = Record<string, number>
 
 /**

@@ -17,7 +17,7 @@ export interface NamedWorkload {
 export interface Population {
   /** Number of workloads, including Kubernetes workloads. */
   workloads: number
-  /** The requested workloads, by href. */
+  /** The workloads whose hrefs were passed as `wanted`, by href. */
   named: ReadonlyMap<string, NamedWorkload>
   /**
    * Returns whether any object has labels that match the scope. Returns null if this is not known, for example because
@@ -36,7 +36,7 @@ type Bearer = { href: string; labels?: readonly { href: string; key?: string; va
 /**
  * Reads the labels of all workloads, Kubernetes workloads and virtual services, and those that container profiles
  * assign. A type that the PCE does not know counts as empty. A type that this account is not permitted to read is
- * listed in `unread`. `wanted` contains the workloads whose names are kept.
+ * listed in `unread`. `wanted` contains the hrefs of the workloads to return in `named`.
  */
 export async function loadPopulation(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
@@ -124,8 +124,8 @@ function createTest(sets: readonly string[]): Population['has'] {
         continue
       }
       const mask = members.reduce((sum, { href }) => sum | (bearers.get(href) ?? 0n), 0n)
-      // An object that has no label with this key counts as not excluded, so that an object that may exist is never
-      // reported as missing (P65).
+      // Objects without a label of this key count as not excluded, so that a scope is never wrongly reported as empty
+      // (P65).
       if (exclusion === true) left &= ~mask
       else {
         const { href } = (label ?? group) as { href: string }

@@ -75,8 +75,8 @@ export function readLabelCsv(text: string, keys: readonly string[], removeToken:
 }
 
 /**
- * Throws invalid_argument if there are problems, with the first of them, each with line and column. `candidates` are
- * the workloads that ambiguous names may mean.
+ * Throws invalid_argument if there are problems. The error lists the first problems, each with line and column.
+ * `candidates` are the workloads that ambiguous names may mean.
  */
 export function refuseProblems(problems: readonly CsvProblem[], candidates: readonly object[] = []): void {
   if (problems.length === 0) return

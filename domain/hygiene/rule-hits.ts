@@ -24,10 +24,7 @@ export interface RuleHits {
   from: string
   to: string
   report: string
-  /**
-   * Workloads that do not count hits. If the PCE writes a rule to one of them, the rule may have been hit there
-   * unnoticed.
-   */
+  /** Workloads that do not count hits. A rule that the PCE writes to one of them may have been hit there unnoticed. */
   silent: readonly End[]
 }
 
@@ -167,7 +164,7 @@ async function findSilent(
   return silent.flat()
 }
 
-/** Returns the workloads that a VEN names. If it names none, returns the workload with the same id as the VEN (P24). */
+/** Returns the workloads listed in a VEN. If it lists none, returns the workload with the same id as the VEN (P24). */
 const workloadsOf = ({ href, workloads }: Ven): Pick<NonNullable<Ven['workloads']>[number], 'href' | 'labels'>[] =>
   workloads != null && workloads.length > 0 ? workloads : [{ href: href.replace('/vens/', '/workloads/') }]
 
@@ -217,8 +214,8 @@ export function* judgeHits(
 }
 
 /**
- * Reduces the number of sources and destinations to test. Returns one for each distinct set of labels, and all
- * workloads by href.
+ * Groups sources and destinations in order to reduce the number of tests. `kinds` has one for each distinct set of
+ * labels, `hrefs` has all of them by href of the workload.
  */
 function groupByLabels(ends: readonly End[]) {
   const kinds = new Map<string, End>()

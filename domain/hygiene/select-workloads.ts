@@ -19,7 +19,8 @@ export interface ResolvedSelection {
   params: Record<string, string | boolean | string[][] | undefined>
   ownFilter: ((workload: Workload) => boolean) | undefined
   /**
-   * Tests whether the selection includes a Kubernetes workload, because the PCE lists Kubernetes workloads separately.
+   * Returns true if the selection includes the given Kubernetes workload. This is tested here, because the PCE lists
+   * Kubernetes workloads separately.
    */
   selectsPod: (workload: Workload) => boolean
 }

@@ -42,15 +42,15 @@ const SOLID_SHARE = 0.8
 /** Minimum number of workloads that must agree, because a single workload is not a pattern. */
 const LEAST = 2
 
-/** The number of workloads that have each value. */
+/** Number of workloads by label value. */
 type Values = Map<string, number>
-/** For each key, its values with their numbers of workloads. */
+/** Number of workloads by label key and value. */
 type Counted = Map<string, Values>
 
 /**
- * Collects evidence for missing labels while all workloads and their traffic are read. It keeps data only for the name
- * patterns, subnets and peers of the given subjects, the workloads without a label. Traffic is no evidence for the
- * role, because workloads that communicate usually have different roles.
+ * Collects evidence for missing labels while all workloads and their traffic are read. The subjects are the workloads
+ * that lack labels. Data is kept only for their name patterns, subnets and peers. Traffic is no evidence for the role,
+ * because workloads that communicate usually have different roles.
  */
 export function createSuggester(subjects: readonly Subject[], index: LabelIndex, sources: readonly Source[]) {
   const keys = new Set(subjects.flatMap(({ missing }) => missing))

@@ -72,7 +72,7 @@ const MOST_NAMED = 3
  * Warns of rules that change nothing because existing rules of the draft, in any rule set, already decide about all of
  * their connections. The number of requests and of compared objects is limited, and a warning says what was not
  * examined. Anything that the PCE does not send counts as unknown and is not an error. Returns no warnings if the
- * caller only needs the digest of a change.
+ * caller needs only the digest of what the call would write.
  */
 export async function warnOfCovered(source: Source, labels: LabelIndex, coming: RulesToCome): Promise<CoveredWarnings> {
   const nothing = coming.rules.map((): string[] => [])
@@ -90,7 +90,8 @@ export async function warnOfCovered(source: Source, labels: LabelIndex, coming: 
 }
 
 /**
- * Converts the planned rules to the form of existing rules, because a changed rule still has the PCE's null selectors.
+ * Converts the planned rules to the form that rule matching needs. A changed rule may still contain null selectors,
+ * which the PCE sent.
  */
 function readComing({ scopes, rules, own }: RulesToCome): RulesToCome {
   const bodies = rules.map(({ body }) => body as Rule)
@@ -211,7 +212,9 @@ const demandsOf = (rule: HeldRule) => SIDES.map((side) => endsOf(rule, side))
 const mayMeet = (a: readonly Demand[][], b: readonly Demand[][]): boolean =>
   a.every((ours, at) => ours.some((one) => b[at]!.some((other) => mayBeSame(one, other))))
 
-/** The labels that a rule requires on one side, by key. A key is absent if nothing is known about its label. */
+/**
+ * The labels that a rule requires on one side, by key. A key is absent if it is not certain which labels are required.
+ */
 type Demand = ReadonlyMap<string, ReadonlySet<string>>
 
 /**
@@ -223,7 +226,7 @@ function endsOf({ rule, scopes, contents }: HeldRule, side: (typeof SIDES)[numbe
   const isByLabels = actors.every(({ label, exclusion }) => label !== undefined && exclusion !== true)
   const own = isByLabels ? demandOf(actors, contents) : []
   const isFree = side === 'consumers' && rule.unscoped_consumers === true
-  // Addresses have no labels and are in no scope.
+  // A side with IP lists is not limited to the scope, because addresses have no labels.
   const isBound = !isFree && actors.every(({ ip_list: list }) => list === undefined)
   return (isBound && scopes.length > 0 ? scopes : [[]]).map((scope) => join([...demandOf(scope, contents), ...own]))
 }
@@ -242,8 +245,8 @@ function demandOf(entries: readonly ScopeEntry[], { keyOf }: Pick<PolicyContents
 }
 
 /**
- * Joins conditions that must all be met. Of two conditions with the same key, only the first is kept, which makes the
- * result weaker but never wrong.
+ * Joins conditions that must all be met. Of two conditions with the same key, only the first is kept. The result may
+ * therefore match too much, but never too little.
  */
 function join(conditions: readonly Condition[]): Demand {
   const joined = new Map<string, ReadonlySet<string>>()
@@ -365,7 +368,7 @@ function* findMentioned(objects: readonly object[]): Steps<ReadonlySet<string>> 
   return mentioned
 }
 
-/** Returns what `read` returns, or nothing if `read` throws because the object is malformed. */
+/** Returns the result of `read`, or an empty list if `read` throws because the object is malformed. */
 function readable<T>(read: () => T[]): T[] {
   try {
     return read()

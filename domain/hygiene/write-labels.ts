@@ -42,9 +42,9 @@ const LOOK_MS = 10_000
 type Ctx = Pick<ToolContext<true>, 'pce' | 'signal' | 'progress'>
 
 /**
- * Writes labels in chunks of 1,000, one request after the other, without aborting a request that was sent, and reads
- * the result back. Writing stops early if a chunk fails as a whole or the server stops. Every workload gets an outcome,
- * which is corrected by what was read back as far as that was possible. Never rejects.
+ * Writes labels in chunks of 1,000, one request after the other, and reads the result back. A request that was sent is
+ * never aborted. Writing stops early if a chunk fails as a whole or the server stops. Every workload gets an outcome,
+ * which is corrected if the labels read back show a different one. Never rejects.
  */
 export async function writeLabels(ctx: Ctx, changes: readonly Relabelling[]): Promise<LabelsWritten> {
   const { pce, signal, progress } = ctx
@@ -144,7 +144,7 @@ async function readLabels(
 }
 
 /**
- * Corrects the outcomes by means of the labels that are stored now. Returns the reason if the stored labels could not
+ * Corrects the outcomes according to the labels that are stored now. Returns the reason if the stored labels could not
  * be read.
  */
 async function readBack({ pce, signal }: Ctx, results: readonly WrittenLabels[]): Promise<string | null> {
