@@ -53,10 +53,11 @@ interface AppGraphCollector {
 export function collectAppGraph(encoder: FlowEncoder): AppGraphCollector {
   const { src, dst } = applicationColumns(encoder)
   const nodes: Application[] = []
-  /** Index in `nodes` by the code of the application. */
+  /** For each application's code, the index of the application in `nodes`. */
   const places: number[] = []
   const placeOf = (code: number) => (places[code] ??= nodes.push(src.value(code) as Application) - 1)
-  // The codes of the current row. Grouping by codes avoids decoding texts that may not be part of any answer.
+  // The numbers of the current row's source, destination and edge. Grouping by numbers avoids decoding texts that may
+  // not be part of any answer.
   const current = { from: 0, to: 0, edge: 0 }
   const numbers = (name: keyof typeof current): Column<number> => ({ code: () => current[name], value: (code) => code })
   const pairs = groupRows({ from: numbers('from'), to: numbers('to') })

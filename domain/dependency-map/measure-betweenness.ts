@@ -24,7 +24,10 @@ interface Scratch {
   unreached: Uint8Array
   /** One bit per node; all bits are 0 between uses. */
   bits: Uint32Array
-  /** Sums during their computation. They have no meaning once their level is finished. */
+  /**
+   * For each node, the sum that is being computed: its number of paths and, later, its dependency. The sum has no
+   * meaning once the node's level is finished.
+   */
   gathered: Float64Array
   /** Number of shortest paths from the source to a node, in the unit of the previous level. */
   arriving: Float64Array
@@ -217,7 +220,10 @@ function addDependencies(neighbours: Adjacency, scratch: Scratch, sums: Float64A
   }
 }
 
-/** Adds the dependencies of a level to all neighbours. Only the sums of the previous level are read afterwards. */
+/**
+ * Adds the dependencies of a level's nodes to all their neighbours. Only the sums for the previous level are read
+ * afterwards.
+ */
 function pushDependencies(from: number, to: number, { starts, targets }: Adjacency, scratch: Scratch): void {
   const { order, gathered, perPath } = scratch
   for (let i = from; i < to; i++) {

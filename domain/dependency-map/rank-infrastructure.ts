@@ -158,7 +158,7 @@ interface InfrastructureScore {
   tier: Tier
 }
 
-/** Returns the maximum of each measure over all nodes. The node with this maximum scores 100. */
+/** Returns the maximum of each measure over all nodes. The score compares each node with these maxima. */
 function greatestOf(all: readonly NodeMeasures[]): NodeMeasures {
   const greatest: NodeMeasures = { inDegree: 0, outDegree: 0, betweenness: 0, totalConnections: 0 }
   for (const measures of all) {

@@ -22,17 +22,17 @@ export interface ReachRow {
   direct_connections_in: number
   /**
    * Numbers of applications counted in `direct_connections_out` and `direct_connections_in` that are one hop away only
-   * by edges that are not certain to be open.
+   * along edges that are not certain to be open.
    */
   directPerhaps: { out: number; in: number }
 }
 
 /**
  * Ranks nodes by the number of other nodes that an intruder could reach from them, most first. Nodes with equal numbers
- * are in the order of their keys (T18). `certain` contains only the edges that are certain to be open; any of the other
- * edges may be open. Therefore a node is perhaps an articulation point if its neighbours are not connected without it
- * by certain edges alone. It certainly is one if its certain neighbours are not connected without it even by all edges
- * together.
+ * are in the order of their keys (T18). `certain` contains only the edges that are certain to be open; any other edge
+ * may be open or not. Therefore, a node is perhaps an articulation point if certain edges alone do not connect its
+ * neighbours when the node is removed. It certainly is one if even all edges together then do not connect those of its
+ * neighbours to which certain edges lead.
  */
 export function* rankReach(graph: GraphLayout, certain = graph): Steps<ReachRow[]> {
   const { nodes, given, outgoing, incoming, neighbours } = graph
@@ -61,17 +61,17 @@ export function* rankReach(graph: GraphLayout, certain = graph): Steps<ReachRow[
 }
 
 /**
- * Size of one row of bits in 32-bit words. Targets are processed in batches of 32 * WORDS, so that memory grows with n,
- * not n².
+ * Number of 32-bit words per row of bits. A row has one bit for each target in the current batch, so a batch has 32 *
+ * WORDS targets. Because of the batches, memory grows with the number of nodes and not with its square.
  */
 const WORDS = 32
 const BATCH = WORDS * 32
 const COMPONENTS_AT_ONCE = 128
 
 /**
- * Counts the other nodes that can be reached from each node along directed edges (T18). From all nodes of a strong
- * component, the same nodes can be reached. Each component comes after the components to which it leads. So a single
- * pass can combine the sets of reached nodes, with one bit per target.
+ * Counts the other nodes that can be reached from each node along directed edges (T18). All nodes of a strong component
+ * reach the same nodes, and each component comes after the components to which it leads. So a single pass can combine
+ * the sets of reached nodes, with one bit per target.
  */
 export function* countReachable(outgoing: Adjacency): Steps<Uint32Array> {
   const { component, members, ends } = yield* findStrongComponents(outgoing)

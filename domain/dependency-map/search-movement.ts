@@ -90,8 +90,8 @@ export async function searchMovement(
   const found = search && (await workInTurns(search, signal))
   let undecided = found?.undecided ?? null
   if (found?.undecided === null && found.isCounted) {
-    // The search has found all paths between the starts and the targets. So the paths along certain edges are counted
-    // in a separate search.
+    // `found` counts the paths along all edges. A second search counts the paths along certain edges alone. The
+    // difference is the number of paths that are not certain.
     const known =
       certain === layout ? found : await workInTurns(findPathsBetween(certain, starts!, targets!, maxHops), signal)
     if (known.isCounted) undecided = found.total - known.total
@@ -121,10 +121,10 @@ interface View {
 }
 
 /**
- * Chooses the part of the graph that an answer shows. If a target is given, these are all nodes and edges that lead to
- * the target within the allowed number of hops. If only an env is given, these are the applications of that env and the
- * edges that start or end there. If an app is given as the start, this is the whole graph, because the applications to
- * which the start leads are not part of the start.
+ * Chooses the part of the graph that an answer shows. If a target is given, the part consists of all nodes and edges
+ * that lead to the target within the allowed number of hops. If only an env is given, it consists of the applications
+ * of that env and the edges that start or end there. If an app is given as the start, it is the whole graph, because
+ * the applications to which the start leads are not part of the start.
  */
 export function viewOf({ nodes, edges, hopsToTarget: hops }: Movement, { start, maxHops }: MovementQuestion): View {
   if (hops !== null) {
@@ -142,8 +142,8 @@ export function viewOf({ nodes, edges, hopsToTarget: hops }: Movement, { start, 
 }
 
 /**
- * Returns those edges of a view that have the most connections on high-risk ports, and the total number of edges with
- * such connections. Edges with equal numbers are ordered by the keys of their nodes.
+ * Returns the shown edges with the most connections on high-risk ports, and the total number of shown edges with such
+ * connections. Edges with equal numbers are ordered by the keys of their nodes.
  */
 export function riskiestEdges(
   { nodes, edges }: Movement,
