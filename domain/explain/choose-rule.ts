@@ -39,13 +39,13 @@ export type SuggestedService =
   | { kind: 'new_service'; name: string; proto: number }
 
 /**
- * The narrowest rule for a flow that remains valid if the address of a host changes, and the rule set to which it
- * belongs.
+ * A suggested rule for a flow, and the rule set to which the rule belongs. It is the narrowest rule that remains valid
+ * if the address of a host changes.
  */
 export interface SuggestedRule {
   /**
-   * The app and env labels that form the scope of the rule set; empty if the end of the flow to which the scope belongs
-   * has no such labels.
+   * The app and env labels that form the scope of the rule set. They are the destination's labels, or the source's
+   * labels if the destination is not a workload. Empty if there are no such labels.
    */
   scope: readonly Label[]
   /** The existing rule set for the rule; null if a new rule set with this scope is needed. */
@@ -72,9 +72,10 @@ const MOST_ADDRESSES = { ipv4: 2n ** 16n, ipv6: 2n ** 64n }
 const NEW_LIST = '/orgs/0/sec_policy/draft/ip_lists/new'
 
 /**
- * Chooses the narrowest rule for a flow. It prefers labels to addresses, a service object for exactly this port to a
- * bare port, and an existing rule set whose scope is exactly the application to a new rule set. The application is that
- * of the destination, or that of the source if the destination is not a workload.
+ * Chooses the narrowest rule for a flow. Labels are preferred to addresses, and a service object for exactly this port
+ * is preferred to a bare port. The rule belongs to the application of the destination, or of the source if the
+ * destination is not a workload. If an existing rule set has exactly this application as its scope, it is preferred to
+ * a new one.
  * @throws {ToolError} ambiguous_name if several workloads have the address of a source or destination; invalid_argument
  * if one of these is a Kubernetes workload without labels, because rules name Kubernetes workloads by labels alone
  * (P106).

@@ -228,8 +228,8 @@ const addressMember = (name: string, size: number, address: string): Member => (
 })
 
 /**
- * Divides the addresses of an IP list into groups: every other list contains either all addresses of a group or none of
- * them. Addresses `taken` by workloads are left out.
+ * Divides the addresses of an IP list into groups, so that each of the lists in `others` contains either all addresses
+ * of a group or none of them. Addresses `taken` by workloads are left out.
  */
 function divideList(
   list: IpList,
@@ -267,7 +267,7 @@ function divideList(
 }
 
 /**
- * A group of addresses between which no list makes a difference. `first` and `last` are the first and last address of
+ * A group of addresses that are contained in the same IP lists. `first` and `last` are the first and last address of
  * the first range in the group; `size` is the number of all addresses in the group.
  */
 interface AddressClass {
@@ -284,7 +284,8 @@ const toMembers = (classes: readonly AddressClass[]): Member[] =>
 /** Cuts the ranges `own` of one address family wherever any range of `own` or `others` begins or ends. */
 function cutAt(family: Family, own: readonly Range[], others: readonly Range[]): [bigint, bigint][] {
   const ofFamily = [...own, ...others].filter((range) => range.family === family)
-  // Not a set: V8 hashes a BigInt by its lowest 64 bits, which are the same in all networks of IPv6.
+  // Duplicates are not removed by means of a set, because V8 hashes a BigInt by its lowest 64 bits, which are the same
+  // in all networks of IPv6.
   const sorted = ofFamily
     .flatMap(({ from, to }) => [from, to + 1n])
     .filter((point) => point <= LAST[family])

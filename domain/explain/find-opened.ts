@@ -33,7 +33,7 @@ export interface Opened {
   asked: number
   /** True if the rule permits traffic between at least one pair that the caller asked about. */
   helps: boolean
-  /** Some of the pairs that the caller did not ask about, up to the requested number. */
+  /** Examples of changed pairs that the caller did not ask about, up to the requested number. */
   examples: readonly OpenedPair[]
   /**
    * The pairs that the caller asked about and that are not certainly allowed even with the rule; null if there are

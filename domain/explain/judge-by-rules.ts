@@ -5,7 +5,7 @@ import { createPairJudge } from './judge-pair.js'
 import type { JudgedFlow } from './prepare-flow.js'
 import { listIpTables } from './read-versions.js'
 
-/** The modes in which the verdict depends only on rules in any case. */
+/** The modes in which the verdict always depends on rules alone. */
 const BY_RULES: readonly EndMode[] = ['none', 'visibility_only', 'full']
 
 /**

@@ -23,10 +23,10 @@ export interface JudgedPair {
   draft: PairVerdict
 }
 
-/** A group of pairs for which the active policy makes the same decision, and the draft does too. */
+/** A group of pairs that have the same decision by the active policy and also the same decision by the draft. */
 export interface Outcome extends Pick<JudgedPair, 'active' | 'draft'> {
   pairs: number
-  /** The first few pairs. Each has another combination of source class and destination class. */
+  /** The first few pairs. No two of them have the same combination of source class and destination class. */
   examples: JudgedPair[]
 }
 
@@ -101,8 +101,8 @@ export function* judgeMembers(
 }
 
 /**
- * Counts the pairs of different members in two lists of classes, and the combinations of two classes, without creating
- * the pairs.
+ * Counts the pairs of a source and a different destination in two lists of classes, and the combinations of a source
+ * class and a destination class. The pairs themselves are not created.
  */
 export function countPairs(from: readonly MemberClass[], to: readonly MemberClass[]): { pairs: number; kinds: number } {
   const sum = (classes: readonly MemberClass[]) => classes.reduce((all, { size }) => all + size, 0)

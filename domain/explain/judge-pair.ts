@@ -50,7 +50,7 @@ export interface PairJudge {
   readonly rules: readonly HeldRule[]
 }
 
-/** The options for evaluating connections: further rules, and the way to decide. */
+/** The options for evaluating connections. */
 interface Judging {
   /** Rules to evaluate in addition to those of the policy. */
   more?: readonly HeldRule[]
@@ -127,8 +127,8 @@ export function createPairJudge(
 }
 
 /**
- * Returns true if a rule may apply to the service, either by the rule's own services or by those of a virtual service.
- * The services of a virtual service are not known here.
+ * Returns true if a rule may apply to the service. A rule for a virtual service always may, because the services of a
+ * virtual service are not known here.
  */
 function mayServe({ rule }: HeldRule, objects: PolicyObjects, { port, proto }: AskedService): boolean {
   const isVirtual =

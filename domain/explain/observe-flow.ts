@@ -22,8 +22,8 @@ export interface Observed {
   /** The names of programs, as the source or destination reported them. Those with the most connections come first. */
   programs: string[]
   /**
-   * Workloads that only the traffic rows name, with the address of the source or destination. The PCE does not list
-   * them among its workloads. They are, for example, pods that no longer exist.
+   * Workloads that have the requested address according to the traffic rows, but that the PCE does not list among its
+   * workloads. They are, for example, pods that no longer exist.
    */
   strangers: readonly Stranger[]
 }
@@ -66,7 +66,7 @@ export async function observeFlow(
       filters: { sources: side(ends.source), destinations: side(ends.destination) },
       services: { include: [{ proto, ...(port !== null && { port }) }], exclude: [] },
       maxResults: MOST_ROWS,
-      // If a caller asks about an IP list, the workloads in it are included.
+      // In a query for an IP list, traffic of the workloads whose addresses are in the list is included.
       excludeWorkloadsFromIpListQuery: false,
     },
     (row) => {
@@ -100,9 +100,9 @@ function findStranger(side: Stranger['side'], asked: AskedEnd, seen: readonly Fl
 }
 
 /**
- * Returns the conditions that select the source or the destination in a traffic query. The inner lists are
- * alternatives. A Kubernetes workload is selected by its addresses, because it is not documented whether a traffic
- * query finds it by its href.
+ * Returns the conditions that select the source or the destination in a traffic query. It is enough to meet all
+ * conditions of one inner list. A Kubernetes workload is selected by its addresses, because it is not documented
+ * whether a traffic query finds it by its href.
  */
 function selectorsOf(end: AskedEnd): TrafficSelector[][] {
   switch (end.kind) {

@@ -15,7 +15,7 @@ export interface HeldRule extends PlacedRule {
   source: Rule | DenyRule | EnforcementBoundary
   /** The rule set of the rule; null for an enforcement boundary. */
   ruleSet: RuleSet | null
-  /** Whether the rule or its rule set is disabled; null if the rule is in force. */
+  /** The reason why the rule is not in force: the rule or its rule set is disabled. Null if the rule is in force. */
   off: 'rule_disabled' | 'ruleset_disabled' | null
 }
 

@@ -83,7 +83,9 @@ export async function resolveEnd(
 
 const isList = (reference: EndReference): reference is readonly LabelReference[] => Array.isArray(reference)
 
-/** Returns the text of a reference, or its href if it has neither key nor value; null otherwise. */
+/**
+ * Returns a reference that is a text, or the href of a reference without key and value; null for any other reference.
+ */
 function textOf(reference: LabelReference): string | null {
   if (typeof reference === 'string') return trimBlanks(reference)
   return isLabelReference(reference) && reference.key === undefined ? (reference.href ?? null) : null
