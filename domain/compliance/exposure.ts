@@ -24,16 +24,16 @@ import { createTupleTable } from '../traffic/group-tables.js'
  */
 export interface EndClass {
   /**
-   * True if the end has the labels whose workloads are assessed. If the whole estate is assessed, true for every
-   * workload.
+   * True if the end is in the assessed part of the estate: it has the assessed labels or, if the whole estate is
+   * assessed, it is a workload.
    */
   isAssessed: boolean
   /** Whether the end has both an app and an env label (`application`), only one of them (`half`), or neither. */
   identity: 'application' | 'half' | 'none'
   env: string | null
   /**
-   * The type of the end. `workload`: it is a workload of the PCE. `public`: it is an internet address, or only its name
-   * is known.
+   * The type of the end. `workload`: a workload of the PCE. `public`: an internet address, or an end of which only the
+   * name is known. `local`: any other address.
    */
   network: 'workload' | 'public' | 'local'
   /**
@@ -135,9 +135,9 @@ export interface Cell {
 export type CellTest = (cell: Cell) => boolean
 
 /**
- * Returns the conditions for traffic that passes because nothing stops it. `passing_unenforced`: no rule allows the
- * traffic, and the mode does not block traffic without a rule. `enforced_at_neither_end`: neither source nor
- * destination enforces policy, so that no rules are applied. Only cells that also meet `about` count.
+ * Returns two conditions for cells that meet `about` and whose traffic passes because nothing stops it.
+ * `passing_unenforced`: no rule allows the traffic, but the mode does not block it. `enforced_at_neither_end`: neither
+ * source nor destination enforces policy, so that no rules are applied.
  */
 export const unenforced = (about: CellTest) => ({
   passing_unenforced: (cell: Cell) => about(cell) && cell.decision === 'potentially_blocked',

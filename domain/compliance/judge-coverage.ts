@@ -63,7 +63,7 @@ function judgeCoverage(traffic: TrafficExposure, wanted: CellTest): CheckOutcome
   const certain = (word: PolicyDecision) => counted((cell) => !isOpen(cell) && cell.decision === word)
   const { allowed, potentially_blocked: reported, blocked, unknown: unjudged } = mapDecisions(certain)
   const undecided = counted(isOpen)
-  // Together, the counts by decision are the same as those of get-policy-coverage-report.
+  // Rows are counted as in get-policy-coverage-report: by their decision, even if it is not certain.
   const named = (word: DecidedWord) => counted((cell) => cell.decision === word)
   const [uncertain, unallowed] = [named('undecided'), named('potentially_blocked')]
   const maybeBlocked = unallowed.rows - reported.rows
@@ -102,15 +102,15 @@ function judgeCoverage(traffic: TrafficExposure, wanted: CellTest): CheckOutcome
 }
 
 /**
- * Thresholds for the percentage of rows whose other end is known: from KNOWN_GOOD on, the check is a PASS; from
+ * Thresholds for the percentage of rows whose remote party is known: from KNOWN_GOOD on, the check is a PASS; from
  * KNOWN_FAIR on, a WARNING.
  */
 const KNOWN_GOOD = 90
 const KNOWN_FAIR = 50
 
 /**
- * Rates whether dependencies in both directions are known, by the share of rows whose other end is labelled or in an IP
- * list.
+ * Rates whether dependencies in both directions are known, by the share of rows whose remote party is labelled or in an
+ * IP list. The remote party is the one that communicates with an assessed workload.
  */
 export const knownDependencies: Evaluator = evaluator(
   {
@@ -136,7 +136,8 @@ export const knownDependencies: Evaluator = evaluator(
       ...(open > 0 && { undecided: open }),
       inside_one_application: traffic.inside,
     }
-    // Traffic that may be blocked may not be a dependency.
+    // Traffic that may be blocked already is possibly no dependency. Of such rows, the lower bound leaves out those
+    // with a known remote party, and the upper bound those with an unknown one.
     const known = all - unknown
     const openKnown = open - openUnknown
     const lower = percentOf(known - openKnown, all - openKnown)

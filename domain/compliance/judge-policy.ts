@@ -251,7 +251,7 @@ export const leastPrivilege: Evaluator = evaluator(
 /** A rule that applies, or may apply, to the assessed part of the estate. */
 interface RuleAbout extends PlacedRule {
   href: string
-  /** The answers to the question whether the rule applies, and to all further questions about it. */
+  /** The answers on which the verdict about the rule depends. The first one says whether the rule applies. */
   answers: readonly Answer[]
 }
 
@@ -275,7 +275,7 @@ function rulesAbout(
 const labelsOf = ({ app, env }: Assessment): Label[] => [app, env].filter((label) => label !== null)
 
 /**
- * The reasons for doubt that are not reported. They do not matter, because a rule that applies to only some of the
+ * The reasons for doubt that are not reported because they do not matter: a rule that applies to only some of the
  * assessed workloads still counts as applying.
  */
 const OF_SOME: ReadonlySet<Reason> = new Set(['label', 'workload'])

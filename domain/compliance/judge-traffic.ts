@@ -228,8 +228,8 @@ export const clearText: Evaluator = evaluator(
 )
 
 /**
- * The reason why traffic passes that the PCE reports as potentially blocked, in visibility mode as well as in selective
- * mode.
+ * The reason why traffic that the PCE reports as potentially blocked still passes, both in visibility mode and in
+ * selective mode.
  */
 const WITHOUT_RULE = 'passing without a rule, because the mode does not stop them'
 

@@ -158,7 +158,8 @@ export async function readExposure(
   const lists = valueOf(sources.ipLists) ?? []
   const { workloads } = sources
   const known = new Map((valueOf(workloads) ?? []).map(({ href, judgedMode }) => [href, judgedMode]))
-  // When the whole estate is assessed, its workloads are all workloads, unless Kubernetes workloads could not be read.
+  // True if `known` contains all workloads: the whole estate is assessed, and Kubernetes workloads could be read as
+  // well.
   const isWhole =
     wanted.length === 0 && workloads !== undefined && 'value' in workloads && workloads.partly === undefined
   const present = createPresentModes(ctx, { known, isWhole })
@@ -188,8 +189,8 @@ export async function readExposure(
 }
 
 /**
- * Returns an index of labels, and a function that returns the reason if a label was looked up that is not known, or
- * null if there was no such label.
+ * Returns the index of labels, which is empty if the labels could not be read. In that case, `whyMissed` returns the
+ * reason if a label was looked up, because it was not found. Otherwise, `whyMissed` returns null.
  */
 function watchLabels(source: Source<LabelIndex>): { index: LabelIndex; whyMissed: () => string | null } {
   if ('value' in source) return { index: source.value, whyMissed: () => null }
