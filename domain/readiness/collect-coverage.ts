@@ -97,13 +97,16 @@ function countRules(
 }
 
 /**
- * A group of rows that no rule is known to allow and that have, for example, the same service: the numbers of these
- * rows and of their connections.
+ * The size of a group of rows that no rule is known to allow: the number of these rows (`flows`) and of their
+ * connections.
  */
 export interface Uncovered {
   flows: number
   connections: number
-  /** Number of these connections that the draft would allow, without undecided ones; null if the draft was not read. */
+  /**
+   * Number of these connections that are certainly not allowed now and that the draft would allow; null if the draft
+   * was not read.
+   */
   draft_allowed_connections: number | null
 }
 export interface UncoveredService extends Uncovered {
@@ -116,12 +119,14 @@ export interface UncoveredService extends Uncovered {
 
 const MAX_PROCESSES = 5
 
-/** The key by which uncovered rows are grouped, including the decision on these rows and the decision of the draft. */
+/**
+ * The key of a group of uncovered rows. It consists of `K`, the decision on these rows and the decision of the draft.
+ */
 type Drafted<K> = K & { decision: string | null; draft: string | null }
 
 /**
- * Groups uncovered rows in two ways: by service, and by the application on the given side. Each end without an
- * application forms a separate group.
+ * Groups uncovered rows in two ways: by service, and by the party on the given side. This party is an application or,
+ * if it belongs to none, a single source or destination.
  */
 export function collectUncovered(encoder: FlowEncoder, side: Side) {
   const [decision, draft] = [textColumn(encoder, 'decision'), textColumn(encoder, 'draftDecision')]

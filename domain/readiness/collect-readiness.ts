@@ -92,7 +92,7 @@ export function judgeRemotes(encoder: FlowEncoder, side: Side): { add(row: FlowR
         const id = JSON.stringify([app, env])
         const remote = seen.get(id) ?? { app, env, allowed: false, stopped: false }
         seen.set(id, remote)
-        // It is open whether an undecided row is allowed or stopped.
+        // An undecided row may be allowed or stopped, so it counts as both.
         if (is !== 'allowed') remote.stopped = true
         if (is === 'allowed' || is === 'undecided') remote.allowed = true
       }

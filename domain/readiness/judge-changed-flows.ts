@@ -20,9 +20,9 @@ import type { TrafficWindow } from '../traffic/traffic-window.js'
 import { readPolicyInForce } from './tally-decisions.js'
 
 /**
- * The change of the enforcement mode at the source or destination of a flow. `isVague` marks an end, such as a virtual
- * service, that stands for workloads that are not known individually. `isUntold` marks a workload whose current mode
- * the PCE does not report.
+ * The change of the enforcement mode at the source or destination of a flow. `isVague` marks a source or destination,
+ * such as a virtual service, that stands for workloads that are not known individually. `isUntold` marks a workload
+ * whose current mode the PCE does not report.
  */
 export interface EndChange extends ModeChange {
   isVague?: true
@@ -30,8 +30,8 @@ export interface EndChange extends ModeChange {
 }
 
 /**
- * The workloads whose modes change: the filter that selects their traffic, a test that recognises them as sources or
- * destinations of flows, and the change of mode of each.
+ * The workloads whose modes change: the filter that selects their traffic, a function that recognises them as sources
+ * or destinations of flows, and a function that returns the mode change of each.
  */
 export interface ChangedEnds {
   filter: TrafficQuery['sources']
@@ -39,7 +39,7 @@ export interface ChangedEnds {
   isOwn: (end: FlowEnd) => boolean
   /** Returns the change of mode of the end; null if its mode stays the same or if it has no mode. */
   changeOf: (end: FlowEnd) => EndChange | null
-  /** The modes of workloads that have already been read and whose mode stays the same, by href. */
+  /** The modes, by href, of workloads that have already been read and whose mode stays the same. */
   known?: ReadonlyMap<string, EndMode>
 }
 
@@ -89,11 +89,11 @@ export interface JudgedReads extends BothWays {
 export type JudgingContext = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>
 
 /**
- * Reads the traffic, in a window, of the workloads whose mode changes. Passes each group of rows to `take`, together
- * with the effect of the new modes on it. The effect is derived only from the active policy and the present modes. The
- * decision derived from these is compared with the one that the PCE recorded (D78). Resolves with the details of the
- * inbound and the outbound query. If the traffic could not be read, resolves with a sentence that says why, and `take`
- * is not called. Rejects if the call is cancelled.
+ * Reads the traffic of the workloads whose mode changes, in a time window, and passes each group of rows to `take`
+ * together with the effect of the new modes on it. The effect is derived only from the active policy and the present
+ * modes. The decision derived from these is compared with the one that the PCE recorded (D78). Resolves with the
+ * details of the inbound and the outbound query. If the traffic could not be read, resolves with a sentence that says
+ * why, and `take` is not called. Rejects if the call is cancelled.
  *
  * @param complete as for `createConversationReader`
  */
@@ -191,7 +191,8 @@ function createFateJudge(
       return { end, change, now: always, after: always }
     }
     if (change.isVague !== true) return { end, change, now: drops(presentMode(change)), after: drops(change.to) }
-    // The workloads behind a vague end may currently be in any mode, and some of them may keep their mode.
+    // A vague end stands for several workloads. These may currently be in any mode, and some of them may keep their
+    // mode.
     const some = (mode: EndMode) => both(drops(mode), unknown('virtual_service'))
     return { end, change, now: some('full'), after: some(change.to) }
   }

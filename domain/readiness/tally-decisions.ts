@@ -134,7 +134,7 @@ export function decideByRules(
   const recorded = noDisagreement()
   let [byDefault, open, elsewhere, mayStop, mayStopUncovered] = [0, 0, 0, 0, 0]
   return {
-    /** Passes on a row in which the decision of the rules replaces the recorded decision. */
+    /** Decides a row by the rules and passes it on with this decision in place of the recorded one. */
     take(given: FlowRow, path: FlowPath, pass: (row: FlowRow, path: FlowPath) => void): void {
       const { row, word, undecided, mayBeBlocked, modes, disagreement } = decide(given)
       const { src, dst, count, connections } = row
