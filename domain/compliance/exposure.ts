@@ -19,25 +19,29 @@ import { groupRows } from '../traffic/group-rows.js'
 import { createTupleTable } from '../traffic/group-tables.js'
 
 /**
- * The facts about the source or destination of a flow that the evaluators use. Ends with the same facts share one
- * EndClass.
+ * The facts about the source or destination of a flow that the evaluators use. Sources and destinations with the same
+ * facts share one EndClass.
  */
 export interface EndClass {
   /**
-   * True if the end is in the assessed part of the estate: it has the assessed labels or, if the whole estate is
-   * assessed, it is a workload.
+   * True if the source or destination is in the assessed part of the estate: it has the assessed labels or, if the
+   * whole estate is assessed, it is a workload.
    */
   isAssessed: boolean
-  /** Whether the end has both an app and an env label (`application`), only one of them (`half`), or neither. */
+  /**
+   * `application`: the source or destination has both an app and an env label. `half`: it has only one of them. `none`:
+   * it has neither.
+   */
   identity: 'application' | 'half' | 'none'
   env: string | null
   /**
-   * The type of the end. `workload`: a workload of the PCE. `public`: an internet address, or an end of which only the
-   * name is known. `local`: any other address.
+   * The type of the source or destination. `workload`: a workload of the PCE. `public`: an internet address, or a host
+   * of which only the name is known. `local`: any other address.
    */
   network: 'workload' | 'public' | 'local'
   /**
-   * True if the end is in an IP list with specific addresses. IP lists that are as broad as the internet do not count.
+   * True if the source or destination is in an IP list with specific addresses. IP lists that are as broad as the
+   * internet do not count.
    */
   isListed: boolean
   managed: boolean
@@ -64,7 +68,10 @@ export function classifyEnd(end: FlowEnd, facts: EndFacts): EndClass {
   }
 }
 
-/** Returns true if an end cannot be identified, because it has no app or env label and is in no specific IP list. */
+/**
+ * Returns true if a source or destination cannot be identified, because it has no app or env label and is in no
+ * specific IP list.
+ */
 export const isUnidentified = ({ identity, isListed }: EndClass): boolean => identity === 'none' && !isListed
 
 /** The values of env labels that mean production, in lower case. */
@@ -118,7 +125,7 @@ export interface Cell {
   destination: EndClass
   /**
    * `inbound` means that the traffic enters the assessed part of the estate, `outbound` that it leaves that part. Both
-   * are true if both ends are in the assessed part.
+   * are true if source and destination are in the assessed part.
    */
   inbound: boolean
   outbound: boolean
@@ -197,7 +204,7 @@ export interface TrafficExposure {
    * Numbers of connections whose recorded decision contradicts the rules. Connections inside applications do not count.
    */
   recorded: RecordedOtherwise
-  /** Returns the unconfirmed facts about the PCE on which the decisions of the matching cells depend. */
+  /** Returns the unconfirmed assumptions about the PCE on which the decisions of the matching cells depend. */
   assumes(test: CellTest): string[]
   /** Returns the distinct reasons why the decisions of matching cells are not certain. */
   answers(test: CellTest): Answer[]
@@ -233,7 +240,7 @@ export function createExposureMeter(
   /** Maps each combination of a decision and its reasons for uncertainty to a number. */
   const certainties = new Map<string, number>()
   const recorded = noDisagreement()
-  /** The unconfirmed facts about the PCE on which each cell depends, by the number of the cell. */
+  /** The unconfirmed assumptions about the PCE on which each cell depends, by the number of the cell. */
   const assumed: AssumedFacts[] = []
   const tuple = new Int32Array(5)
   let current = 0

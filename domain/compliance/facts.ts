@@ -31,7 +31,7 @@ export interface AssessedWorkload {
    * meaning for them.
    */
   mode: string | null
-  /** The enforcement mode that decides about the workload's traffic. */
+  /** The enforcement mode that is used to decide about the workload's traffic. */
   judgedMode: EndMode
   /** Whether the workload reports flows to the PCE; null if the PCE does not say. */
   reportsFlows: boolean | null

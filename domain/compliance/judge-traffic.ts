@@ -152,7 +152,9 @@ export const directMailAndWeb: Evaluator = evaluator(
   },
 )
 
-/** Returns the ends of a cell that are on the internet. The assessed end is never among them. */
+/**
+ * Returns the source or destination of a cell, or both, if they are on the internet. An assessed one is never returned.
+ */
 const internetEnds = ({ source, destination, inbound, outbound }: Cell) =>
   [...(inbound ? [source] : []), ...(outbound ? [destination] : [])].filter(({ network }) => network === 'public')
 

@@ -25,7 +25,7 @@ export interface CheckOutcome {
   status: Status
   detail: string
   evidence?: Evidence
-  /** The unconfirmed facts about the PCE on which the verdict depends. */
+  /** The unconfirmed assumptions about the PCE on which the verdict depends. */
   assumes?: readonly string[]
 }
 export interface CheckVerdict extends CheckOutcome {

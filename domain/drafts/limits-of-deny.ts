@@ -66,7 +66,7 @@ async function readRelease(pce: PceClient, signal: AbortSignal): Promise<string 
   }
 }
 
-/** Maximum number of deny rules per call for which the workloads at both ends are read. */
+/** Maximum number of deny rules per call for which the workloads on both sides are read. */
 const MOST_DENIES = 10
 /** Maximum number of workloads named in a warning, and maximum number of characters of each name. */
 const MOST_NAMED = 5
@@ -78,10 +78,10 @@ interface Source {
 }
 
 /**
- * Warns of workloads for which a deny rule blocks nothing, although they are at one of its ends: workloads in a mode
- * that enforces nothing and, for an override deny rule, workloads whose VEN does not support it. The warnings also say
- * which workloads were not checked and what is not known. `isNumbered` is true if the call writes several rules; each
- * warning about one rule then starts with its index.
+ * Warns of workloads on the sides of deny rules for which these rules block nothing: workloads in a mode that enforces
+ * nothing and, for an override deny rule, workloads whose VEN does not support it. The warnings also say which
+ * workloads were not checked and what is not known. `isNumbered` is true if the call writes several rules; each warning
+ * about one rule then starts with its index.
  */
 export async function warnOfDenyLimits(
   { pce, signal }: Source,
@@ -123,7 +123,7 @@ export async function warnOfDenyLimits(
 
 type Effect = 'drops' | 'nothing' | 'unsettled' | 'unknown'
 
-/** Returns whether a workload at this end of a deny rule itself drops the connections that match the rule. */
+/** Returns whether a workload on this side of a deny rule itself drops the connections that match the rule. */
 function effectOf(workload: Workload, { directions }: DenyEnd, type: RuleType): Effect {
   const mode = modeOf(workload)
   if (mode === 'unknown' || mode === 'none') return 'unknown'
@@ -132,7 +132,7 @@ function effectOf(workload: Workload, { directions }: DenyEnd, type: RuleType): 
   return answers.every((answer) => answer === 'yes') ? 'drops' : 'unsettled'
 }
 
-/** Returns false only if it is certain that no workload at this end drops connections because of the rule. */
+/** Returns false only if it is certain that no workload on this side drops connections because of the rule. */
 const mayEnforce = (end: DenyEnd, type: RuleType): boolean =>
   tellUnlooked(end).length > 0 || end.managed.some((one) => effectOf(one, end, type) !== 'nothing')
 

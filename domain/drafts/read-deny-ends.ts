@@ -16,7 +16,7 @@ export interface EndsOfRule {
   unscoped: boolean
 }
 
-/** The workloads at one end of a deny rule, or at both ends if both have the same workloads. */
+/** The workloads on one side of a deny rule, or on both sides if both have the same workloads. */
 export interface DenyEnd {
   noun: 'destination' | 'source' | 'workload'
   directions: readonly Direction[]
@@ -52,8 +52,8 @@ const MOST_SINGLE = 50
 const IN_FLIGHT = 4
 
 /**
- * Creates a function that reads the workloads at the ends of rules, for rules of a rule set with the given scopes. It
- * reads each workload and each selection of workloads only once.
+ * Creates a function that reads the workloads on both sides of a rule. The rules must belong to a rule set with the
+ * given scopes. Each workload and each selection of workloads is read only once.
  */
 export function createEndReader(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },

@@ -27,7 +27,10 @@ export interface Opened {
   destinations: number
   /** Number of pairs whose decision would change, including those that the caller asked about. */
   pairs: number
-  /** Number of these pairs whose decision may not change, because it is uncertain without or with the rule. */
+  /**
+   * Number of these pairs for which a change is not certain, because the decision without or with the rule is
+   * uncertain.
+   */
   uncertain: number
   /** Number of the changed pairs that the caller asked about. */
   asked: number
@@ -128,7 +131,8 @@ export function* findOpened(
     { done: 0, total: 0 },
   ]
   for (const source of from) {
-    // The pairs that the caller asked about are compared separately, because the rule may not name all of them.
+    // The pairs that the caller asked about are compared separately, because the rule does not necessarily name all of
+    // them.
     const others = source.isAsked ? notAsked : to
     kinds.total += others.length
     for (const destination of others) {

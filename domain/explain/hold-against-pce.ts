@@ -22,8 +22,8 @@ export interface PceCheck {
   checked: number
   differences: readonly Difference[]
   /**
-   * The rules that the matcher left undecided, by draft href. The value is true if the rule applies according to the
-   * PCE.
+   * The rules, by draft href, of which the matcher could not decide whether they apply. The value is true if the rule
+   * applies according to the PCE.
    */
   settled: ReadonlyMap<string, boolean>
   /** The reason why the PCE's check could not be used; null if it was used. */

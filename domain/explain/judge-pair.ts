@@ -20,8 +20,8 @@ export interface AskedService {
 }
 
 /**
- * A rule that matches a connection, and whether it matches at the source and at the destination. A rule matches only at
- * the ends for which it is written.
+ * A rule that matches a connection, and whether it matches at the source and at the destination. It may match at only
+ * one of them, because the PCE does not write every rule to both.
  */
 export interface ApplyingRule {
   held: HeldRule

@@ -3,7 +3,7 @@ import { assumedOfIpTables } from '../policy/ip-tables.js'
 import type { JudgedFlow } from './prepare-flow.js'
 import { listIpTables } from './read-versions.js'
 
-/** Lists the unconfirmed facts about the PCE on which the verdict about a flow depends. */
+/** Lists the unconfirmed assumptions about the PCE on which the verdict about a flow depends. */
 export function listAssumedFacts({ sources, destinations, verdict, versions }: JudgedFlow): string[] {
   const assumed = collectAssumedFacts()
   for (const { active, draft } of verdict.outcomes) for (const { undecided } of [active, draft]) assumed.add(undecided)

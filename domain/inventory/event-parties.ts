@@ -18,7 +18,7 @@ type Fields = Record<string, unknown>
 
 /**
  * The fields in which a party may have a name. For a failed login, the only such field is `supplied_username`, and its
- * text may not be the name of a PCE user.
+ * text is not necessarily the name of a PCE user.
  */
 const NAMES = ['username', 'supplied_username', 'name', 'hostname', 'full_name', 'value'] as const
 

@@ -27,7 +27,7 @@ const KINDS = {
 } as const satisfies Record<string, { api: keyof PceClient; noun: string }>
 export type NamedKind = keyof typeof KINDS
 
-/** For each type of object, the tool that lists its objects. Hints mention this tool. */
+/** The tools that list the objects of each type. Hints in errors mention them. */
 const LISTERS: Partial<Record<NamedKind, string>> = {
   ip_lists: 'get-iplists',
   services: 'get-services',

@@ -14,7 +14,7 @@ export interface KubernetesRead<R> {
 }
 
 /**
- * Filters for Kubernetes workloads: a part of the name, and the hrefs of labels, all of which the workload must have.
+ * Filters for Kubernetes workloads: a part of the name, and the hrefs of labels. A workload must have all these labels.
  */
 interface Filters {
   name?: string

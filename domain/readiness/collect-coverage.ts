@@ -19,8 +19,8 @@ export type Coverage = ReturnType<ReturnType<typeof collectCoverage>['result']>
 export type PathCoverage = Coverage['inbound']
 
 /**
- * Collects the policy coverage of an application from its decided rows. Each row is added once. A row inside the
- * application counts as inbound, as outbound and as intra.
+ * Collects the policy coverage of an application. Each row of its traffic is added once, after the rules have been
+ * applied to the row. A row inside the application counts as inbound, as outbound and as intra.
  */
 export function collectCoverage(encoder: FlowEncoder) {
   const decision = textColumn(encoder, 'decision')
@@ -139,7 +139,7 @@ export function collectUncovered(encoder: FlowEncoder, side: Side) {
   return {
     add(row: FlowRow): void {
       services.add(row)
-      // Code 0 means that the end belongs to no application.
+      // Code 0 means that the source or destination belongs to no application.
       if (application.code(row) === 0) ends.add(row)
       else applications.add(row)
     },

@@ -11,7 +11,10 @@ const LISTED_FLOWS = 20
 
 export type ReadinessTraffic = ReturnType<ReturnType<typeof collectReadiness>['result']>
 
-/** Collects the facts that determine readiness from an application's decided rows. Each row is added once. */
+/**
+ * Collects the facts that determine the readiness of an application. Each row of its traffic is added once, after the
+ * rules have been applied to the row.
+ */
 export function collectReadiness(encoder: FlowEncoder) {
   const tally = tallyDecisions(encoder)
   const paths = { outbound: tallyDecisions(encoder), intra: tallyDecisions(encoder) }
@@ -79,7 +82,7 @@ export function judgeRemotes(encoder: FlowEncoder, side: Side): { add(row: FlowR
   const ends = groupRows({ end: wholeEndColumn(encoder, side), decision })
   return {
     add(row) {
-      // Code 0 means that the end belongs to no application.
+      // Code 0 means that the source or destination belongs to no application.
       if (application.code(row) === 0) ends.add(row)
       else applications.add(row)
     },

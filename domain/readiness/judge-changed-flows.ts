@@ -35,9 +35,11 @@ export interface EndChange extends ModeChange {
  */
 export interface ChangedEnds {
   filter: TrafficQuery['sources']
-  /** Returns true if the end is one of these workloads, whether or not its own mode changes. */
+  /**
+   * Returns true if the source or destination of a flow is one of these workloads, whether or not its own mode changes.
+   */
   isOwn: (end: FlowEnd) => boolean
-  /** Returns the change of mode of the end; null if its mode stays the same or if it has no mode. */
+  /** Returns the mode change of a source or destination; null if its mode stays the same or if it has no mode. */
   changeOf: (end: FlowEnd) => EndChange | null
   /** The modes, by href, of workloads that have already been read and whose mode stays the same. */
   known?: ReadonlyMap<string, EndMode>
@@ -68,7 +70,7 @@ export interface JudgedFlow {
   proto: number | null
   connections: number
   effect: ModeEffect
-  /** The ends whose change of mode causes the effect; empty if nothing changes. */
+  /** The source or destination, or both, whose mode change causes the effect; empty if nothing changes. */
   by: readonly FlowEnd[]
   /** The reason for the doubt if the effect is only possible or is undecided. */
   undecided: Answer
@@ -191,8 +193,8 @@ function createFateJudge(
       return { end, change, now: always, after: always }
     }
     if (change.isVague !== true) return { end, change, now: drops(presentMode(change)), after: drops(change.to) }
-    // A vague end stands for several workloads. These may currently be in any mode, and some of them may keep their
-    // mode.
+    // A vague source or destination stands for several workloads. These may currently be in any mode, and some of them
+    // may keep their mode.
     const some = (mode: EndMode) => both(drops(mode), unknown('virtual_service'))
     return { end, change, now: some('full'), after: some(change.to) }
   }
@@ -231,7 +233,10 @@ function fateOf(ends: readonly MovedEnd[]): Pick<Fate, 'effect' | 'by' | 'undeci
   return { effect: turns.effect, by: turns.by.map(({ end }) => end), undecided }
 }
 
-/** Returns true if the mode of an end becomes, or may become, stricter (or looser, depending on `direction`). */
+/**
+ * Returns true if the mode of a source or destination becomes, or may become, stricter (or looser, depending on
+ * `direction`).
+ */
 function mayTurn({ change }: MovedEnd, direction: 'stricter' | 'looser'): boolean {
   if (change === null) return false
   return change.isUntold === true || change.isVague === true || directionOf(change) === direction

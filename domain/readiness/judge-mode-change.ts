@@ -58,7 +58,7 @@ export interface ModeChangeTraffic {
   undecided: string
   /** The reasons why it is undecided whether `undecided` connections pass; empty if there are no such connections. */
   undecidedStays: string
-  /** The unconfirmed facts about the PCE on which the result depends. */
+  /** The unconfirmed assumptions about the PCE on which the result depends. */
   assumes: readonly string[]
   /** Numbers of connections whose recorded decision contradicts the rules. */
   recorded: RecordedOtherwise

@@ -17,7 +17,7 @@ export function recommendCoverage(found: Coverage, reliance: Reliance): string {
   if (percentage === null) return [describeNothing(flows, reliance), ...reliance.modes].join(' ')
   const missing = notAllowed(flows)
   const uncovered = missing + flows.undecided
-  // The advice is based on decided rows only, because an undecided row may already have a rule.
+  // The advice leaves out undecided rows, because a rule may already allow them.
   const decided = coverage({ ...flows, undecided: 0 }) ?? percentage
   return [
     uncovered === 0

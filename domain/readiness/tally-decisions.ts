@@ -85,7 +85,10 @@ function noDecisions(): Decisions {
 
 /** The facts that limit how reliable the decisions on an application's rows are. */
 export interface Reliance {
-  /** Number of rows that no rule is known to allow and that pass at an end in selective mode or in an unknown mode. */
+  /**
+   * Number of rows that no rule is known to allow and that pass, or may pass, because the source or destination is in
+   * selective mode or in an unknown mode.
+   */
   byDefault: number
   /**
    * Number of rows for which it is undecided whether rules allow them, without rows of protocols that VENs always
@@ -104,7 +107,7 @@ export interface Reliance {
    * not be counted.
    */
   iptables: number | null
-  /** The unconfirmed facts about the PCE on which these numbers depend. */
+  /** The unconfirmed assumptions about the PCE on which these numbers depend. */
   assumes: readonly string[]
   /** Number of allowed rows about which only the remote party decides, because the application's own end has no VEN. */
   elsewhere: number
