@@ -66,9 +66,12 @@ export function createAdmissions(
     const key = caller.toString('base64')
     const others = leaving.get(key) ?? new Set()
     leaving.set(key, others.add(id))
-    query('DELETE FROM svc_mcp.places WHERE id = $1', [id])
+    query(
+      'DELETE FROM svc_mcp.places WHERE id IN (SELECT id FROM svc_mcp.places WHERE id = $1 FOR UPDATE SKIP LOCKED)',
+      [id],
+    )
       .catch(() => {
-        // If the row cannot be deleted, it becomes a leftover, which `tend` removes.
+        // If the row cannot be deleted, or is locked, it becomes a leftover, which `tend` removes.
       })
       .finally(() => {
         others.delete(id)
@@ -100,7 +103,7 @@ export function createAdmissions(
 
   async function ask(key: Buffer, { iss, sub }: Owner, more: () => readonly Value[]): Promise<Verdict> {
     const caller = JSON.stringify([iss, sub])
-    return inTurn(key.toString('base64'), async () => {
+    return inTurn(caller, async () => {
       try {
         const { rows } = await query<Verdict>(
           `SELECT verdict, retry_after, ${READ_COLUMNS} FROM svc_mcp.admit_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
@@ -164,20 +167,24 @@ export function createAdmissions(
            INSERT INTO svc_mcp.replicas (id, expires_at) VALUES ($1, clock_timestamp() + $2::interval)
            ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at),
          dead AS (
-           DELETE FROM svc_mcp.replicas WHERE expires_at < clock_timestamp() AND id <> $1),
+           DELETE FROM svc_mcp.replicas WHERE id IN (
+             SELECT id FROM svc_mcp.replicas WHERE expires_at < clock_timestamp() AND id <> $1 FOR UPDATE SKIP LOCKED)),
          old AS (
            DELETE FROM svc_mcp.counts WHERE key IN (
              SELECT key FROM svc_mcp.counts WHERE started < clock_timestamp() - interval '5 minutes' LIMIT 10000
              FOR UPDATE SKIP LOCKED))
-         DELETE FROM svc_mcp.places p WHERE p.replica <> $1 AND NOT EXISTS (
-           SELECT 1 FROM svc_mcp.replicas r WHERE r.id = p.replica AND r.expires_at >= clock_timestamp())`,
+         DELETE FROM svc_mcp.places WHERE id IN (
+           SELECT p.id FROM svc_mcp.places p WHERE p.replica <> $1 AND NOT EXISTS (
+             SELECT 1 FROM svc_mcp.replicas r WHERE r.id = p.replica AND r.expires_at >= clock_timestamp())
+           FOR UPDATE SKIP LOCKED)`,
         [replica, LEASE],
       )
       // Deletes this replica's leftovers. Places younger than 10 seconds are kept, because they may belong to requests
       // that were admitted in the meantime.
       await query(
-        `DELETE FROM svc_mcp.places WHERE replica = $1 AND taken_at < clock_timestamp() - interval '10 seconds'
-           AND id <> ALL($2::uuid[])`,
+        `DELETE FROM svc_mcp.places WHERE id IN (
+           SELECT id FROM svc_mcp.places WHERE replica = $1 AND taken_at < clock_timestamp() - interval '10 seconds'
+             AND id <> ALL($2::uuid[]) FOR UPDATE SKIP LOCKED)`,
         [replica, [...held]],
       )
     },

@@ -60,11 +60,12 @@ export function approvals({ query }: Database, now: () => number): Approvals {
       return (await query(open, [checkText(id), checkText(decision), now()])).count === 1
     },
     async end(id, ending) {
-      // The end of an approval is recorded in two tables, so that it cannot be reversed by changing one row (D240).
-      const open = `WITH ended AS (
-          UPDATE svc_mcp.approvals SET ending = $2 WHERE id = $1 AND ending IS NULL RETURNING id, expires_at)
-        INSERT INTO svc_mcp.spent (id, expires_at) SELECT id, greatest(expires_at, $3) FROM ended ON CONFLICT (id) DO NOTHING`
-      return (await query(open, [checkText(id), ending, now()])).count === 1
+      const { rows } = await query<{ is_first: boolean }>('SELECT svc_mcp.end_approval_1($1, $2, $3) AS is_first', [
+        checkText(id),
+        ending,
+        now(),
+      ])
+      return rows[0]?.is_first === true
     },
     async expire() {
       const { rows } = await query<Row>(

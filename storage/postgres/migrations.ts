@@ -185,6 +185,42 @@ LANGUAGE sql SET lock_timeout = '1s' AS $body$
   SELECT * FROM svc_mcp.admit_1(
     p_key, p_hits, p_most_hits, p_place, p_over, p_most_places, p_replica, p_lease, p_iss, p_sub)
 $body$;
+
+-- The time limits of these functions are shorter than those of the programs that call them, so that nothing is left here that waits for a
+-- lock after its program has given up.
+
+-- Writes a new note to see that writing is possible, and removes earlier ones unless they are locked.
+CREATE FUNCTION svc_mcp.check_write_1(p_id text) RETURNS void LANGUAGE sql SET lock_timeout = '2s' AS $body$
+  WITH earlier AS (
+    DELETE FROM svc_mcp.notes WHERE name IN (
+      SELECT name FROM svc_mcp.notes WHERE name >= 'checked' AND name < 'checkee' LIMIT 100 FOR UPDATE SKIP LOCKED))
+  INSERT INTO svc_mcp.notes (name, value) VALUES ('checked ' || p_id, '')
+$body$;
+
+-- Records that a token is used, and returns whether it was not. One that expires no later than p_forgotten_until counts as used.
+CREATE FUNCTION svc_mcp.claim_token_1(p_id text, p_expires_at bigint, p_forgotten_until bigint) RETURNS boolean
+LANGUAGE sql SET lock_timeout = '4s' AS $body$
+  WITH spent AS (
+    INSERT INTO svc_mcp.spent (id, expires_at) SELECT p_id, p_expires_at
+    WHERE p_forgotten_until IS NULL OR p_forgotten_until < p_expires_at
+    ON CONFLICT (id) DO NOTHING RETURNING id, expires_at),
+  used AS (
+    INSERT INTO svc_mcp.used_tokens (id, expires_at) SELECT id, expires_at FROM spent
+    ON CONFLICT (id) DO NOTHING RETURNING id)
+  SELECT count(*) = 1 FROM used
+$body$;
+
+-- Ends an approval, and returns whether it had not ended. The end is recorded in two tables, so that it cannot be reversed by changing
+-- one row.
+CREATE FUNCTION svc_mcp.end_approval_1(p_id text, p_ending text, p_now bigint) RETURNS boolean
+LANGUAGE sql SET lock_timeout = '4s' AS $body$
+  WITH ended AS (
+    UPDATE svc_mcp.approvals SET ending = p_ending WHERE id = p_id AND ending IS NULL RETURNING id, expires_at),
+  spent AS (
+    INSERT INTO svc_mcp.spent (id, expires_at) SELECT id, greatest(expires_at, p_now) FROM ended
+    ON CONFLICT (id) DO NOTHING RETURNING id)
+  SELECT count(*) = 1 FROM spent
+$body$;
 `,
   },
 ]

@@ -102,9 +102,10 @@ const at = (time: string) => `(extract(epoch FROM clock_timestamp() ${time}) * 1
 /** The SQL of the time 24 hours ago. Ids of tokens that expired later must not be deleted yet. */
 const A_DAY_AGO = at(`- ${KEPT}`)
 /**
- * The SQL of the time one hour from now. No server writes a later time into the note, because no token is valid for
- * longer than an hour, even if a clock was ahead. Such a time would make servers refuse every confirmed call until
- * then. It is therefore read as 24 hours ago, because no id of a token that expired later has been deleted.
+ * The SQL of the time one hour from now. The note can contain a later time only if somebody else has written it, or if
+ * the clocks of the database and of the servers were more than 25 hours ahead. Such a time would make servers refuse
+ * every confirmed call until then. It is therefore read as 24 hours ago. Unless the clocks were ahead, no id of a token
+ * that expired later has been deleted (D240).
  */
 const NEVER = at(`+ interval '1 hour'`)
 
@@ -117,16 +118,13 @@ export function usedTokens({ query }: Database): UsedTokens {
   return {
     async claim(id, expiresAt) {
       if (!Number.isSafeInteger(expiresAt)) throw new RangeError('expiresAt must be whole milliseconds')
-      const { count } = await query(
-        `WITH spent AS (
-           INSERT INTO svc_mcp.spent (id, expires_at) SELECT $1::text, $2::bigint
-           WHERE NOT EXISTS (SELECT 1 FROM svc_mcp.notes WHERE name = '${FORGOTTEN}'
-             AND CASE WHEN ${timeOf('value')} > ${NEVER} THEN ${A_DAY_AGO} ELSE ${timeOf('value')} END >= $2::bigint)
-           ON CONFLICT (id) DO NOTHING RETURNING id, expires_at)
-         INSERT INTO svc_mcp.used_tokens (id, expires_at) SELECT id, expires_at FROM spent ON CONFLICT (id) DO NOTHING`,
+      const { rows } = await query<{ is_first: boolean }>(
+        `SELECT svc_mcp.claim_token_1($1, $2, (
+           SELECT CASE WHEN ${timeOf('value')} > ${NEVER} THEN ${A_DAY_AGO} ELSE ${timeOf('value')} END
+           FROM svc_mcp.notes WHERE name = '${FORGOTTEN}')) AS is_first`,
         [checkText(id), expiresAt],
       )
-      return count === 1
+      return rows[0]?.is_first === true
     },
     async isUsed(id) {
       const used = 'SELECT 1 FROM svc_mcp.used_tokens WHERE id = $1 UNION SELECT 1 FROM svc_mcp.spent WHERE id = $1'
@@ -164,8 +162,8 @@ export async function forgetOld({ query }: Database): Promise<void> {
 }
 
 /**
- * Resets the note about deleted ids if it contains a time that no server writes. Resolves with true if it did, which
- * means that somebody other than a server has written the note.
+ * Resets the note about deleted ids if it contains a time that no server with a right clock writes. Resolves with true if
+ * it did.
  */
 export async function mendForgotten({ query }: Database): Promise<boolean> {
   const { count } = await query(
@@ -237,7 +235,9 @@ export function notes({ query, inTransaction }: Database): Notes {
       }),
     remove: (name) =>
       changing(name, async (run) => (await run('DELETE FROM svc_mcp.notes WHERE name = $1', [name])).count > 0),
-    setOnce: (name, value) =>
+    // A note that is there is only read, so that a lock against writing does not prevent the start of a program.
+    setOnce: async (name, value) =>
+      (await read(query, name)) ??
       changing(name, async (run) => {
         await run('INSERT INTO svc_mcp.notes (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING', [
           name,

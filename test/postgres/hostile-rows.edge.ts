@@ -153,10 +153,7 @@ t.test('a used confirm token whose record was deleted does not run again, at thi
   partial(t, await bench.call('provision-policy', more, { token: fresh }), { ok: true })
   await open()
   t.equal(lines.length, 1)
-  t.match(
-    lines[0],
-    /^Somebody has written to the state database at \S+: the note used_tokens_forgotten_until had a time/,
-  )
+  t.match(lines[0], /^The note used_tokens_forgotten_until in the state database at \S+ had a time far ahead/)
   await open()
   t.equal(lines.length, 1, 'it is mended')
 })
@@ -294,6 +291,76 @@ t.test('a count that is full or locked stops its caller at most', async (t) => {
   await letGo()
   partial(t, await label('dan', 'four'), { label: { value: 'four' } })
   t.equal(await isReady(), true)
+})
+
+/** A state in a database of its own, and a session beside it that locks what it is told to. */
+async function openBeside(t: Test) {
+  const database = await makeDatabase()
+  const open = async () => {
+    const state = await openDatabase(databaseOf(database.url), { now: () => Date.now() })
+    t.teardown(() => state.close())
+    return state
+  }
+  const state = await open()
+  const session = new pg.Client(database.url)
+  await session.connect()
+  t.teardown(() => session.end())
+  const lock = async (statement: string) => {
+    await session.query('BEGIN')
+    await session.query(statement)
+  }
+  const ask = { perMinute: 100, atATime: 100 }
+  const admit = (sub: string) => state.admissions!.admit({ owner: { iss: 'i', sub }, ...ask })
+  const count = (sub: string) => state.admissions!.count('tokens', { iss: 'i', sub }, 100, 1)
+  return { database, open, state, lock, admit, count }
+}
+
+t.test('counts of one caller that are locked hold two connections, whatever they count', async (t) => {
+  const { lock, admit, count } = await openBeside(t)
+  await admit('ann')
+  await count('ann')
+  await lock('SELECT * FROM svc_mcp.counts FOR UPDATE')
+  const settled = await Promise.allSettled([admit('ann'), admit('ann'), count('ann'), count('ann')])
+  const codes = settled.map((one) => (one.status === 'rejected' ? (one.reason as { code: string }).code : one.status))
+  t.same(codes, ['55P03', '55P03', 'overloaded', 'overloaded'])
+})
+
+t.test('places that are locked hold no connection, and are left behind', async (t) => {
+  const { database, open, state, lock, admit } = await openBeside(t)
+  const taken = await Promise.all(Array.from({ length: 12 }, () => admit('ann')))
+  await database.query(
+    `INSERT INTO svc_mcp.places SELECT gen_random_uuid(), 'dead', gen_random_uuid() FROM generate_series(1, 2)`,
+  )
+  await lock(
+    `SELECT * FROM svc_mcp.places WHERE id <> (SELECT id FROM svc_mcp.places WHERE caller = 'dead' LIMIT 1) FOR UPDATE`,
+  )
+  for (const { holdPlace } of taken) holdPlace(false)
+  await admit('bob')
+  const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+  t.same(await database.query(waiting), [])
+  await found(() => state.pool!().waiting === 0, 'all are given back')
+  await open()
+  const left = await database.query(`SELECT 1 FROM svc_mcp.places WHERE caller = 'dead'`)
+  t.equal(left.length, 1, 'a start removes what is not locked')
+})
+
+t.test('a lock ends a statement in the database, too, and stops no start', async (t) => {
+  const { open, state, lock } = await openBeside(t)
+  const name = await state.notes.setOnce('confirm_tokens', 'first')
+  await state.approvals.open({
+    id: 'one',
+    key: { owner: 'o', call: 'c' },
+    request: 'r',
+    expiresAt: Date.now() + 60_000,
+  })
+  await lock('LOCK TABLE svc_mcp.notes, svc_mcp.spent IN SHARE MODE')
+  const late = { code: '55P03' }
+  await Promise.all([
+    t.rejects(state.checkWritable(), late),
+    t.rejects(state.usedTokens.claim('token', Date.now() + 60_000), late),
+    t.rejects(state.approvals.end('one', 'used'), late),
+    open().then(async (other) => t.equal(await other.notes.setOnce('confirm_tokens', 'second'), name)),
+  ])
 })
 
 t.test('a lock on what the readiness writes makes nobody unready', async (t) => {
