@@ -152,8 +152,8 @@ function reserve(world: World, kind: string, href: string): void {
 }
 
 /**
- * Returns a list with the built-in object, or an empty list if the estate contains it already. Only hand-made estates
- * may lack it.
+ * Returns a list that contains only the built-in object `builtIn`, or an empty list if `objects` already contains an
+ * object with its name. Only hand-made estates may lack built-in objects.
  */
 function missing(objects: readonly { name: string }[], builtIn: VersionedObject): VersionedObject[] {
   return objects.some(({ name }) => name === builtIn.name) ? [] : [builtIn]

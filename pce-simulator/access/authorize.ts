@@ -75,7 +75,7 @@ function principalOf(world: World): string | undefined {
 }
 
 /**
- * Returns true if the labels satisfy every entry of the scope. If the entry is a label, the labels must contain it; if
+ * Returns true if the labels satisfy every entry of the scope. If an entry is a label, the labels must contain it; if
  * it is a label group, they must contain the group itself or one of its labels.
  */
 function covers(world: World, scope: unknown, labels: ReadonlySet<string>): boolean {
@@ -113,8 +113,8 @@ function changesOwnRuleSets(write: Write): boolean {
 }
 
 /**
- * Returns true if the body of a rule reaches beyond the scope of its rule set. It does so if it admits consumers from
- * any scope, refers to an IP list or a label group, or contains custom iptables rules.
+ * Returns true if the body of a rule reaches beyond the scope of its rule set: it allows consumers outside the scope,
+ * refers to an IP list or a label group, or contains custom iptables rules.
  */
 function looksOutside(body: unknown): boolean {
   const text = JSON.stringify(body ?? null)

@@ -8,8 +8,9 @@ import { useSession } from './sessions.js'
 export type Caller = World['user']
 
 /**
- * Finds the user or service account to whom the credentials belong. They are those of an API key or of a session, as
- * Basic authentication sends them. Returns null if they are wrong or have expired (P2).
+ * Finds the user or service account to whom the credentials belong: the `name:secret` of a Basic Authorization header,
+ * where name and secret are those of an API key or of a session. Returns null if the credentials are wrong or have
+ * expired (P2).
  */
 export function findCaller(world: World, credentials: string): Caller | null {
   const session = useSession(world, credentials)

@@ -28,8 +28,8 @@ const FILTERS: Filters = {
 }
 
 /**
- * The routes of all API keys of the organisation, both of users and of service accounts (P56). Here, the href of each
- * key begins with the organisation's path.
+ * The routes of all API keys of the organisation, both of users and of service accounts (P56). In these routes, the
+ * href of each key begins with the organisation's path.
  */
 export const orgApiKeyRoutes: Route[] = [
   {

@@ -45,7 +45,9 @@ function nameGroup(world: World, href: string): { key?: unknown; name?: unknown 
   return group ? { key: group.key, name: group.name } : {}
 }
 
-/** Converts an active href to the draft href, because a scope may name the draft or the active version of a group. */
+/**
+ * Converts the active href of a label group to its draft href, because a scope may refer to either version of a group.
+ */
 function draftHref(world: World, href: string): string {
   return href.replace(orgPath(world, '/sec_policy/active/'), draftPath(world, '/'))
 }

@@ -9,7 +9,7 @@ import type { World } from '../world.js'
 import { PermissionScope, readScope, renderScope } from './permission-scope.js'
 import { requireRole } from './role.js'
 
-// This schema allows further properties, unlike nearly all other request schemas (P49).
+// The schema for creating a permission allows further properties, unlike nearly all other request schemas (P49).
 const CREATE = new Shape(
   'permissions_post',
   Type.Object({ role: Href, scope: PermissionScope, auth_security_principal: Href }),

@@ -40,7 +40,7 @@ export function requireRole(world: World, { href }: Reference): Reference {
   return { href }
 }
 
-/** Returns true if one of the permissions has the wanted role. `wanted` is the href or only the name of the role. */
+/** Returns true if one of the permissions grants the role `wanted`, which is the role's href or only its name. */
 export function hasRole(permissions: readonly PceObject[], wanted: string): boolean {
   return permissions.some(({ role }) => {
     const { href } = role as Reference

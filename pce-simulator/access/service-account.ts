@@ -85,7 +85,7 @@ function create(call: Call) {
   if (uuid !== undefined && world.store(SEGMENT).get(orgPath(world, `/${SEGMENT}/${encodeURIComponent(uuid)}`))) {
     throw invalidInput(`The service account ${uuid} exists`)
   }
-  // All checks come before the first object is created.
+  // All fields of the request are checked before the first object is created.
   const expires_in_seconds = lifetimeOf(world, api_key.expires_in_seconds)
   const grants = permissions.map((one) => readGrant(world, one))
   const complete = { description: null, access_restriction: null, ...fields }
@@ -111,7 +111,10 @@ function readGrant(world: World, { role, scope }: Static<typeof Grants>[number])
   return { role: requireRole(world, role), scope: readScope(world, scope) }
 }
 
-/** Replaces the permissions of the account. A permission that is given with its href keeps its href. */
+/**
+ * Replaces the permissions of the account. An entry of `permissions` that contains the href of an existing permission
+ * keeps that href.
+ */
 function grant(world: World, account: string, permissions: Static<typeof Grants>): void {
   const principal = principalOfAccount(world, account)
   const known = new Set(permissionsOf(world, principal).map(({ href }) => href))

@@ -6,7 +6,7 @@ import type { Participant, Relation } from './relation.js'
 /** 1 January 2026, in days since the epoch. No traffic was observed earlier. */
 export const HISTORY_STARTS = 20454
 
-/** Number of consecutive draws without a new conversation after which a relation counts as exhausted. */
+/** Number of consecutive failed attempts to pick a new conversation after which a relation counts as exhausted. */
 const PATIENCE = 30
 
 const STATES: readonly Conversation['state'][] = [
@@ -23,10 +23,10 @@ const STATES: readonly Conversation['state'][] = [
 ]
 
 /**
- * Draws conversations until a query without filters would return exactly `rows` rows. First, one conversation is drawn
- * from each relation, in order; after that, relations are chosen at random by their weights. A connection between two
- * managed hosts is often reported by both hosts and then makes two rows. A conversation that ended and later started
- * again makes no additional row.
+ * Generates random conversations until a query without filters would return exactly `rows` rows. First, one
+ * conversation is generated from each relation (type of traffic), in order; after that, relations are chosen at random
+ * by their weights. A connection between two managed hosts is often reported by both hosts and then makes two rows. A
+ * conversation that ended and later started again makes no additional row.
  *
  * At least one relation must have an unlimited number of conversations. Throws RangeError if all relations are
  * exhausted before there are enough rows.
@@ -64,9 +64,9 @@ export function drawConversations(random: Random, relations: readonly Relation[]
 }
 
 /**
- * Draws one conversation and returns it as one or two rows, one for each host that reports it. A host without a VEN
- * reports nothing; if neither host has a VEN, a network device reports the conversation. Returns no row if the same
- * host was drawn as source and destination.
+ * Generates one random conversation and returns it as one or two rows. Each row is reported by one of its two hosts. A
+ * host without a VEN reports nothing; if neither host has a VEN, a network device reports the conversation. Returns no
+ * row if the same host was picked as source and destination.
  */
 function observe(random: Random, relation: Relation): Conversation[] {
   const [from, to] = [relation.from(random), relation.to(random)]
@@ -118,8 +118,8 @@ function describeProcess(random: Random, process: Process | readonly string[], r
 }
 
 /**
- * Draws the times of a conversation. Most conversations have taken place daily since January, some take place weekly,
- * some started later, and one in twenty has ended since.
+ * Picks the dates and the time of day of a conversation at random. Most conversations have taken place daily since
+ * January, some take place weekly, some started later, and one in twenty has ended since.
  */
 function drawSchedule(random: Random, weekly: boolean) {
   const firstDay =
@@ -142,9 +142,9 @@ const resume = (random: Random, conversation: Conversation, endedOn: number): Co
 })
 
 /**
- * Creates a function that replaces equal endpoints and equal services by a single shared object, which saves most of an
- * estate's memory. The function also gives each conversation a key, which is equal for conversations that a query
- * combines into one row.
+ * Creates a function that replaces all equal endpoints, and all equal services, with one shared object each. Sharing
+ * saves most of an estate's memory. The function also gives each conversation a key; conversations that a query
+ * combines into one row have the same key.
  */
 function createSharing(): (conversation: Conversation) => { key: string; shared: Conversation } {
   const ends = createPool<Endpoint>()

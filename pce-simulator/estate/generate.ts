@@ -26,12 +26,14 @@ const USERS = [
   { href: '/users/3', username: 'sam.security@example.com', full_name: 'Sam Security' },
 ]
 
-/** The application with which demonstrations start. Its traffic is drawn before the traffic of other applications. */
+/**
+ * The application with which demonstrations start. Its traffic is generated before the traffic of other applications.
+ */
 const SHOWCASE = 'payments|prod'
 
 /**
- * Caches the latest estates, because a large one takes seconds to draw and a process rarely needs more than a few. The
- * parts that the caller may change are kept as JSON text, because parsing the text takes less than half the time of
+ * Caches the latest estates, because a large one takes seconds to generate and a process rarely needs more than a few.
+ * The parts that the caller may change are kept as JSON text, because parsing the text takes less than half the time of
  * structuredClone.
  */
 const drawn = new LRUCache<string, { conversations: Estate['conversations']; text: string }, EstateOptions>({

@@ -20,8 +20,8 @@ const branchMachine = anyAddress((random) => ({
 }))
 
 /**
- * Creates the traffic from addresses that the PCE does not know to the named applications, at their entry tier in
- * production.
+ * Creates the traffic to the named applications, at their entry tier in production, from addresses that the PCE does
+ * not know.
  */
 function linkAddresses(hosts: HostsOf, names: readonly string[], from: Party): Relation[] {
   return names.flatMap((name): Relation[] => {
@@ -44,7 +44,7 @@ function linkAddresses(hosts: HostsOf, names: readonly string[], from: Party): R
   })
 }
 
-/** Creates the traffic of visitors from the internet, whose number is unlimited. */
+/** Creates the traffic of visitors from the internet. The number of possible visitors is unlimited. */
 export const linkVisitors = (hosts: HostsOf) => linkAddresses(hosts, PUBLIC_APPLICATIONS, visitor)
 
 export const linkBranches = (hosts: HostsOf) => linkAddresses(hosts, BRANCH_APPLICATIONS, branchMachine)

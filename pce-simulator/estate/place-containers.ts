@@ -6,14 +6,14 @@ import { createRandom } from './random.js'
 import { HEARTBEAT_AT } from './shape-workload.js'
 
 /**
- * Minimum number of workloads in an organisation with Kubernetes workloads. In a smaller one, the clusters exist but
- * are empty.
+ * Minimum number of workloads in an organisation that has Kubernetes workloads. In a smaller organisation, the clusters
+ * exist but contain no workloads.
  */
 const FEWEST_WORKLOADS_WITH_PODS = 50
 
 /**
- * Creates the clusters, the profiles of their namespaces and the workloads in them. They are drawn from a random
- * sequence of their own, so that they do not affect the ids of anything else.
+ * Creates the clusters, the profiles of their namespaces and the workloads in them. A separate random sequence is used
+ * for these objects, so that they do not affect the ids of anything else.
  */
 export function placeContainers({ seed, workloads, orgId }: EstateOptions, labels: LabelBook): Inventory {
   const random = createRandom(seed ^ 0xc0)

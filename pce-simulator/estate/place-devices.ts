@@ -6,8 +6,8 @@ import { createRandom } from './random.js'
 import { HEARTBEAT_AT } from './shape-workload.js'
 
 /**
- * Creates an enforcement node with its switches, and a pair of load balancers with their virtual servers. They are
- * drawn from a separate random sequence.
+ * Creates an enforcement node with its switches, and a pair of load balancers with their virtual servers. A separate
+ * random sequence is used for these objects.
  */
 export function placeDevices({ seed, orgId }: EstateOptions): Inventory {
   const random = createRandom(seed ^ 0xde)

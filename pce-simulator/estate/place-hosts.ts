@@ -34,8 +34,8 @@ export interface Slot {
 }
 
 /**
- * Lists every slot for servers in the order in which a growing estate fills the slots: production first, beginning with
- * payments.
+ * Lists all slots for servers: the tiers of every application in each environment, and the shared services. They are in
+ * the order in which a growing estate fills them: production first, beginning with payments.
  */
 export function listSlots(): Slot[] {
   const applicationSlots = (application: Application, env: Environment, index: number): Slot[] => {

@@ -3,16 +3,16 @@
  * estate.
  */
 export interface Random {
-  /** Returns a number with 0 <= x < 1. */
+  /** Returns the next random number x, with 0 <= x < 1. */
   next(): number
-  /** Returns an integer between the bounds, both included. */
+  /** Returns a random integer between `from` and `to`, both included. */
   integer(from: number, to: number): number
   chance(probability: number): boolean
-  /** Picks an item. Throws RangeError if the list is empty. */
+  /** Picks a random item of the list. Throws RangeError if the list is empty. */
   pick<T>(items: readonly T[]): T
-  /** Returns lowercase hexadecimal digits. */
+  /** Returns a string of `digits` random lowercase hexadecimal digits. */
   hex(digits: number): string
-  /** Returns a text in the form of a version 4 UUID. */
+  /** Returns a random string in the form of a version 4 UUID. */
   uuid(): string
 }
 
@@ -45,8 +45,8 @@ export function createRandom(seed: number): Random {
 }
 
 /**
- * Draws indexes with probabilities in proportion to their weights. A weight can be removed, so that its index is never
- * drawn again.
+ * Creates a picker of random indexes, each with a probability in proportion to its weight. After `remove(index)`, that
+ * index is never picked again.
  */
 export function createWeightedDraw(weights: readonly number[]): {
   draw(random: Random): number | null

@@ -3,7 +3,7 @@ import type { Process } from './data/processes.js'
 import type { Host } from './place-hosts.js'
 import type { Random } from './random.js'
 
-/** The source or destination of a conversation that was drawn from a relation. */
+/** The source or destination of one conversation, picked from the hosts or addresses of a relation. */
 export interface Participant {
   endpoint: Endpoint
   /** True if the host runs a VEN and therefore reports its connections. */
@@ -15,13 +15,13 @@ export interface Participant {
 export type Party = (random: Random) => Participant
 
 /**
- * One type of traffic: the hosts or addresses that communicate, and the service that they use. Conversations are drawn
- * from relations.
+ * One type of traffic: the hosts or addresses that communicate, and the service that they use. Random conversations are
+ * generated from relations.
  */
 export interface Relation {
-  /** The applications whose traffic this is, as `app|env`. */
+  /** The applications to which this traffic belongs, as `app|env`. */
   about: readonly string[]
-  /** The frequency with which the relation is drawn, relative to other relations. */
+  /** The frequency with which this relation is chosen for the next conversation, relative to other relations. */
   weight: number
   from: Party
   to: Party
@@ -33,17 +33,17 @@ export interface Relation {
   icmp?: { type: number; code: number }
   /** The process at the destination; null if no VEN could report it. */
   listener: Process | null
-  /** The process at the source; several paths if people choose the program themselves. */
+  /** The process at the source, or a list of program paths if people choose the program themselves. */
   client: Process | readonly string[] | null
   weekly?: boolean
   transmission?: Conversation['transmission']
-  /** The number of connections per day is at most about ten to the power of this number. */
+  /** An exponent: a conversation has at most about ten to the power of `busy` connections per day. */
   busy: number
 }
 
 /**
- * Creates a function that draws one of the hosts. The function throws RangeError if there are no hosts; `join` creates
- * no relation in this case.
+ * Creates a function that picks one of the hosts at random. The picker throws RangeError if there are no hosts; `join`
+ * creates no relation if there are none.
  */
 export const anyOf =
   (hosts: readonly Host[]): Party =>
@@ -52,7 +52,7 @@ export const anyOf =
     return { endpoint, managed, user }
   }
 
-/** Creates a function that draws an address which belongs to no workload. */
+/** Creates a function that generates a random address which belongs to no workload. */
 export const anyAddress =
   (make: (random: Random) => { ip: string; fqdn?: string }): Party =>
   (random) => ({ endpoint: make(random), managed: false, user: null })

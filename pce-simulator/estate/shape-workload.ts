@@ -58,7 +58,7 @@ const bookkeeping = (author: string) => ({
 
 const gatewayOf = (ip: string) => ip.replace(/\.\d+\.\d+$/, '.255.254')
 
-/** Returns the network to which the organisation's own addresses belong. */
+/** Returns the corporate network, to which the organisation's own addresses belong. */
 export const corporateNetwork = (orgId: number) => ({
   href: `/orgs/${orgId}/networks/4c1f0d2a-0000-4000-8000-000000000001`,
   name: 'Corporate',

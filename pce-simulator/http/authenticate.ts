@@ -9,7 +9,7 @@ const OPEN_PATHS = new Set(['/api/v2/node_available', '/api/v2/login_users/authe
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The sender of the request; null on paths that need no credentials. */
+    /** The user or service account that sent the request; null on paths that need no credentials. */
     caller: Caller | null
   }
 }

@@ -54,8 +54,8 @@ export function buildApp(
   limitRate(app, world)
 
   addControlRoutes(app, faults, requests)
-  // Fastify gets only one route. The routes of the PCE are in the table that `findRoute` searches, which is built only
-  // once for all simulators.
+  // Fastify gets only one route. The routes of the PCE are in a table that `findRoute` searches. All simulators share
+  // this table, which is built only once.
   app.route({ method: [...METHODS], url: `${BASE}/*`, handler: (request, reply) => answer(request, reply) })
   app.setNotFoundHandler((_request, reply) => sendErrors(reply, 404, notFound().errors))
   app.setErrorHandler((error, _request, reply) => sendError(error, reply))
@@ -64,8 +64,8 @@ export function buildApp(
   function answer(request: FastifyRequest, reply: FastifyReply): FastifyReply {
     const found = findRoute(pathOf(request))
     if (found === null) throw notFound()
-    // The route is found by its path alone, so that a method which it does not offer is answered with 405 and not with
-    // 404.
+    // The route is found by its path alone, so that a known path without the requested method is answered with 405
+    // rather than 404.
     const action = (found.route.verbs as Partial<Record<string, Action>>)[request.method]
     if (!action) throw methodNotAllowed()
     return run(world, action, found.params, request, reply)

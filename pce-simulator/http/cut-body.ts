@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 
-/** Reads the whole payload into a buffer, in whichever form Fastify passes it. */
+/** Reads the whole payload of a Fastify answer, which may be a stream, a buffer or a string, into a buffer. */
 export async function readWhole(payload: unknown): Promise<Buffer> {
   if (payload instanceof Readable) {
     const chunks: Buffer[] = []
@@ -12,7 +12,7 @@ export async function readWhole(payload: unknown): Promise<Buffer> {
 }
 
 /**
- * Creates a stream that sends the first half of a body and then calls `then`. If `then` is null, the stream never ends.
+ * Creates a stream that sends the given half of a body and then calls `then`. If `then` is null, the stream never ends.
  */
 export function halfBody(half: Buffer, then: (() => void) | null): Readable {
   let sent = false
@@ -22,7 +22,7 @@ export function halfBody(half: Buffer, then: (() => void) | null): Readable {
         sent = true
         this.push(half)
       } else if (then) {
-        // The first half needs time to be sent, because a destroyed socket discards its unsent bytes.
+        // `then` may destroy the socket, which discards unsent bytes. The delay gives the first half time to be sent.
         setTimeout(then, 20).unref()
       }
     },

@@ -162,7 +162,7 @@ async function strikeAfter(request: FastifyRequest, reply: FastifyReply, payload
   const fault = request.fault
   if (!fault) return payload
   if (fault.kind === 'commit-then-drop') {
-    // The stream is no longer needed, so it must not produce the rest of the body.
+    // The stream of the body is no longer needed, so it must not produce the rest of the body.
     if (payload instanceof Readable) payload.destroy()
     request.raw.socket.destroy()
     return ''

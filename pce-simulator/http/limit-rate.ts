@@ -30,7 +30,9 @@ interface Rule {
   limit: Limit
 }
 
-/** Answers requests beyond a limit with 429 and the number of seconds to wait. They are not processed (P48). */
+/**
+ * Answers requests beyond a limit with 429 and the number of seconds to wait. Such requests are not processed (P48).
+ */
 export function limitRate(app: FastifyInstance, world: World): void {
   const limits = world.options.rateLimit ?? {}
   const perMinute = (most: number | undefined) => createWindow(world, most)
@@ -75,8 +77,8 @@ function createWindow(world: World, most: number | undefined): Limit {
 }
 
 /**
- * Creates a limit that counts the requests of each API key or session separately. The Authorization header identifies
- * them.
+ * Creates a separate limit for each API key or session, which is identified by the Authorization header of its
+ * requests.
  */
 function eachCredential(create: () => Limit): Limit {
   const windows = new Map<string, Limit>()

@@ -2,8 +2,8 @@ const SECRET = /^(?:.*_)?password$|^secret$|^credential$/
 const REDACTED = '[redacted]'
 
 /**
- * Replaces every password, secret and credential in the value, at any depth. Returns the same value if it contains
- * none.
+ * Replaces every password, secret and credential in the value, at any depth. Returns the value itself, not a copy, if
+ * it contains no secret.
  */
 export function redactSecrets(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value

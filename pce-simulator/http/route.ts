@@ -27,7 +27,7 @@ export interface Answer {
   json?: unknown
   /** A JSON array that is sent in pieces, because it is too large for one string. */
   rows?: Iterable<unknown>
-  /** True if `rows` or `lines` are a gzip file, which is sent without a header that says so (P11). */
+  /** True if the answer in `rows` or `lines` is sent as a gzip file, without a header that says so (P11). */
   isPacked?: boolean
   /** A text that is sent line by line. */
   lines?: { type: string; of: Iterable<string> }
@@ -41,7 +41,7 @@ export interface Action {
   handle(call: Call): Answer
   /** The type of the event that a write causes, as `<noun>.<verb>`; undefined for reads, which cause no event. */
   event?: string
-  /** True for a POST or PUT that may come without a body; all others must have one (P5). */
+  /** True for a POST or PUT that may come without a body; every other POST or PUT must have a body (P5). */
   emptyBody?: boolean
 }
 

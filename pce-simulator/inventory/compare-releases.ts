@@ -1,6 +1,6 @@
 /**
- * Compares releases number by number, so that `24.5.0-72` is older than `25.2.10-101`. The result is negative if `one`
- * is older.
+ * Compares two releases number by number, so that `24.5.0-72` is older than `25.2.10-101`. The result is negative if
+ * `one` is older than the other release.
  */
 export function compareReleases(one: string, other: string): number {
   const [left, right] = [numbersOf(one), numbersOf(other)]

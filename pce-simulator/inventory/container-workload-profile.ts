@@ -154,7 +154,7 @@ function settle(
   return { ...fields, ...(labels && { labels }) }
 }
 
-/** Checks that each label key has at most one entry, and that the labels in the entry have that key. */
+/** Checks that each label key has at most one entry, and that all labels in an entry have the key of that entry. */
 function checkLabels(world: World, labels: readonly ProfileLabel[]): ProfileLabel[] {
   const keys = new Set(labels.map(({ key }) => key))
   if (keys.size < labels.length) throw notAcceptable(UNCERTAIN.refusedLabelToken, 'Only one entry per label key')

@@ -79,8 +79,7 @@ export const kubernetesWorkloadRoutes: Route[] = [
 ]
 
 /**
- * Lists the workloads behind the virtual services of a cluster: one entry for each workload that has such a service
- * (P13).
+ * Lists the Kubernetes workloads of a cluster that have a virtual service, each with a reference to that service (P13).
  */
 function backendsOf(world: World, cluster: string): Json[] {
   const workloads = world.store('kubernetes_workloads').all()

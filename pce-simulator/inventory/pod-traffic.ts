@@ -16,7 +16,7 @@ const CALLS = [
 
 /**
  * The daily number of connections, as counted by the source and by the destination. The two counts differ slightly, as
- * they do in recorded rows.
+ * they do in rows recorded at a PCE.
  */
 const COUNTS = { outbound: 101, inbound: 100 } as const
 

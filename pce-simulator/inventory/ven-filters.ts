@@ -60,7 +60,7 @@ export const VEN_FILTERS: Filters = {
   },
 }
 
-/** Creates a filter that matches a part of a computed text, as `partial` does for the text of a field. */
+/** Creates a filter that matches a part of a computed string, as `partial` matches a part of a stored field. */
 function containing(textOf: (workload: PceObject, world: World) => string | null | undefined): Filter {
   return (value, world) => {
     const test = partial('text')(value, world)

@@ -7,8 +7,8 @@ import { conditionsOf, healthOf } from './ven-health.js'
 import { ownVen, pairedWorkloads, versionOf } from './ven.js'
 
 /**
- * The properties by which VENs can be counted. Each function returns the values that one VEN has: several for
- * conditions, one for every other property.
+ * The properties by which VENs can be counted. Each function returns the values that one VEN has: any number for the
+ * health conditions, at most one for every other property.
  */
 const PROPERTIES = {
   status: (_world: World, workload: PceObject) => [ownVen(workload)!.status ?? 'active'],

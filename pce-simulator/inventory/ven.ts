@@ -57,7 +57,10 @@ export function venState(world: World, workload: PceObject): VenState | undefine
   return world.store('vens').get(ownVen(workload)!.href)
 }
 
-/** Requires hrefs of VENs in this organisation, whether they exist or not. Throws 406 invalid_uri. */
+/**
+ * Checks that the hrefs are hrefs of VENs in this organisation, whether or not these VENs exist. Throws 406
+ * invalid_uri.
+ */
 export function requireVenHrefs(world: World, references: readonly { href: string }[]): string[] {
   const prefix = orgPath(world, '/vens/')
   return references.map(({ href }) => {

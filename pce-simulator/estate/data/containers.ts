@@ -13,7 +13,7 @@ export interface NamespaceSeed {
   namespace: string
   app: string
   /**
-   * The deployments of the namespace. A deployment with a port in `published` is also a virtual service on that port.
+   * The deployments in this namespace. A deployment with a port in `published` is also a virtual service on that port.
    */
   deployments: readonly { name: string; kind: 'Deployment' | 'StatefulSet' | 'DaemonSet'; published?: number }[]
 }

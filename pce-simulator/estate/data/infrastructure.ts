@@ -55,7 +55,7 @@ export interface Dependency {
   os: Os | 'any'
   proto: number
   port?: number
-  /** The last port of a dynamic port range that starts at `port`. */
+  /** The last port of a dynamic port range whose first port is `port`. */
   toPort?: number
   icmp?: { type: number; code: number }
   /**

@@ -2,7 +2,7 @@
 export interface Process {
   path: string
   user: string
-  /** The Windows service; undefined on other systems. */
+  /** The name of the Windows service to which the process belongs, if any; undefined on other operating systems. */
   service?: string
 }
 
@@ -70,7 +70,7 @@ export const PROCESSES = {
   patchService: windows('C:\\Program Files\\Update Services\\WebServices\\WsusService.exe', NETWORK, 'WsusService'),
 } as const satisfies Record<string, Process>
 
-/** The programs that employees run on their laptops, as the user of the laptop. */
+/** The programs that employees run on their laptops. These processes run as the user of the laptop. */
 export const LAPTOP_PROGRAMS = [
   'C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe',
   'C:\\Program Files (x86)\\Microsoft\\Edge\\Application\\msedge.exe',
