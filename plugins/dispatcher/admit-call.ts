@@ -27,9 +27,10 @@ export interface Admitted {
 }
 
 /**
- * Runs the gates in order (T2): first those that do not need valid arguments, then the check of the arguments, then the
- * other gates. Gates that compare calls use the arguments as the client sent them. Returns the arguments with their
- * defaults filled in, and the context of the handler. Throws RefusedCall.
+ * Decides whether a call may run, in this order (T2): first the gates that do not need valid arguments, then the
+ * validation of the arguments, then the other gates. A gate that compares this call with an earlier one uses the
+ * arguments as the client sent them. Returns the arguments with their defaults filled in, and the context for the
+ * handler. Throws RefusedCall.
  */
 export async function admitCall(
   subject: GateSubject,
@@ -73,9 +74,9 @@ const VERBS: Record<string, readonly string[]> = {
 }
 
 /**
- * Returns the name of the tool that was probably meant: its verb has the same meaning as the verb in `name`, and the
- * other words are similar. If `name` begins with no known verb, the whole names are compared. Returns undefined if no
- * name is similar.
+ * Returns the name of the tool that a caller who wrote `name` probably meant. The verb of this tool has the same
+ * meaning as the verb in `name`, and the other words are similar. If `name` begins with no known verb, the whole names
+ * are compared. Returns undefined if no name is similar.
  */
 export function nearestTool(name: string, known: readonly string[]): string | undefined {
   const words = name.replaceAll(/([a-z])(?=[A-Z])|_/g, '$1-').toLowerCase()
@@ -99,7 +100,7 @@ interface GateSubject {
   tool: AnyTool
   call: ToolCall
   callerContext: CallerContext
-  /** Adds facts to the audit entries of this call. They are recorded even if the call is refused. */
+  /** Adds facts to the audit entries of the call. They are recorded even if the call is refused. */
   note(facts: AuditFacts): void
 }
 
@@ -121,14 +122,14 @@ export interface CallerGate {
 }
 
 /**
- * A condition that a call must meet before it runs. The composition lists the gates of its mode in order. `check`
- * throws ToolError if the call is refused.
+ * A condition that a call must meet before it runs. The composition of each server mode lists its gates in order.
+ * `check` throws ToolError if the call is refused.
  */
 export type Gate =
   | { readonly name: string; readonly needs: 'call'; check(subject: GateSubject): void | Promise<void> }
   /**
-   * A gate that runs only after the arguments have been validated, so that an invalid call uses up neither a token nor
-   * a quota.
+   * A gate that runs only after the arguments have been validated, so that an invalid call neither uses up a confirm
+   * token nor counts against a quota.
    */
   | {
       readonly name: string
@@ -161,9 +162,9 @@ export const roleGate: CallerGate = {
 }
 
 /**
- * Creates the gate for tools that work on a PCE. If the caller has no PCE, it throws `no_pce_credentials` or the more
- * specific problem from the caller's context. `hint` explains how a PCE is set up in this mode; `details` are added to
- * the error.
+ * Creates the gate for tools that work on a PCE. If the caller has no PCE, the gate throws the specific problem from
+ * the caller's context or, if there is none, `no_pce_credentials`. That error contains `details`, and also `hint`,
+ * which says how to set up a PCE.
  */
 export const pceGate = (hint: string, details: ErrorDetails = {}): CallerGate => ({
   name: 'pce',
@@ -177,8 +178,8 @@ export const pceGate = (hint: string, details: ErrorDetails = {}): CallerGate =>
 })
 
 /**
- * Refuses calls to an address where no PCE has ever answered the caller and none answers now (D84). Throws the error of
- * `CallerContext.provePce`.
+ * Refuses a call that works on a PCE if, at the registered PCE address, no PCE has ever answered this caller and none
+ * answers now (D84). Throws the error of `CallerContext.provePce`.
  */
 export const provenGate: Gate = {
   name: 'proof',
@@ -189,8 +190,8 @@ export const provenGate: Gate = {
 
 /**
  * Creates the gate that refuses changing tools with `audit_unavailable` as long as their audit entries cannot be
- * written (D25). The gate comes before the confirm gate, so that a refused call uses up no token. If the audit log
- * fails only later, the call is refused when its entry is written.
+ * written (D25). This gate comes before the confirm gate, so that a refused call uses up no confirm token. If the audit
+ * log fails after this gate has let a call pass, the call is refused when its entry is written.
  */
 export const auditGate = (audit: AuditLog | null): Gate => ({
   name: 'audit',
@@ -200,8 +201,8 @@ export const auditGate = (audit: AuditLog | null): Gate => ({
 
 /**
  * Creates the gate that refuses changing tools with `state_unavailable` as long as the server's store does not respond,
- * because the limits and the record of what people were shown are then unreliable. `findProblem` answers without
- * querying the store.
+ * because without the store, neither the rate limits nor the record of what people were shown is reliable.
+ * `findProblem` answers without querying the store.
  */
 export const stateGate = (findProblem: () => Error | null): Gate => ({
   name: 'state',

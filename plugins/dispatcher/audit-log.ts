@@ -16,8 +16,8 @@ export interface AuditLog {
    */
   writeInTurn(entry: AuditEntry): Promise<void>
   /**
-   * Writes, at once, all entries that are waiting for the end of the turn, because the process is about to exit. Never
-   * throws.
+   * Writes, at once, all entries that wait for the end of the event loop's current turn, because the process is about
+   * to exit. Never throws.
    */
   flush(): void
   /**
@@ -26,8 +26,8 @@ export interface AuditLog {
    */
   sync(): Promise<void>
   /**
-   * Checks that the next entry can be written and synced; otherwise, throws or rejects. After an earlier failure, it
-   * tries to write again and records the gap in the log.
+   * Checks that the next entry can be written and synced; otherwise, throws or rejects. After an earlier failure, the
+   * log tries to write again and records in the file that entries may be missing.
    */
   check(): void | Promise<void>
   /**
@@ -192,7 +192,8 @@ export function createFileAudit(
       // on the entries in the old file too.
       old.syncNow()
     } catch (cause) {
-      // The log must be able to leave a disk that is permanently broken.
+      // If this sync fails, the log uses the new file nevertheless. Otherwise, it could never leave a disk that is
+      // permanently broken.
       noteFailedSync()
       throw new Error('The new file is in use; entries of the old one may not be on the disk.', { cause })
     } finally {
@@ -310,10 +311,10 @@ function endsInside(path: string, disk: Disk): boolean {
   }
 }
 
-/** A file that is open for appending. */
+/** The log file, open for appending. */
 interface LogFile {
   readonly fd: number
-  /** False for a pipe or a device, because only regular files are rotated. */
+  /** True for a regular file; false for a pipe or a device, which is never rotated. */
   readonly isRegular: boolean
   /** The earliest time at which the file's first entry can have been written. */
   readonly since: string

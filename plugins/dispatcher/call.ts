@@ -50,7 +50,9 @@ export type OfferedContext = CallerContext & { offer: Offer }
 export interface Sender {
   /** Aborts when the client cancels the call or has left. */
   readonly signal: AbortSignal
-  /** Returns true if the client has left. It is present if the transport can tell without `signal`. */
+  /**
+   * Returns true if the client has left. It is present only if the transport can tell this without creating `signal`.
+   */
   hasLeft?(): boolean
 }
 
@@ -64,12 +66,13 @@ export interface ToolCall {
   /** The HTTP route that received the call, if it is not /mcp. */
   route?: string
   /**
-   * The digest of what the person at a stdio client was shown and has approved; present if the transport itself asked.
+   * The digest of what the person at a stdio client was shown and has approved; present if the transport itself asked
+   * this person.
    */
   consent?: { boundTo: string }
   /**
-   * The question that the person at the client has answered with no; present if the transport itself asked. The call
-   * then does not run, whatever the gates decide.
+   * The question to which the person at the client has said no; present if the transport itself asked this person. The
+   * call then does not run, whatever the gates decide.
    */
   declined?: DeclinedCall
   /** True if the client can show its user a form (MCP elicitation). */

@@ -30,8 +30,8 @@ export interface Dispatcher {
    */
   dispatch(call: ToolCall, callerContext: CallerContext): Promise<Dispatched>
   /**
-   * Reads something for a caller, provided that the caller may call the tool named in the question: the offer and the
-   * gates apply as they do to a call of this tool without arguments. The read is not a tool call, so it is not audited.
+   * Reads something for a caller, provided that the caller may call the tool `question.tool`: the offer and the gates
+   * apply as they do to a call of this tool without arguments. The read is not a tool call, so it is not audited.
    * Resolves with null if a gate refuses or the read fails. Never rejects. A process that is about to end does not wait
    * for the read.
    */
@@ -47,7 +47,7 @@ export interface Dispatcher {
    * ends without waiting for the calls, so their audit entries are written in the next turns of the event loop.
    */
   abandonAll(): void
-  /** Resolves when no call is running and no further call is announced. */
+  /** Resolves when no call is running and `expectUntil` expects no further calls. */
   idle(): Promise<void>
   /** Announces that more calls may come until `over` settles, such as the remaining calls of a batch. */
   expectUntil(over: Promise<unknown>): void
@@ -55,7 +55,7 @@ export interface Dispatcher {
   readonly audit: AuditLog | null
 }
 
-/** A question for `lookUp`. `tool` is the name of a tool that reads the same data. */
+/** What `lookUp` must know about a read. `tool` is the name of a tool that reads the same data. */
 export type LookUp = Pick<ToolCall, 'requestId'> & Pick<Sender, 'signal'> & { tool: string }
 
 interface Run {
@@ -108,8 +108,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   let isEnding = false
   let isAbandoned = false
   let waiting: (() => void)[] = []
-  // The schema compiler is loaded with the first call and not at start-up, because a person waits for a stdio server to
-  // start.
+  // The schema compiler is loaded with the first call and not at start-up, because a stdio server must start fast: a
+  // person waits for it.
   const loadValidation = () => import('./validate-arguments.js')
   let validation: ReturnType<typeof loadValidation> | undefined
 
@@ -186,7 +186,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       const context = toolContextOf(call, callerContext, run.ends, ports)
       const { note } = record
       const admit = () => admitCall({ tool, call, callerContext, note }, context, options.gates, validateArguments)
-      // Requests to the PCE are tracked here only for tools that need confirmation, because these are previewed.
+      // While the gates run, requests to the PCE are tracked only for tools that need confirmation, because the confirm
+      // gate previews these calls.
       admitted = await inStage(tracing, 'gates', () =>
         tool.requiresConfirm ? runTracked(call.requestId, admit, options.callTracker, note) : admit(),
       )
@@ -331,8 +332,9 @@ const writtenOff = ({ effect }: AnyTool) =>
     : new ToolError('outcome_unknown', 'The server is shutting down, and the PCE has not answered yet.')
 
 /**
- * Moves `_meta` out of the arguments. Clients that cannot set `params._meta` send the confirm token there (D19).
- * `_meta` is neither an argument of the tool nor part of params_hash. The token in `params._meta` takes precedence.
+ * Moves the confirm token out of the arguments. Clients that cannot set `params._meta` send the token in a `_meta`
+ * inside the arguments (D19). This `_meta` is not an argument of the tool, and the hash of the arguments
+ * (`params_hash`) does not include it. If there is also a token in `params._meta`, that token is used.
  */
 function takeConfirmToken(call: ToolCall): ToolCall {
   if (!Object.hasOwn(call.arguments, '_meta')) return call

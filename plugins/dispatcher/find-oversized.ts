@@ -9,8 +9,8 @@ export interface Problem {
 }
 
 /**
- * Maximum number of characters of a name or an href. Names of PCE objects have at most 255 characters, and hrefs are
- * shorter.
+ * Maximum number of characters of a name or an href. It is the limit of the PCE for names, and hrefs are shorter than
+ * that.
  */
 const NAME = 255
 /**
@@ -22,7 +22,7 @@ const LONGER: [RegExp, number][] = [
   [/^description$/, 4096],
   [/^cursor$/, 4096],
   // The paths of programs and the names of Windows services come from a machine and not from the PCE, so they may be
-  // longer.
+  // longer than names of PCE objects.
   [/process|windows_service|^service_name$|^api_secret$/, 1024],
   [/(^|_)(name|href|hrefs|hostname|fqdn|fqdns|key|value|namespace)$/, NAME],
 ]
@@ -45,14 +45,14 @@ export function mostCharacters(name: string, schema?: TSchema): number {
 }
 
 /**
- * Returns the maximum number of entries of a list: the limit in its schema or, if the schema has none, the general
- * limit (D83).
+ * Returns the maximum number of entries of a list: the limit in its schema or, if the schema has none, the limit for
+ * all lists without one (D83).
  */
 export const mostEntries = (schema?: TSchema): number => (schema?.maxItems as number | undefined) ?? ENTRIES
 
 /**
- * Finds texts and lists that exceed their limit (see `mostCharacters` and `mostEntries`), even inside objects that
- * permit any field. Does not look into values that are themselves too long or nested too deeply. Returns at most 50
+ * Finds texts and lists that exceed their limit (see `mostCharacters` and `mostEntries`), even in fields that the
+ * schema does not name. Does not look into values that are themselves too long or nested too deeply. Returns at most 50
  * problems.
  */
 export function findOversized(value: unknown, schema: TSchema): Problem[] {

@@ -18,9 +18,10 @@ async function preview({ tool, args, context }: Pick<ValidSubject, 'tool' | 'arg
 }
 
 /**
- * Previews what the call would do, with the digest to which a consent is bound. If the preview fails, nobody can be
- * shown anything or agree to it, and the result says why. Throws if the client has disconnected. Also throws `busy` if
- * there was no place for the preview, because the same call can be previewed as soon as there is one.
+ * Previews what the call would do. The result contains the digest to which a person's consent is bound. If the preview
+ * fails, nobody can be shown anything or agree to it, and the result says why. Throws if the client has disconnected.
+ * Also throws the error `busy` if no worker place was free for the preview, because a repeated call can succeed as soon
+ * as one is free.
  */
 export async function look(subject: ValidSubject): Promise<Outlook> {
   const { context } = subject

@@ -77,7 +77,8 @@ function readValue(value: string, variants: readonly TSchema[]): string {
 }
 
 /**
- * Maximum length of a chain of synonyms. A synonym can lead to another synonym: `rulesets`, `rule_sets`, `rule_set`.
+ * Maximum length of a chain of synonyms. A synonym can lead to another synonym, such as `rulesets` to `rule_sets` and
+ * then to `rule_set`.
  */
 const MOST_STEPS = 2
 

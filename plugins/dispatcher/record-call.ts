@@ -11,7 +11,8 @@ import { MOST_UPSTREAM_IDS } from './run-handler.js'
 /** The means to record one call: in its audit entries, in the server log, and in the metrics. */
 export interface CallRecord {
   /**
-   * Writes the audit entry of the decision. Resolves when the entry is written, and rejects if it cannot be written.
+   * Writes the audit entry that says whether the call may run. Resolves when the entry is written, and rejects if it
+   * cannot be written.
    */
   decide(decision: NonNullable<AuditEntry['decision']>, reason?: ErrorCode): Promise<void>
   /** Writes the audit entry of the outcome. Resolves when the entry is written, and rejects if it cannot be written. */

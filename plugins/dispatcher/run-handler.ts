@@ -28,9 +28,9 @@ export interface HandlerPorts {
   server: ToolContext['server']
   /** Returns milliseconds since the epoch. */
   now: () => number
-  /** The write order of the process; if it is absent, a new one is created. */
+  /** The order in which the calls of this process write to the same object; if it is absent, a new one is created. */
   writeOrder?: WriteOrder
-  /** The meter and the tracing; each of them is absent if it is switched off. */
+  /** The ports for metrics and for tracing; each of them is absent if it is switched off. */
   meter?: Meter
   tracing?: Tracing
 }

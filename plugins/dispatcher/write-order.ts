@@ -2,8 +2,8 @@ import type { ToolContext, WriteTurn } from '../../domain/call.js'
 import { ToolError } from '../../schemas/errors.js'
 
 /**
- * The turn of one call to add something to an object. `others` is a plain list, so that it can be sent to another
- * thread.
+ * The permission of one call to add something to an object while no other call does so. `others` is a plain list, so
+ * that it can be sent to another thread.
  */
 export interface Turn {
   /** The hrefs that other calls have added to the object since this call began. */
@@ -14,7 +14,7 @@ export interface Turn {
 
 /** The order in which the calls of this process add something to an object: one call at a time (D225). */
 export interface WriteOrder {
-  /** Marks the beginning of a call. Returns the time on the internal clock of this order. */
+  /** Marks the beginning of a call. Returns the current time on this order's own logical clock. */
   begin(): number
   /**
    * Waits until no other call is adding anything to this object, and resolves with the turn. Rejects with `busy` if
@@ -37,8 +37,8 @@ const WAIT_MS = 60_000
 /** Maximum number of calls waiting for one object. */
 const MOST_WAITING = 50
 /**
- * Maximum number of objects whose latest additions are remembered, and maximum number of remembered additions for each
- * object.
+ * The first is the maximum number of objects whose latest additions are remembered. The second is the maximum number of
+ * additions that are remembered for one object.
  */
 const MOST_OBJECTS = 1_000
 const MOST_ADDITIONS = 200
@@ -51,7 +51,10 @@ interface Addition {
 /** Creates the write order of a process. Calls get their turns in the order of their arrival. */
 export function createWriteOrder({ waitMs = WAIT_MS }: { waitMs?: number } = {}): WriteOrder {
   let clock = 0
-  /** The calls that wait for their turn, by object. An object has an entry as long as a call is adding to it. */
+  /**
+   * The calls that wait for their turn, by the object to which they add something. An object has an entry as long as a
+   * call is adding something to it.
+   */
   const waiting = new Map<string, (() => void)[]>()
   const added = new Map<string, Addition[]>()
 

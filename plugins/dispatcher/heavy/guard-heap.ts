@@ -16,8 +16,8 @@ const SHORT_OF_HARD = 0.9
 export const HARD_LIMIT = 4
 
 /**
- * Creates the check of this thread's heap. The check must be called from time to time, and before each answer of the
- * PCE is parsed, because these answers make the heap grow.
+ * Creates a function that checks the heap of this thread. The function must be called from time to time, and before
+ * each answer of the PCE is parsed, because parsing makes the heap grow.
  *
  * @returns a function that takes the number of bytes about to be parsed. It throws `analysis_failed {reason:
  * 'out_of_memory'}` if, even after a garbage collection, more than `limitMib` is in use or the parsed objects would not

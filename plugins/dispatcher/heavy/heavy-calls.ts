@@ -22,15 +22,15 @@ export interface HeavyCallsOptions extends HeavyConfig {
 export interface HeavyCalls {
   /** All tools. Only the functions of heavy tools run in threads. */
   tools: readonly AnyTool[]
-  /** Returns the number of calls that currently have a place, and the number of calls that wait for one. */
+  /** Returns the number of calls that hold a worker place, and the number of calls that wait for one. */
   readonly figures: Places['figures']
   /** Ends the threads. */
   close(): Promise<void>
 }
 
 /**
- * Maximum time, in milliseconds, for which a call waits for a place. Clients give up after a minute unless they see
- * progress.
+ * Maximum time, in milliseconds, for which a call waits for a worker place. Clients give up after a minute unless they
+ * see progress.
  */
 const WAIT_MS = 60_000
 /**
@@ -40,8 +40,8 @@ const WAIT_MS = 60_000
 const GRACE_MS = 3000
 /**
  * The default of `HeavyConfig.silentMs`: the time, in milliseconds, after which a thread that gives no sign of life is
- * terminated. No tool should compute nearly as long without a pause. Without this limit, a tool that does would occupy
- * its place for as long as its client waits.
+ * terminated. No tool should compute nearly as long without a pause. Without this limit, such a tool would occupy its
+ * worker place for as long as its client waits.
  */
 const SILENT_MS = 120_000
 /** The time, in milliseconds, after which an idle thread is ended, because it holds about 30 MiB. */
@@ -108,7 +108,8 @@ function enter(places: Places, context: ToolContext): Promise<() => void> {
       progress: 0,
       message: ahead === 0 ? 'Waiting for a place.' : `Waiting for a place, ${ahead} ahead.`,
     })
-  // The approval of an approved call is used up for this very run, so the run must not fail as `busy`.
+  // If an approval has been used up for this call, the call must not fail as `busy`, because a repeated call would need
+  // a new approval.
   const isPromised = approved !== undefined
   return places.enter(JSON.stringify([caller.iss, caller.sub]), beforeWriting, queued, isPromised)
 }
@@ -116,7 +117,7 @@ function enter(places: Places, context: ToolContext): Promise<() => void> {
 interface Pool {
   threads: Piscina
   /**
-   * The functions that give up the tasks which no thread has started yet, one for each task. They are called if the
+   * One function for each task that no thread has started yet; it gives up the task. The functions are called if the
    * threads cannot load their module.
    */
   unbegun: Set<() => void>
@@ -173,7 +174,8 @@ async function runInThread({ threads, unbegun }: Pool, work: Work, options: Heav
   const giveUp = () => kill.abort(NO_THREAD)
   unbegun.add(giveUp)
   const turns = giveTurns(context, channel.port1)
-  // The silence is measured from the first message on, because a thread must load its module before it can send one.
+  // The watchdog starts only with the thread's first message, because a thread must load its module before it can send
+  // one.
   const silence = createSilence(options.silentMs ?? SILENT_MS, () => kill.abort(SILENT))
   const outcome = new Promise<unknown>((resolve, reject) => {
     channel.port1.on('message', (message: FromThread) => {

@@ -4,12 +4,12 @@ import type { RemoteAddress } from '../../../pce-client/index.js'
 import type { Act } from '../../../tools/define.js'
 import type { ServiceError } from '../../errors/convert.js'
 
-/** A call in the form in which a thread receives it. */
+/** A task for a thread: the call of one function of one tool, in a form that can be sent to the thread. */
 export interface ThreadTask extends Pick<
   ToolContext,
   'caller' | 'requestId' | 'limits' | 'approved' | 'isBindingOnly'
 > {
-  /** The result of `ToolContext.cursorKey`. */
+  /** The key that signs the call's cursors (the result of `ToolContext.cursorKey`). */
   cursorKey: Uint8Array
   tool: string
   act: Act
@@ -29,14 +29,14 @@ export type ToThread =
   /** Tells the thread which signal of the context was aborted, and why. */
   | { abort: 'signal' | 'beforeWriting'; reason: ServiceError }
   /**
-   * Answers the thread's request for the turn with this number: gives it the turn, or says why it does not get the
-   * turn.
+   * Answers the thread's request for a turn to add something to an object. `turn` is the number that the thread gave to
+   * this request. The message either gives the turn or says why the thread does not get it.
    */
   | { turn: number; others: readonly string[] }
   | { turn: number; refusal: ServiceError }
 
 export type FromThread =
-  /** The thread has loaded its module and begins with the task. */
+  /** The thread has loaded its module and is starting the task. */
   | { is: 'begun' }
   /** A sign of life. A thread sends it once a second, unless it is busy with one long computation. */
   | { is: 'alive' }

@@ -5,22 +5,22 @@ export interface PlacesOptions {
   max: number
   /** Maximum number of running calls of one caller. */
   perCaller: number
-  /** Maximum number of calls that wait for a place. */
+  /** Maximum number of calls that wait for a worker place. */
   queue: number
   /** Maximum number of waiting calls of one caller. */
   queuePerCaller: number
-  /** Maximum time, in milliseconds, for which a call waits for a place. */
+  /** Maximum time, in milliseconds, for which a call waits for a worker place. */
   waitMs: number
   /** Returns milliseconds since the epoch. */
   now: () => number
 }
 
-/** A limited number of places for expensive calls, with a queue. */
+/** A limited number of worker places for expensive calls, with a queue. A running call holds one place. */
 export interface Places {
   /**
-   * Waits for a place, and resolves with the function that gives the place back. Rejects with `busy
-   * {retry_after_seconds}` if no place becomes free in time, and with the signal's reason if the signal is aborted. If
-   * the call has to wait, `queued` is called with the number of calls ahead of it.
+   * Waits for a worker place, and resolves with the function that gives the place back. Rejects with `busy
+   * {retry_after_seconds}` if the queue is full or no place becomes free in time, and with the signal's reason if the
+   * signal is aborted. If the call has to wait, `queued` is called with the number of calls ahead of it.
    *
    * If `isPromised` is true, an approval has been used up for the call. Such a call goes before the others and is never
    * refused as `busy`.
@@ -41,8 +41,8 @@ interface Waiting {
 }
 
 /**
- * Creates the places. Calls get them in the order of arrival, but a call whose caller already has the maximum number of
- * places is skipped until one of them is free.
+ * Creates the worker places. Waiting calls get them in the order of arrival, except that a call is skipped as long as
+ * its caller holds the maximum number of places.
  */
 export function createPlaces({ max, perCaller, queue, queuePerCaller, waitMs, now }: PlacesOptions): Places {
   const runningOf = new Map<string, number>()
@@ -70,7 +70,7 @@ export function createPlaces({ max, perCaller, queue, queuePerCaller, waitMs, no
   }
 
   function admitNext(): void {
-    // The condition is evaluated anew for each waiting call, because each admitted call takes a place.
+    // Whether a place is free is checked again for each waiting call, because each admitted call takes a place.
     for (const one of [...waiting]) if (isFree(one.caller)) one.admit()
   }
 
