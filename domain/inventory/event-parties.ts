@@ -17,8 +17,8 @@ export interface EventParty {
 type Fields = Record<string, unknown>
 
 /**
- * The fields in which a party may have a name. For a failed login, the only such field is `supplied_username`, and its
- * text is not necessarily the name of a PCE user.
+ * The fields of a party object that may contain a name of the party. For a failed login, the only such field is
+ * `supplied_username`, and its text is not necessarily the name of a PCE user.
  */
 const NAMES = ['username', 'supplied_username', 'name', 'hostname', 'full_name', 'value'] as const
 
@@ -45,7 +45,10 @@ function partyOf(kind: string, fields: Fields): EventParty {
   }
 }
 
-/** Returns the parties that are values of the given fields. A field may contain one party or a list of parties. */
+/**
+ * Returns the parties in an object of an event, such as `created_by`. Each field of such an object may contain one
+ * party or a list of parties.
+ */
 const partiesIn = (fields: unknown): EventParty[] =>
   !isFields(fields)
     ? []
@@ -95,7 +98,9 @@ export function creatorOf(event: PceEvent): string {
   return named?.names[0] ?? actors.find(({ href }) => href !== undefined)?.href ?? actors[0]?.kind ?? '-'
 }
 
-/** Returns each object that an event changed, together with the entry that describes the change. */
+/**
+ * Returns each object that an event changed, together with the entry of `resource_changes` that describes the change.
+ */
 export const changedParties = (event: PceEvent) =>
   listOf(event.resource_changes).flatMap((change) => partiesIn(change.resource).map((party) => ({ party, change })))
 
@@ -124,8 +129,8 @@ function twinOf(href: string): string | null {
 
 /**
  * Returns a function that tests whether a party is the wanted one. `wanted` is an exact name, a label value,
- * `key=value` or an href. An href matches in any policy version. It also matches everything inside the object, the VEN
- * of a workload, and the workload of a VEN.
+ * `key=value` or an href. An href matches the object in any policy version and all objects contained in it, such as the
+ * rules of a rule set. The href of a workload also matches its VEN, and the href of a VEN its workload.
  */
 export function isParty(wanted: string): (party: Pick<EventParty, 'href'> & Partial<EventParty>) => boolean {
   if (wanted.startsWith('/')) {

@@ -64,7 +64,7 @@ export class OddListError extends ToolError {
 }
 
 /**
- * Reads a list like `scanEvery`, but for questions that only the complete list can answer.
+ * Works like `scanEvery`, but fails if the list is incomplete, for questions that only the complete list can answer.
  * @throws {IncompleteListError} if the PCE sent only part of the list.
  */
 export async function scanWhole<T extends object>(

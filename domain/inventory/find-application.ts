@@ -23,7 +23,7 @@ export type ApplicationReference = LabelReference | { app: string; env: string }
  * Finds the labels that a reference names: an app and an env label, or only one of them. The comparison is exact and
  * case-sensitive. If `bareApp` is true, a plain text may also be the value of an app label.
  * @throws {ToolError} not_found with similar values; invalid_argument if the label has another key or the text is
- * ambiguous. The details of both contain `argument`.
+ * ambiguous. The details of both errors contain `argument`.
  */
 export function findApplicationLabels(
   labels: LabelIndex,
@@ -69,8 +69,8 @@ export function findApplicationLabels(
 }
 
 /**
- * Finds labels like `findApplicationLabels`, but a plain text may also be the value of an app label. If no label in the
- * cached list matches, the list is read again before the search fails.
+ * Works like `findApplicationLabels`, but loads the labels itself and also accepts a plain text as the value of an app
+ * label. If no cached label matches, the labels are read from the PCE again before the function fails.
  */
 export async function resolveApplicationReference(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
@@ -94,7 +94,8 @@ const isPair = (reference: ApplicationReference): reference is { app: string; en
   typeof reference.env === 'string'
 
 /**
- * Splits `app|env` and `app (env)` at every possible place, because the values may contain these characters themselves.
+ * Splits `app|env` and `app (env)` at every possible place, because the values themselves may contain a bar or
+ * parentheses.
  */
 function splitPairs(asked: string): (readonly [string, string])[] {
   const text = trimBlanks(asked)

@@ -46,7 +46,7 @@ export function findLabel(index: LabelIndex, { href, key, value }: LabelIdentity
   )
 }
 
-/** Returns a hint for the error if there is no similar value to suggest. */
+/** Returns the hint of a not_found error. The hint is left out if the error already suggests similar values. */
 const hintWithout = (near: readonly string[], key: string) =>
   near.length > 0 ? {} : { hint: `No ${key} label has a similar value; get-labels lists them.` }
 
@@ -67,8 +67,8 @@ type ApplicationArguments = Partial<Record<keyof typeof KEYS, string | undefined
 /**
  * Finds the labels that describe an application, in the order of `KEYS`. Absent arguments are skipped. Each argument is
  * a bare value, `app=VALUE` (or `env=VALUE`) or a label href.
- * @throws {ToolError} not_found with similar values, because ignoring an unknown name would widen the answer to
- * everything.
+ * @throws {ToolError} not_found with similar values if a label does not exist. Ignoring its name would widen the answer
+ * to everything.
  * @throws {IncompleteListError} if the PCE sends only part of the list of labels and these labels cannot be found one
  * by one.
  */
@@ -110,8 +110,8 @@ export async function resolveApplication(
 }
 
 /**
- * Reads only the labels that the arguments name instead of the list of all labels. It does not find labels given by
- * href.
+ * Reads each label that the arguments name with a request of its own, instead of the list of all labels. Labels given
+ * by href are not found.
  */
 async function readByName(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,

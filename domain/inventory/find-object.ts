@@ -125,7 +125,7 @@ const shownName = (item: NamedObject) => item.name ?? item.hostname ?? undefined
 
 /**
  * Finds all objects with exactly this name; for workloads, also those with exactly this host name. `seen` has the names
- * of the other objects that the PCE returned because their names contain the text.
+ * of the other objects that the PCE returned because their names only contain this name.
  */
 export async function findNamesakes(
   pce: PceClient,
@@ -197,7 +197,7 @@ function noneNamed(kind: NamedKind, name: string, near: string[], isPod = false)
   }
   const lister = LISTERS[kind]
   const isFar = near.length === 0 && lister !== undefined
-  // For workloads, only names that contain the text were searched, so a workload with a similar name may exist.
+  // Only those workloads were read whose names contain the searched text, so a workload with a similar name may exist.
   const none = kind === 'workloads' ? 'No name of a workload contains it' : 'Nothing has a similar name'
   return new ToolError(
     'not_found',

@@ -100,8 +100,8 @@ export interface ObjectUses {
 /** Finds the uses of an object in steps, because the policy may have thousands of rules. */
 export function* findUses({ ruleSets, boundaries, labelGroups, others }: PolicyUsers, href: string): Steps<ObjectUses> {
   const wanted = new Set([toDraftHref(href)])
-  // A label group includes the labels of its nested groups. Therefore a group that contains a searched group, at any
-  // depth, is searched for too.
+  // A label group includes the labels of its nested groups. Therefore each group that contains the object, directly or
+  // in a nested group, is added to the searched hrefs.
   for (let before = 0; before < wanted.size;) {
     before = wanted.size
     for (const { href: own, ...group } of labelGroups) {
@@ -136,8 +136,8 @@ export function* findUses({ ruleSets, boundaries, labelGroups, others }: PolicyU
 }
 
 /**
- * Returns true if a reference to one of the objects with these hrefs occurs anywhere inside the value, in any policy
- * version. The hrefs must be draft hrefs.
+ * Returns true if `value` contains, at any depth, a reference to one of the objects with these hrefs. The hrefs must be
+ * draft hrefs; the reference may be of any policy version.
  */
 function pointsAt(value: unknown, hrefs: ReadonlySet<string>): boolean {
   if (Array.isArray(value)) return value.some((item) => pointsAt(item, hrefs))
@@ -190,7 +190,7 @@ async function readUsers(pce: PceClient, object: { href: string }, signal: Abort
         }
       } catch (error) {
         if (!(error instanceof PceApiError)) throw error
-        // 404 means that this PCE does not know this type, so no object of the type can use the object.
+        // 404 means that this PCE does not know this type, so no object of this type can refer to the given object.
         if (error.status !== 404) unread.add(kind)
       }
     }

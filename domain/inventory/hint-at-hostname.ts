@@ -1,8 +1,8 @@
 import { PceError, type ObjectApi, type RequestOptions } from '../../pce-client/index.js'
 
 /**
- * Maximum number of matching objects that are counted: the page size that every release supports (P8). The count is
- * that of the objects in the response body, because not all releases send the total in a header.
+ * Maximum number of matching objects that are counted. It is the page size that every release supports (P8). The
+ * objects in the response body are counted, because not all releases send the total in a header.
  */
 const MOST_COUNTED = 500
 

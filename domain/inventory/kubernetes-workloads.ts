@@ -83,8 +83,8 @@ export async function countKubernetesWorkloads(
 }
 
 /**
- * Returns the reason why the PCE refused the list of Kubernetes workloads, or null if it does not know the list and has
- * no container clusters either. Throws any other error again.
+ * Returns the reason why the PCE refused to list Kubernetes workloads; null if it has neither such a list nor container
+ * clusters. An error that is not a refusal is thrown again.
  */
 async function explainRefusal(error: unknown, pce: Source['pce'], signal: AbortSignal): Promise<string | null> {
   const refusal = refusalOf(error)
@@ -92,8 +92,8 @@ async function explainRefusal(error: unknown, pce: Source['pce'], signal: AbortS
 }
 
 /**
- * Returns the error if it means that the PCE denies this account the list or does not know the list. Throws any other
- * error again.
+ * Returns the error if the PCE refused the request, for example because this account is not permitted to read the list
+ * or because the PCE does not know it. Throws any other error again.
  */
 function refusalOf(error: unknown): PceApiError {
   if (!(error instanceof PceApiError) || error.status === 429 || error.status >= 500) throw error
@@ -101,8 +101,8 @@ function refusalOf(error: unknown): PceApiError {
 }
 
 /**
- * Returns a reason if the PCE has container clusters but does not list their workloads, so that its Kubernetes
- * workloads cannot be read. Returns null if it has no clusters.
+ * Is called if the PCE has no list of Kubernetes workloads. Returns the reason why Kubernetes workloads cannot be read
+ * if the PCE has container clusters nevertheless, and null if it has none.
  */
 async function clustersWithoutList(pce: Source['pce'], signal: AbortSignal): Promise<string | null> {
   try {
@@ -124,7 +124,7 @@ export interface Workloads {
 }
 
 /**
- * Reads all workloads that have all of these labels, including Kubernetes workloads. Rejects like
+ * Reads all workloads that have all the given labels, including Kubernetes workloads. Rejects with the same errors as
  * `readKubernetesWorkloads`.
  */
 export async function fetchWorkloads(
@@ -144,15 +144,15 @@ export async function fetchWorkloads(
 export const isKubernetes = ({ href }: { href: string }): boolean => parseHref(href)?.kind === 'kubernetes_workloads'
 
 /**
- * A phrase for messages that says where a Kubernetes workload gets its mode and labels and how rules can refer to it,
- * because both differ from other workloads (P106).
+ * The second half of a sentence about a Kubernetes workload. It says where the workload gets its mode and labels and
+ * how rules can refer to it, because both differ from other workloads (P106).
  */
 export const KUBERNETES_LIMITS =
   'its mode and labels come from the container workload profile of its namespace, and rules name it by its labels alone'
 
 /**
- * Returns notes that say how many Kubernetes workloads a change leaves out, or that their number is not known. Returns
- * no notes if it leaves out none.
+ * Returns notes for the answer of a tool that changes workloads: how many Kubernetes workloads the tool left out, and
+ * that Kubernetes workloads could not be read. Returns an empty list if neither is so.
  */
 export function tellLeftOut({ left, unread }: LeftOut): string[] {
   if (left === 0) return tellUnread(unread)
@@ -161,13 +161,18 @@ export function tellLeftOut({ left, unread }: LeftOut): string[] {
   return [`${who} left out: ${theirs} from the container workload profiles of namespaces.`, ...tellUnread(unread)]
 }
 
-/** Number of Kubernetes workloads that a change of workloads leaves out, and the reason why they could not be read. */
+/**
+ * The Kubernetes workloads that a tool leaves out when it changes workloads. `left` is their number, and `unread` is
+ * the reason why they could not be read.
+ */
 export interface LeftOut {
   left: number
   unread: string | null
 }
 
-/** The value for a change that names workloads one by one. Such a change leaves out no Kubernetes workloads. */
+/**
+ * The value for a tool to which the caller names workloads one by one. Such a tool leaves out no Kubernetes workloads.
+ */
 export const NONE_LEFT_OUT: LeftOut = { left: 0, unread: null }
 
 /** Returns a list with one sentence if Kubernetes workloads could not be read; an empty list if they were read. */

@@ -68,7 +68,8 @@ export function createGroupTree(groups: readonly LabelGroup[]): GroupTree {
       const own = toDraftHref(group.href)
       const direct = new Set(holders.get(own))
       const found = new Set(direct)
-      // The loop also visits the groups that it adds, because iterating over a Set includes elements added meanwhile.
+      // The loop also visits the groups that its body adds to `found`, because iterating over a Set includes elements
+      // added meanwhile.
       for (const one of found) {
         for (const outer of holders.get(toDraftHref(one.href)) ?? [])
           if (toDraftHref(outer.href) !== own) found.add(outer)
@@ -98,8 +99,8 @@ export interface GroupUse {
 }
 
 /**
- * Finds all uses of each label group in one policy version, and returns them by the draft href of the group. The uses
- * are ordered by type of object, rule sets first.
+ * Finds all uses of each label group in one policy version. The keys of the returned map are the draft hrefs of the
+ * groups. The uses of a group are ordered by type of object, rule sets first.
  */
 export function locateGroups({ ruleSets, boundaries, others }: PolicyUsers): ReadonlyMap<string, readonly GroupUse[]> {
   const uses = new Map<string, GroupUse[]>()

@@ -26,7 +26,7 @@ const MAX_AGE_MS = 60_000
 /** The cached labels of each client, kept separately so that no caller ever sees the labels of another PCE. */
 const cache = new WeakMap<PceClient, { index: LabelIndex; loadedAt: number }>()
 
-/** The parts of a call's context that functions need to read from the PCE. */
+/** The parts of a call's context that are needed for reading from the PCE. */
 export type ReadContext = Pick<ToolContext, 'now' | 'signal'>
 
 /**
@@ -198,7 +198,7 @@ function findPair(index: LabelIndex, ref: string, key: string, value: string): L
       ref,
       get valid() {
         const likest = likestNames(value, values, MAX_VALID_VALUES)
-        // If a similar value exists, the intended label is probably among the first ones, and a complete list would
+        // If a similar value exists, the intended one is probably among the first values, and a complete list would
         // only hide it.
         return nearNames(value, likest, 1).length > 0 ? likest.slice(0, MOST_BESIDE_NEAR) : likest
       },
@@ -316,16 +316,16 @@ type Expand = (reference: LabelRef) => LabelRef
 
 /**
  * Returns a function that adds key and value to label references, because some PCE answers identify labels by href
- * alone (P14). The label list is read only if one of `references` needs it. A label that is not in the list keeps only
- * its href.
+ * alone (P14). The label list is read only if one of `references` lacks its key or value. A label that is not in the
+ * list keeps only its href.
  */
 export function labelExpander(pce: PceClient, references: readonly LabelRef[], context: ReadContext): Promise<Expand> {
   return createLabelExpander(pce, context)(references)
 }
 
 /**
- * Returns a function that creates expanders like that of `labelExpander`, for references that arrive in several
- * batches. The label list is read at most twice in total.
+ * Works like `labelExpander`, but for references that arrive in several batches: the returned function is called with
+ * each batch and returns the function that expands it. The label list is read at most twice for all batches together.
  */
 export function createLabelExpander(
   pce: PceClient,

@@ -3,10 +3,11 @@ import { createAddressTest, isAddress } from './parse-addresses.js'
 type Texts = readonly (string | null | undefined)[]
 
 /**
- * Builds the test for `exact: true` (D96): for each filter, one value of the object must equal the filter, including
- * case. The test is needed because the PCE's own filter also matches parts of texts (P8). Two spellings of the same
- * address are equal. Returns undefined if there is nothing to test.
- * @param valuesOf for each filter, by its name, a function that returns the values of an object to compare with it.
+ * Builds the test for `exact: true` (D96). An object passes if, for each filter, one of its values equals the filter,
+ * including case. The test is needed because the PCE's own filter also matches parts of texts (P8). Two spellings of
+ * the same address are equal. Returns undefined if there is nothing to test.
+ * @param valuesOf for the name of each filter, a function that returns the values of an object to compare with the
+ * filter.
  */
 export function matchExactly<T>(
   exact: boolean | undefined,
@@ -19,7 +20,7 @@ export function matchExactly<T>(
   return (item) => tests.every(({ values, isWanted }) => values(item).some((value) => value != null && isWanted(value)))
 }
 
-/** Combines the given tests into one; returns undefined if none is given. */
+/** Combines the given tests into one that passes if all of them pass; returns undefined if none is given. */
 export function allOf<T>(...tests: (((item: T) => boolean) | undefined)[]): ((item: T) => boolean) | undefined {
   const given = tests.filter((test) => test !== undefined)
   return given.length === 0 ? undefined : (item) => given.every((test) => test(item))

@@ -19,7 +19,10 @@ export function namePorts({ port, to_port: toPort, proto, icmp_type: type, icmp_
     : portName({ port: port ?? null, proto: protocol })
 }
 
-/** Maximum length of the text that describes a service's ports. It is exceeded only by a first entry that is longer. */
+/**
+ * Maximum length of the text that describes a service's ports. The text is longer only if its first entry alone is
+ * longer.
+ */
 const MOST_CHARACTERS = 300
 
 /**

@@ -23,8 +23,7 @@ export function readPolicyVersion(asked: string | number | undefined): PolicyVer
 }
 
 /**
- * Returns the field of a cursor that ties the cursor to a policy version; an empty object for draft, the default
- * version.
+ * Returns the field that ties a pagination cursor to a policy version; an empty object for draft, the default version.
  */
 export const versionInCursor = (version: PolicyVersionSelector): { policy_version?: PolicyVersionSelector } =>
   version === 'draft' ? {} : { policy_version: version }

@@ -169,8 +169,8 @@ async function orNothing<T>(asked: Promise<T>): Promise<T | undefined> {
 }
 
 /**
- * Reads names like `loadReferenceNames` for an object that was just written, but never fails. An error about a missing
- * name would suggest that the write had failed too.
+ * Works like `loadReferenceNames`, but never fails. It is used for an object that was just written, because an error
+ * about a missing name would suggest that the write had failed too.
  */
 export async function namesOrHrefs(pce: PceClient, objects: unknown, context: ReadContext): Promise<ReferenceNames> {
   try {

@@ -35,15 +35,18 @@ export const readEnds = <R extends DenyRule | EnforcementBoundary>(rules: readon
   rules.map((rule) => readRule(rule as unknown as Fields, ENDS, where) as unknown as R)
 
 /**
- * Returns the providers, consumers and services of a rule in any shape, for tools that must list every rule. A field
- * that is null or missing (P43) becomes an empty list, because it names nobody and no service. An entry of unexpected
- * shape becomes an empty object, so that it remains undecided what the entry matches.
+ * Returns the providers, consumers and services of a rule whose shape has not been checked, for tools that must list
+ * every rule. A field that is null or missing (P43) becomes an empty list, because it names nobody and no service. An
+ * entry of unexpected shape becomes an empty object, so that it remains undecided what the entry matches.
  */
 export function readableEnds(rule: object): Pick<DenyRule, (typeof ENDS)[number]> {
   return Object.fromEntries(ENDS.map((name) => [name, entriesOf((rule as Fields)[name])])) as never
 }
 
-/** Returns the scopes of a rule set in any shape, for tools that must list every rule; see `readableEnds`. */
+/**
+ * Returns the scopes of a rule set whose shape has not been checked, for tools that must list every rule; see
+ * `readableEnds`.
+ */
 export const readableScopes = (scopes: unknown): RuleSet['scopes'] =>
   Array.isArray(scopes) ? scopes.map(entriesOf) : []
 
@@ -66,7 +69,7 @@ function readRule(rule: Fields, lists: readonly string[], where: string): Fields
   }
   if (resolved === undefined) return withFields(rule, read)
   if (resolved === null) {
-    // The null field is removed. Without the field, labels stand for workloads.
+    // `resolve_labels_as` is null and is removed. In a rule without this field, labels stand for workloads.
     const { resolve_labels_as: _none, ...rest } = { ...rule, ...read }
     return rest
   }

@@ -78,7 +78,7 @@ export function createModeCount() {
     }
     const labels = (workload.labels ?? []).map(expand)
     const [app, env] = [valueOf(labels, 'app'), valueOf(labels, 'env')]
-    // The sort key is not unique: a label may contain a bar, or be called "unlabeled".
+    // The sort key `app|env` cannot identify a group, because a label may contain a bar or be called "unlabeled".
     const id = JSON.stringify([app, env])
     const group = groups.get(id) ?? newGroup(app, env)
     groups.set(id, group)
