@@ -21,8 +21,8 @@ const LOOK_MS = 10_000
 
 /**
  * Adds a rule to the draft of a rule set and reads it back. `siblings` are the rule set's rules of the same type (allow
- * or deny) at the time when the caller checked them. They are read again before and after the write. Meanwhile, no
- * other call of this process adds a rule to the rule set (D225).
+ * or deny) at the time when the caller checked them. This function reads these rules again before and after the write.
+ * While it runs, no other call of this process adds a rule to the rule set (D225).
  *
  * @throws {ToolError} `already_exists {reason: changed_meanwhile}` if an equal rule was added after the caller's check,
  * so that two equal concurrent calls add only one rule.

@@ -12,7 +12,7 @@ import { capital } from '../text/capital.js'
 
 /** An update of one object after all references in it have been resolved. */
 interface UpdatePlan<T extends PceObject> {
-  /** The object as messages name it, such as `IP list "Branch offices"`. */
+  /** The phrase by which messages name the object, such as `IP list "Branch offices"`. */
   what: string
   /** The current object. For an object that has policy versions, this is its draft. */
   current: T
@@ -31,7 +31,8 @@ interface UpdatePlan<T extends PceObject> {
    */
   order?: string
   /**
-   * True if the caller already runs inside `inOrder` for this object and has read the object again since it got there.
+   * True if the caller already runs in the `inOrder` queue of this object and has read the object again since it
+   * entered the queue.
    */
   isFresh?: boolean
 }
@@ -114,7 +115,8 @@ export async function updateObject<T extends PceObject>(
       throw await explainFailedWrite(pce, error, { what, href, current, body: sent })
     })
   }
-  // The PCE replaces a list as a whole (P7), so entries that another call added after the list was read would be lost.
+  // The PCE replaces a list field as a whole (P7), so entries that another call added to it after `current` was read
+  // would be lost.
   if (!isFresh && fields.some((field) => Array.isArray(sent[field])))
     await inOrder(order ?? href, async () => {
       const failed = async (error: unknown) => {
@@ -172,12 +174,12 @@ function pendingDeletion({ update_type: updateType }: PceObject): string[] {
 }
 
 interface DeletePlan {
-  /** The object as messages name it, such as `IP list "Branch offices"`. */
+  /** The phrase by which messages name the object, such as `IP list "Branch offices"`. */
   what: string
   current: PceObject
   /**
-   * Finds out which objects use the object, for the details of the error. It is called only if the PCE refuses the
-   * deletion (406). If it fails itself, its error is ignored.
+   * Finds the objects that use this one, and returns them as details of the error when the PCE refuses the deletion
+   * (406). If this function fails itself, its own error is ignored.
    */
   explainRefusal?: () => Promise<{ details: ErrorDetails; hint?: string }>
   warnings?: readonly string[]

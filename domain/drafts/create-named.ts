@@ -71,8 +71,8 @@ export function createNamed<K extends UniqueKind>(
   body: { name: string },
 ): Promise<ObjectOf<K>> {
   return inOrder(orderOf(kind, body.name), async (turn) => {
-    // The PCE accepts a second service with the same name. So this is the place to notice a service that another call
-    // of this process has just created.
+    // The PCE accepts a second service with the same name. Therefore this call must notice itself that another call of
+    // this process has just created one.
     if (turn.others.size > 0) await refuseTakenName(pce, kind, body.name, signal)
     const created = await create(pce, kind, body, signal)
     turn.note((created as NamedObject).href)

@@ -48,7 +48,7 @@ export interface PlannedEdit {
 }
 
 export interface Moved {
-  /** The addresses, written as networks or `first-last`. */
+  /** The gained or lost addresses, written as networks or `first-last`. */
   ranges: string[]
   addresses: bigint
 }

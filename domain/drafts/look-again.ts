@@ -29,7 +29,7 @@ const MEANINGS: Record<Look['state'], string> = {
 
 /** A write to one object. `body` contains the fields that were sent; it is null for a deletion. */
 interface Write {
-  /** The object as messages name it. */
+  /** The phrase by which messages name the object. */
   what: string
   href: string
   current: PceObject

@@ -29,7 +29,7 @@ const MOST_ROWS = 100_000
 /** Maximum time that the PCE gets for the traffic query, in seconds. */
 const MOST_SECONDS = 120
 
-/** The effects of a change on traffic, worst first, except for `not_affected`. */
+/** All effects that a change can have on traffic, except `not_affected`; worst first. */
 export type CutEffect = Exclude<CutFate, 'not_affected'>
 
 /** Traffic that a change may cut, from one application, host or address to another one. */

@@ -60,7 +60,7 @@ export async function planRules(lookups: PolicyLookups, rules: readonly RuleArgu
   return planned
 }
 
-/** Like `planRules`, but for the only rule of a call, so that errors contain no index. */
+/** Works like `planRules`, but for the only rule of a call, so that errors contain no index. */
 export async function planRule(lookups: PolicyLookups, rule: RuleArguments, ruleIndex?: number): Promise<PlannedRule> {
   const type = rule.rule_type ?? 'allow'
   const deny = type !== 'allow'

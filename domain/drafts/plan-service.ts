@@ -111,8 +111,8 @@ function invalid(at: string, why: string): ToolError {
 }
 
 /**
- * Reports lists that were sent but are missing in the stored service. The PCE reports success even if it dropped them
- * (P18).
+ * Returns the names of the lists that were sent but are missing in the stored service. The PCE reports success even if
+ * it dropped them (P18).
  */
 export function showDiscarded(differences: readonly Difference[]): { discarded_fields?: string[] } {
   const lists: readonly string[] = SERVICE_LISTS
@@ -125,7 +125,8 @@ function isEmpty(stored: unknown): boolean {
 }
 
 /**
- * Returns a note for services that name a program which opens connections: outside Windows, only the port is checked.
+ * Returns a note if a service's list is `windows_egress_services`. Its entries name the program that opens a
+ * connection, but outside Windows only the port is checked.
  */
 export function noteEgress(list: string | undefined): { note?: string } {
   if (list !== 'windows_egress_services') return {}

@@ -36,15 +36,15 @@ export interface DenyEnd {
   /** The reasons why workloads that the rule names individually could not be looked up, one for each such workload. */
   missing: readonly string[]
   /**
-   * True if this side of the rule also names an actor whose workloads are not read here and that is not an IP list,
-   * such as a virtual server.
+   * True if this side of the rule also names an actor, such as a virtual server, whose workloads are not read. IP lists
+   * do not count.
    */
   hasOthers: boolean
 }
 
 /**
- * Maximum number of workloads that are read for one side of a rule: of those that it selects by labels, and of those
- * that it names individually.
+ * Maximum numbers of workloads that are read for one side of a rule: `MOST_READ` of those that the rule selects by
+ * labels, and `MOST_SINGLE` of those that it names individually.
  */
 const MOST_READ = 1_000
 const MOST_SINGLE = 50
@@ -107,8 +107,8 @@ export function createEndReader(
 }
 
 /**
- * Returns true for an actor whose workloads are read here, and for an IP list, whose addresses need no check because
- * they have no VEN.
+ * Returns true for an actor whose workloads are read. Also returns true for an IP list, whose addresses need no check
+ * because they have no VEN.
  */
 const isLookedAt = ({ actors, label, label_group: group, workload, ip_list: list }: Actor): boolean =>
   actors === 'ams' || [label, group, workload, list].some((target) => target !== undefined)

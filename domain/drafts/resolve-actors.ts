@@ -36,7 +36,7 @@ interface ActorPlace {
   deny: boolean
 }
 
-/** The name of the PCE's selector for each type of object that can be an actor. Services cannot. */
+/** The name of the PCE's selector for each type of object that can be an actor. Services cannot be actors. */
 const SELECTORS: Partial<
   Record<NamedKind, 'ip_list' | 'label_group' | 'workload' | 'virtual_service' | 'virtual_server'>
 > = {

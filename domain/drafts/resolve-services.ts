@@ -23,7 +23,7 @@ export type ServiceReferences = ServiceReference | readonly ServiceReference[]
 /** A service in a rule: a PCE service object, or ports written directly into the rule. */
 export type ResolvedService = { service: Service } | { ports: PortRange }
 
-/** The allowed fields of an entry and their types. The input schemas do not check them. */
+/** The fields that a service reference may have, and their types. The input schemas do not check them. */
 const FIELD_TYPES: Partial<Record<string, readonly string[]>> = {
   port: ['number'],
   to_port: ['number'],

@@ -26,8 +26,8 @@ const MOST_NAMED = 5
 
 /**
  * Warns of other workloads that have one of these addresses, or one of these names as their name or host name. The PCE
- * allows both (P16), but a name then no longer identifies one workload, or one machine gets the policy of two
- * workloads. `own` is the href of the workload that changes.
+ * accepts such duplicates (P16), but a duplicate name no longer identifies one workload, and a machine with a duplicate
+ * address gets the policy of two workloads. `own` is the href of the workload that changes.
  */
 export async function warnOfNamesakes(
   pce: Pick<PceClient, 'workloads'>,

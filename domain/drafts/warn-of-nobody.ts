@@ -8,8 +8,8 @@ type Scope = readonly ScopeEntry[]
 
 /**
  * Warns if the labels on a side of a rule contradict every scope of its rule set. A workload has only one label per
- * key, so such a rule would apply to nobody. Only sides that consist of labels alone are checked, because this takes no
- * requests.
+ * key, so such a rule would apply to nobody. Only sides that consist of labels alone are checked, because their check
+ * needs no requests to the PCE.
  */
 export function warnOfNobody(labels: LabelIndex, scopes: readonly Scope[], rule: Rule): string[] {
   const sides = [

@@ -43,8 +43,8 @@ export async function warnOfTwinList(
   try {
     const total = await read({})
     if (total > lists.size) {
-      // If not all lists were read, the PCE is asked for the lists with the first entry. This finds an equal list among
-      // the unread ones too, provided that it writes this entry in the same way.
+      // If not all lists were read, the PCE is asked for the lists that contain the first of `entries`. This finds an
+      // equal list among the unread ones too, provided that it writes this entry in the same way.
       const [range, name] = [entries.ip_ranges?.[0], entries.fqdns?.[0]]
       await read(range === undefined ? { fqdn: name?.fqdn ?? '' } : { ip_address: addressOf(range.from_ip) })
       const all = Number.isFinite(total) ? ` of ${total}` : ''
@@ -72,7 +72,10 @@ export async function warnOfTwinList(
  */
 const addressOf = (range: string) => range.split('/', 1)[0] ?? range
 
-/** Returns true if every range has a first address and every domain name a text. Other lists cannot be compared. */
+/**
+ * Returns true if every range has a first address and every domain name is a text. Lists that do not meet this
+ * condition cannot be compared.
+ */
 const hasTexts = ({ ip_ranges: ranges, fqdns }: Entries): boolean =>
   (ranges ?? []).every((range) => typeof range?.from_ip === 'string') &&
   (fqdns ?? []).every((name) => typeof name?.fqdn === 'string')
@@ -82,7 +85,7 @@ function* findTwins(entries: Entries, lists: readonly IpList[]): Steps<IpList[]>
   const found: IpList[] = []
   for (const list of lists) {
     yield
-    // Names are compared first, because reading addresses takes longer.
+    // Domain names are compared first, because computing the addresses of a list takes longer.
     if (!hasTexts(list) || namesOf(list) !== names) continue
     if (unreadableOf(list).length === 0 && addressesOf(list) === addresses) found.push(list)
   }

@@ -27,9 +27,9 @@ const IN_FLIGHT = 4
 
 /**
  * Warns if the IP lists on a side of a rule together cover practically any address or thousands of public addresses.
- * The threshold and wording are those of the warning for writing such an IP list. The IP lists are read, and also the
- * services if a side is that wide, unless the call has looked them up already. The warnings also say what could not be
- * read.
+ * The threshold and wording are the same as when such an IP list is written. The function reads the IP lists, unless
+ * the call has already looked them up. If they cover that much, it also reads the services. The warnings also say what
+ * could not be read.
  */
 export async function warnOfWideEnds(
   lookups: PolicyLookups,

@@ -9,7 +9,7 @@ import { type Steps, workInTurns } from '../text/pace-work.js'
 
 type Ranges = Pick<IpList, 'ip_ranges'>
 
-/** The share of all addresses that some IP lists cover, or the share of all ports that a service covers. */
+/** The share of all addresses that a set of IP lists covers, or the share of all ports that a service covers. */
 export interface Width {
   /** The shares as messages write them, such as `75 % of IPv4 and 0 % of IPv6`. */
   shares: string
@@ -17,10 +17,7 @@ export interface Width {
   size: 'any' | 'many'
 }
 
-/**
- * Minimum number of addresses whose size is `many`: IPv4 addresses outside private ranges, or IPv6 sites (/48
- * networks).
- */
+/** Minimum number of IPv4 addresses outside private ranges, or of IPv6 sites (/48 networks), for the size `many`. */
 const MANY = 2_000n
 const SITE = 2n ** 80n
 const NOT_PUBLIC = {
