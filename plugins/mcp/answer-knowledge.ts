@@ -133,8 +133,8 @@ function readReference(ref: unknown): { kind: 'prompt' | 'resource'; name: strin
 }
 
 /**
- * Converts any thrown value to a JSON-RPC error. If something does not exist or an argument is unusable, the error is
- * about invalid params.
+ * Converts any thrown value to a JSON-RPC error. Its code is that of invalid params if something does not exist or an
+ * argument is unusable.
  */
 function failureOf(thrown: unknown, { requestId, onFailure }: KnowledgePorts): Error {
   const error = errorOf(thrown)

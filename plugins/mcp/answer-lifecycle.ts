@@ -21,9 +21,9 @@ interface LifecyclePorts {
 }
 
 /**
- * Answers the requests that serve only the connection between client and server. Only these methods differ between the
- * eras of the protocol. In the older era, they are the handshake and pings; in the newer era, the discovery of the
- * server and a subscription to changes. Returns null for any other method. Throws RpcFailure.
+ * Answers the requests that serve only the connection between client and server. Only for these requests do the methods
+ * depend on the protocol era: in the legacy era, they are the handshake and pings; in the modern era, the discovery of
+ * the server and a subscription to changes. Returns null for any other method. Throws RpcFailure.
  */
 export function answerLifecycle(era: Era, call: InnerCall, ports: LifecyclePorts): InnerResult | null {
   switch (`${era} ${call.method}`) {
@@ -65,8 +65,8 @@ const instructionsOf = ({ listTools, offered }: ServerPorts) => instructionsFor(
 
 /**
  * Answers a request for a subscription. Nothing to which a client could subscribe ever changes, so the server grants no
- * notifications and ends the subscription at once. A stream that stays open would occupy one of the caller's places
- * without ever sending anything (MCP subscriptions, "Acknowledgment", "Graceful Closure").
+ * notifications and ends the subscription at once. An open stream would count against the caller's limit for concurrent
+ * requests without ever sending anything (MCP subscriptions, "Acknowledgment", "Graceful Closure").
  */
 function listen({ params }: InnerCall, { request }: LifecyclePorts): InnerResult {
   const { notifications } = params ?? {}

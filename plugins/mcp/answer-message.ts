@@ -6,8 +6,8 @@ import type { MessagePorts, RequestPorts, ServerPorts } from './ports.js'
 import { claimedVersion, type Era, isLegacy } from './versions.js'
 
 /**
- * Answers one request of either era with a complete JSON-RPC message. The request is passed as it was received.
- * `headers` are the HTTP headers; they are absent if the request did not come over HTTP. Never rejects.
+ * Answers one request of either protocol era with a complete JSON-RPC message. `request` is the request as it was
+ * received. `headers` are the HTTP headers; they are absent if the request did not come over HTTP. Never rejects.
  */
 export async function answerMessage(
   request: JSONRPCRequest,
@@ -38,8 +38,8 @@ export async function answerMessage(
 }
 
 /**
- * Returns the era to which a request seems to belong, by the version in its params or else in its headers. It
- * determines the format of the error if the request cannot be read.
+ * Returns the protocol era to which a request seems to belong: that of the version in its params or, if there is none,
+ * of the version in its headers. If the request cannot be read, this era determines the format of the error.
  */
 function guessEra({ params }: JSONRPCRequest, headers: RequestHeaders | undefined): Era {
   const named = claimedVersion(params) ?? headers?.['mcp-protocol-version']

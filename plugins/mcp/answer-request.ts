@@ -27,7 +27,7 @@ export const CAPABILITIES = { tools: {}, ...KNOWLEDGE_CAPABILITIES }
  */
 const OFFERED = { ttlMs: 300_000, cacheScope: 'private' } as const
 
-/** Answers a request of either era. Rejects with RpcFailure. */
+/** Answers a request of either protocol era. Rejects with RpcFailure. */
 export async function answerRequest(
   { era, call }: ReadCall,
   server: ServerPorts,
@@ -140,8 +140,8 @@ async function callOneTool(
 const LOOK_UP_MS = 3000
 
 /**
- * Resolves with the result of the work, or with null if the work does not finish in time. The work then continues, so
- * that later requests can use its result.
+ * Resolves with the result of `work`, or with null if `work` does not finish within LOOK_UP_MS. `work` then continues,
+ * so that later requests can use its result.
  */
 function inTime<T>(work: Promise<T | null>, timers: Timers): Promise<T | null> {
   let cancel = () => {}

@@ -31,7 +31,7 @@ export const withApps = (tools: readonly Tool[]): Tool[] =>
 
 /**
  * Returns the page with this URI as a resource, or null if there is no such page. The code that renders pages is loaded
- * only here. A page fetches and sends nothing, so its content policy names no origins.
+ * only when this function is called. A page fetches and sends nothing, so its content policy names no origins.
  */
 export async function readApp(uri: string): Promise<object | null> {
   const kind = URIS.get(uri)

@@ -5,7 +5,7 @@ import type { InnerCall, InnerResult } from './eras.js'
 import type { Asking, CalledTool, Elicit, RequestPorts, Said } from './ports.js'
 import { invalidParams } from './rpc-failure.js'
 
-/** A function that runs the tool once. `said` is what the person has answered so far. */
+/** A function that runs the tool one time. `said` is what the person has answered so far. */
 type Run = (said: Said) => Promise<CalledTool>
 
 /** The tool's answer, or a question that the client must ask the person before the tool can run. */
@@ -20,8 +20,8 @@ const FIELD = 'confirm'
  */
 const MOST_ROUNDS = 5
 /**
- * Maximum time, in milliseconds, for which a repeated call waits for the decision on a page. It is shorter than a
- * minute, after which common clients give up.
+ * Maximum time, in milliseconds, for which a repeated call waits for the person's decision on the approval page. It is
+ * shorter than a minute, after which common clients give up.
  */
 const WAIT_MS = 45_000
 
@@ -30,7 +30,7 @@ const WAIT_MS = 45_000
  * agree, the question is a form; otherwise, it is the address of the approval page. A client of 2026-07-28 receives the
  * question as the result, and repeats the call with the answer. A client with a connection (stdio) is asked while the
  * call waits. For a client that supports neither, the gate's refusal says what to do. If the person says no, the
- * dispatcher is told so, and records it (D172).
+ * dispatcher refuses the call and records that the person declined (D172).
  *
  * Rejects with RpcFailure -32602 for a `requestState` that belongs to another call, has expired or has been used.
  */
@@ -63,7 +63,7 @@ export async function runAsking(
   if (result.ok || round >= MOST_ROUNDS) return result
   const { error } = result
   if (error.ask !== undefined && elicit !== undefined) return askNow(error, { elicit, run, rounds: MOST_ROUNDS })
-  // The person was already sent to the page and has not decided yet, so the same question is not sent again.
+  // The person was already sent to the approval page and has not decided yet, so the same question is not sent again.
   if (answer === 'yes' && error.code === 'approval_pending') return result
   const question = questionOf(error, call)
   if (question === null) return result
@@ -73,9 +73,9 @@ export async function runAsking(
 }
 
 /**
- * Waits for the decision on a page, but at most WAIT_MS. The timer is set here instead of using `AbortSignal.timeout`:
- * in Node.js 20, `AbortSignal.any` refers to the signal of `AbortSignal.timeout` only weakly, so that signal could be
- * garbage-collected before it fires.
+ * Waits for the person's decision on the approval page, but at most WAIT_MS. The timer is set here instead of using
+ * `AbortSignal.timeout`: in Node.js 20, `AbortSignal.any` refers to the signal of `AbortSignal.timeout` only weakly, so
+ * that signal could be garbage-collected before it fires.
  */
 async function awaitDecision(id: string, { watch }: Asking, signal: AbortSignal): Promise<void> {
   const late = new AbortController()
@@ -105,8 +105,8 @@ const factsOf = (call: InnerCall, paramsHash: string, { owner }: Asking): Reques
 })
 
 /**
- * Reads the client's answer to the question. Returns null if it is malformed, so that the question is asked again (MCP
- * multi round-trip requests, "Error Handling").
+ * Reads the client's answer to the question. Returns null if the answer is malformed, so that the question is asked
+ * again (MCP multi round-trip requests, "Error Handling").
  */
 function readAnswer(response: unknown): 'yes' | 'no' | null {
   const { action, content } = (response ?? {}) as { action?: unknown; content?: unknown }

@@ -7,17 +7,17 @@ import { RPC } from './read-envelope.js'
 import { invalidParams, RpcFailure } from './rpc-failure.js'
 import { claimedVersion, type Era, isLegacy, MODERN_VERSION, SUPPORTED_VERSIONS, VERSION_KEY } from './versions.js'
 
-/** A request in a form that is the same for both eras of the protocol. */
+/** A request in a form that is the same for both protocol eras (legacy and modern). */
 export interface InnerCall {
   method: string
-  /** The params of the method, without `_meta` and without members that exist in only one of the eras. */
+  /** The params of the method, without `_meta` and without members that exist in only one protocol era. */
   params: Record<string, unknown> | undefined
   progressToken?: string | number
   /** The confirm token in `_meta.confirm_token`, unchecked. */
   confirmToken?: unknown
   /**
    * The client as `name/version`, if this request names it. Null if the request could name the client but does not;
-   * absent if requests of its era cannot name it.
+   * absent if requests of its protocol era cannot name it.
    */
   client?: string | null
   /** The W3C Trace Context in the request, unchecked. */
@@ -34,13 +34,13 @@ export interface InnerCall {
   requestState?: string
 }
 
-/** A call, together with the era in which it must be answered. */
+/** A call, together with the protocol era in whose format it must be answered. */
 export interface ReadCall {
   era: Era
   call: InnerCall
 }
 
-/** The result of a call, before it is formatted for an era. */
+/** The result of a call, before it is put into the format of a protocol era. */
 export type InnerResult =
   /** The value that a tool returned; it is also sent as text. */
   | { kind: 'value'; value: object }
@@ -73,8 +73,8 @@ export const SUBSCRIPTION_KEY = 'io.modelcontextprotocol/subscriptionId'
 export type RequestHeaders = Readonly<Record<string, string | string[] | undefined>>
 
 /**
- * Reads a request of either era. `headers` are the HTTP headers; they must agree with what a request of 2026-07-28 says
- * in its body.
+ * Reads a request of either protocol era. `headers` are the HTTP headers; they must agree with what a request of
+ * 2026-07-28 says in its body.
  *
  * Throws RpcFailure: -32602 for params that no method could have, and for a `_meta` of 2026-07-28 without a required
  * member; -32022 for a revision that this server does not support; -32020 for headers that are missing or contradict
@@ -85,8 +85,8 @@ export function readCall(request: JSONRPCRequest, headers?: RequestHeaders): Rea
   const params: unknown = request.params
   const claimed = claimedVersion(params)
   const named = headers?.['mcp-protocol-version']
-  // Some clients first discover the server in the newer revision and then do a handshake, but still send the header of
-  // the newer revision.
+  // Some clients first discover the server in revision 2026-07-28 and then do a handshake for an earlier revision, but
+  // still send the header of 2026-07-28.
   const isHandshake = method === 'initialize' && named === MODERN_VERSION
   const isUnnamed = claimed === undefined && (isHandshake || named === undefined || isLegacy(named))
   if (!isUnnamed && !(isLegacy(claimed) && (named === undefined || isLegacy(named))))
@@ -97,15 +97,18 @@ export function readCall(request: JSONRPCRequest, headers?: RequestHeaders): Rea
   return readLegacy(method, params)
 }
 
-/** Returns the era that the headers indicate. It determines the format of errors that occur before the body is read. */
+/**
+ * Returns the protocol era that the headers indicate. It determines the format of errors that occur before the body is
+ * read.
+ */
 export const eraOf = (headers: RequestHeaders): Era => {
   const named = headers['mcp-protocol-version']
   return named === undefined || isLegacy(named) ? 'legacy' : 'modern'
 }
 
 /**
- * Reads a request of the older era. The fields of tasks are left out, because a server that declares no support for
- * tasks must treat such a request as an ordinary one.
+ * Reads a request of the legacy protocol era. The fields for MCP tasks are left out, because a server that declares no
+ * support for tasks must treat such a request as an ordinary one.
  */
 function readLegacy(method: string, params: unknown): ReadCall {
   const era = 'legacy'
@@ -119,7 +122,7 @@ function readLegacy(method: string, params: unknown): ReadCall {
 
 const NOBODY = { form: false, url: false }
 
-/** Reads the parts of `_meta` that are the same in both eras. */
+/** Reads the parts of `_meta` that are the same in both protocol eras. */
 function readMeta(meta: unknown): Pick<InnerCall, 'progressToken' | 'confirmToken' | 'trace'> {
   if (!isObject(meta)) throw invalidParams('Invalid params: _meta must be an object')
   const { progressToken, confirm_token: confirmToken } = meta
@@ -148,7 +151,8 @@ function readTrace({ traceparent, tracestate }: Record<string, unknown>): TraceO
 
 function readModern(method: string, params: unknown, headers: RequestHeaders | undefined): ReadCall {
   const named = headers?.['mcp-protocol-version']
-  // It is not known which members the envelope of an unknown revision must have.
+  // If only the header names a revision, and it is an unknown one, the revision is refused before `_meta` is read,
+  // because an unknown revision may require other members there.
   if (claimedVersion(params) === undefined && named !== undefined && named !== MODERN_VERSION) throw unsupported(named)
   const { meta, ...rest } = readEnvelopeOf(params)
   const version = meta[VERSION_KEY] as string
@@ -177,8 +181,8 @@ function readModern(method: string, params: unknown, headers: RequestHeaders | u
 }
 
 /**
- * Reads the `_meta` that every request of 2026-07-28 has, and the other params. Throws RpcFailure that names what is
- * missing or wrong.
+ * Splits the params of a request of 2026-07-28 into `_meta`, which every such request has, and the other params. Throws
+ * an RpcFailure that names what is missing or wrong in `_meta`.
  */
 function readEnvelopeOf(params: unknown): {
   meta: Record<string, unknown>
@@ -259,8 +263,8 @@ function compareHeaders(method: string, params: Record<string, unknown>, headers
 }
 
 /**
- * The values of the headers `Mcp-Method` and `Mcp-Name`: undefined if the header is absent, null if the name cannot be
- * decoded.
+ * The values of the headers `Mcp-Method` and `Mcp-Name`. A value is undefined if its header is absent; `name` is null
+ * if `Mcp-Name` cannot be decoded.
  */
 interface HeaderNames {
   method: string | undefined
@@ -349,7 +353,10 @@ const unsupported = (requested: string | string[]) =>
     BAD_REQUEST,
   )
 
-/** Formats a result for an era as JSON text. A tool's answer occurs twice in this text, but is serialised only once. */
+/**
+ * Puts a result into the format of a protocol era, as JSON text. A tool's answer occurs twice in this text, but is
+ * serialised only once.
+ */
 export function renderResult(inner: InnerResult, era: Era, info: ServerInfo): string {
   if (inner.kind !== 'value') return JSON.stringify(resultOf(inner, era, info))
   const json = JSON.stringify(inner.value)
@@ -359,7 +366,7 @@ export function renderResult(inner: InnerResult, era: Era, info: ServerInfo): st
     : `{"resultType":"complete",${members},"_meta":${JSON.stringify(metaOf(info))}}`
 }
 
-/** Formats a result for an era. */
+/** Puts a result into the format of a protocol era. */
 export function resultOf(inner: InnerResult, era: Era, info: ServerInfo): Record<string, unknown> {
   if (inner.kind === 'input')
     return {
@@ -379,7 +386,7 @@ export function resultOf(inner: InnerResult, era: Era, info: ServerInfo): Record
 
 const metaOf = (info: ServerInfo) => ({ [SERVER_INFO_KEY]: info })
 
-/** An error in the format of an era, with the corresponding HTTP status. */
+/** An error in the format of a protocol era, with the status for the HTTP answer. */
 export interface RenderedError {
   error: { code: number; message: string; data?: object }
   status: number
@@ -388,9 +395,10 @@ export interface RenderedError {
 }
 
 /**
- * Formats an error for an era. In 2026-07-28, an unknown resource counts as invalid params, and an unknown method is
- * answered with HTTP status 404. The code of a refusal is then the HTTP status with which other routes would refuse,
- * because 2026-07-28 reserves the codes that this server uses in earlier revisions.
+ * Puts an error into the format of a protocol era. In 2026-07-28, an unknown resource counts as invalid params, and an
+ * unknown method is answered with HTTP status 404. The code of a refusal in 2026-07-28 is the HTTP status with which
+ * other routes of this server answer the same refusal, because that revision reserves the codes that this server uses
+ * in earlier revisions.
  */
 export function renderFailure(thrown: unknown, era: Era): RenderedError {
   const isUnexpected = !(thrown instanceof RpcFailure)

@@ -125,8 +125,8 @@ export class HttpExchange implements MessagePorts {
   #openStream(): PassThrough {
     if (this.#stream === null) {
       this.#stream = new PassThrough()
-      // If the client leaves in the middle of the answer, the stream is destroyed with an error. The error is ignored,
-      // because close() handles the end of the stream.
+      // If the client leaves before the stream has ended, the stream is destroyed with an error. The error is ignored,
+      // because close() handles the departure.
       this.#stream.on('error', () => {})
       this.#resolve(this.#stream)
       for (const text of this.#texts) this.#event(text)

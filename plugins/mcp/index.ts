@@ -95,7 +95,7 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
     const callerContext = options.contextOf(request)
     const exchange = new HttpExchange(requests, batch, options.timers ?? systemTimers)
     reply.raw.once('close', () => exchange.close())
-    // The client may have left while its context was created.
+    // The client may have left while `callerContext` was created.
     if (reply.raw.destroyed) return null
     const server: ServerPorts = {
       info: options.info,
@@ -113,14 +113,14 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
       onFailure: (err) => request.log.error({ err }, 'request failed'),
       requestId: () => request.id,
       callTool(call, client) {
-        // The client's name may be in the request itself; otherwise it is taken from the User-Agent header.
+        // If the request itself names the client, this name replaces the one from the User-Agent header.
         const work = app.dispatcher.dispatch(call, client ? { ...callerContext, client } : callerContext)
-        // A change is completed even if its client has left. The request keeps its place until then.
+        // A change is completed even if its client has left. Until then, the request continues to count as in flight.
         request.heldPlaces?.keepUntil(work)
         return work
       },
     }
-    // The dispatcher counts as busy even between two calls of a batch.
+    // The dispatcher counts as busy until the batch is answered, even between two of its calls.
     if (requests.length > 1) app.dispatcher.expectUntil(exchange.ended)
     void exchange.run((one, ports) => answerMessage(one, server, ports, request.headers))
     return exchange.answer
@@ -138,8 +138,8 @@ const bodyOf = (request: FastifyRequest) => (Buffer.isBuffer(request.body) ? req
 const ownerOf = ({ caller: { iss, sub } }: CallerContext) => (iss === null || sub === null ? null : { iss, sub })
 
 /**
- * Returns the protocol version in the header, or the version that is assumed without this header. If the header occurs
- * twice, the result is no known version.
+ * Returns the protocol version in the header `MCP-Protocol-Version`, or the version that is assumed without this
+ * header. If the header occurs twice, the result is not a valid version, so the request is refused.
  */
 function versionOf({ headers }: FastifyRequest): string {
   const version = headers['mcp-protocol-version'] ?? BATCH_VERSION

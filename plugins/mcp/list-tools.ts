@@ -23,8 +23,8 @@ export function listTool(tool: AnyTool): Tool {
 }
 
 /**
- * The cached entries. An entry is the same for every server of a process, and building all entries takes longer than
- * all other steps of a server's start together.
+ * The cached entries, by tool. All servers of a process share them, because building all entries takes longer than all
+ * other steps of a server's start together.
  */
 const listed = new WeakMap<AnyTool, Tool>()
 
@@ -127,8 +127,8 @@ function without(
 
 /**
  * Reduces an output schema to types. The descriptions of the fields are only in docs/tools.md, because they would make
- * up a fifth of the list. Empty `properties` are left out, because they say nothing about an object that may have any
- * fields.
+ * up a fifth of the answer to tools/list. Empty `properties` are left out, because they say nothing about an object
+ * that may have any fields.
  */
 const typesOnly = (schema: unknown): unknown =>
   without(
@@ -141,9 +141,9 @@ const BOUNDS = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minimum', 'ma
 
 /**
  * Reduces an input schema to what a model needs in order to write arguments. Bounds and patterns are left out: they
- * would make up a tenth of the list, hardly ever matter, and are named in the errors. A default of false, the default
- * level of detail (`standard`) and the defaults of free text are left out, because a caller can omit an argument
- * without knowing its default. `additionalProperties` is kept only at the top level.
+ * would make up a tenth of the answer to tools/list, hardly ever matter, and are named in the errors. A default of
+ * false, the default level of detail (`standard`) and the defaults of free text are left out, because a caller can omit
+ * an argument without knowing its default. `additionalProperties` is kept only at the top level.
  */
 const withoutBounds = (schema: object): unknown =>
   without(
@@ -155,13 +155,16 @@ const withoutBounds = (schema: object): unknown =>
         (value === false || value === 'standard' || (typeof value === 'string' && !('enum' in part)))),
   )
 
-/** The sizes, in bytes, of a reference to a part and of a definition without the part that it defines. */
+/**
+ * The size, in bytes, of a reference to a shared part of a schema, and the size of the part's definition without the
+ * part itself.
+ */
 const REFERENCE_BYTES = 23
 const DEFINITION_BYTES = 20
 
 /**
- * Returns true if a part of a schema that has this length and occurs `times` times takes fewer bytes when it is defined
- * once and referred to everywhere.
+ * Returns true if a part of a schema takes fewer bytes when it is defined once and referred to everywhere. `length` is
+ * the length of the part, and `times` is the number of its occurrences.
  */
 const isWorthSharing = (length: number, times: number): boolean =>
   (times - 1) * length > times * REFERENCE_BYTES + DEFINITION_BYTES
@@ -200,8 +203,8 @@ function shareParts(schema: Schema): Schema {
 }
 
 /**
- * Returns true if a value is a schema that may be replaced by a reference: one of an object with properties, or of a
- * list with items.
+ * Returns true if a value is a schema that may be replaced by a reference: the schema of an object with properties, or
+ * of a list with items.
  */
 const isPart = (value: unknown): value is Schema =>
   typeof value === 'object' &&

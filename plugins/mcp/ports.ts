@@ -80,9 +80,9 @@ export interface Asking {
    * only with the first question.
    */
   states: { seal(state: RequestState): string | Promise<string>; open: RequestStates['open'] }
-  /** Computes the hash of arguments (D19). */
+  /** Computes the hash of a call's arguments (D19). */
   hash: (args: Record<string, unknown>) => string | Promise<string>
-  /** The watch for decisions; present if people decide on a page. */
+  /** Reports people's decisions on the approval page; absent if people do not decide on a page. */
   watch?: DecisionWatch
 }
 

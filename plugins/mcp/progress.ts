@@ -12,8 +12,8 @@ export interface Timers {
 const SHORTEST_GAP_MS = 1000
 
 /**
- * The time, in milliseconds, after which the last state is sent again as a heartbeat if there is no news, so that the
- * client does not give up. It is shorter than the promised 2 s.
+ * The time, in milliseconds, after which the latest progress is sent again as a heartbeat if there is no newer
+ * progress, so that the client does not give up. It is shorter than the 2 s that `startProgress` promises.
  */
 const HEARTBEAT_MS = 1800
 

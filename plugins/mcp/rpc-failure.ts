@@ -1,8 +1,8 @@
 import { RPC } from './read-envelope.js'
 
 /**
- * The JSON-RPC error with which a request is answered. `code` is the code for revisions with a handshake; for later
- * revisions, it may be replaced by another code.
+ * The JSON-RPC error with which a request is answered. `code` is the error code for revisions with a handshake; it may
+ * be replaced by another code for later revisions.
  */
 export class RpcFailure extends Error {
   override readonly name = 'RpcFailure'

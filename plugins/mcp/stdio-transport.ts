@@ -19,8 +19,9 @@ const LINE_END = Buffer.from('\n')
  * drops invalid lines silently (so that the sender waits for ever), fails at lines of 10 MiB, and does not support
  * batches. The rules for envelopes are the same as over HTTP.
  *
- * Requests of 2026-07-28 are answered here, each independently of the others. Only messages of revisions with a
- * handshake are passed to the SDK's Server. One connection may contain messages of both eras, in any order.
+ * This transport itself answers requests of 2026-07-28, each independently of the others. Only messages of revisions
+ * with a handshake are passed to the SDK's Server. One connection may contain messages of both protocol eras, in any
+ * order.
  */
 export class StdioTransport implements Transport {
   onclose?: () => void
@@ -46,7 +47,7 @@ export class StdioTransport implements Transport {
   start(): Promise<void> {
     const cut = splitLines((line) => this.#read(line))
     this.input.on('data', cut)
-    // The last line may lack a line end.
+    // The input may end without a line end after its last line.
     this.input.on('end', () => cut(LINE_END))
     return Promise.resolve()
   }
@@ -98,8 +99,8 @@ export class StdioTransport implements Transport {
     const claimed = claimedVersion(request.params)
     if (claimed !== undefined && !isLegacy(claimed)) return void this.#answer(request)
     try {
-      // The request is read here first, because the SDK's Server silently drops requests that do not match its own
-      // schemas.
+      // The transport validates the request itself, because the SDK's Server silently drops requests that do not match
+      // its own schemas.
       readCall(request)
       this.onmessage?.(withoutTask(request))
     } catch (thrown) {

@@ -34,7 +34,10 @@ export const negotiate = (asked: string): LegacyVersion => (isLegacy(asked) ? as
 /** The key in `_meta` that names the revision of a request. */
 export const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion'
 
-/** Returns the revision that a message names in its `_meta`; undefined if it names none, as before 2026-07-28. */
+/**
+ * Returns the revision that a message names in its `_meta`. Returns undefined if it names none, which is usual before
+ * 2026-07-28.
+ */
 export function claimedVersion(params: unknown): unknown {
   const meta = isObject(params) ? params._meta : undefined
   return isObject(meta) ? meta[VERSION_KEY] : undefined
