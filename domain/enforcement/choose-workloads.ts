@@ -115,11 +115,11 @@ export async function readAgain(
 }
 
 /**
- * Returns the SHA-256 digest, in lower-case hex, of the hrefs and modes of the workloads (D21). Other fields are not
- * included, because they change by themselves.
+ * Returns the SHA-256 digest, in lower-case hex, of the hrefs, names and modes of the workloads (D21). Other fields are
+ * not included, because they change by themselves or are not shown.
  */
 export function digestModes({ workloads }: ChosenWorkloads): string {
-  const rows = workloads.map(({ href, isManaged: has, mode }) => [href, has, mode] as const)
+  const rows = workloads.map(({ href, name, isManaged: has, mode }) => [href, name, has, mode] as const)
   return createHash('sha256')
     .update(JSON.stringify(rows.sort(([a], [b]) => (a < b ? -1 : Number(a > b)))))
     .digest('hex')

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto'
+import { SERVICE_LISTS } from '../../schemas/pce/words.js'
+import type { ResolvedService } from '../drafts/resolve-services.js'
 import type { TrafficWindow } from '../traffic/traffic-window.js'
 import type { Prepared } from './prepare-ringfence.js'
 import type { BatchOutcome } from './run-batch.js'
@@ -6,8 +8,8 @@ import { bodyOf } from './write-ringfence.js'
 
 /**
  * Returns the SHA-256 digest, in lower-case hex, of planned ringfences (D75). It covers the traffic window and, for
- * each application, the planned writes and the sources that are left out, or the reason why nothing is written. The
- * digest ignores connection counts and the order that depends on them, because these change by themselves.
+ * each application, the planned writes with the contents of the services that the rules name, and the sources that are
+ * left out, or the reason why nothing is written. The digest ignores connection counts and the order that depends on them, because these change by themselves.
  */
 export function digestWrites(window: TrafficWindow, planned: readonly BatchOutcome[]): string {
   const rows = planned
@@ -27,6 +29,10 @@ const writesOf = (prepared: Prepared) => [
   prepared.application.map(({ href }) => href),
   prepared.ruleSet?.href ?? null,
   bodyOf(prepared),
-  prepared.rules.map(({ collection, body }) => [collection, body]),
+  prepared.rules.map(({ collection, body, services }) => [collection, body, services.map(contentOf)]),
   prepared.plan.remotes.flatMap(({ app, env, rule }) => (rule === 'excluded' ? [[app, env]] : [])),
 ]
+
+/** Returns what a service stands for. Ports that are written into the rule itself are part of its body. */
+const contentOf = (resolved: ResolvedService): unknown =>
+  'ports' in resolved ? null : [resolved.service.name, SERVICE_LISTS.map((list) => resolved.service[list] ?? null)]

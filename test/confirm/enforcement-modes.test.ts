@@ -74,6 +74,7 @@ t.test('what was shown is what runs', async (t) => {
     'another mode of one of them': ({ pce }) => pce.workloads.update(hrefOf('db-1'), { enforcement_mode: 'selective' }),
     'one that is there already leaves its mode': ({ pce }) =>
       pce.workloads.update(hrefOf('web-1'), { enforcement_mode: 'idle' }),
+    'another name of one of them': ({ pce }) => pce.workloads.update(hrefOf('db-1'), { name: 'core-switch' }),
     'one more workload': async (bench) =>
       bench.pce.workloads.update(hrefOf('crm-1'), { labels: await labels(bench, 'app=pay', 'env=prod') }),
     'one fewer': async (bench) =>

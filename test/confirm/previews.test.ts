@@ -139,6 +139,16 @@ t.test('ringfence-batch', async (t) => {
     partial(t, stopping.applications, [{ status: 'error' }, { status: 'skipped', reason: 'stopped' }])
   })
 
+  await t.test('is bound to what the service of the deny rule stands for', async (t) => {
+    const { href } = await bench.pce.services.create({ name: 'Web', service_ports: [{ port: 443, proto: 6 }] })
+    const args = { apps: [{ ...prod('crm')[0], selective: true, deny_service: 'Web' }] }
+    const token = await bench.tokenFor(BATCH, args)
+    await bench.pce.put(href, { json: { service_ports: [{ port: 9, proto: 17 }] }, includeOrg: false })
+    bench.writes()
+    partial(t, await bench.call(BATCH, args, { token }), { error: 'confirm_required', reason: 'stale' })
+    t.same(bench.writes(), [])
+  })
+
   await t.test('says that it is a dry run', async (t) => {
     const args = { apps: prod('crm', 'ghost'), dry_run: true }
     const asked = await ask(args)
