@@ -153,7 +153,7 @@ export function readShownRingfences(shown: ShownCall): RingfenceFacts | null {
         inside: typeof workloads === 'number' ? [countOf(workloads, 'workload')] : [],
         isSelective: rules.some(({ kind }) => kind === 'deny rule'),
         sources: [
-          ...(Array.isArray(lost) ? lost : []).filter((line) => typeof line === 'string').map(readLoss),
+          ...(Array.isArray(lost) ? (lost as ShownLoss[]) : []).map(readLoss),
           ...rules
             .filter(({ kind }) => kind === 'allow rule')
             .map(({ from, services }): RingfenceSource => ({
@@ -170,12 +170,20 @@ export function readShownRingfences(shown: ShownCall): RingfenceFacts | null {
   return ringfences.length === 0 ? null : { ringfences, notes: [], warnings: [] }
 }
 
-/** Reads one line of the approval page, such as `source on 443/tcp: 12 connections, perhaps`. */
-function readLoss(line: string): RingfenceSource {
-  const fate: Fate = line.endsWith(', perhaps') ? 'perhaps-cut' : 'cut'
-  const [, name = line, services = '', detail = ''] = /^(.*) on (.*): (.*?)(?:, perhaps)?$/.exec(line) ?? []
-  return { name, fate, services: services === '' ? [] : [services], detail }
+/** A source that would lose traffic, as the approval page has it. */
+interface ShownLoss {
+  source: string
+  ports: readonly string[]
+  connections: number
+  certain?: false
 }
+
+const readLoss = ({ source, ports, connections, certain }: ShownLoss): RingfenceSource => ({
+  name: source,
+  fate: certain === false ? 'perhaps-cut' : 'cut',
+  services: [ports.join(', ')],
+  detail: countOf(connections, 'connection'),
+})
 
 function textOf(fields: readonly ShownField[], path: string): string | null {
   const value = fields.find((field) => field.path === path)?.after

@@ -19,7 +19,7 @@ const ringfence = (name: string): ShownCall => ({
       fields: [
         { path: 'application', after: `${name} (prod)` },
         { path: 'workloads', after: 12 },
-        { path: 'would_lose_traffic', after: [`${name} intruder on 3389/tcp: 3 connections`] },
+        { path: 'would_lose_traffic', after: [{ source: `${name} intruder`, ports: ['3389/tcp'], connections: 3 }] },
       ],
       parts: [
         {

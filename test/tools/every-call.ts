@@ -346,8 +346,8 @@ export function markEverything({ raw: RAW, shown: SHOWN }: Mark) {
   }
 
   /** Calls every tool, and hands over each message that leaves. */
-  const callAll = async (t: Test, look: (tool: string, message: Json, payload: string) => void) => {
-    const service = await startConfirming(t, { estate })
+  const callAll = async (t: Test, look: (tool: string, message: Json, payload: string) => void, offered = tools) => {
+    const service = await startConfirming(t, { estate, tools: offered })
     const { simulator } = service
     const calls = await prepare(service.pce)
     const failed: string[] = []
@@ -368,7 +368,7 @@ export function markEverything({ raw: RAW, shown: SHOWN }: Mark) {
       const message = service.callOf(tool, args, token === undefined ? {} : { token })
       Object.assign((message.params as Json)._meta ?? ((message.params as Json)._meta = {}), { progressToken: 1 })
       const answer = leave((await service.post(message)).payload)
-      if (answer.error !== 'confirm_required' || token !== undefined) return answer
+      if (answer.error !== 'confirm_required' || answer.confirm === undefined || token !== undefined) return answer
       const confirmed = await service.confirming(answer.confirm.body)
       return call(args, confirmed.json().confirm_token)
     }

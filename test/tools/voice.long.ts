@@ -1,10 +1,15 @@
 /**
  * No name speaks in our voice (D236): in an estate where every name, description, user and process ends in a sentence that misleads whoever
  * reads it, every tool is called, in ways that succeed, in ways that fail, and up to its confirmation. Where a sentence of an answer, an
- * error, a preview or a progress message has such a name, it is quoted. Pages of approvals are tested in test/approve/.
+ * error, a preview or a progress message has such a name, it is quoted. So it is on the pages of all tools that may be confirmed.
  */
 import t from 'tap'
+import type { Preview } from '../../domain/call.js'
 import { makeSafe } from '../../domain/text/escape-text.js'
+import { fitShown } from '../../plugins/confirm/fit-shown.js'
+import { renderChange } from '../../plugins/pages/approve/render-change.js'
+import { renderLead } from '../../plugins/pages/approve/render-sentence.js'
+import { tools } from '../../tools/index.js'
 
 import { markEverything } from './every-call.js'
 import type { Json } from './harness.js'
@@ -82,5 +87,38 @@ t.test('sentences of every tool quote the names', { timeout: 300_000 }, async (t
   t.same(
     { ...outcome, unquoted: [...unquoted], leading: [...leading] },
     { failed: [], succeeded: [], unquoted: [], leading: [] },
+  )
+})
+
+type Previewing = (args: never, context: never) => Promise<Preview>
+
+t.test('pages of every tool that may be confirmed do, and show names as they are', { timeout: 300_000 }, async (t) => {
+  const [unquoted, leading, unread, shown] = [new Set(), new Set(), new Set(), new Set()]
+  const look = (name: string, preview: Preview) => {
+    const page = fitShown({ details: {}, ...preview })
+    const html = `${renderLead(page.summary, 4000)}${renderChange(page)}`
+      .replaceAll('&#34;', '"')
+      .replaceAll('&#92;', '\\')
+    // The names have quotation marks, which a sentence escapes, and a page must not.
+    if (/\\"/u.test(html)) unread.add(`${name}: ${/.{80}\\".{20}/u.exec(html)?.[0]}`)
+    if (page.summary.startsWith('"')) leading.add(`${name}: ${page.summary}`)
+    for (const found of findUnquoted({ summary: page.summary, warnings: page.warnings }, [name])) unquoted.add(found)
+    shown.add(name)
+    return preview
+  }
+  const asking = tools.filter((tool) => 'preview' in tool && tool.preview !== undefined)
+  const confirmed = tools.map((tool) => {
+    const preview = (tool as { preview?: Previewing }).preview
+    if (preview === undefined) return tool
+    return {
+      ...tool,
+      requiresConfirm: true,
+      preview: async (args: never, context: never) => look(tool.name, await preview(args, context)),
+    }
+  })
+  const outcome = await callAll(t, () => {}, confirmed)
+  t.same(
+    { ...outcome, unquoted: [...unquoted], leading: [...leading], unread: [...unread], shown: shown.size },
+    { failed: [], succeeded: [], unquoted: [], leading: [], unread: [], shown: asking.length },
   )
 })

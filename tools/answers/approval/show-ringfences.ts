@@ -2,8 +2,6 @@ import type { Preview } from '../../../domain/call.js'
 import type { Prepared } from '../../../domain/ringfence/prepare-ringfence.js'
 import type { BatchOutcome } from '../../../domain/ringfence/run-batch.js'
 import type { PlannedRule } from '../../../domain/drafts/plan-rules.js'
-import { countOf } from '../../../domain/text/describe-numbers.js'
-import { quote } from '../../../domain/text/escape-text.js'
 import type { ShownEffect, ShownField, ShownObject } from '../../../schemas/approvals.js'
 import type { Limits } from '../../../schemas/config.js'
 import { joinEffects } from '../policy-words.js'
@@ -83,10 +81,12 @@ function showRule(rule: PlannedRule): ShownObject & { effect: ShownEffect } {
 function listLosses({ plan }: Prepared): ShownField[] {
   const cut = listCut(plan.sources)
   if (cut.length === 0) return []
-  const named = cut.slice(0, MOST_CUT).map(({ source, ports, connections, effect }) => {
-    const certain = effect === 'possibly_cut' ? ', perhaps' : ''
-    return `${quote(source)} on ${ports.join(', ')}: ${countOf(connections, 'connection')}${certain}`
-  })
+  const named = cut.slice(0, MOST_CUT).map(({ source, ports, connections, effect }) => ({
+    source,
+    ports,
+    connections,
+    ...(effect === 'possibly_cut' && { certain: false }),
+  }))
   return [
     { path: 'would_lose_traffic', after: named },
     ...(cut.length > MOST_CUT ? [{ path: 'would_lose_traffic_total', after: cut.length }] : []),
