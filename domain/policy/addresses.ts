@@ -14,7 +14,9 @@ import { unknown, type Answer } from './three-valued.js'
  */
 export type AddressClass = 'public' | 'private' | 'special'
 
-/** The class of each address range of ipaddr.js; ranges not listed here are public. */
+/**
+ * The class of each named address range of ipaddr.js. A range that is missing from this table has the class `public`.
+ */
 const CLASS_OF: Readonly<Record<string, AddressClass>> = {
   private: 'private',
   carrierGradeNat: 'private',
@@ -39,8 +41,8 @@ export function classifyAddress(ip: string): AddressClass | null {
 export type Family = 'ipv4' | 'ipv6'
 
 /**
- * For each address family, whether an IP list contains all of its addresses (`yes`), none of them (`no`), or is
- * undecided.
+ * For each address family, whether an IP list contains all addresses of the family (`yes`), none of them (`no`), or
+ * whether this is undecided.
  */
 export type Families = Readonly<Record<Family, Answer>>
 
@@ -56,8 +58,8 @@ export interface Range {
 export const LAST = { ipv4: 2n ** 32n - 1n, ipv6: 2n ** 128n - 1n }
 
 /**
- * Determines, for each address family, whether an IP list contains all of its addresses or none of them. The answer is
- * undecided if the list has no ranges, or has unreadable ranges, gaps or exclusions.
+ * Determines, for each address family, whether an IP list contains all addresses of the family or none of them. The
+ * answer is undecided if the list has no ranges, or has unreadable ranges, gaps or exclusions.
  */
 export function coverFamilies({ ip_ranges: listed }: Pick<IpList, 'ip_ranges'>): Families {
   const ranges = (listed ?? []).map(readRange)
@@ -114,13 +116,13 @@ interface Address {
   value: bigint
 }
 
-/** Maximum number of addresses whose numbers are cached. */
+/** Maximum number of addresses whose numeric form is cached. */
 const MOST_KEPT = 10_000
 const kept = new Map<string, Address | null>()
 
 /**
- * Reads an address as a number; returns null for other text. Results are cached, because the same address is compared
- * with many lists.
+ * Converts the text of an address to a number; returns null if the text is not an address. Results are cached, because
+ * each address is compared with many IP lists.
  */
 function readAddress(ip: string): Address | null {
   const known = kept.get(ip)
@@ -133,8 +135,8 @@ function readAddress(ip: string): Address | null {
 }
 
 /**
- * Reads a range of an IP list as numbers. Returns null unless it is a network, a single address, or two addresses of
- * the same family.
+ * Converts a range of an IP list to numbers. Returns null unless the range is a network, a single address, or a pair of
+ * addresses of the same family.
  */
 export function readRange({ from_ip: from, to_ip: to, exclusion }: IpRange): Range | null {
   try {
@@ -160,15 +162,15 @@ export function readRange({ from_ip: from, to_ip: to, exclusion }: IpRange): Ran
   }
 }
 
-/** Maximum number of ranges whose numbers are cached. This many ranges take about 30 MB. */
+/** Maximum number of ranges whose numeric form is cached. This many ranges take about 30 MB. */
 const MOST_RANGES_KEPT = 100_000
 let rangesOf = new WeakMap<readonly IpRange[], readonly (Range | null)[]>()
 let rangesKept = 0
 
 /**
- * Reads all ranges of a list as `readRange` does. The result is cached by the identity of the array, because reading
- * thousands of ranges takes tens of milliseconds and the same list is needed several times in a row. So the array must
- * not be changed afterwards. The cache is emptied when it is full.
+ * Converts all ranges of an IP list to numbers, like `readRange`. The result is cached by the identity of the array,
+ * because reading thousands of ranges takes tens of milliseconds and the same list is needed several times in a row. So
+ * the array must not be changed afterwards. The cache is emptied when it is full.
  */
 export function readRanges(ranges: readonly IpRange[] | null | undefined): readonly (Range | null)[] {
   if (ranges == null) return []

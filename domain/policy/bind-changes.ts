@@ -60,12 +60,15 @@ export async function bindChanges(
   }
 }
 
-/** Returns all labels that the given values refer to, sorted by href. They are looked up in one list of all labels. */
+/**
+ * Returns all labels that the given values refer to, sorted by href. Their keys and values come from the list of all
+ * labels.
+ */
 async function readLabels(ctx: Context, values: unknown): Promise<ReferredObject[]> {
   const hrefs = [...new Set(hrefsIn(values).filter((href) => parseHref(href)?.kind === 'labels'))].sort()
   if (hrefs.length === 0) return []
-  // The person who approves the changes is shown label names from the same list, and so sees exactly what the digest
-  // includes.
+  // The person who approves the changes is shown label names from the same list of all labels, and so sees exactly the
+  // names that the digest includes.
   const known = await loadLabels(ctx.pce, ctx, 'fresh').catch((error: unknown) => {
     if (!isUnread(error) || ctx.signal.aborted) throw error
     return undefined

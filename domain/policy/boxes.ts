@@ -11,7 +11,7 @@ export type Box = ReadonlyMap<string, bigint>
  */
 export type Dimensions = ReadonlyMap<string, bigint>
 
-/** Returns the intersection of two boxes, or null if it is empty. */
+/** Returns the intersection of two boxes, or null if they have no point in common. */
 export function intersectBoxes(a: Box, b: Box): Box | null {
   const shared = new Map(a)
   for (const [dimension, mask] of b) {
@@ -25,7 +25,10 @@ export function intersectBoxes(a: Box, b: Box): Box | null {
 /** Thrown if boxes overlap in so many ways that comparing them would take too long. */
 export class TooManySteps extends Error {}
 
-/** The number of steps that a comparison may still take. All `isCovered` calls of one comparison share it. */
+/**
+ * The number of steps that a comparison of boxes may still take. All `isCovered` calls of one comparison use up the
+ * same number.
+ */
 export interface Allowance {
   steps: number
 }
@@ -44,7 +47,8 @@ export function isCovered(box: Box, others: readonly Box[], dimensions: Dimensio
       allowance.steps -= 1
       if (allowance.steps < 0) throw new TooManySteps()
       const pieces = piecesOutside(rest, touching[at] as Box, dimensions)
-      // The parts of `rest` that this box does not contain must be covered by the boxes after it.
+      // The parts of `rest` that this touching box does not contain must be covered by the boxes that follow it in the
+      // list.
       if (pieces !== null) return pieces.every((piece) => leaveOut(piece, at + 1))
     }
     return false

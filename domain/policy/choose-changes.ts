@@ -14,7 +14,9 @@ import { quote } from '../text/escape-text.js'
 /** Maximum number of pending changes listed in an error. */
 const MAX_LISTED = 50
 
-/** The participle that says what a call does with pending changes, for messages such as `Nothing was provisioned.` */
+/**
+ * The participle that names the action of a call on pending changes, for messages such as `Nothing was provisioned.`
+ */
 export type Deed = 'provisioned' | 'discarded' | 'restored'
 
 /**
@@ -80,7 +82,7 @@ const MOST_OF_EACH = 5
 const MOST_OWN = 20
 
 /**
- * Checks that the caller, the user of this API key, made the last edit of every pending object and of its rules.
+ * Checks that the caller, who is the user of this API key, made the last edit of every pending object and of its rules.
  * @throws {ToolError} pending_changes with `others` (the other authors and their changes), `others_total`, and `yours`
  * (the changes made by the caller alone). A change whose author is not known counts as one by another author.
  */
@@ -160,7 +162,8 @@ const MOST_ROUNDS = 20
 /**
  * Finds the pending changes that must be provisioned or discarded together with the chosen ones, and, if `include` is
  * true, adds them. When provisioning, these are the pending objects that a chosen change needs; when discarding, the
- * pending changes that need a discarded one (P36). The same is repeated for the changes that were added.
+ * pending changes that need a discarded one (P36). Each added change may require further changes, which are found and
+ * added in the same way.
  * @throws {ToolError} dependencies_required with `required` if such a change is missing and `include` is false, or if
  * the PCE keeps naming further ones. The PCE would reject an incomplete set (P35).
  */
@@ -248,9 +251,9 @@ export function updateTypeOf(change: TypedPendingChange): string | null {
 }
 
 /**
- * Finds the chosen changes in a newer list of pending changes. A change that is no longer pending is kept, but without
- * the time of its edit, so that the digest of the changes is a different one. If `isAll` is true, all other changes
- * that are pending now are added.
+ * Finds the chosen changes in a newer list of pending changes. A change that is no longer pending is kept without the
+ * time of its edit, so that the digest of the changes becomes a different one. If `isAll` is true, all other changes in
+ * the newer list are added.
  */
 export function chosenNow(
   chosen: readonly TypedPendingChange[],

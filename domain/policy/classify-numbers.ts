@@ -20,13 +20,16 @@ export interface NumberClasses {
 /** Number of intervals that are processed before other work may run. */
 const INTERVALS_PER_STEP = 1000
 
-/** A number at which membership in a set changes: the first number of an interval, or the first number after it. */
+/**
+ * A number at which membership in a set of numbers changes: the first number of an interval, or the first number after
+ * it.
+ */
 interface Turn {
   at: bigint
   set: number
 }
 
-/** Divides the numbers of `whole` into classes, according to which of the `sets` contain them. */
+/** Divides the numbers of the interval `whole` into classes, according to which of the `sets` contain them. */
 export function* classifyNumbers(whole: Interval, sets: readonly (readonly Interval[])[]): Steps<NumberClasses> {
   // The numbers are sorted instead of used as keys of a map: V8 hashes a bigint by its lowest 64 bits, and these are
   // zero for most IPv6 networks.

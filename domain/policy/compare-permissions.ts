@@ -10,8 +10,8 @@ import type { RuleType } from './rule-type.js'
 import { type Reason, assumedBy, unknown } from './three-valued.js'
 
 /**
- * The effect of replacing some rules of a policy with others, whatever other rules the policy has. `opens` or `closes`
- * is true if at least one possible set of those other rules leads to this effect.
+ * The effect of replacing some rules of a policy with new ones. The policy's remaining rules are not known, so `opens`
+ * or `closes` is true if the replacement has this effect with at least one possible set of remaining rules.
  */
 export interface Movement {
   /** True if at least one connection becomes permitted. */
@@ -41,8 +41,8 @@ export const unknownMovement = (...because: Reason[]): Movement => ({
 })
 
 /**
- * Returns the word for an effect. Returns undefined if the change both opens and closes connections, because no single
- * word describes such a change.
+ * Returns the word for an effect: `widening`, `narrowing` or `neutral`. Returns undefined if the change both opens and
+ * closes connections, because no single word describes such a change.
  */
 export function effectOf({ opens, closes }: Movement): ChangeEffect | undefined {
   if (opens && closes) return undefined
@@ -61,10 +61,10 @@ export function joinMovements(movements: readonly Movement[]): Movement {
 
 /**
  * Maximum number of steps of one comparison. This many steps take about a tenth of a second. Rules that need more steps
- * are rare, and nobody could understand the answer.
+ * are rare, and their differences would be too complex for anyone to understand.
  */
 const MOST_STEPS = 400_000
-/** Maximum number of boxes for all rules of one version at one end of a connection. */
+/** Maximum total number of boxes for all rules of one policy version, counted for one end of a connection. */
 const MOST_BOXES = 20_000
 
 /**
@@ -84,7 +84,7 @@ export function* compareRules(before: readonly RuleInForce[], after: readonly Ru
       return { reading, movement: yield* compareIn(space, before, after, reading, allowance) }
     }
     const reads = [yield* read(new Set())]
-    // The ambiguities are only known after this first reading.
+    // The ambiguities in the rules are known only after the first reading, which converts the rules to boxes.
     for (const other of subsetsOf([...space.ambiguities])) if (other.size > 0) reads.push(yield* read(other))
     return joinReadings(reads, before, after)
   } catch (error) {
@@ -100,8 +100,8 @@ interface Read {
 
 /**
  * Combines the effects that a change has under all readings of its rules. If the effects differ, the result is
- * uncertain, and its reasons are the questions about which these readings differ. A change certainly both opens and
- * closes connections only if it does both in every reading.
+ * uncertain, and its reasons are the ambiguities that make the effects differ. A change certainly both opens and closes
+ * connections only if it does both in every reading.
  */
 function joinReadings(reads: readonly Read[], before: readonly RuleInForce[], after: readonly RuleInForce[]): Movement {
   const idOf = (questions: Iterable<Ambiguity>) => [...questions].sort().join(' ')
@@ -164,7 +164,8 @@ function* compareIn(
   const [dst, src] = [yield* levelsAt('dst'), yield* levelsAt('src')]
   /**
    * Returns whether the change opens connections, and whether only deny rules at the sources of connections cause this.
-   * If `turn` swaps the levels before and after the change, it returns the same for closing connections.
+   * With a `turn` that swaps the levels before and after the change, it returns whether the change closes connections,
+   * and whether only such deny rules cause this.
    */
   const read = function* (turn: (levels: [Level, Level]) => [Level, Level]): Steps<Moved> {
     const [there, here] = [turn(dst), turn(src)]

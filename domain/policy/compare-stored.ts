@@ -20,7 +20,8 @@ export function findDifferences(sent: object, stored: object): Difference[] {
 }
 
 /**
- * Returns an object to spread into an answer: with the property `differences`, or empty if there are no differences.
+ * Returns an object to spread into an answer. It has the property `differences`, or no property if there are no
+ * differences.
  */
 export function listDifferences(differences: readonly Difference[] = []): { differences?: Difference[] } {
   return differences.length === 0 ? {} : { differences: [...differences] }
@@ -68,7 +69,7 @@ function saysMore(stored: Record<string, unknown>, sent: object): boolean {
   })
 }
 
-/** Returns true if each sent item can be paired with a stored item, and no item is left over. */
+/** Returns true if every sent item can be paired with a stored item of its own, and no stored item is left over. */
 function containsAll(stored: unknown, sent: readonly unknown[]): boolean {
   const found = Array.isArray(stored) ? (stored as unknown[]) : []
   if (found.length !== sent.length) return false

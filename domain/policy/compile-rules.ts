@@ -3,8 +3,8 @@ import { matchRules, type End, type PlacedRule, type RuleMatch } from './match-r
 
 /**
  * Prepares rules for matching against many destinations. Rules whose providers are only labels are prepared once for
- * all destinations with the same labels and network, because there are few label sets and many workloads. Only the
- * other rules are prepared for each destination.
+ * all destinations with the same labels and network, because there are many workloads but few different sets of labels.
+ * Only the other rules are prepared separately for each destination.
  */
 export function compileByDestination(rules: readonly PlacedRule[], policy: PolicySnapshot) {
   const byLabels = rules.filter(({ rule }) => !namesSingleEnds(rule))

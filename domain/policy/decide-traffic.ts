@@ -48,8 +48,8 @@ export interface TrafficDecider {
    */
   result(): DecidedTraffic | null
   /**
-   * Returns a text with the number of connections for each decision so far. If two queries have the same text, the
-   * rules decided alike about their connections.
+   * Returns a text with the number of connections for each decision so far. If the texts of two queries are equal, the
+   * rules reached the same decisions about the connections of both.
    */
   mark(): string
 }
@@ -57,8 +57,8 @@ export interface TrafficDecider {
 /**
  * Prepares the decisions on the rows of one query. If `by` is `active` or `draft`, this reads that policy version and
  * the present modes of the workloads. Each row then gets the decision of the rules in these modes, or `unknown` if the
- * rules are undecided. The filter `decisions` refers to the decision that is shown, so it is then applied here and not
- * by the PCE.
+ * rules are undecided. The filter `decisions` refers to the decision that is shown, so in this case this server applies
+ * the filter, not the PCE.
  */
 export async function createTrafficDecider(
   source: { pce: PceClient; signal: AbortSignal },

@@ -140,7 +140,7 @@ function* describe(
   const [ours, active] = [draft, inForce] as [RuleSet | null, RuleSet | null]
   const { rules, ...judged } = yield* diffRuleSet(ours, active, contents)
   // The changed fields alone do not show which rule was changed, so a description of the rule is added. It describes
-  // the draft if the rule is new, and otherwise the active version.
+  // the draft version of the rule if the rule is new, and otherwise its active version.
   const rulesByHref = (ruleSet: RuleSet | null) =>
     new Map([...(ruleSet?.rules ?? []), ...(ruleSet?.deny_rules ?? [])].map((rule) => [toDraftHref(rule.href), rule]))
   const [before, now] = [rulesByHref(active), rulesByHref(ours)]
@@ -227,7 +227,10 @@ export async function judgePending(
   }
 }
 
-/** Copies a JSON value and adds to every `{href}` the name of its object, or the key and value of a label, if known. */
+/**
+ * Copies a JSON value. To every `{href}` in it, the copy adds the name of the object, or the key and value of a label,
+ * if they are known.
+ */
 export function showNamesInside<T>(value: T, names: ReferenceNames): T {
   return show(value, names) as T
 }

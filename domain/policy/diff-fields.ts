@@ -3,7 +3,7 @@ import type { FieldChange } from '../../schemas/policy-changes.js'
 import { findDifferences } from './compare-stored.js'
 
 /**
- * The fields that do not count as content of an object: the PCE's own records about the object, and its rules, which
+ * The fields that do not count as content of an object: the PCE's records about the object, and the rules in it, which
  * are compared separately.
  */
 export const NO_CONTENT: ReadonlySet<string> = new Set([

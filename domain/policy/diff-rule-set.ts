@@ -91,7 +91,8 @@ function pairUp({ before, after }: Replacement): { before?: RuleInForce; after?:
 }
 
 /**
- * Returns a function that takes the draft href of a rule and returns the given replacements, reduced to this one rule.
+ * Returns a function that takes the draft href of a rule and returns the given replacements, each reduced to this one
+ * rule before and after the change.
  */
 function byRule(replacements: readonly Replacement[]): (href: string) => Replacement[] {
   const index = (rules: readonly RuleInForce[]) => new Map(rules.map((one) => [idOf(one.rule), one]))
@@ -166,8 +167,8 @@ function* describeRule(
 }
 
 /**
- * Returns the effect of changes to iptables rules: no effect if neither the iptables rules nor the scopes changed,
- * otherwise an unknown effect.
+ * Returns the effect of changes to iptables rules. There is no effect if no iptables rules are in force before or
+ * after, or if neither they nor the scopes changed. Otherwise the effect is unknown.
  */
 function moveIpTables(draft: RuleSet | null, active: RuleSet | null, scope: PolicyChange['scope_change']) {
   const [now, before] = [draft, active].map((ruleSet) =>

@@ -4,11 +4,14 @@ import { parseHref } from '../inventory/parse-href.js'
 import { readPolicyVersion } from '../inventory/policy-version.js'
 import { createFieldsDigest } from './digest-content.js'
 
-/** Maximum number of hrefs that are collected from one object. Far fewer of the objects behind them are ever read. */
+/**
+ * Maximum number of hrefs that are collected from one object. Far fewer of the objects that they identify are ever
+ * read.
+ */
 const MOST_HREFS = 10_000
-/** Number of characters after which the name of an object is cut off. */
+/** Maximum number of characters that are kept of the name of an object. */
 const LONGEST_NAME = 1000
-/** Maximum size of all deny rules of a rule set. It equals the default limit for a single answer of the PCE. */
+/** Maximum total size of the deny rules of a rule set. It equals the default limit for a single answer of the PCE. */
 const MOST_DENY_RULE_BYTES = 32 * 1024 * 1024
 
 /** What is known about an object that is too large to be kept in memory. */
@@ -30,8 +33,8 @@ interface Reader {
 
 /**
  * Reads an object that is too large to be kept in memory, and computes a digest of its content while it arrives.
- * Rejects like every request, with `body_too_large` if it is larger than the client's own limit for an answer. Returns
- * null if the answer is not an object with an href.
+ * Rejects with the errors of every request, and with `body_too_large` if the object exceeds the PCE client's own limit
+ * for an answer. Returns null if the answer is not an object with an href.
  * @param isContent returns true for the fields that count as content.
  * @param hrefsIn returns the hrefs in a value.
  * @param withDenyRules true if the object is a rule set whose deny rules count too.
@@ -79,8 +82,8 @@ export async function digestLarge(
 }
 
 /**
- * Reads the deny rules of a rule set and computes their digest. If the PCE has no such list (404), the rule set has no
- * deny rules.
+ * Reads the deny rules of a rule set and computes their digest. If the PCE has no list of deny rules for it (404), the
+ * rule set has no deny rules.
  */
 async function digestDenyRules(
   { pce, signal }: Reader,

@@ -93,7 +93,7 @@ export interface AddressMatch {
   taken: Interval[]
   /** The ranges and exclusions that overlap the requested addresses, as written in the list. */
   ranges: IpRange[]
-  /** Total number of addresses of this family that the list contains. */
+  /** Total number of addresses that the list contains in the family of the requested addresses. */
   size: bigint
 }
 

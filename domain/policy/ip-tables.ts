@@ -44,8 +44,8 @@ export function tellIpTables(count: number | null): string[] {
 }
 
 /**
- * Returns the unconfirmed facts about the PCE on which a count of iptables rules depends; none if there is no such
- * rule.
+ * Returns the unconfirmed facts about the PCE on which a count of iptables rules depends. Returns none if the count is
+ * zero or null (not known).
  */
 export const assumedOfIpTables = (count: number | null): string[] =>
   count === null || count === 0 ? [] : assumedBy([unknown('iptables')])

@@ -76,7 +76,7 @@ export function withoutRepeats(replacements: Replacement[]): Replacement[] {
   return isRepeated && one.length === other?.length ? replacements.slice(1) : replacements
 }
 
-/** Returns true if two rules are the same, and so are the objects that they refer to. */
+/** Returns true if two rules are the same, and the objects that they refer to are the same too. */
 function meansTheSame(one: RuleInForce, other: RuleInForce | undefined): boolean {
   if (other === undefined || one.rule !== other.rule || one.scopes !== other.scopes) return false
   const [a, b] = [one.contents, other.contents]

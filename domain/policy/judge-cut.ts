@@ -36,9 +36,9 @@ export interface ComparedPolicies {
   /** The draft with the change. */
   is: PolicySnapshot
   /**
-   * `active` is the active policy. `was` and `is` are the policies that would be in force if only the changed object
-   * were provisioned, without and with the change. Null if the draft has no other changes, so that it equals the active
-   * policy.
+   * The policies without the draft's other pending changes; null if the draft has no other changes, so that it equals
+   * the active policy. `active` is the active policy. `was` and `is` are the policies that would be in force if only
+   * the changed object were provisioned, without and with the change.
    */
   pending: { active: PolicySnapshot; was: PolicySnapshot; is: PolicySnapshot } | null
 }

@@ -19,8 +19,8 @@ export interface EndVerdict {
   step: Step | null
   undecided: Answer
   /**
-   * Whether rules that are written for this end allow the connection, whatever the enforcement mode; 'yes' if the end
-   * has no VEN.
+   * Whether the rules that the PCE sends to this end allow the connection, whatever the enforcement mode; 'yes' if the
+   * end has no VEN.
    */
   byRules: Answer
 }
@@ -65,7 +65,7 @@ const harder = (a: JudgedDecision, b: JudgedDecision): JudgedDecision =>
   JUDGED_DECISIONS.indexOf(a) > JUDGED_DECISIONS.indexOf(b) ? a : b
 
 /**
- * For each type of rule, whether rules of this type match the connection. Only rules that are written for the end in
+ * For each type of rule, whether rules of this type match the connection. Only rules that the PCE sends to the end in
  * question (the source or the destination) count.
  */
 export interface RulesAtEnd {
@@ -75,14 +75,14 @@ export interface RulesAtEnd {
   denied: Answer
   /**
    * Whether rules that this server cannot evaluate, such as iptables rules, are in force at the end: 'no', or the
-   * reason why everything is undecided.
+   * reason why every answer about this end is undecided.
    */
   unjudged: Answer
 }
 
 /**
- * Determines what the source or destination of a connection does with it in this enforcement mode. If the mode is not
- * known, the verdict is undecided, unless it is the same in every mode.
+ * Determines what the source or destination of a connection does with the connection in the given enforcement mode. If
+ * the mode is not known, the verdict is undecided, unless it is the same in every mode.
  */
 export function judgeEnd(mode: EndMode, direction: Direction, rules: RulesAtEnd): EndVerdict {
   if (mode === 'none') return { mode, possible: ['allowed'], step: 'not_enforced', undecided: 'no', byRules: 'yes' }

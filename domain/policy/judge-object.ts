@@ -53,8 +53,8 @@ const changedFields = (draft: PceObject, active: PceObject) =>
   diffFields(draft, active).flatMap(({ field }) => (HARMLESS.includes(field) ? [] : field))
 
 /**
- * Lists the rules that use an object, as input for `loadContents`. What a change of the object does depends on these
- * rules.
+ * Lists the rules that use an object, as input for `loadContents`. The effect of a change of the object depends on
+ * these rules.
  */
 export function* rulesAbout(href: string, users: Users): Steps<unknown> {
   return [yield* findUses(users.draft, href), yield* findUses(users.active, href)]
@@ -124,7 +124,7 @@ const placeUses = ({ ruleSets, boundaries }: ObjectUses, contents: PolicyContent
   ...boundaries.flatMap((boundary: EnforcementBoundary) => placeBoundary(boundary, contents)),
 ]
 
-/** Maximum number of rule sets and enforcement boundaries that are listed by name. */
+/** Maximum number of rule sets and enforcement boundaries whose names are listed. */
 const MOST_NAMED = 5
 
 /**

@@ -30,7 +30,9 @@ export interface LoadedContents {
   active: PolicyContents
   /** True if any object differs between the draft and the active version. */
   differ: boolean
-  /** Returns the objects of this version, but with `object` in place of the stored object with the same href. */
+  /**
+   * Returns the objects of the given version, but with `object` in place of the stored object that has the same href.
+   */
   withObject: (version: 'draft' | 'active', object: PceObject) => PolicyContents
 }
 

@@ -48,7 +48,7 @@ export interface PolicySnapshot extends PolicyCatalog {
   pendingObjects: ReadonlyMap<string, string>
 }
 
-/** The objects that the catalog contains. Rule matching looks up objects in the catalog. */
+/** The objects of a catalog. A catalog is a set of functions with which rule matching looks up objects. */
 export interface CatalogObjects {
   labels: LabelIndex | undefined
   services: readonly Service[]

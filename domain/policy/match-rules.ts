@@ -19,7 +19,7 @@ export interface PolicyObjects extends ServiceObjects {
 export interface End extends Addressed {
   /** The href of the workload; null for an address without a workload. */
   readonly workload: string | null
-  /** Label values by key. */
+  /** The values of the labels of this end, by label key. */
   readonly labels: Readonly<Record<string, string>>
   /** True if this end stands for any workload with these labels. Its other labels and its address are then unknown. */
   readonly isSome?: boolean
@@ -51,21 +51,22 @@ export interface PlacedRule {
 export type SourceMatch = (source: End, port: number | null, proto: number | null) => Answer
 
 /**
- * The functions that result from matching rules against a destination. A rule is written for the workloads that it
- * names: they enforce it and receive its other side as a set of addresses. So a rule whose consumer is an IP list is
- * written for the destinations only, and a rule whose consumers are all workloads is also written for every managed
- * source.
+ * The functions that result from matching rules against a destination. The PCE sends a rule to the workloads that the
+ * rule names: they enforce it, and they receive the other side of the rule as a set of addresses. So a rule whose
+ * consumer is an IP list is sent to the destinations only, and a rule whose consumers are all workloads is also sent to
+ * every managed source.
  */
 export interface RuleMatch {
-  /** Tests the rules that are written for the destination and that name the source, as a workload or by its address. */
+  /** Tests the rules that are sent to the destination and that name the source, as a workload or by its address. */
   atDestination: SourceMatch
   /**
-   * Like `atDestination`, but only with the rules that name the source by its address and so are not written for it.
+   * Like `atDestination`, but tests only the rules that name the source by its address and so are not sent to the
+   * source.
    */
   byAddress: SourceMatch
-  /** Tests the rules that are written for the source and that name the destination, as a workload or by its address. */
+  /** Tests the rules that are sent to the source and that name the destination, as a workload or by its address. */
   atSource: SourceMatch
-  /** Like `atSource`, but only with the rules that name the destination by its address. */
+  /** Like `atSource`, but tests only the rules that name the destination by its address. */
   toAddress: SourceMatch
 }
 
@@ -162,8 +163,8 @@ function nameEnd(
   objects: PolicyObjects,
 ): Naming {
   const actors = rule[side]
-  // If a side covers all addresses except some, its IP lists are the exceptions. It is not documented what other
-  // entries on such a side mean.
+  // If a side covers all addresses except some, the IP lists on this side are the exceptions. It is not documented what
+  // other entries on such a side mean.
   if (rule[`all_ips_except_for_in_${side}`] === true) {
     const open = unknown('inverted')
     return { asWorkload: end.workload === null ? 'no' : open, asAddress: open, asVirtual: 'no' }
@@ -175,7 +176,7 @@ function nameEnd(
   return {
     asWorkload: both(inScope, nameWorkload(rule, actors, side, end, objects)),
     asAddress: anyOf([...lists, bySubnet ? unknown('subnets') : 'no']),
-    // A scope selects virtual services by their own labels, which are not known here.
+    // A scope selects virtual services by their own labels, and this server does not know these labels.
     asVirtual: isWorkload !== 'no' && mayBeVirtual(rule, side) ? unknown('virtual_service') : 'no',
   }
 }
@@ -226,8 +227,8 @@ function nameOne(actor: Actor, { workload, isSome }: End): Answer {
 }
 
 /**
- * Returns whether a rule is written for a source or destination. For this, the given side of the rule must name it as a
- * workload within the scopes of the rule set.
+ * Returns whether the PCE sends a rule to a source or destination. For this, the given side of the rule must name it as
+ * a workload within the scopes of the rule set.
  */
 export function isWrittenTo({ scopes, rule }: PlacedRule, side: Side, end: End, objects: PolicyObjects): Answer {
   const within = side === 'consumers' && rule.unscoped_consumers === true ? [[]] : scopes
@@ -236,7 +237,7 @@ export function isWrittenTo({ scopes, rule }: PlacedRule, side: Side, end: End, 
 
 /**
  * Returns how one side of a rule names a source or destination within the scopes of its rule set: as a workload (the
- * rule is then written for it), or by its address through an IP list.
+ * PCE then sends the rule to it), or by its address through an IP list.
  */
 export function namesAt(
   { scopes, rule }: PlacedRule,

@@ -9,15 +9,15 @@ export interface ServiceObjects {
   /** Returns true for the built-in service that covers every port and protocol. */
   readonly isAllServices: (href: string) => boolean
   /**
-   * Returns whether the program named by a Windows service is the program that uses the port. The function is absent if
-   * nothing is known about programs.
+   * Returns whether the program that a Windows service names is the program that uses the observed port. The function
+   * is absent if nothing is known about programs.
    */
   readonly runs?: (program: Pick<WindowsService, 'process_name' | 'service_name'>) => Answer
 }
 
 /**
- * A range of ports of one protocol in a rule or service. A span without a port covers every port, and protocol -1
- * stands for every protocol.
+ * A span is a range of ports of one protocol in a rule or service. A span without a port covers every port, and
+ * protocol -1 stands for every protocol.
  */
 interface Span {
   proto: number
@@ -25,7 +25,7 @@ interface Span {
   to_port?: number | null | undefined
   icmp_type?: number | null | undefined
   icmp_code?: number | null | undefined
-  /** Whether the conditions other than the ports, such as the program, are met. */
+  /** Whether the conditions of this entry other than the ports, such as the program, are met. */
   condition: Answer
 }
 
@@ -44,7 +44,7 @@ export function compileServices(services: readonly IngressService[], objects: Se
   return (port, proto) => anyOf(spans.map((span) => matchSpan(span, port, proto)))
 }
 
-/** A range of ports; null stands for every port, or every protocol. */
+/** A range of ports. `port: null` stands for every port, `proto: null` for every protocol. */
 export interface PortRange {
   proto: number | null
   port: number | null
@@ -52,8 +52,8 @@ export interface PortRange {
 }
 
 /**
- * Lists the ports of services, without their other conditions. A service whose ports are not known counts as every port
- * of every protocol.
+ * Lists the ports of services and ignores their other conditions. A service whose ports are not known counts as every
+ * port of every protocol.
  */
 export const portsOf = (services: readonly IngressService[], objects: ServiceObjects): PortRange[] =>
   services
@@ -136,7 +136,10 @@ function coversService(
     .reduce(both, 'yes')
 }
 
-/** Returns 'yes' if the wide services cover everything; unknown details of the narrow service do not matter then. */
+/**
+ * Returns 'yes' if the wide services cover everything, because the unknown details of the narrow service do not matter
+ * then.
+ */
 const isAll = (spans: readonly Span[]): Answer => (coverSpan(spans, EVERYTHING) === 'yes' ? 'yes' : unknown('service'))
 
 function coverSpan(spans: readonly Span[], wanted: Span): Answer {

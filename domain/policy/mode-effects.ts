@@ -6,14 +6,14 @@ import { unknown, type Answer } from './three-valued.js'
 export type Direction = 'inbound' | 'outbound'
 
 /**
- * The cause of a decision about a connection at one end: a rule of this type, or the mode's default if no rule matches.
+ * The cause of a decision about a connection at one end: the type of the rule that decided, or the mode's default if no
+ * rule matches.
  */
 export type Deciding = RuleType | 'default'
 
 /**
  * The effect of a source or destination on a connection: it lets the connection pass, drops it, or lets it pass and
- * reports that it would be dropped if the mode enforced. `unsettled` means that documents about the PCE contradict each
- * other.
+ * reports that full enforcement would drop it. `unsettled` means that documents about the PCE contradict each other.
  */
 type Effect = 'passes' | 'reports' | 'drops' | 'unsettled'
 type Effects = Readonly<Record<Deciding, Effect>>
@@ -45,20 +45,23 @@ const STOPS: Readonly<Record<Effect, Answer>> = {
 }
 
 /**
- * Returns whether a source or destination in this mode stops a connection if this type of rule, or the default, decides
- * about it. To stop means to drop it, or to report that it would be dropped if the mode enforced. Without a VEN
- * (`none`), nothing is ever stopped.
+ * Returns whether a source or destination in the given mode stops a connection about which a rule of the given type, or
+ * the mode's default, decides. To stop means to drop the connection, or to report that full enforcement would drop it.
+ * Without a VEN (`none`), nothing is ever stopped.
  */
 export function stops(mode: EndMode, direction: Direction, by: Deciding): Answer {
   if (mode === 'none') return 'no'
   return mode === 'unknown' ? unknown('enforcement') : STOPS[TABLE[mode][direction][by]]
 }
 
-/** Returns true if a workload in this mode only reports the connections that it would drop if the mode enforced. */
+/**
+ * Returns true if a workload in this mode drops nothing and only reports the connections that full enforcement would
+ * drop.
+ */
 export const onlyReports = (mode: EnforcementMode, direction: Direction): boolean =>
   TABLE[mode][direction].default === 'reports'
 
-/** Returns true if a workload in this mode reports a connection that no rule allows as potentially blocked (P52). */
+/** Returns true if a workload in this mode reports a connection that no rule allows as `potentially_blocked` (P52). */
 export const reportsWithoutRule = (mode: string | null): boolean => mode === 'visibility_only' || mode === 'selective'
 
 /** Returns true if a workload in this mode enforces deny rules, but lets a connection pass if no rule matches it. */
@@ -69,9 +72,9 @@ export const passesByDefault = (mode: string | null): boolean =>
 export const isModeUntold = (mode: string | null): boolean => mode !== null && !isMode(mode)
 
 /**
- * Returns true if "allowed" on a connection between hosts in these modes may mean only that no deny rule matched (P52).
- * This is so if no host requires an allow rule, and at least one host is in an unknown mode or lets connections pass by
- * default. A host that is idle or has no VEN (null) requires no allow rule.
+ * Returns true if the recorded decision "allowed" on a connection between hosts in these modes may mean only that no
+ * deny rule matched (P52). This is so if no host requires an allow rule, and at least one host is in an unknown mode or
+ * lets connections pass by default. A host that is idle or has no VEN (null) requires no allow rule.
  */
 export const mayPassByDefault = (...modes: readonly (string | null)[]): boolean =>
   modes.some((mode) => passesByDefault(mode) || isModeUntold(mode)) && !modes.some(allowsByRule)

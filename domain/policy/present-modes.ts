@@ -13,7 +13,8 @@ import type { FlowEnd } from '../traffic/flow-ends.js'
 /** Maximum number of workloads whose modes are read from the list of all workloads. */
 const MOST_WORKLOADS = 50_000
 /**
- * Maximum number of workloads of one type that are looked up one by one. If more are needed, the list of all is read.
+ * Maximum number of workloads of one type that are looked up one by one. If more are needed, the list of all workloads
+ * of this type is read.
  */
 const MOST_LOOKED_UP = 20
 const IN_FLIGHT = 5
@@ -30,13 +31,14 @@ export interface PresentModes {
    */
   look: (ends?: Iterable<FlowEnd>) => Promise<void>
   /**
-   * Returns the mode of a source or destination according to the inventory. If rows report the workload as managed but
-   * it was not found or could not be read, the mode is `unknown`. If they report it as unmanaged, the mode is `none`.
-   * The mode that a row itself reports is never used, because it may be outdated.
+   * Returns the mode of a source or destination according to the PCE's inventory of workloads. If the workload was not
+   * found or could not be read, the mode is `unknown` if traffic rows report the workload as managed, and `none` if
+   * they report it as unmanaged. The mode that a row itself reports is never used, because it may be outdated.
    */
   modeOf: (end: FlowEnd) => EndMode
   /**
-   * Returns notes about the sources and destinations whose mode was requested but that were not found in the inventory.
+   * Returns notes about the workloads whose mode was requested but is not known, because they were not found or could
+   * not be read.
    */
   notes: () => string[]
 }
@@ -52,20 +54,20 @@ interface Read {
   known?: ReadonlyMap<string, EndMode>
   /** True if `known` has all workloads, so that nothing else needs to be read. */
   isWhole?: boolean
-  /** The inventories that several collections of present modes share, so that each workload is read only once. */
+  /** The stores of modes that several `PresentModes` share, so that each workload is read only once. */
   shared?: Inventories
 }
 
-/** The inventories by type of workload. The types are spelled as in hrefs. */
+/** The stores of modes that were read, by type of workload. The types are spelled as in hrefs. */
 export type Inventories = Readonly<Record<string, Inventory>>
 
-/** Creates inventories. Each of them reads a workload, or the list of all workloads, at most once. */
+/** Creates the stores of modes. Each store reads a workload, or the list of all workloads of its type, at most once. */
 export const createInventories = (source: Source, isWhole = false): Inventories => ({
   workloads: createInventory(source, HOSTS, isWhole),
   kubernetes_workloads: createInventory(source, PODS, isWhole),
 })
 
-/** Creates an empty collection of present modes. Calling its `look` reads the modes. */
+/** Creates a `PresentModes` that knows only the given modes. Calling its `look` reads further modes. */
 export function createPresentModes(source: Source, { known = new Map(), isWhole, shared }: Read = {}): PresentModes {
   const kinds = shared ?? createInventories(source, isWhole)
   const inventoryOf = (href: string): Inventory | undefined => kinds[parseHref(href)?.kind ?? '']
@@ -101,8 +103,8 @@ export function createPresentModes(source: Source, { known = new Map(), isWhole,
         return managed ? 'unknown' : 'none'
       }
       if (present !== undefined) return present
-      // A workload that a row reports as unmanaged may have become managed since. So the notes mention it too if the
-      // inventory is incomplete.
+      // A workload that a row reports as unmanaged may have become managed since. So the notes also mention such a
+      // workload if its present mode could not be read.
       if (!managed && inventory !== undefined) unmanaged.add(workload)
       if (managed || inventory !== undefined) unread.set(workload, inventory?.whyUnread() ?? 'they are of another kind')
       return managed ? 'unknown' : 'none'
@@ -127,7 +129,7 @@ const isAway = (error: PceError): boolean =>
     ? error.status === 429 || error.status >= 500
     : error.code === 'unreachable' || error.code === 'deadline'
 
-/** The modes of the workloads of one type, as far as they were read. */
+/** A store of the modes of workloads of one type, as far as they were read. */
 interface Inventory {
   /**
    * Reads the workloads with these hrefs one by one. If there are too many, or if the argument is null, reads the list
@@ -157,8 +159,8 @@ function createInventory(source: Source, { readOne, readAll }: Reading, isKnown:
     if (source.signal.aborted || !(error instanceof PceError || error instanceof ToolError)) throw error
     unread = error.message.replace(/\.$/u, '')
   }
-  // If the PCE refuses one workload, it may still show others. But if it is overloaded or does not answer, it is not
-  // asked again.
+  // If the PCE refuses to show one workload, it may still show others. But if the PCE is overloaded or does not answer,
+  // it is not asked again.
   const lookUp = async (read: NonNullable<typeof readOne>, href: string): Promise<void> => {
     try {
       const one = await read(source, href)

@@ -43,7 +43,7 @@ export interface ReferredObjects {
    * refer.
    */
   objects: readonly ReferredObject[]
-  /** Number of further objects that were not read because the limits were reached. */
+  /** Number of further objects that were not read because the maximum number of objects was reached. */
   unread: number
   /** A digest of all these objects, including those that could not be read (D232). */
   digest: string
@@ -151,14 +151,14 @@ export async function readReferred(
         let one = read[index]!
         if (one !== 'too large') held += one.size
         else {
-          // Large objects are read one after the other, so that this limit, too, applies to the same objects in every
-          // run.
+          // Large objects are read one after the other, so that the limit on the bytes of large objects also applies to
+          // the same objects in every run.
           one = streamed > MOST_STREAMED ? tooLarge(named) : await readLarge(reader, named)
           streamed += one.size
         }
         const { object, inside } = one
         found.set(object.href, object)
-        // The rules of a rule set are part of the rule set.
+        // The rules of a rule set are part of the rule set, so they are not read as separate objects.
         const hrefs = inside.filter((href) => parseHref(href)?.parent?.href !== object.href)
         for (const href of hrefs) next.push({ href, as: 'inside' })
       }

@@ -10,14 +10,14 @@ import { createServices } from './rule-boxes/service-boxes.js'
 import type { RuleInForce } from './rule-in-force.js'
 import type { Steps } from '../text/pace-work.js'
 
-/** The space of all connections. Each rule is a set of boxes in it. */
+/** The space of all connections. The connections about which a rule decides are a set of boxes in this space. */
 export interface RuleSpace {
   dimensions: Dimensions
-  /** Returns, as boxes, the connections about which a rule decides at this end of the connection. */
+  /** Returns, as boxes, the connections about which a rule decides at the given end of the connection. */
   boxesOf(rule: RuleInForce, end: WrittenEnd, reading: Reading): Box[]
   /**
-   * Determines whether a rule covers any address or any connection. Such a rule deserves a warning, regardless of all
-   * other rules.
+   * Determines whether a rule covers nearly any address, or nearly any connection. Such a rule deserves a warning,
+   * regardless of all other rules.
    */
   breadthOf(rule: RuleInForce): Breadth
   /**
@@ -60,7 +60,7 @@ export function* createRuleSpace(rules: readonly RuleInForce[]): Steps<RuleSpace
       const sources = endsOf(placed, 'consumers', rule.unscoped_consumers === true ? [] : scope, reading)
       return endsOf(placed, 'providers', scope, reading).flatMap((dst) =>
         sources
-          // No rule decides about connections from a workload to itself.
+          // No rule decides about connections from a workload to itself, so such pairs are left out.
           .filter((src) => src.self === undefined || src.self !== dst.self)
           .map((src) => ({ src, dst, conditions: dst.isVirtual ? virtual : plain })),
       )
@@ -81,8 +81,8 @@ export function* createRuleSpace(rules: readonly RuleInForce[]): Steps<RuleSpace
         .filter((pair) => pair[end].isWritten)
         .flatMap(toBoxes),
     breadthOf: (placed) =>
-      // Pairs of two addresses count here too. The rule has no effect on them, because neither address is a workload to
-      // which the rule could be sent.
+      // The breadth of a rule also counts pairs of two addresses. The rule has no effect on them, because neither
+      // address is a workload to which the PCE could send the rule.
       measureBreadth(placed.rule, () => pairsOf(placed, new Set()).flatMap(toBoxes), addresses.isMost),
   }
 }

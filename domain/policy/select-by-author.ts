@@ -12,7 +12,7 @@ const MOST_FILTERED = 100
 const MOST_NAMED = 10
 
 interface Authorship<T> {
-  /** The count and noun for the items in a note, such as "3 changes". */
+  /** A count with a noun, such as "3 changes", that describes the items in a note. */
   what: string
   /** Returns the hrefs of those authors of an item that are known without a further request. */
   authorsOf: (item: T) => readonly string[]

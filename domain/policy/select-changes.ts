@@ -130,7 +130,7 @@ const MOST_READ = 250
 /**
  * Selects the changes that an author made. The list of pending changes says who edited an object, but not who edited
  * its rules. So a rule set that somebody else edited last is read to look at its rules, and an object for which the
- * list has no author is read too. `read` has the draft and active versions of these objects.
+ * list has no author is read too. The result `read` has the draft and active versions of the objects that were read.
  */
 export async function selectPendingBy(ctx: Reading, changes: readonly TypedPendingChange[], author: string) {
   const read = new Map<TypedPendingChange, ReadVersions>()

@@ -13,7 +13,7 @@ export interface TrafficOfRules {
 }
 
 type Side = 'providers' | 'consumers'
-/** The alternatives for one side of a traffic query; null means that the side is not restricted. */
+/** The alternatives for one side of a traffic query; null means that the query does not restrict this side. */
 type Blocks = readonly TrafficSelector[][] | null
 
 /**

@@ -25,15 +25,16 @@ export interface Addresses {
    */
   isMost: (mask: bigint) => boolean
   /**
-   * Returns boxes for the sources (or destinations) whose address or domain name is on at least one of the given lists.
-   * Together, the boxes contain all of these sources.
+   * Returns boxes for the sources (or destinations) whose address or domain name is on at least one of the given IP
+   * lists. Each of these sources is in at least one of the boxes.
    */
   boxesOf(named: readonly { href: string }[], contents: PolicyContents): Box[]
 }
 
 /**
  * Creates the dimensions of addresses. The values of `ip` and `fqdn` are classes of addresses and of domain names that
- * are on exactly the same lists. The values of `list` are the unreadable lists, each of which is equal only to itself.
+ * are on exactly the same IP lists. The values of `list` are the unreadable IP lists, each of which is equal only to
+ * itself.
  */
 export function* createAddresses(rules: readonly RuleInForce[], bit: Bit): Steps<Addresses> {
   const lists = new Set<IpList>()
@@ -93,7 +94,7 @@ interface AddressClasses {
   six: NumberClasses
 }
 
-/** Divides all addresses into classes. The addresses of one class are on exactly the same lists. */
+/** Divides all addresses into classes. The addresses of one class are on exactly the same IP lists. */
 const classifyAddresses = keepClasses(function* (lists): Steps<AddressClasses> {
   const classify = (family: Family) => {
     const of = (part: keyof Parts) => lists.map((list) => finishAtOnce(readRanges(list))[family][part])

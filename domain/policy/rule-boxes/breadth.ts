@@ -6,7 +6,7 @@ import { KINDS } from './end-boxes.js'
 import { isSaid } from '../default-fields.js'
 import type { WrittenEnd } from './readings.js'
 
-/** The ways in which a rule may be so broad that this is a risk to review. */
+/** The two ways in which a rule may be so broad that a person should review it. */
 export interface Breadth {
   /** True if the rule covers, at one end of the connection, so many addresses that it hardly restricts them (D92). */
   anyAddress: boolean

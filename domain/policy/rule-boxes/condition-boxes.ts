@@ -13,7 +13,7 @@ export const ALL_NETWORKS = 3n
 
 /**
  * The conditions that a rule sets for connections, apart from source and destination. A connection meets the conditions
- * if it is in one of the boxes.
+ * if it is in at least one of the boxes.
  */
 export interface Conditions {
   plain: readonly Box[]

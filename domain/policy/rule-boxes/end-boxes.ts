@@ -20,7 +20,7 @@ export const KINDS = { workload: 2n, virtual: 4n, opaque: 8n }
 export interface NamedEnd {
   box: Box
   /**
-   * True if the rule is written for these sources or destinations. False for addresses, because an address does not
+   * True if the PCE sends the rule to these sources or destinations. False for addresses, because an address does not
    * enforce rules.
    */
   isWritten: boolean

@@ -6,7 +6,7 @@ import { keepClasses } from './keep-classes.js'
 
 /**
  * A division of domain names and patterns into classes. Two names are in the same class if they are on exactly the same
- * lists.
+ * IP lists.
  */
 export interface NameClasses {
   /** For each list, a bit mask of the classes that the list contains. */
@@ -21,8 +21,7 @@ export interface NameClasses {
 }
 
 /**
- * The numbers of names that decide which names are sorted together. They affect the speed of the search, not its
- * result.
+ * The sizes that determine which names are sorted together for the search. They affect its speed, but not its result.
  */
 export interface ShelfSizes {
   /** Number of names from short lists that are sorted together. Sorting them takes a few milliseconds. */
@@ -51,8 +50,8 @@ export const classifyNames = keepClasses(divideNames)
 export function* divideNames(lists: readonly IpList[], sizes = SHELF_SIZES): Steps<NameClasses> {
   // If there is only one list, all its names are in the same class.
   const contained = lists.length < 2 ? [] : yield* findContained(lists, sizes)
-  // A class is represented by the set of those lists read so far that contain its names. The set is a linked chain from
-  // the last list to the first.
+  // A class is represented by the set of IP lists that contain its names, among the lists read so far. The set is a
+  // linked chain from the last list to the first.
   const classOf = new Map<string, Class>()
   for (const [at, list] of lists.entries()) {
     yield
@@ -192,10 +191,14 @@ const TAIL = 16
 /** A set of names, sorted so that the names that a pattern may match are found quickly. */
 interface Shelf {
   /**
-   * Returns false if no name ends with the last characters of the pattern. Most shelves are skipped because of this.
+   * Returns false if no name ends with the last characters of the pattern. For most shelves this is so, and they are
+   * skipped.
    */
   hasTailOf(pattern: string): boolean
-  /** Returns all names with the same beginning as the pattern, or all names with the same end, whichever are fewer. */
+  /**
+   * Returns candidates for a pattern: all names that begin like the pattern, or all names that end like it, whichever
+   * are fewer.
+   */
   near(pattern: string): readonly string[]
   /** For each list, the names on this shelf that the list's patterns match. */
   contained: WeakMap<IpList, Matched>
@@ -228,7 +231,7 @@ function createShelf(names: readonly string[]): Shelf {
 }
 
 /**
- * Reverses the code units of a text. The result may be invalid as text, but it is only compared with other reversed
+ * Reverses the code units of a text. The result may be malformed Unicode, but it is only compared with other reversed
  * texts.
  */
 const reverse = (text: string) => text.split('').reverse().join('')

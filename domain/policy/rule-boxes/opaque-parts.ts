@@ -51,8 +51,8 @@ export function specialOf(rule: AnyRule): string {
 }
 
 /**
- * Lists the parts of a rule that can only be compared for equality, each as a text with the reason why. Two versions of
- * a rule that differ in such a part cannot be compared.
+ * Lists the parts of a rule that can only be compared for equality, each as a text with the reason why. If two versions
+ * of a rule differ in such a part, it is not known which version covers more.
  */
 export function opaqueOf({ rule, scopes, contents }: RuleInForce): Map<string, Reason> {
   const found = new Map<string, Reason>()

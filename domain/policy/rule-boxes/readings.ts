@@ -17,8 +17,8 @@ export type Ambiguity =
   | 'network'
 
 /**
- * For each question, the reason that an undecided answer gives and the fact of docs/pce-facts.md that says what is not
- * known.
+ * For each question, the reason that an undecided answer gives, and the number of the fact in docs/pce-facts.md that
+ * says what is not known.
  */
 export const UNSETTLED: Readonly<Record<Ambiguity, { reason: Reason; fact: string }>> = {
   unlabelled: { reason: 'label', fact: 'P65' },
@@ -31,5 +31,5 @@ export const UNSETTLED: Readonly<Record<Ambiguity, { reason: Reason; fact: strin
 /** One way to read rules: the set of questions that are answered contrary to the default. */
 export type Reading = ReadonlySet<Ambiguity>
 
-/** An end of a connection. A rule decides about a connection only at the ends for which it is written. */
+/** An end of a connection. A rule decides about a connection only at the ends to which the PCE sends the rule. */
 export type WrittenEnd = 'src' | 'dst'

@@ -11,7 +11,7 @@ import type { WrittenEnd } from './readings.js'
 
 const TCP = 6
 const UDP = 17
-/** The values that stand for all ports of a protocol, or for all types and codes of ICMP. */
+/** The numbers of all ports of a protocol, or of all combinations of type and code of ICMP. */
 const PORTS: Interval = { from: 0n, to: 65_535n }
 
 /** The dimensions of services in a space of rules. */
