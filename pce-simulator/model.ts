@@ -29,7 +29,7 @@ export interface Estate {
   ruleSets: RuleSet[]
   /**
    * The recorded traffic. Every query iterates over the conversations anew, so a large estate can generate them on the
-   * fly.
+   * fly instead of storing them.
    */
   conversations: Iterable<Conversation>
   users: { href: string; username: string; full_name: string }[]
@@ -58,8 +58,8 @@ export interface Conversation {
   service: TrafficFlow['service']
   flowDirection: 'inbound' | 'outbound'
   /**
-   * The first and last day of the conversation, in days since the Unix epoch. `lastDay` is null if it is still going
-   * on.
+   * The first and last day of the conversation, in days since the Unix epoch. `lastDay` is null if the conversation is
+   * still going on.
    */
   firstDay: number
   lastDay: number | null
@@ -69,12 +69,12 @@ export interface Conversation {
   secondOfDay: number
   /** The number of connections of one occurrence. */
   connectionsPerDay: number
-  /** The bytes of one occurrence, into and out of the destination. */
+  /** The number of bytes in one occurrence that the destination receives and sends. */
   bytesIn: number
   bytesOut: number
   state: 'active' | 'closed' | 'timed out' | 'snapshot' | 'new' | 'unknown' | 'incomplete'
   transmission?: 'unicast' | 'broadcast' | 'multicast'
-  /** The ICMP type, only for protocols 1 and 58, where `service.port` is undefined. */
+  /** The ICMP type, which only conversations of protocols 1 and 58 have. Their `service.port` is undefined. */
   icmpType?: number
   icmpCode?: number
   /**
@@ -109,7 +109,7 @@ export interface BoundService {
   bindings: readonly { workload: string; portOverrides: readonly PortOverride[] }[]
 }
 
-/** An override for one workload, on which it replaces a port of the virtual service with another port. */
+/** A port override for one workload: on this workload, the virtual service uses `new_port` instead of its own port. */
 export interface PortOverride {
   port?: number
   proto?: number
@@ -117,7 +117,10 @@ export interface PortOverride {
   new_to_port?: number
 }
 
-/** Replaces the policy version in an href by a placeholder, so that draft and active forms become equal. */
+/**
+ * Replaces the policy version in an href with a placeholder, so that the draft and the active href of an object become
+ * equal.
+ */
 export function sameObjectKey(href: string): string {
   return href.replace(/\/sec_policy\/(?:draft|active|\d+)\//, '/sec_policy/*/')
 }

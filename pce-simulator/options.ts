@@ -16,7 +16,9 @@ export interface PceSimulatorOptions {
   flows?: number
   /** The id of the organisation (default 1). */
   orgId?: number
-  /** The name of the first user's API key. By default, key and secret are derived from the seed. */
+  /**
+   * The name of the first user's API key. By default, this name and the secret of the key are derived from the seed.
+   */
   key?: string
   secret?: string
   /** The login password of the estate's first user, by default derived from the seed. */
@@ -53,8 +55,8 @@ export interface PceSimulatorOptions {
    */
   reality?: Reality
   /**
-   * If true, a traffic query also returns a few rows between Kubernetes workloads, in addition to `flows`. Default
-   * false.
+   * If true, a traffic query also returns a few rows between Kubernetes workloads, in addition to the number of rows
+   * that `flows` gives. Default false.
    */
   pods?: boolean
   /**
@@ -88,14 +90,14 @@ export interface PceSimulator {
   readonly credentials: { key: string; secret: string }
   /** The API keys of `users`, in the same order. */
   readonly keys: readonly RoleKey[]
-  /** The login of the estate's first user. */
+  /** The user name and password of the estate's first user. */
   readonly login: { username: string; password: string }
   /** The last 10,000 requests since the start or the last `clearRequests`, oldest first. */
   readonly requests: RecordedRequest[]
   clearRequests(): void
   readonly faults: FaultControl
   readonly state: {
-    /** Returns what a GET of the href would answer, or undefined. The request is not recorded. */
+    /** Returns the body with which a GET of the href would be answered, or undefined. The request is not recorded. */
     find(href: string): Record<string, unknown> | undefined
     /** Lists the draft hrefs of all objects with pending changes. */
     pendingHrefs(): string[]
@@ -105,7 +107,7 @@ export interface PceSimulator {
   close(): Promise<void>
 }
 
-/** A role (P28) and its scope, which has at most one label for each key; a scope without labels means everything. */
+/** A role (P28) and its scope, which has at most one label for each key. A scope without labels covers everything. */
 export interface GivenRole {
   role: string
   scope?: Readonly<Record<string, string>>

@@ -33,7 +33,7 @@ export const SMALL = {
 
 const ANY_SIDE = { include: [[]], exclude: [] }
 /**
- * A traffic query for seven whole days of February 2026. With the small estate, it returns one row with 70 connections.
+ * A traffic query for seven whole days of February 2026. In the small estate, it returns one row with 70 connections.
  */
 export const SMALL_QUERY = {
   query_name: 'q',
@@ -128,7 +128,9 @@ function paymentsRules(): RuleSet {
   }
 }
 
-/** Creates the conversation, which has occurred daily since 1 January 2026 and still goes on. */
+/**
+ * Creates the only conversation of the small estate, which has occurred daily since 1 January 2026 and still goes on.
+ */
 function conversation(): Conversation {
   return {
     src: { workload: SMALL.orderingWeb, ip: '10.2.0.1' },

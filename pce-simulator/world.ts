@@ -50,7 +50,7 @@ export interface World {
   credentials: { key: string; secret: string }
   /** The API keys of the additional users in the options. */
   keys: RoleKey[]
-  /** The login of the first user. */
+  /** The user name and password of the first user. */
   login: { username: string; password: string }
   /** The caller of the current request: a user, or a service account (by its name). */
   user: { href: string; username: string }

@@ -53,8 +53,9 @@ export function answerCollection(call: Call, collection: Collection): Answer {
 }
 
 /**
- * Maximum number of objects, and maximum number of entries in all their lists, for which a collection is rendered
- * before it is sent. A larger collection is rendered while it is sent, so that it is never completely in memory.
+ * Maximum number of objects in a collection, and maximum number of entries in all their lists together. A collection
+ * within both limits is rendered before it is sent. A larger one is rendered while it is sent, so that it is never
+ * completely in memory.
  */
 const MOST_HELD = 5000
 const MOST_ENTRIES_HELD = 1_000_000

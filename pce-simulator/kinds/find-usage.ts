@@ -67,16 +67,16 @@ export function isInUse(usage: Usage): boolean {
 export type PartOf = (body: VersionedObject) => unknown
 
 /**
- * Returns true if one of the entries refers to the object in its draft or its active version. Only the part that `part`
- * returns is searched.
+ * Returns true if the draft or active version of one of the entries refers to the object `href`. Only the part of each
+ * version that `part` returns is searched.
  */
 export function usedWithin(entries: readonly Entry[], href: string, part: PartOf): boolean {
   return entries.some((entry) => bodiesOf(entry).some((body) => collectHrefs(part(body)).has(href)))
 }
 
 /**
- * Caches the hrefs to which each draft or active version refers. This is safe because these bodies are never modified
- * in place.
+ * Caches the hrefs to which each draft or active version of an object refers. This is safe because versions are never
+ * modified in place.
  */
 const references = new WeakMap<VersionedObject, ReadonlySet<string>>()
 
@@ -87,8 +87,8 @@ function allReferencesOf(body: VersionedObject): ReadonlySet<string> {
 }
 
 /**
- * Caches the hrefs of the labels that the objects of a list have. This is safe because lists of live objects are never
- * modified in place.
+ * Caches, for each list of objects, the hrefs of all labels that these objects have. This is safe because lists of live
+ * objects are never modified in place.
  */
 const labelsInUse = new WeakMap<readonly PceObject[], ReadonlySet<string>>()
 

@@ -40,7 +40,7 @@ export interface GenericKind {
   seeds?: readonly (readonly [id: string | null, fields: Json])[]
 }
 
-/** Creates the routes of one generic kind. Its list can be filtered by a part of the name. */
+/** Creates the routes of one generic kind. The list of its objects can be filtered by a part of their name. */
 export function genericRoutes(generic: GenericKind): Route[] {
   const kind = plainOf(generic)
   const [collection, item] = plainRoutes(kind)

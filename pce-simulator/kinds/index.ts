@@ -31,7 +31,7 @@ const byType = new Map<ChangeSubsetType, VersionedKind>(
   [...VERSIONED_KINDS, firewallSettings].map((kind) => [kind.type, kind]),
 )
 
-/** Finds the kind of an entry in the policy store. */
+/** Finds the object kind of an entry in the policy store. */
 export function kindOf(type: ChangeSubsetType): VersionedKind {
   return byType.get(type)!
 }

@@ -13,8 +13,8 @@ export interface Version {
 }
 
 /**
- * Lists the objects of a type in a version: `draft`, `active` or the number of a past one. Throws 404 for any other
- * version.
+ * Lists the objects of a type in one policy version: `draft`, `active` or the number of a past version. Throws 404 for
+ * an unknown version.
  */
 export function bodiesAt(world: World, type: ChangeSubsetType, pversion: string): Version[] {
   const entries = world.policy.entries(type)

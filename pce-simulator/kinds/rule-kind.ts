@@ -129,7 +129,10 @@ function requireFreeKey(world: World, kind: RuleKind, fields: Json, own: Version
   )
 }
 
-/** Removes a rule from the list or, if the active policy contains it, marks it as deleted. */
+/**
+ * Returns the rules of a rule set without the given rule. If the active policy contains the rule, it stays in the list
+ * and is marked as deleted.
+ */
 export function withoutRule(world: World, kind: RuleKind, entry: Entry, rule: VersionedObject): VersionedObject[] {
   const rules = rulesOf(entry.draft, kind)
   const isActive = entry.active !== null && rulesOf(entry.active, kind).some(({ href }) => href === rule.href)

@@ -4,8 +4,8 @@ import { requireDraft, requireLabel } from '../validate/check-references.js'
 import type { World } from '../world.js'
 
 /**
- * Checks the scopes of a rule set and returns their stored form. Each entry must have exactly one selector, and a scope
- * may have at most one entry for each label key.
+ * Checks the scopes of a rule set and returns their stored form. Each entry of a scope must be exactly one of a label
+ * and a label group, and a scope may have at most one entry for each label key.
  */
 export function readScopes(world: World, scopes: ScopeEntry[][]): ScopeEntry[][] {
   return scopes.map((scope) => {

@@ -109,7 +109,7 @@ export function endBindingsOf(world: World, { href: gone }: PceObject): void {
   }
 }
 
-/** Requires the active href of a virtual service. A virtual service that was never provisioned has none. */
+/** Checks that the href is the active href of a virtual service that has been provisioned. Throws 406 invalid_uri. */
 function requireProvisioned(world: World, href: string): void {
   if (!serviceOf(world, href)) throw invalidUri(href)
 }

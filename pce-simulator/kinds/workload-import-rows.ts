@@ -2,7 +2,7 @@ import type { Json } from '../model.js'
 import { readCsv } from '../inventory/read-csv.js'
 import { invalidInput } from '../refusal.js'
 
-/** The columns whose cells are `true` or `false`. */
+/** The columns of a workload import whose cells are `true` or `false`. */
 const SWITCHES = new Set(['online', 'datacenter_nat_1to1'])
 
 /** The changes of one row: labels by dimension (null removes the label of the dimension), and other fields of a PUT. */
@@ -18,7 +18,7 @@ export interface Row {
   creation?: Json
 }
 
-/** Parses a table. A cell that equals `token` clears its field. */
+/** Parses a CSV table of workload changes. A cell that equals `token` clears the field of its column. */
 export function readTable(text: string, token: string | null): Row[] {
   const [header = [], ...records] = readCsv(text)
   const columns = header.map((title) => title.trim())

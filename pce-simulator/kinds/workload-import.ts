@@ -73,8 +73,8 @@ function createRow(work: Import, row: Row): Json {
 }
 
 /**
- * Finds the workload of a row by its href, or by its hostname. If there is none, it returns undefined for a row that
- * creates a workload, and throws 404 for any other.
+ * Finds the workload of a row by the row's href, or by its hostname. If there is no such workload, the function returns
+ * undefined for a row that creates a workload, and throws 404 for any other row.
  */
 function findWorkload(world: World, { href, hostname, creation }: Row): PceObject | undefined {
   const found =

@@ -110,8 +110,8 @@ function interfacesOf(workload: PceObject): Interface[] {
 }
 
 /**
- * Finds the interfaces with the requested name. A name can occur once for each address, for instance for IPv4 and IPv6
- * (P16).
+ * Finds the interfaces of a workload with the requested name. A name can occur once for each address, for instance for
+ * IPv4 and IPv6 (P16).
  */
 function named(workload: PceObject, { params }: Call): Interface[] {
   const found = interfacesOf(workload).filter(({ name }) => name === params.name)

@@ -56,7 +56,7 @@ const UNMANAGED = {
 const CHANGE = {
   href: Type.Optional(Type.String()),
   name: Type.Optional(Nullable(Type.String({ maxLength: 255 }))),
-  // The public schema lacks this field, but the web console and clients send it (P16).
+  // The public schema lacks `visibility_level`, but the web console and clients send it (P16).
   visibility_level: Type.Optional(
     OneOf('flow_full_detail', 'flow_summary', 'flow_drops', 'flow_off', 'enhanced_data_collection'),
   ),

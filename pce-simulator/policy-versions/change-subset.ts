@@ -29,8 +29,8 @@ export const DEPENDENCIES = new Shape(
 const BARE_LIST = new Shape('sec_policy_change_subset', Type.Array(Href))
 
 /**
- * Reads the documented body, or the bare list of hrefs that one client sends instead, which is converted to a change
- * subset (P13). Throws 406 invalid_uri for an href whose type cannot be in a change subset.
+ * Reads a request body that contains a change subset. One client sends a bare list of hrefs instead, which is converted
+ * to a change subset (P13). Throws 406 invalid_uri for an href whose type cannot be in a change subset.
  */
 export function readSubset<T extends TSchema>(shape: Shape<T>, body: unknown, operation?: string): Static<T> {
   if (!Array.isArray(body)) return shape.read(body)

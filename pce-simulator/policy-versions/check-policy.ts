@@ -21,7 +21,10 @@ const NETWORKS: Readonly<Record<string, ReadonlySet<string>>> = {
 }
 const KINDS = { sec_rules: 'allow', deny_rules: 'deny', override_deny_rules: 'override_deny' } as const
 
-/** Answers with the rules of every kind that apply to a connection (P27). */
+/**
+ * Answers with the rules that apply to the requested connection, grouped by type: allow, deny and override deny rules
+ * (P27).
+ */
 export function checkPolicy(call: Call): Answer {
   const found = findAsked(call)
   // One client sends no parameters and still expects an answer with rules.
@@ -30,7 +33,7 @@ export function checkPolicy(call: Call): Answer {
   return { status: 200, json: { sec_rules, deny_rules, override_deny_rules } }
 }
 
-/** Answers with only the allow rules, as a bare list (P37). */
+/** Answers with only the allow rules that apply to the requested connection, as a bare list (P37). */
 export function listAllowing(call: Call): Answer {
   const rules = findAsked(call)?.sec_rules ?? []
   return {

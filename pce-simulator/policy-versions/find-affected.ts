@@ -8,7 +8,10 @@ import type { World } from '../world.js'
 export interface Affected {
   /** The rule sets that change, or that use an object that changes. */
   ruleSets: Set<Entry>
-  /** The workloads that are providers or consumers of a rule in these rule sets, before or after the change. */
+  /**
+   * The workloads that are providers or consumers of a rule in `ruleSets` or of an affected enforcement boundary,
+   * before or after the change.
+   */
   workloads: PceObject[]
   containerWorkloads: PceObject[]
   virtualServers: Set<Entry>
@@ -50,8 +53,8 @@ export function findAffected(world: World, entries: readonly Entry[]): Affected 
 }
 
 /**
- * Wraps a boundary in a rule set with an unlimited scope, because both its providers and its consumers may be in any
- * scope.
+ * Wraps an enforcement boundary in a rule set with an unlimited scope, because a boundary's providers and consumers may
+ * be in any scope.
  */
 function asRuleSet(boundary: VersionedObject): RuleSet {
   const { href, providers, consumers } = boundary as unknown as Rule
@@ -69,8 +72,8 @@ function concerns(world: World, ruleSet: RuleSet, href: string, labels: Readonly
 }
 
 /**
- * Returns true if the providers or consumers of a rule include a workload. Labels with the same key are alternatives;
- * the workload must match one label of each key (P20).
+ * Returns true if the workload is one of `actors`, the providers or the consumers of a rule. Labels with the same key
+ * are alternatives; the workload must match one label of each key (P20).
  */
 function isAmong(world: World, actors: readonly Actor[], href: string, labels: ReadonlySet<string>): boolean {
   if (actors.some((actor) => actor.actors === 'ams' || actor.workload?.href === href)) return true

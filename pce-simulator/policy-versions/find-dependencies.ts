@@ -9,16 +9,16 @@ import type { World } from '../world.js'
 type Needs = Map<Entry, Set<Entry>>
 
 /**
- * Finds objects that must be provisioned too. These are objects without an active version that the chosen drafts use,
- * directly or indirectly (P35).
+ * Finds the objects that must be provisioned together with the chosen drafts. These are the objects without an active
+ * version that the chosen drafts use, directly or indirectly (P35).
  */
 export function findCommitNeeds(world: World, chosen: readonly Entry[]): Needs {
   return close(chosen, (entry) => (entry.updateType === 'delete' ? [] : unprovisionedUsedBy(world, entry)))
 }
 
 /**
- * Finds objects that must be reverted too. These are drafts that use an object which would be removed by the revert
- * (P27).
+ * Finds the drafts that must be reverted together with the chosen ones. These are the drafts that use an object which
+ * the revert would remove (P27).
  */
 export function findRevertNeeds(world: World, chosen: readonly Entry[]): Needs {
   const everything = CHANGE_SUBSET_TYPES.flatMap((type) => world.policy.entries(type))

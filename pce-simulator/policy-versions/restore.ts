@@ -50,7 +50,9 @@ function bringBack(world: World, entry: Entry, past: VersionedObject | undefined
   return [{ resource, type: 'update' }]
 }
 
-/** Creates a new draft, with the old href, of an object that has been deleted since the past version. */
+/**
+ * Recreates, with its old href, an object of the past version that no longer exists. The object becomes a new draft.
+ */
 function revive(
   world: World,
   type: ProvisionedVersion['modified'][number]['object_type'],
@@ -62,8 +64,8 @@ function revive(
 }
 
 /**
- * Returns the rules of the past version, marked with how they differ from the current rules. Rules that were added
- * later are included and marked as deleted (P4).
+ * Returns the rules of the past rule set, each marked with its difference from the current rules. Rules that are not in
+ * the past rule set are included and marked as deleted (P4).
  */
 function markRules(world: World, current: Json, past: VersionedObject): Json {
   const lists = HELD_KINDS.map((kind) => {

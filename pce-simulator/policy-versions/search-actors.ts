@@ -10,9 +10,9 @@ import type { PlacedRule } from './describe-rules.js'
 export type SearchedActor = Actor & { container_workload?: { href: string }; kubernetes_workload?: { href: string } }
 
 /**
- * Builds a test of whether the providers or the consumers of a rule include the wanted actor. With `resolve_actors`, a
- * workload is also found through labels and scopes, and a label through groups that contain it. "All workloads"
- * includes every workload and label (P27).
+ * Builds a test of whether the providers or the consumers of a rule include the actor `wanted`, such as a workload or a
+ * label. With `resolve_actors`, a workload is also found through labels and scopes, and a label through groups that
+ * contain it. "All workloads" includes every workload and label (P27).
  */
 export function compileActorSearch(
   world: World,
@@ -38,7 +38,8 @@ export function compileActorSearch(
 }
 
 /**
- * Returns the draft href that a selector contains. If it contains a word instead (such as `ams`), the word is returned.
+ * Returns the draft href in a field of an actor. If the field contains a keyword such as `ams` instead of an href, the
+ * keyword is returned.
  */
 function hrefOf(actor: SearchedActor, selector: keyof SearchedActor | undefined): string | undefined {
   const value = selector === undefined ? undefined : actor[selector]

@@ -114,7 +114,7 @@ function compileCriteria(world: World, criteria: Criteria): (placed: PlacedRule)
 type Wanted = Partial<Static<typeof Span>> & { href?: string }
 
 /**
- * Returns true if a rule refers to the wanted service by its href, or covers the wanted port, either directly or
+ * Returns true if a rule refers to the searched service by its href, or covers the searched port, either directly or
  * through a service object.
  */
 function offers(world: World, rule: Json, wanted: Wanted): boolean {

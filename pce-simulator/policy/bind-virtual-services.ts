@@ -11,7 +11,7 @@ export interface Offer {
 }
 
 /**
- * Finds the virtual services among the providers or the consumers of a rule. They are found by href and, if
+ * Finds the virtual services that the providers or the consumers of a rule include, either by href or, if
  * `resolve_labels_as` includes virtual services, by label. A scope applies to the labels of the virtual service, not to
  * those of the workloads behind it.
  */
@@ -36,8 +36,8 @@ export function findVirtualServices(
 }
 
 /**
- * Groups the workloads of a virtual service by port. Workloads without port overrides form one group, with the ports of
- * the service; every workload with overrides is a group of its own.
+ * Groups the workloads of a virtual service by the ports on which they provide it. Workloads without port overrides
+ * form one group, with the ports of the service; every workload with overrides is a group of its own.
  */
 export function listOffers({ services, bindings }: BoundService): Offer[] {
   const plain = bindings.filter(({ portOverrides }) => portOverrides.length === 0).map(({ workload }) => workload)

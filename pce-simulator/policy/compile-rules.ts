@@ -25,8 +25,8 @@ export interface CompiledRule {
 export interface CompiledPolicy {
   rules: readonly CompiledRule[]
   /**
-   * A function for each IP list to which a rule refers, which tests whether the list contains an address. The key is
-   * the list's href without its policy version.
+   * A test for each IP list to which a rule refers: whether the list contains an address or host name. The key of the
+   * map is the list's href without its policy version.
    */
   ipLists: ReadonlyMap<string, (address: Address | null, fqdn: string | null) => boolean>
   /** The workloads to which a rule refers individually or through a virtual service. */
@@ -117,7 +117,7 @@ const CORPORATE = new Set(['brn', 'all'])
 const NOBODY: ActorTest = { asWorkload: () => false, asAddress: () => false }
 const EVERYTHING: Pick<RuleSet, 'scopes'> = { scopes: [[]] }
 
-/** Extends a test of actors so that it also matches the given workloads. */
+/** Extends the test for the providers or consumers of a rule so that it also includes the given workloads. */
 const withWorkloads = (actors: ActorTest, workloads: ReadonlySet<string>): ActorTest => ({
   ...actors,
   asWorkload: (facts) => actors.asWorkload(facts) || (facts.workload !== null && workloads.has(facts.workload)),

@@ -12,8 +12,8 @@ import { isManaged, osType, type End, type Resolved } from './resolve-observatio
 /** The observations that an answer combines into one row. Times are milliseconds since the epoch. */
 export interface Row {
   /**
-   * The first of the combined conversations. The others differ from it only in the values that are summed and in their
-   * states.
+   * The first of the combined conversations. The other conversations differ from it only in the values that are summed
+   * and in their states.
    */
   conversation: Conversation
   resolved: Resolved
@@ -79,8 +79,8 @@ export function createNodeDescriber(
 }
 
 /**
- * The settings for rendering rows: the profile that determines their form, and the network of rows for which no
- * interface determines one.
+ * The settings for rendering rows: the profile that determines the form of a row, and the network of a row whose
+ * reporting host has no known network.
  */
 export interface RowForm {
   reality?: Reality
@@ -129,12 +129,12 @@ export function describeFlow(
   return draft === null ? flow : Object.assign(flow, describeDraft(draft))
 }
 
-/** Returns the network of a source or destination, which is that of its first interface; null if it is not known. */
+/** Returns the network of the first interface of a source or destination; null if that network is not known. */
 const networkOf = ({ workload }: End) => workload?.interfaces?.[0]?.network ?? null
 
 /**
- * Removes the workload of the other endpoint if the reporting endpoint was outside the corporate network. In that case,
- * the PCE does not look up a workload for the address (P107).
+ * Removes the workload at the other end of a conversation whose reporter was outside the corporate network. The PCE
+ * does not look up a workload for the other end's address in this case (P107).
  */
 function seenFromOutside({ src, dst, ...rest }: Resolved, { flowDirection }: Conversation): Resolved {
   const bare = (end: End): End => ({ ...end, workload: null })
@@ -180,8 +180,8 @@ const isPod = ({ href }: Workload) => href.includes('/kubernetes_workloads/')
 const isEndpoint = ({ workload }: End) => workload?.ven?.ven_type === 'endpoint'
 
 /**
- * Describes an IP list that contains the source or destination of a row. In recorded rows, the href is that of the
- * draft, and the number of addresses is given too.
+ * Describes an IP list that contains the source or destination of a row. Rows recorded at a PCE contain the list's
+ * draft href and the number of its addresses.
  */
 function describeIpList(list: IpList, reality: Reality) {
   const version = reality === 'core-25.2' ? 'draft' : 'active'

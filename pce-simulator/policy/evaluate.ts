@@ -123,7 +123,9 @@ interface EndClass {
   consumer: Naming
 }
 
-/** The rules that include a source or destination, among their providers or among their consumers. */
+/**
+ * The rules that include a source or destination among their providers, or those that include it among their consumers.
+ */
 interface Naming {
   asWorkload: readonly number[]
   /** One value for each rule: true if the rule includes the source or destination as a workload or as an address. */
@@ -136,9 +138,9 @@ const namings = (named: [asWorkload: boolean, asAddress: boolean][]): Naming => 
 })
 
 /**
- * Returns true if every VEN permits the traffic because its host could not work otherwise. There is no complete public
- * list, but two kinds of traffic are certain: address assignment (DHCP, RFC 2131) and IPv6 neighbour discovery (RFC
- * 4861, ICMPv6 133 to 137).
+ * Returns true for traffic that every VEN permits, because its host could not work without it. There is no complete
+ * public list, but two kinds of traffic are certain: address assignment (DHCP, RFC 2131) and IPv6 neighbour discovery
+ * (RFC 4861, ICMPv6 133 to 137).
  */
 const isEssential = ({ proto, port, icmpType }: ServiceFacts) =>
   (proto === 17 && (port === 67 || port === 68)) ||

@@ -5,7 +5,7 @@ import type { EndFacts } from './match-actors.js'
 import type { Address } from './match-addresses.js'
 import type { ServiceFacts } from './match-services.js'
 
-/** The source or destination of the requested connection. */
+/** The source or destination of the connection for which rules are requested. */
 export interface AskedEnd {
   workload: string | null
   labels: ReadonlySet<string>

@@ -3,8 +3,8 @@ import type { Conversation } from '../model.js'
 const DAY_MS = 86_400_000
 
 /**
- * The number of occurrences of a conversation within a window, with the first and last time in milliseconds since the
- * epoch.
+ * The number of occurrences of a conversation within a window, with the times of its first and last occurrence there in
+ * milliseconds since the epoch.
  */
 export interface Occurrences {
   count: number
@@ -13,8 +13,9 @@ export interface Occurrences {
 }
 
 /**
- * Counts the occurrences of a conversation from `start` to `end`, both included, in milliseconds. Returns null if there
- * are none. Occurrences are `everyDays` apart from the first day on, always at the same second of the day.
+ * Counts the occurrences of a conversation from `start` to `end`, both included, in milliseconds since the epoch.
+ * Returns null if there are none. The first occurrence is on the first day, and the others follow every `everyDays`
+ * days at the same second of the day.
  */
 export function foldWindow(conversation: Conversation, start: number, end: number): Occurrences | null {
   const step = conversation.everyDays * DAY_MS
@@ -25,7 +26,7 @@ export function foldWindow(conversation: Conversation, start: number, end: numbe
       : Math.floor((conversation.lastDay - conversation.firstDay) / conversation.everyDays)
   const from = Math.max(0, Math.ceil((start - origin) / step))
   const to = Math.min(lastDay, Math.floor((end - origin) / step))
-  // If a date is unreadable, both values are NaN, and the comparison is false as well.
+  // If `start` or `end` is not a valid date, `from` or `to` is NaN, so that the comparison is false.
   if (!(from <= to)) return null
   return { count: to - from + 1, first: origin + from * step, last: origin + to * step }
 }

@@ -7,22 +7,22 @@ export interface EndFacts {
   workload: string | null
   labels: ReadonlySet<string>
   /**
-   * The IP lists that contain the address or host name, by href without policy version. A workload's address counts
-   * too.
+   * The IP lists that contain the address or host name, as hrefs without policy version. Lists that contain the address
+   * of a workload are included.
    */
   ipLists: ReadonlySet<string>
 }
 
-/** A lookup of label keys and of the members of label groups. */
+/** A lookup of the key of a label, and of the members of a label group. */
 export interface LabelLookup {
   keyOf(labelHref: string): string | undefined
   members(labelGroupHref: string): readonly string[]
 }
 
 /**
- * The test of whether the providers or the consumers of a rule include a source or destination. If it is included as a
- * workload, the rule is enforced on it. If it is included only as an address, the rule can only be enforced on the
- * workload that it communicates with.
+ * Two tests of whether the providers or the consumers of a rule include the source or destination of a connection. If
+ * it is included as a workload, the rule is enforced on it. If it is included only as an address, the rule can only be
+ * enforced on the workload that it communicates with.
  */
 export interface ActorTest {
   asWorkload(facts: EndFacts): boolean

@@ -31,8 +31,8 @@ export function parseAddress(text: string): Address | null {
 }
 
 /**
- * Caches of compiled ranges and compiled names, by the array from which they were compiled. These arrays never change,
- * and several lists may share one.
+ * Caches of compiled address ranges and compiled host names. The key is the array from which they were compiled. These
+ * arrays never change, and several IP lists may share one array.
  */
 const compiledRanges = new WeakMap<readonly IpRange[], Range[]>()
 const compiledNames = new WeakMap<readonly object[], ((fqdn: string) => boolean)[]>()

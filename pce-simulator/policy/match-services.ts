@@ -19,7 +19,7 @@ export interface ServiceFacts {
 
 interface ProcessFacts {
   os: OsType
-  /** True if the row comes from this host's own VEN. No other VEN can see the host's processes. */
+  /** True if the VEN of this host reported the observation. No other VEN can see the host's processes. */
   seen: boolean
   processName: string | null
   serviceName: string | null
@@ -54,8 +54,8 @@ export function describeService(observation: Observation, sourceOs: OsType, dest
  * Builds a test for the services of a rule. `ingress` entries are combined with OR; `egress` entries (processes of
  * Windows clients) additionally restrict the consumer. The process of a provider or consumer is only compared if the
  * observation includes it; otherwise only the port counts. Inbound services with a process apply only to Windows
- * providers. An egress process has no effect on consumers that do not run Windows, so for these the rule applies to all
- * its ports (as documented for windows_egress_services).
+ * providers. An egress process has no effect on consumers that do not run Windows: for such consumers, the rule applies
+ * to all its ports (as documented for windows_egress_services).
  */
 export function compileServices(
   ingress: readonly IngressService[],

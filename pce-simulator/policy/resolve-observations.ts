@@ -3,8 +3,8 @@ import type { Conversation, Endpoint } from '../model.js'
 import { parseAddress, type Address } from './match-addresses.js'
 
 /**
- * The source or destination of a connection as the PCE currently knows it. Equal ones are represented by the same
- * object, so that each is processed only once.
+ * The source or destination of a connection as the PCE currently knows it. Equal sources or destinations are
+ * represented by the same object, so that each of them is processed only once.
  */
 export interface End {
   /** A small number that is unique within one resolver. */
@@ -26,11 +26,12 @@ export interface Resolved {
   src: End
   dst: End
   /**
-   * A number that two observations share if rules can distinguish them by nothing but their sources and destinations.
+   * A number that is equal for two observations if rules can distinguish them only by their sources and destinations.
    */
   kind: number
   /**
-   * A number that two observations share if they become one row whenever their sources and destinations are equal too.
+   * A number that is equal for two observations if they become one row whenever their sources and destinations are
+   * equal too.
    */
   row: number
 }

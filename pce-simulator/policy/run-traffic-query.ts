@@ -63,15 +63,15 @@ export interface TrafficRows {
 
 /**
  * Maximum number of times that a VEN reports a conversation in a day: once an hour. A conversation with fewer
- * connections is reported less often.
+ * connections than this is reported once for each connection.
  */
 const REPORTS_PER_DAY = 24
 
 /**
- * Answers a traffic query. Observations inside the window are filtered, judged by the current active policy (unless the
- * conversation has a recorded decision), and aggregated: those with equal source, destination, service, process, user,
- * direction and decision make one row with summed connections and bytes (P25). The caller must have validated the
- * dates; an unreadable window contains no traffic.
+ * Answers a traffic query. Observations inside the window are filtered, evaluated against the current active policy
+ * (unless the conversation has a recorded decision), and aggregated: those with equal source, destination, service,
+ * process, user, direction and decision make one row with summed connections and bytes (P25). The caller must have
+ * validated the dates; a window with an invalid date contains no traffic.
  */
 export function runTrafficQuery(query: TrafficQueryBody, state: TrafficState): TrafficResult {
   const { rows, matchesCount } = collectTraffic(query, state)
@@ -104,8 +104,8 @@ export function collectTraffic(query: TrafficQueryBody, state: TrafficState): Tr
     const verdict = { ...judge(conversation, resolved), ...(recorded !== undefined && { decision: recorded }) }
     if (!wanted(verdict, clientType(conversation, resolved))) continue
     matchesCount += seen.count * Math.min(conversation.connectionsPerDay, REPORTS_PER_DAY)
-    // The key contains the decision only if it was recorded. Any other decision depends only on the other parts of the
-    // key.
+    // The key of a row contains the decision only if it was recorded. Any other decision depends only on the other
+    // parts of the key.
     const key = `${resolved.src.id} ${resolved.dst.id} ${resolved.row} ${recorded ?? ''}`
     const row = rows.get(key)
     if (row === undefined) {

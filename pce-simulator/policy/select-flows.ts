@@ -10,8 +10,8 @@ type EndTest = (end: End) => boolean
 /**
  * Builds the filters of a traffic query by source, destination and service (P25). The blocks of `include` are combined
  * with OR and the selectors in a block with AND; an empty `include` and an empty block match anything.
- * `sources_destinations_query_op` combines the filters of source and destination. A row that matches any `exclude` is
- * always excluded. An unreadable selector matches nothing.
+ * `sources_destinations_query_op` combines the filters of source and destination. A row that matches any entry of
+ * `exclude` is always excluded. An unreadable selector matches nothing.
  */
 export function compileFilters(query: TrafficQuery, policy: Pick<PolicyView, 'ipLists' | 'labelGroups'>): FlowTest {
   const compile = createSelectorCompiler(policy, query.exclude_workloads_from_ip_list_query !== false)

@@ -43,8 +43,8 @@ export function isPending({ stage }: Progress): boolean {
 }
 
 /**
- * Checks that the result can be fetched. Throws 404 while there is no result, and a separate error if the result has
- * expired.
+ * Checks that the result of asynchronous work can be fetched. Throws 404 while there is no result, and a separate error
+ * if the result has expired.
  */
 export function requireResult({ stage, fate }: Progress): void {
   if (stage !== 'done') throw notFound()

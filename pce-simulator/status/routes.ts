@@ -13,11 +13,12 @@ export const PRODUCT_VERSION = {
   product_name: 'PCE',
 }
 
-/** The routes of the PCE itself, without an organisation (P1), and those of jobs. */
+/** The routes of the PCE itself, which do not belong to an organisation (P1), and the routes of jobs. */
 export const statusRoutes: Route[] = [
   readRoute('/product_version', () => ({ status: 200, json: PRODUCT_VERSION })),
   readRoute('/noop', () => ({ status: 204 })),
-  // Both routes answer with their status alone: 200 with an empty body, or 404 (P13, P42).
+  // The routes `node_available` and `supercluster/leader` answer with their status alone: 200 with an empty body, or
+  // 404 (P13, P42).
   readRoute('/node_available', ({ world }) => {
     if (!world.options.nodeAvailable) throw notFound()
     return { status: 200 }

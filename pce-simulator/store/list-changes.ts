@@ -20,8 +20,8 @@ const isOfList = ({ before, after }: Step): boolean =>
   [before, after].every((side) => side === null || Array.isArray(side))
 
 /**
- * Compares two lists. Entries with an href correspond to each other if their hrefs are equal; all other entries, only
- * if they are entirely equal.
+ * Compares two lists. Two entries with an href are the same entry if their hrefs are equal; two entries without an
+ * href, only if they are entirely equal.
  */
 function compareLists({ before, after }: Step): Record<string, unknown[]> {
   const [old, next] = [before, after].map(

@@ -33,7 +33,7 @@ export class TrafficQueryRun implements TrafficQuery {
   #state: TrafficState
   #counts: { matches_count: number; flows_count: number } | null = null
 
-  /** Creates the run of a query. `given` is the original body, which the PCE returns in its answers. */
+  /** Creates the run of a query. `given` is the body as the client sent it, which the PCE returns in its answers. */
   constructor(world: World, query: AcceptedQuery, given: unknown, progress: Progress) {
     this.#world = world
     this.#given = given

@@ -95,7 +95,10 @@ interface Selector {
   ip_address?: string
 }
 
-/** Reads a traffic query and fills in its window. Throws 406 for any query that P25 does not allow. */
+/**
+ * Reads the body of a traffic query and fills in missing dates of its time window. Throws 406 for any query that P25
+ * does not allow.
+ */
 export function readTrafficQuery(world: World, body: unknown): AcceptedQuery {
   return acceptQuery(world, QUERY.read(body))
 }

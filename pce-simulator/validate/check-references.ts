@@ -6,7 +6,7 @@ import type { Entry } from '../store/policy-store.js'
 import { UNCERTAIN } from '../uncertain.js'
 import type { World } from '../world.js'
 
-/** Requires a label that exists and is not deleted. Throws 406 invalid_uri. */
+/** Returns the label with this href. Throws 406 invalid_uri if it does not exist or is deleted. */
 export function requireLabel(world: World, href: string): Label {
   const label = world.labels.get(href)
   if (!label || label.deleted === true) throw invalidUri(href)
@@ -20,8 +20,8 @@ export function requireWorkload(world: World, href: string): PceObject {
 }
 
 /**
- * Requires the draft href of an object that exists and is not pending deletion. Rules, scopes and groups can only refer
- * to such objects.
+ * Returns the entry with this draft href. Throws 406 invalid_uri if there is no such object or if it is pending
+ * deletion, because rules, scopes and groups cannot refer to it then.
  */
 export function requireDraft(world: World, type: ChangeSubsetType, href: string): Entry {
   const entry = world.policy.get(type, href)
@@ -29,7 +29,7 @@ export function requireDraft(world: World, type: ChangeSubsetType, href: string)
   return entry
 }
 
-/** Like `requireDraft`, but also accepts an active href if the object has an active version. */
+/** Works like `requireDraft`, but also accepts an active href if the object has an active version. */
 export function requireReferenced(world: World, type: ChangeSubsetType, href: string): Entry {
   const draft = href.replace('/sec_policy/active/', '/sec_policy/draft/')
   if (draft === href || !UNCERTAIN.draftsTakeActiveReferences) return requireDraft(world, type, href)
@@ -37,7 +37,9 @@ export function requireReferenced(world: World, type: ChangeSubsetType, href: st
   return requireDraft(world, type, draft)
 }
 
-/** Requires at most one label of each key, as on workloads and pairing profiles (P16). */
+/**
+ * Checks that the labels exist and that at most one of them has each key, as on workloads and pairing profiles (P16).
+ */
 export function requireLabels(world: World, references: readonly { href: string }[]): { href: string }[] {
   const keys = new Set<string>()
   return references.map(({ href }) => {

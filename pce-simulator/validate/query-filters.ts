@@ -48,7 +48,7 @@ export function pointsTo(field: string): Filter {
   return (value) => (object) => (object[field] as { href?: string } | null | undefined)?.href === value
 }
 
-/** Like `pointsTo`, but the value of the parameter is a JSON list of hrefs, any of which may match. */
+/** Works like `pointsTo`, but the value of the parameter is a JSON list of hrefs, any of which may match. */
 export function pointsToAny(field: string): Filter {
   return (value) => {
     const wanted = new Set(readJsonList(value))
@@ -89,7 +89,10 @@ export function byAddress(addressesOf: (object: PceObject) => readonly string[])
   }
 }
 
-/** Creates a filter for `name[gte]` or `name[lte]`. The time in the parameter must include a time zone (P8). */
+/**
+ * Creates a filter for a query parameter such as `name[gte]` or `name[lte]`. The time in the parameter must include a
+ * time zone (P8).
+ */
 export function timeBound(timeOf: (object: PceObject) => string | null | undefined, bound: 'gte' | 'lte'): Filter {
   return (value) => {
     const limit = readTime(value)
