@@ -157,8 +157,8 @@ export default async function pages(
     const identity = viaBearer
       ? await authenticate!(request, reply)
       : await readSession(person, { issuer, now: now(), ended })
-    // Requests of unknown senders are not counted, because a single sender could otherwise keep everyone else from
-    // logging in.
+    // Requests of unknown senders do not count against any limit here, because a single sender could otherwise keep
+    // everyone else from logging in.
     if (identity === null) return page
     const { authenticatedAt } = viaBearer ? {} : person!
     const known = authenticatedAt === undefined ? {} : { authenticatedAt }

@@ -43,6 +43,6 @@ export interface Porter<Request, Reply> {
   readonly sendPage: (reply: Reply, page: string) => Reply
   /** Sets the path of the page to which an error page for this request links. */
   readonly leadBackTo: (request: Request, page: string) => void
-  /** Makes each of these paths answer 405 to all methods except those listed for it. */
+  /** Makes each path in `methods` answer 405 to every method that is not listed for this path. */
   readonly refuseOtherMethods: (methods: Readonly<Record<string, readonly Method[]>>) => void
 }

@@ -8,8 +8,8 @@ import type { Fetch } from './login/find-provider.js'
 import type { OfferedPce } from './setup/form-fields.js'
 
 /**
- * The page to which a login leads unless another page started it. The paths for logging in and out begin with this
- * path.
+ * The home page of this server: the page to which a login leads unless another page started the login. The paths for
+ * logging in and out begin with the path of the home page.
  */
 export type HomePage = '/setup' | '/approve'
 
@@ -19,12 +19,12 @@ export interface PagesOptions<Request, Reply> extends LoginPorts<Request> {
   /** The public URL, without a slash at the end. */
   publicUrl: string
   home: HomePage
-  /** The session key of 32 bytes, see `deriveSessionKey`. */
+  /** The key of 32 bytes that encrypts the session cookie, see `deriveSessionKey`. */
   sessionKey: Buffer
-  /** The OAuth client of the browser login. If absent, there is no browser login. */
+  /** The OAuth client with which people log in with a browser. If it is absent, there is no browser login. */
   login?: LoginOptions
   roleOf: (identity: Identity) => Role | null
-  /** Returns the value of WWW-Authenticate for a request without a token. */
+  /** Returns the value of WWW-Authenticate for a request without an access token. */
   challenge: () => string
   /** Writes an audit entry. Resolves when the entry is written, and rejects if it cannot be written. */
   audit: (entry: AuditEntry) => Promise<void>
@@ -60,13 +60,14 @@ export interface LoginPorts<Request> {
 
 /** Options of the page on which users register their PCE key. */
 export interface SetupOptions<Request, Reply> {
-  /** The PCEs that users may register; empty if any host may be tried. */
+  /** The PCEs that users may register; empty if users may register a PCE on any host. */
   offeredPces: readonly OfferedPce[]
   /** True if users may turn off the verification of the PCE's certificate. */
   allowInsecureTls: boolean
   /**
    * Identifies the sender of a request by its Authorization header. Rejects with ToolError `keys_unavailable`,
-   * `rate_limited` or `unauthorized`; before the last one, it sets the challenge on the reply.
+   * `rate_limited` or `unauthorized`. Before it rejects with `unauthorized`, it sets the challenge (WWW-Authenticate)
+   * on the reply.
    */
   authenticate: (request: Request, reply: Reply) => Promise<Identity>
   /** Makes one tool call for this person. Never rejects. */
@@ -110,7 +111,7 @@ type CallTool = (name: string, args: Record<string, unknown>) => Promise<ToolAns
 /** The person at the /setup page, and the function that makes calls for this person. */
 export interface Visitor {
   identity: Identity
-  /** The person's role; null if the person's groups give none. */
+  /** The person's role; null if the person's groups give no role. */
   role: Role | null
   call: CallTool
 }

@@ -10,7 +10,7 @@ import { renderMessagePage } from './layout/page-layout.js'
 
 export interface Refusal extends HttpErrorAnswer {
   error: ServiceError
-  /** True if the error is logged with its cause, because the operator must act. */
+  /** True if the error is logged with its cause, because the operator must fix it. */
   isOurFault: boolean
 }
 
@@ -54,7 +54,7 @@ export function announce<Reply extends { code(status: number): Reply; header(nam
 /** The facts that the audit log records about a refused form. They contain nothing that was entered into the form. */
 export interface RefusedForm {
   reason: ErrorCode
-  /** The path to which the form was sent, without the query and without the id of a request. */
+  /** The path to which the form was sent, without the query and without the id of an approval request. */
   route: string
   mode: PceMode
   requestId: string
@@ -108,8 +108,8 @@ const TITLES: Partial<Record<ErrorCode, string>> = {
 }
 
 /**
- * Renders the page that is shown instead of the requested one. `back` is the page to which it links. `canLogIn` is true
- * if this server has a browser login.
+ * Renders the page that is shown instead of the requested page if a request is refused. `back` is the page to which the
+ * rendered page links. `canLogIn` is true if this server has a browser login.
  */
 export function renderRefusalPage(
   error: ServiceError,

@@ -42,13 +42,16 @@ interface ApprovalPage extends Reader {
    */
   loginAgainPath: string | null
   notice: Notice | null
-  /** The note of a refused form, which was too long, and the error message about it; null if no form was refused. */
+  /**
+   * The note that the person entered in a refused form, and the error message, which says that this note was too long;
+   * null if no form was refused.
+   */
   entered: { note: string; error: string } | null
 }
 
 /**
- * Renders the page about one request, with the form for the decision or with the outcome. The page shows only what was
- * stored when the request was made.
+ * Renders the page about one approval request, with the form for the decision or with the outcome. The page shows only
+ * what was stored when the approval was requested.
  */
 export function renderApprovalPage(page: ApprovalPage): string {
   const { approval, part, notice, entered } = page
@@ -151,8 +154,8 @@ function renderAsked(request: ApprovalRequest, isOpen: boolean, now: number): st
 }
 
 /**
- * Renders the outcome of the request. Unless there is a notice above it, it takes the focus, because the person has
- * opened the page to see the outcome.
+ * Renders the outcome of an approval request. The outcome takes the focus, unless there is a notice above it, because
+ * the person has opened the page to see the outcome.
  */
 function renderOutcome({ approval, identity, now, notice }: ApprovalPage): string {
   const { decision, request, state } = approval
@@ -202,8 +205,8 @@ function explainState({ state, decision }: AskedApproval, expiresAt: number, now
 }
 
 /**
- * Renders the card for a person who may see the request but not decide about it: in two-person mode, the person who
- * asked; otherwise, a person whose role may not use the tool.
+ * Renders the card for a person who may see the approval request but not decide about it: in two-person mode, the
+ * person who asked; otherwise, a person whose role may not use the tool.
  */
 function renderWatching({ method, address }: ApprovalPage): string {
   const why =

@@ -2,7 +2,10 @@ import { LONGEST_NOTE, type AskedApproval } from '../../../schemas/approvals.js'
 import { ToolError } from '../../../schemas/errors.js'
 import type { Notice } from '../layout/page-layout.js'
 
-/** The submitted verdict and note. If the note is too long, there is no verdict, but the note and an error message. */
+/**
+ * The submitted verdict and note. If the note is too long, the submitted note and an error message take the place of
+ * the verdict.
+ */
 type ReadDecision = { verdict: 'approved' | 'denied'; note?: string } | { note: string; error: string }
 
 const VERDICTS: Readonly<Record<string, 'approved' | 'denied'>> = { approve: 'approved', deny: 'denied' }
@@ -32,7 +35,7 @@ export function readDecision(body: unknown): ReadDecision {
 export const wantsLogin = (authenticatedAt: number | undefined, maxAgeSeconds: number, now: number): boolean =>
   maxAgeSeconds > 0 && (authenticatedAt === undefined || now - authenticatedAt > maxAgeSeconds * 1000)
 
-/** Returns the notice for a person whose decision came too late; null if the decision was in time (`won`). */
+/** Returns the notice for a person whose decision came too late. Returns null if the decision counts (`won`). */
 export function noticeOfDecision(
   won: boolean,
   verdict: 'approved' | 'denied',

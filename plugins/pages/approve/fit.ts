@@ -5,14 +5,15 @@
 export const leftOutMark = (words: string): string => `<span class="cut">${words}</span>`
 export const isCut = (rendered: string): boolean => rendered.includes('<span class="cut">')
 
-/** The space for a list. `left` is the number of bytes of HTML that may still be rendered. */
+/** The space on a page for a list. `left` is the number of bytes of HTML that may still be rendered. */
 export interface Room {
   left: number
 }
 
 /**
- * Renders items until `most` of them are rendered or the room is used up. `omitted` is the number of items that are
- * left out. The last rendered item may exceed the room, so `render` must limit the size of each item.
+ * Renders items until `most` of them are rendered or `room` has no bytes left. `omitted` is the number of items that
+ * are not rendered. The last rendered item may take more bytes than were left, so `render` must limit the size of each
+ * item.
  */
 export function fit<Item>(
   items: readonly Item[],

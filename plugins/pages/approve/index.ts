@@ -57,8 +57,8 @@ export default function approve(app: FastifyInstance, options: Options, done: ()
   done()
 
   /**
-   * Finds the request whose id is in the path. Rejects with a ToolError that is the same whether the request does not
-   * exist or this person may not see it.
+   * Finds the approval request whose id is in the path. Rejects with the same ToolError if there is no such approval
+   * request and if this person may not see it.
    */
   async function find(request: FastifyRequest): Promise<AskedApproval> {
     const id = idOf(request)
@@ -138,7 +138,10 @@ const LOG_IN_FIRST: Notice = {
   text: 'Log in again first, at the end of this page. Your note was not kept.',
 }
 
-/** Returns the path of the requested page, without the base path. For a malformed id, it is the path of the list. */
+/**
+ * Returns the path of the requested page, without the base path. For a malformed id, it is the path of the list of
+ * approval requests.
+ */
 function pathOf(request: FastifyRequest): string {
   const id = idOf(request)
   return isApprovalId(id) ? `/approve/${id}` : '/approve'

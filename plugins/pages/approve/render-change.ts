@@ -7,8 +7,8 @@ import { isSentence, renderValue } from './render-value.js'
 import { showStored } from './show-stored.js'
 
 /**
- * The limits of the page. The first is the maximum number of objects. The others are maximum sizes in bytes of HTML: of
- * one field, of all fields of an object, of all its parts, of all objects together, and of any other list.
+ * The limits of the page. MOST_OBJECTS is the maximum number of objects. BYTES contains maximum sizes in bytes of HTML:
+ * of one field, of all fields of an object, of all parts of an object, of all objects together, and of any other list.
  */
 const MOST_OBJECTS = 200
 const BYTES = { field: 24_000, fields: 64_000, parts: 128_000, objects: 480_000, list: 32_000 }
@@ -190,8 +190,8 @@ const renderPart = (part: ShownObject): string =>
   </li>`
 
 /**
- * Renders everything below an object's title. `renderBelow` renders one part of the object; all parts together may take
- * `bytes` bytes.
+ * Renders everything below an object's title. `renderBelow` renders one part of the object; all its parts together may
+ * take `bytes` bytes.
  */
 function renderInside(object: ShownObject, bytes: number, renderBelow: (part: ShownObject) => string): string {
   const inside = fit(object.fields, { left: BYTES.fields }, renderField)

@@ -8,8 +8,8 @@ import { renderInline } from '../../../pictures/page/render-svg.js'
 import type { ShownCall } from '../../../schemas/approvals.js'
 
 /**
- * Maximum size of the drawing, in bytes of HTML. The rest of the page must have space for the description of the
- * change.
+ * Maximum size of the drawing of a change, in bytes of HTML. The rest of the page must have space for the description
+ * of the change.
  */
 const MOST_BYTES = 200_000
 

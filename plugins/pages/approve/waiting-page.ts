@@ -18,7 +18,8 @@ interface WaitingPage extends Reader {
 const LONGEST_SUMMARY = 300
 
 /**
- * Renders the requests that wait for a decision of this person, and this person's own requests that wait for others.
+ * Renders two lists of approval requests: those that wait for a decision of this person, and this person's own, which
+ * wait for a decision of other people.
  */
 export function renderWaitingPage(page: WaitingPage): string {
   const { total, approvals, method } = page

@@ -11,7 +11,7 @@ interface Page {
   title: string
   /** The contents of the page as HTML. */
   body: string
-  /** The HTML at the right end of the bar. */
+  /** The HTML at the right end of the bar at the top of the page. */
   corner?: string
   /** The HTML of forms whose buttons are elsewhere on the page. It comes after all visible content. */
   forms?: string
@@ -19,7 +19,7 @@ interface Page {
   isWide?: boolean
 }
 
-/** The button in the bar that logs the person out; its form has the id `logout-form`. */
+/** The button in the top bar that logs the person out; it submits the form with the id `logout-form`. */
 export const LOGOUT_BUTTON = '<button class="quiet" type="submit" form="logout-form">Log out</button>'
 
 /**
@@ -111,7 +111,8 @@ export const renderMessagePage = ({ title, text, hint, code, requestId, link }: 
 /**
  * Renders the page after a logout. The session with this server has ended, but this server cannot end the session at
  * the identity provider, so the next login asks for the password. `loginPath` is null if there is no browser login.
- * `backTo` is the page to which the next login leads; if it is absent, the login leads to the usual page.
+ * `backTo` is the page to which the next login leads; if it is absent, the login leads to the server's home page
+ * (`HomePage`).
  */
 export const renderLoggedOutPage = (loginPath: string | null, backTo?: string): string =>
   renderMessagePage({

@@ -19,7 +19,7 @@ import type { HomePage, LoginOptions } from '../ports.js'
 export interface LoginWish {
   /** If true, the provider asks for the password even if the person is already logged in there. */
   isAnew: boolean
-  /** The page to which the login returns. If it is absent, the login returns to the usual page. */
+  /** The page to which the login returns. If it is absent, the login returns to the server's home page (`HomePage`). */
   backTo?: string
   /**
    * The maximum age, in seconds, of a login at the provider. If the login is older, the provider asks for the password
@@ -70,7 +70,8 @@ export function createBrowserLogin(
         redirect_uri: redirectUri,
         scope: `openid ${knowsNames(configuration) ? 'profile ' : ''}${options.scope}`,
         ...resource,
-        // Providers older than RFC 8707 read the audience from this parameter; other providers ignore it.
+        // Providers older than RFC 8707 read the audience from `audience` instead of `resource`; other providers ignore
+        // it.
         audience,
         state,
         nonce,
@@ -88,7 +89,7 @@ export function createBrowserLogin(
       return { url: url.href, pending: { state, nonce, verifier, until, at, ...wish } }
     },
     async finish(query, { state, nonce, verifier, at: begunAt = at }) {
-      // The code of one provider must not be sent to another provider (RFC 9700, 4.4).
+      // An authorization code of one provider must not be sent to another provider (RFC 9700, 4.4).
       if (begunAt !== at) throw otherProvider()
       const configuration = await provider()
       const url = new URL(redirectUri)
@@ -146,18 +147,18 @@ function resourceOf({ audience, scope }: LoginOptions, publicUrl: string): { res
 }
 
 /**
- * Maximum number of callbacks that are processed at the same time. Each causes one request to the identity provider and
- * ends within seconds.
+ * Maximum number of callbacks (returns from the identity provider) that are processed at the same time. Each callback
+ * causes one request to the identity provider and ends within seconds.
  */
 const MOST_EXCHANGES = 16
 /**
- * Maximum number of callbacks of one client that are processed at the same time, so that nobody can occupy all places
- * while the provider is slow.
+ * Maximum number of callbacks of one client that are processed at the same time, so that no client can prevent everyone
+ * else's logins while the provider is slow.
  */
 const MOST_PER_CLIENT = 4
 /**
- * The value of `retry_after`, in seconds. It is about the time for which an exchange with a provider that hangs
- * occupies a place.
+ * The value of `retry_after`, in seconds. It is about the time after which an exchange with a provider that does not
+ * respond is given up.
  */
 const RETRY_AFTER = 5
 

@@ -147,7 +147,7 @@ export function takeLogin(
  * the provider. Successful logins are also recorded for all processes.
  */
 export interface TriedLogins {
-  /** Remembers an attempt to complete the login with this state. Returns true if it is the first attempt. */
+  /** Remembers an attempt to complete the login with this `state`. Returns true if it is the first attempt. */
   add(state: string): boolean
 }
 
@@ -158,7 +158,7 @@ export interface TriedLogins {
 const MOST_TRIED = 10_000
 
 /**
- * Creates the memory of tried logins.
+ * Creates the memory of the logins that this process has tried to complete.
  *
  * @param now returns milliseconds.
  */
@@ -197,7 +197,8 @@ export interface EndedSessions {
 }
 
 /**
- * Creates a record of ended sessions. It stores each one as a used token, so that no process accepts the session again.
+ * Creates a record of ended sessions. It records each ended session in the store of used tokens, so that no process
+ * accepts the session again.
  */
 export function keepEndedSessions(used: UsedTokens): EndedSessions {
   const idOf = (session: string) => `setup-session:${session}`
@@ -210,11 +211,11 @@ export function keepEndedSessions(used: UsedTokens): EndedSessions {
 const KEY_BYTES = 32
 
 /**
- * Derives the key of the session cookie from a key of 32 bytes that every replica has (the key-encryption key of the
- * keystore, if there is one). All replicas derive the same key, and nobody has to configure it. The label keeps it
- * separate from other keys derived from the same original (RFC 5869, 3.2). The label contains the server's address, so
- * that another server with the same original key does not accept this server's sessions: the groups in a session may
- * have a different meaning there.
+ * Derives the key that encrypts the session cookie from a key of 32 bytes that every replica has (the key-encryption
+ * key of the keystore, if there is one). All replicas derive the same key, and nobody has to configure it. The label
+ * keeps the derived key separate from other keys that are derived from the same original (RFC 5869, 3.2). The label
+ * contains the server's address, so that another server with the same original key does not accept this server's
+ * sessions: the groups in a session may have a different meaning there.
  */
 export const deriveSessionKey = (key: Buffer, publicUrl: string): Buffer =>
   derive(key, `svc-mcp setup session cookie v2 ${publicUrl}`)

@@ -74,12 +74,12 @@ async function discover({ issuer, clientId, clientSecret, fetch }: ProviderOptio
     new URL(issuer),
     clientId,
     clientSecret,
-    // How the secret must be sent is known only when the discovery document has been read.
+    // How the client secret must be sent is known only when the discovery document has been read.
     (...args) => authenticate(args[0], clientSecret)(...args),
     {
       [customFetch]: boundFetch(fetch),
       timeout: PATIENCE_SECONDS,
-      // The library would refuse plain http even on loopback. The check below decides which addresses may use it.
+      // The library would refuse plain http even on loopback. `checkMetadata` decides which addresses may use it.
       execute: [allowInsecureRequests],
     },
   )
@@ -89,7 +89,7 @@ async function discover({ issuer, clientId, clientSecret, fetch }: ProviderOptio
 
 function authenticate({ token_endpoint_auth_methods_supported: ways }: ServerMetadata, secret?: string): ClientAuth {
   if (secret === undefined) return None()
-  // If a provider names no method for sending the secret, it supports client_secret_basic (RFC 8414, 2).
+  // If a provider names no method for sending the client secret, it supports client_secret_basic (RFC 8414, 2).
   return (ways ?? ['client_secret_basic']).includes('client_secret_basic')
     ? ClientSecretBasic(secret)
     : ClientSecretPost(secret)
@@ -104,8 +104,8 @@ function checkMetadata(metadata: ServerMetadata, issuer: string): void {
 }
 
 /**
- * Returns true if an address uses https, or plain http on the host of an issuer that uses plain http itself. Only an
- * issuer on loopback may do so (D14).
+ * Returns true if an address uses https. Also returns true if it uses plain http and the issuer does so on the same
+ * host, which only an issuer on loopback may do (D14).
  */
 function isSafeAddress(address: string | undefined, issuer: string): boolean {
   if (address === undefined || !URL.canParse(address)) return false
@@ -169,7 +169,7 @@ const KNOWN_ERRORS = new Set([
 ])
 const PASSING = new Set(['server_error', 'temporarily_unavailable'])
 
-/** The library's codes for unintelligible or missing answers. */
+/** The library's error codes for unintelligible or missing answers of the provider. */
 const NO_ANSWER = new Set([
   'OAUTH_TIMEOUT',
   'OAUTH_RESPONSE_IS_NOT_CONFORM',

@@ -21,8 +21,8 @@ interface Options extends LoginPorts<FastifyRequest>, Pick<Admission<FastifyRequ
 }
 
 /**
- * Adds the routes for logging a browser in and out. Their paths begin with the path of the page to which a login
- * usually leads, such as `/setup/login`.
+ * Adds the routes for logging a browser in and out. Their paths begin with the path of the server's home page, such as
+ * `/setup/login`.
  */
 export default function login(app: FastifyInstance, options: Options, done: () => void): void {
   const { home, client, porter, ended, authenticate } = options

@@ -37,8 +37,8 @@ export async function beginLogin(session: SessionData, wish: LoginWish, { login 
 }
 
 /**
- * Returns the page to which a login leads back, or undefined for the usual page. `query` is the query with which the
- * browser has returned.
+ * Returns the page to which a login leads back, or undefined for the server's home page. `query` is the query with
+ * which the browser has returned.
  */
 export function findBackTo({ pendingLogins }: SessionData, query: string): string | undefined {
   const state = new URLSearchParams(query).get('state')
@@ -49,8 +49,8 @@ export function findBackTo({ pendingLogins }: SessionData, query: string): strin
  * Completes a login. `query` is the query with which the browser has returned. The function checks that the login was
  * started in this browser, fetches and verifies the access token, and stores the person in a new session. The token
  * itself is not kept. After ToolError `login_failed`, `login_unavailable` or `keys_unavailable`, this login cannot be
- * tried again. In two cases, nothing was started and it can: after `overloaded`, and after the `login_unavailable` that
- * follows if `checkState` rejects.
+ * tried again. It can be tried again after `overloaded`, and after a `login_unavailable` whose cause is that
+ * `checkState` rejected, because the login was not used up in these two cases.
  *
  * Until a login has succeeded, it exists only in the cookie and in the memory of this process, because anyone can start
  * a login and return from it with an invented code (D82).
@@ -67,8 +67,8 @@ export async function completeLogin(
     const { state, until } = taken.login
     await checkState().catch(rejectUnrecorded)
     session.pendingLogins = taken.others
-    // A copy of the cookie may still contain the login. If another process has used the login, the provider refuses it
-    // now, because a code is valid only once (RFC 6749, 4.1.2).
+    // A copy of the cookie may still contain this login. If another process has already sent the login's code to the
+    // provider, the provider refuses it now, because a code is valid only once (RFC 6749, 4.1.2).
     if (!tried.add(state)) throw usedLogin()
     const { token, name, authenticatedAt } = await login.finish(query, taken.login)
     const askedAt = whenAsked(taken.login, authenticatedAt)
@@ -84,11 +84,12 @@ export async function completeLogin(
 const CLOCK_SKEW_MS = 60_000
 
 /**
- * Returns the time at which the provider asked the person for the password; undefined if it is unknown. If the provider
- * was not told to ask (`isAnew`), this is the time that it states. If it was told to ask, the stated time should lie
- * within this login. If it does, or if no time is stated, the start of the login is returned. An earlier time shows
- * that the provider did not ask. It is returned as it is, unless the login has a maximum age; then the function throws
- * ToolError `login_failed`.
+ * Returns the time at which the provider asked the person for the password; undefined if it is unknown. The provider
+ * states a time in `auth_time`. If the provider was not told to ask (`isAnew`), the stated time is returned.
+ *
+ * If the provider was told to ask, the stated time should lie within this login. If it does, or if no time is stated,
+ * the start of the login is returned. A stated time before this login shows that the provider did not ask. Then the
+ * stated time is returned or, if the login has a maximum age, ToolError `login_failed` is thrown.
  */
 function whenAsked(login: PendingLogin, authenticatedAt: number | undefined): number | undefined {
   if (login.isAnew !== true) return authenticatedAt

@@ -31,8 +31,8 @@ export interface Form {
   path: string
   tool: string
   /**
-   * True if sending the form counts against the limit for connection tests. Registrations have a limit of their own,
-   * against which a registration does not count if its host is not permitted.
+   * True if each use of the form counts against the limit for connection tests. A registration counts against a limit
+   * of its own instead, unless its host is not permitted.
    */
   isLimited: boolean
   readArguments(fields: Readonly<Record<string, unknown>>): Record<string, unknown>

@@ -30,7 +30,10 @@ interface SetupPage {
   canLogOut: boolean
 }
 
-/** Renders the /setup page: who the person is, what they have registered, and the forms that change it. */
+/**
+ * Renders the /setup page: who the person is, which credentials the person has registered, and the forms that change
+ * them.
+ */
 export function renderSetupPage(page: SetupPage): string {
   const { visitor, status, notice, errors } = page
   return layOut({
