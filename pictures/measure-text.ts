@@ -1,6 +1,6 @@
 /**
- * Classes of characters with the same width. Widths are given in parts of the font size, as upper bounds for common
- * system fonts.
+ * Classes of characters. All characters of a class are given the same width, in parts of the font size, which is an
+ * upper bound for common system fonts.
  */
 const NARROW = /[iljtfrI.,:;'|!()[\]{} /\\-]/
 const WIDE = /[mwMW@%]/
@@ -17,8 +17,8 @@ function widthOf(character: string): number {
 export const BOLD = 1.08
 
 /**
- * Estimates the width of a text in pixels at a font size. Measuring is not possible, because the server has no fonts
- * and the picture is viewed elsewhere.
+ * Estimates the width of a text in pixels at the given font size. The exact width is unknown, because the server has no
+ * fonts and the picture is viewed on another machine.
  */
 export function measureText(text: string, size: number): number {
   let width = 0

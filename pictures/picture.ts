@@ -28,7 +28,7 @@ export interface Drawing {
 export interface View {
   name: string
   drawing: Drawing
-  /** A sentence about the purpose of the view, for pages that contain it. */
+  /** A sentence about the purpose of the view. Only pages show it. */
   note?: string
 }
 
@@ -41,7 +41,7 @@ export interface Table {
 
 export interface TableRow {
   cells: readonly (string | number)[]
-  /** The decision that the row is about. If the reader switches this decision off in the legend, the row is hidden. */
+  /** The decision that the row is about, if any. If the reader switches this decision off, the row is hidden. */
   decision?: Decision
 }
 
@@ -49,7 +49,7 @@ export interface TableRow {
 export interface LegendEntry {
   sample: Markup
   text: string
-  /** The decision for which the lines or marks of this entry stand; absent if they cannot be switched off. */
+  /** The decision that the lines or marks of this entry represent; absent if the reader cannot switch them off. */
   decision?: Decision
 }
 
@@ -78,7 +78,7 @@ export function shortNumber(value: number): string {
   return String(value)
 }
 
-/** Formats a number as `1,234,567`, independent of the machine's language. */
+/** Formats a number as `1,234,567`, whatever the language of the machine. */
 export const wholeNumber = (value: number): string => value.toLocaleString('en')
 
 /** Formats a count with its noun: `1 group`, `2 groups`. */

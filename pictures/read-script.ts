@@ -3,9 +3,9 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * Reads a browser script that `npm run generate` has bundled. The file is searched for from the folder of this code
- * upwards, because the code may run in the sources, in dist or in a bundle. Rejects with Error if there is no such
- * file.
+ * Reads a browser script that `npm run generate` has bundled. The search for the file starts in the folder of this code
+ * and goes up through its parent folders, because the code may run in the sources, in dist or in a bundle. Rejects with
+ * Error if there is no such file.
  */
 export async function readScript(name: 'app' | 'page'): Promise<string> {
   const start = dirname(fileURLToPath(import.meta.url))

@@ -1,8 +1,8 @@
 import type { Decision } from './picture.js'
 
 /**
- * The colours of pictures in light and dark mode. Decisions differ not only in hue but also in lightness and, as lines,
- * in dashes, so that people with colour blindness can distinguish them, even on paper. A test verifies this.
+ * The colours of pictures in light and dark mode. Decisions differ in hue and lightness, and their lines also in
+ * dashes, so that people with colour blindness can distinguish them, even on paper. A test verifies this.
  */
 export const COLOURS = {
   light: {
@@ -43,8 +43,8 @@ const variables = (colours: Readonly<Record<string, string>>) =>
 type Dashed<Word extends string> = Word extends `${infer First}_${infer Rest}` ? `${First}-${Rest}` : Word
 
 /**
- * The CSS classes that have the same colour as a decision. Each marks something that is as good or as bad as the
- * decision.
+ * The CSS classes that have the same colour as each decision. Each class marks something that is as good or as bad as
+ * that decision.
  */
 const MEANINGS = {
   allowed: ['allowed', 'narrowing', 'let-in'],

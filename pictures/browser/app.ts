@@ -1,6 +1,7 @@
 /**
  * The script of this server's MCP Apps (extension io.modelcontextprotocol/ui). It introduces itself to the host and
- * draws the answer of the tool call for which the app was opened. It makes no requests to the host and calls no tools.
+ * draws the answer of the tool call for which the app was opened. Apart from this introduction, it makes no requests to
+ * the host, and it calls no tools.
  */
 import { drawPicture } from '../draw-picture.js'
 import { element } from '../markup.js'
@@ -8,7 +9,7 @@ import { renderFigure, renderTables } from '../page/render-html.js'
 import type { PictureKind } from '../picture.js'
 import { explore } from './explore.js'
 
-/** The supported revision of the extension. */
+/** The supported revision of the MCP Apps extension. */
 const PROTOCOL = '2026-01-26'
 const INITIALIZE_ID = 1
 /** Maximum size of the tables in bytes. Answers are limited in size, and none comes near this limit. */
@@ -36,8 +37,8 @@ function say(text: string): void {
 }
 
 /**
- * Draws the answer. For an error, it only says that there is no picture, because the conversation already shows the
- * error.
+ * Draws the answer of a tool call. If the call failed, the app only says that there is no picture, because the
+ * conversation already shows the error.
  */
 function draw({ isError, structuredContent, content }: Record<string, unknown>): void {
   if (isError === true) return say('The call failed, so there is nothing to draw.')
@@ -69,7 +70,7 @@ window.addEventListener('message', ({ source, data }: MessageEvent<Message>) => 
   if (method === 'ui/notifications/tool-result') draw(params)
   if (method === 'ui/notifications/tool-cancelled') say('The call was cancelled.')
   if (method === 'ui/notifications/host-context-changed') follow(params)
-  // Requests of the host are answered here: pings, and the notice that the app will be closed.
+  // The app answers requests of the host: pings, and the notice that the app will be closed.
   if (id !== undefined)
     send(
       method === 'ping' || method === 'ui/resource-teardown'

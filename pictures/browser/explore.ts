@@ -1,6 +1,6 @@
 /**
- * Makes a picture interactive: zooming, dragging, searching, and switching decisions and views. The script reads only
- * the page, and changes only classes, `hidden` and the transform of the drawing.
+ * Makes a picture interactive: the reader can zoom, drag and search it, and switch decisions and views. The script
+ * reads only the page, and changes only classes, `hidden` and the transform of the drawing.
  */
 interface Look {
   x: number
@@ -101,7 +101,8 @@ export function explore(root: HTMLElement): void {
       return setFocus(null)
     }
     const counts = views.map((svg) => namesIn(svg, wanted).length)
-    // If a group is folded in this view, only the unfolded view can show it.
+    // If another view has more matches than the current one, for example because a group is folded in the current view,
+    // the other view is shown.
     const best = counts.indexOf(Math.max(...counts))
     if ((counts[at] ?? 0) < (counts[best] ?? 0)) show(best)
     const names = namesIn(views[at]!, wanted)
@@ -154,7 +155,7 @@ export function explore(root: HTMLElement): void {
 
   let dragged: { from: DOMPoint | { x: number; y: number }; moved: boolean } | null = null
   stage.addEventListener('pointerdown', (event) => {
-    // If the pointer is on a text, nothing is dragged, so that the text can be selected.
+    // If the pointer is on a text, a drag does not start, so that the text can be selected.
     if (event.button !== 0 || (event.target as Element).closest('text') !== null) return
     dragged = { from: pointOf(event), moved: false }
   })

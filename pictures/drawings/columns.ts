@@ -5,9 +5,9 @@ import { box, label } from './shapes.js'
 export interface Card {
   name: string
   detail: string
-  /** The CSS class that colours the left edge and the sign. */
+  /** The CSS class that gives the left edge and the sign of the card their colour. */
   look: string
-  /** A character that has the same meaning as the colour. */
+  /** A character that has the same meaning as the colour of the card. */
   sign: string
   tooltip?: string
   isFold?: boolean
@@ -35,8 +35,8 @@ export function drawCard(
 }
 
 /**
- * Draws cards under a heading, one below the other, starting at `y`. Returns the vertical middle of each card and the
- * lower end of the column.
+ * Draws cards under a heading, one below the other, starting at `y`. Returns the vertical middle of each card, and the
+ * vertical position of the lower end of the column.
  */
 export function drawColumn(
   heading: string,

@@ -11,8 +11,8 @@ const LINE = 17
 const HEAD = 38
 const RULE_HEAD = 38
 /**
- * Maximum numbers of items that are drawn. The drawing says how many items it leaves out. It does not refer to a table,
- * because the picture may be shown without one.
+ * Maximum number of items of each type that are drawn. The drawing says how many items it leaves out. It does not refer
+ * to a table, because the picture may be shown without one.
  */
 const MOST = { objects: 25, rules: 12, lines: 6, fields: 8, remarks: 3 }
 
@@ -37,7 +37,7 @@ const FLOW = { from: 'consumers', to: 'providers', by: ['ingress_services', 'ser
 
 /**
  * Draws what provisioning would change: the active state on the left, the new state on the right. Changes that permit
- * more are marked.
+ * more traffic are marked.
  */
 export function drawChange(facts: ChangeFacts, { title = 'Policy change' }: { title?: string } = {}): Picture {
   const { objects, notes, warnings } = facts
@@ -307,8 +307,8 @@ function drawFields(fields: readonly FieldDiff[], top: number): Part {
 }
 
 /**
- * Returns the lines for one version of a field: before or after the change. Texts that the other version does not
- * contain are marked and come first.
+ * Returns the lines that show one version of a field, either before or after the change. Texts that the other version
+ * does not contain are marked and come first.
  */
 function markLines(own: readonly string[], other: readonly string[], sign: string): { text: string; look: string }[] {
   const there = new Set(other)

@@ -28,17 +28,18 @@ import {
 
 const SIZE = { height: 38, least: 76, most: 190, outside: 190 }
 /**
- * Distances in the drawing: around the groups of an env, between envs, and between the envs and the nodes outside them.
+ * Distances in the drawing: around the groups of an env, between envs, and between the envs and the nodes outside all
+ * envs.
  */
 const PAD = { env: 18, head: 30, between: 40, rim: 130, edge: 16 }
-/** Maximum number of groups in a map that is not folded. */
+/** By default, a map with more groups than this is folded. */
 export const MOST_GROUPS = 30
 const MOST_OUTSIDE = 14
-/** Number of characters of markup from which a drawing may be too large for a page. */
+/** A drawing whose markup has more characters than this may be too large for a page. */
 const LARGE = 500_000
 
 export interface MapOptions {
-  /** Maximum number of groups in a map that is not folded; with Infinity, no map is folded. */
+  /** A map with more groups than this is folded. With Infinity, no map is folded. */
   most?: number
   /** If true, a folded map also has an unfolded view. */
   withWhole?: boolean
@@ -55,8 +56,8 @@ export function drawMap(facts: MapFacts, { most = MOST_GROUPS, withWhole = true 
   const shown = folded.groups.filter((one) => one.folded === undefined).length
   const all = `All ${facts.groups.length}`
   const first = drawGroups(folded, 'm0')
-  // The first view has as many groups as requested. If it may be too large for a page, there is also a view that is
-  // folded further, which can replace it.
+  // The first view has as many groups as requested. If this view may be too large for a page, the picture also gets a
+  // view with fewer groups, which can replace it.
   const instead = withWhole && first.content.text.length > LARGE ? foldMap(facts, MOST_GROUPS, MOST_OUTSIDE) : facts
   const further = `“Folded further” has the ${MOST_GROUPS - 1} busiest groups; the others are folded, those of an env into one node.`
   const decisions = new Set(facts.edges.map(({ decision }) => decision))
@@ -204,8 +205,8 @@ function placeRegions(groups: readonly MapGroup[], edges: readonly MapEdge[], bo
 }
 
 /**
- * Returns the nodes outside the envs that are drawn on one side: sources on the left, destinations on the right. If a
- * node is both, the direction with more connections decides.
+ * Returns the nodes outside the envs that are drawn on the given side: sources on the left, destinations on the right.
+ * A node that is both is drawn on the left if it is the source of more connections than it is the destination of.
  */
 function outsideOn(side: Side, groups: readonly MapGroup[], edges: readonly MapEdge[]): number[] {
   const balance = new Map<number, number>()
@@ -243,8 +244,8 @@ const LAYERS: Readonly<Record<Decision, number>> = { allowed: 0, unknown: 1, pot
 const BOTTOM_UP = [...DECISIONS].sort((one, other) => LAYERS[one] - LAYERS[other])
 
 /**
- * Draws a line between two boxes. If one of them is outside the envs, the line meets it on the side that faces the
- * groups, so that the line does not cross the boxes next to it.
+ * Draws a line between two boxes. If one of the boxes is outside the envs, the line starts or ends at the side of that
+ * box which faces the groups, so that the line does not cross neighbouring boxes.
  */
 function curveOf(
   groups: readonly MapGroup[],
@@ -302,7 +303,7 @@ function drawGroup(one: MapGroup, { x, y, width, height }: Box, at: number): Mar
   )
 }
 
-/** Maximum number of names of folded groups that a tooltip lists. */
+/** Maximum number of folded groups whose names a tooltip lists. */
 const MOST_LISTED = 30
 
 function titleOf({ name, folded, connections }: MapGroup): string {

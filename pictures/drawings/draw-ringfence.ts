@@ -14,8 +14,8 @@ import { arrowHeads, box, classOf, element, group, headOf, label, sample } from 
 const PAD = 16
 const COLUMN = { inside: 250, between: 120 }
 /**
- * Maximum number of cards for sources to which the same happens (see `Fate`). If there are more sources, the last ones
- * share one card.
+ * Maximum number of cards for the sources with the same fate. If there are more such sources, the last ones share one
+ * card.
  */
 const MOST_CARDS = 14
 const MOST_SERVICES = 4
@@ -31,8 +31,8 @@ const LOOKS: Readonly<Record<Fate, { sign: string; decision: Decision }>> = {
 const FATES = Object.keys(LOOKS) as Fate[]
 
 /**
- * Draws the sources that a ringfence lets into an application and the sources that it would cut off, with their
- * services.
+ * Draws the sources that a ringfence lets into an application and the sources that it would cut off, each with the
+ * services that it reaches.
  */
 export function drawRingfence(facts: RingfenceFacts): Picture {
   const { ringfences, notes, warnings } = facts
@@ -164,7 +164,7 @@ function drawArrow(
 ): Markup {
   const { decision } = LOOKS[fate]
   const isCut = fate === 'cut'
-  // The line of a source that is cut off ends before its target.
+  // The line of a source that is cut off ends shortly before the application.
   const end = isCut ? { x: to.x - 26, y: to.y } : to
   const line = group(
     { class: `edge ${classOf(decision)}`, 'marker-end': isCut ? undefined : headOf(prefix, decision) },
@@ -203,8 +203,8 @@ const servicesIn = (services: readonly string[]): string => {
 }
 
 /**
- * Creates the cards for the sources with the same fate. If there are many sources, the first ones get cards of their
- * own, and the other ones share one card.
+ * Creates the cards for the sources with the same fate. If there are too many sources, the first ones get cards of
+ * their own, and all the others share one card.
  */
 function foldCards(sources: readonly RingfenceSource[], fate: Fate): { card: Card; fate: Fate }[] {
   const { sign } = LOOKS[fate]

@@ -34,8 +34,8 @@ export const box = (
   })
 
 /**
- * Defines one arrow head for each decision. `headOf(prefix, decision)` returns the value of `marker-end` that refers to
- * it. Prefixes must be unique within a page.
+ * Defines one arrow head for each decision. A line gets the arrow head of its decision if its `marker-end` is
+ * `headOf(prefix, decision)`. Prefixes must be unique within a page.
  */
 export function arrowHeads(prefix: string): Markup {
   const heads = DECISIONS.map((decision) =>

@@ -3,8 +3,8 @@ import type { PolicyChange } from '../../schemas/policy-changes.js'
 import { countOf, wholeNumber } from '../picture.js'
 
 /**
- * A difference in one field. `before` is absent if the field did not exist before the change; `after`, if it does not
- * exist afterwards.
+ * A field whose value changes. `before` is absent if the field did not exist before the change, and `after` is absent
+ * if the field does not exist after it.
  */
 export interface FieldDiff {
   field: string
@@ -18,7 +18,7 @@ export interface ChangedObject {
   name: string
   change: 'create' | 'update' | 'delete' | 'unknown'
   effect: ShownEffect | undefined
-  /** Remarks on the change: its effect, its risks, and problems such as an object that could not be read. */
+  /** Remarks on the change: its effect, its risks, and problems such as a failure to read the object. */
   remarks: readonly string[]
   fields: readonly FieldDiff[]
   rules: readonly ChangedObject[]
@@ -82,8 +82,8 @@ const worstFirst = (objects: readonly ChangedObject[]) => objects.toSorted((a, b
 type Judged = Pick<Partial<PolicyChange>, 'effect' | 'effect_note' | 'effect_by_rule_type'>
 
 /**
- * Determines the effect of a change, in the same words as on the approval page. If the answer gives no effect, it is
- * either mixed or unknown.
+ * Determines the effect of a change, in the same words as on the approval page. If the answer does not state the
+ * effect, the result is `mixed` or `undecided`.
  */
 const effectOf = ({ effect, effect_note: note, effect_by_rule_type: byType }: Judged): ShownEffect =>
   effect ?? (byType !== undefined || note?.startsWith('Mixed') === true ? 'mixed' : 'undecided')
@@ -135,7 +135,7 @@ function diffOf({ field, draft, active }: { field: string; draft?: unknown; acti
   }
 }
 
-/** Reads the changes that a person sees before approving a call, worst first. */
+/** Reads the changes that the approval page shows to a person who decides on a call, worst first. */
 export function readShownChanges(shown: ShownCall): ChangeFacts {
   return { objects: worstFirst(shown.objects.map(readShown)), notes: [], warnings: [] }
 }
@@ -154,7 +154,8 @@ function readShown(object: ShownObject): ChangedObject {
 }
 
 /**
- * Returns short texts for a value: one for each entry of a list in the same order, or a single one for any other value.
+ * Returns the value of a field as short texts: one for each entry if the value is a list, in the same order, or a
+ * single text for any other value.
  */
 export function partsOf(value: unknown): string[] {
   if (value === undefined || value === null) return []
@@ -164,7 +165,7 @@ export function partsOf(value: unknown): string[] {
 
 const PROTOCOLS: Readonly<Record<string, string>> = { 1: 'icmp', 6: 'tcp', 17: 'udp', 58: 'icmpv6' }
 
-/** Fields that short texts leave out, because they add little to the name of an object. */
+/** Names of fields that short texts leave out, because these fields add little to the name of an object. */
 const QUIET = new Set(['href', 'exclusion'])
 
 function shorten(value: unknown): string {

@@ -11,13 +11,16 @@ export interface MapGroup {
   kind: 'group' | 'external' | 'unlabelled'
   /** The part of the name in brackets; empty if the name has no brackets. */
   env: string
-  /** Number of inbound and outbound connections, as far as the answer shows them. */
+  /** Number of inbound and outbound connections of the node that the answer shows. */
   connections: number
-  /** The names of the groups that this node represents, if it is a folded node. */
+  /** The names of the groups that this node represents; absent unless the node was folded from several groups. */
   folded?: readonly string[]
 }
 
-/** The traffic with one decision between two groups, which are given by their index in the list of groups. */
+/**
+ * The traffic with one decision between two groups. `from` and `to` are the indexes of these groups in the list of
+ * groups.
+ */
 export interface MapEdge {
   from: number
   to: number
@@ -25,7 +28,7 @@ export interface MapEdge {
   connections: number
 }
 
-/** The groups, and the traffic between them. */
+/** The groups of a map, and the traffic between them. */
 export interface MapFacts {
   groups: readonly MapGroup[]
   edges: readonly MapEdge[]
@@ -38,7 +41,7 @@ export type MapAnswer = Pick<TrafficSummary, 'app_to_app' | 'section_totals' | '
 const OUTSIDE = 'external:'
 const UNLABELLED = 'unlabelled'
 
-/** Reads the part of the answer about traffic between applications. The notes say what is not on the map. */
+/** Reads the part of the answer that is about traffic between applications. `notes` says what is not on the map. */
 export function readMap(answer: MapAnswer): MapFacts {
   const { app_to_app: rows, section_totals: sections, totals, window } = answer
   const groups: MapGroup[] = []
@@ -94,8 +97,8 @@ export function shortName({ name, kind, env }: MapGroup): string {
 
 /**
  * Folds a map with more than `most` groups: the busiest groups stay, and the other groups of each env become one node.
- * More than `outside` IP lists and domains are folded in the same way. Connections within a folded node are not drawn.
- * Returns the same map if nothing needs folding.
+ * If there are more than `outside` IP lists and domains, they are folded in the same way. Connections within a folded
+ * node are not drawn. Returns `map` itself if nothing needs folding.
  */
 export function foldMap(map: MapFacts, most: number, outside: number): MapFacts {
   const busiest = (isInside: boolean, limit: number) => {

@@ -28,7 +28,7 @@ export interface PathEdge {
 export interface PathsFacts {
   nodes: readonly PathNode[]
   edges: readonly PathEdge[]
-  /** The complete paths, each as a list of keys of nodes. */
+  /** The complete paths, each as a list of the keys of its nodes. */
   paths: readonly (readonly string[])[]
   title: string
   notes: readonly string[]
@@ -74,7 +74,7 @@ export function readPaths(answer: MovementAnswer): PathsFacts {
   return { nodes, edges, paths: paths.map(({ path }) => path), ...describe(answer, isPaths, listed.length) }
 }
 
-/** The rank of each decision by how open it makes an edge; 0 is the most open. */
+/** The rank of each decision by how much traffic of an edge it lets through; 0 is the most open decision. */
 const OPENNESS: Readonly<Record<Decision, number>> = { allowed: 0, potentially_blocked: 1, unknown: 2, blocked: 3 }
 const MOST_OPEN_FIRST = [...DECISIONS].sort((one, other) => OPENNESS[one] - OPENNESS[other])
 

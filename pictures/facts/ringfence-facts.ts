@@ -48,7 +48,7 @@ type Answer = RingfenceAnswer & {
   truncation_note?: string
 }
 
-/** Reads an answer of create-ringfence, from a real or a dry run. */
+/** Reads an answer of create-ringfence, either from a real run or from a dry run. */
 export function readRingfence(answer: Answer): RingfenceFacts {
   const { app, env, workloads, enforcement_mode: mode, ruleset, selective } = answer
   const modes = Object.entries(workloads.enforcement_modes).map(
@@ -134,7 +134,10 @@ const portsOf = (ports: Answer['outbound_remote_apps'][number]['observed_ports']
   ),
 ]
 
-/** Reads the ringfences that a person sees before approving a call; null if the call writes none. */
+/**
+ * Reads the ringfences that the approval page shows to a person who decides on a call. Returns null if the call creates
+ * no ringfence.
+ */
 export function readShownRingfences(shown: ShownCall): RingfenceFacts | null {
   const ringfences = shown.objects.flatMap(({ name = '', fields, parts = [] }): Ringfence[] => {
     const application = textOf(fields, 'application')

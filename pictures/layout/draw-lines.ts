@@ -24,8 +24,8 @@ export function curveBetween(from: Box, to: Box, lane = 0): string {
 }
 
 /**
- * Returns a curve for boxes in columns. It leaves the first point to the right and reaches the second point from the
- * left.
+ * Returns a curve between two boxes that are in different columns. It leaves the point `from` to the right and reaches
+ * the point `to` from the left.
  */
 export function curveAcross(from: { x: number; y: number }, to: { x: number; y: number }): string {
   const middle = round((from.x + to.x) / 2)
@@ -33,9 +33,9 @@ export function curveAcross(from: { x: number; y: number }, to: { x: number; y: 
 }
 
 /**
- * Returns a function that computes the thickness of a line in pixels, from very thin to `most` for a line with
- * `busiest` connections. The scale is logarithmic and steep: traffic differs by factors of thousands, but only few
- * lines should be thick.
+ * Creates a function that computes the thickness of a line in pixels from its number of connections. A line with
+ * `busiest` connections has thickness `most`. The scale is logarithmic and steep, because the traffic of lines differs
+ * by factors of thousands, but only few lines should be thick.
  */
 export function thicknessScale(busiest: number, most = 6): (connections: number) => number {
   const whole = Math.log10(1 + busiest) || 1

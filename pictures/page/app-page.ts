@@ -21,7 +21,7 @@ const themed = (['light', 'dark'] as const)
   })
   .join('\n')
 
-/** The style of the page, with the theme that the host has chosen. It may differ from the browser's theme. */
+/** The style of the page. The host chooses the theme, which may differ from the theme of the browser. */
 const STYLE = `${PAGE_STYLE}
 ${themed}
 .stage.live { height: 32rem; }

@@ -5,7 +5,7 @@ const variables = (colours: Readonly<Record<string, string>>) =>
     .map((name) => `--${name}: ${colours[name]};`)
     .join(' ')
 
-/** The style of the page around a picture, for files of `svc-mcp draw` and for MCP Apps. */
+/** The style of a page that contains a picture: a file of `svc-mcp draw` or an MCP App. */
 export const PAGE_STYLE = `${PICTURE_STYLE}
 :root { color-scheme: light dark; ${variables(COLOURS.light)} }
 @media (prefers-color-scheme: dark) { :root { ${variables(COLOURS.dark)} } }

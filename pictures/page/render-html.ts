@@ -7,8 +7,8 @@ import { PAGE_STYLE } from './page-style.js'
 /** Maximum size of an HTML file in bytes. */
 const MOST_BYTES = 1024 * 1024
 /**
- * Number of bytes that are reserved for tables (about 2,000 rows). Drawings must not use them, because screen readers
- * can read only the tables.
+ * Number of bytes that are reserved for tables (about 2,000 rows). Drawings must not use these bytes, because screen
+ * readers can read only the tables.
  */
 const TABLE_BYTES = 256 * 1024
 
@@ -23,10 +23,10 @@ export interface HtmlParts {
 }
 
 /**
- * Renders a picture as a self-contained page. A content security policy keeps it from loading or sending anything. The
- * page has at most 1 MiB, unless its sentences, which are never cut, need more. If the drawings together need more than
- * three quarters of this size, some of them are left out, beginning with the last view. Tables are cut to the remaining
- * space. The page says what is missing.
+ * Renders a picture as a self-contained page. A content security policy prevents the page from loading or sending
+ * anything. The page has at most 1 MiB, unless its sentences, which are never cut, need more. A quarter of this size is
+ * reserved for tables. A view that does not fit into the space that earlier views leave is left out. Tables are cut to
+ * the remaining space. The page says what is missing.
  */
 export function renderHtmlFile(picture: Picture, { script, hash, foot }: HtmlParts): string {
   const policy = [
@@ -113,7 +113,7 @@ const list = (name: string, sentences: readonly string[]): Markup =>
 
 const bdi = (text: string): Markup => element('bdi', {}, text)
 
-/** Renders the controls. They are hidden unless the script runs. */
+/** Renders the controls of a picture. They stay hidden unless the page's script runs. */
 function renderTools({ views, legend }: Picture): Markup {
   const decided = legend.flatMap(({ decision, text }) => (decision === undefined ? [] : [{ decision, text }]))
   const tools: Markup[] = [
@@ -170,9 +170,12 @@ const MOST_OPEN = 60
 /** Number of bytes reserved for the markup around the rows of a table. */
 const AROUND_TABLE = 600
 
-/** Renders the facts as tables within a size limit in bytes. A sentence gives the number of rows that are left out. */
+/**
+ * Renders the tables of a picture within a size limit in bytes. A sentence gives the number of rows that are left out.
+ */
 export function renderTables(tables: readonly Table[], bytes: number): Markup {
-  // Space is reserved for the markup of all tables at once, because a table is rendered even without rows.
+  // Space is reserved for the markup of all tables first, because a table is rendered even if there is no space for its
+  // rows.
   let left = bytes - (tables.length + 1) * AROUND_TABLE
   const parts = tables.map((table) => {
     const rows: Markup[] = []

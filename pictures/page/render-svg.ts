@@ -19,10 +19,10 @@ export const renderInline = ({ width, height, content }: Drawing, named: string,
 
 const PAD = 20
 const LINE = 17
-/** Minimum width in pixels, so that there is room for sentences even if the drawing is narrow. */
+/** Minimum width of the file's drawing in pixels, so that sentences have enough room above a narrow drawing. */
 const LEAST_WIDTH = 720
 
-/** Renders a picture as a file of its own: the first view with title, notes and legend, but without a script. */
+/** Renders a picture as an SVG file: the first view with title, notes and legend, but without a script. */
 export function renderSvgFile(picture: Picture): string {
   const { drawing } = picture.views[0]
   const width = Math.max(drawing.width, LEAST_WIDTH) + 2 * PAD
