@@ -36,11 +36,11 @@ export interface ApprovalsOptions {
   audience: string
   rows: ApprovalRows
   /**
-   * Remembers which approvals, tokens and states ended in this process. By default, a new memory is created for these
-   * approvals alone.
+   * A memory of the approvals, confirm tokens and question states that ended in this process. If it is absent, a new
+   * memory is created for these approvals alone.
    */
   endedHere?: Ended
-  /** Returns a person's role according to the current mapping. */
+  /** Returns a person's role according to the current mapping of groups to roles. */
   roleOf: (identity: Identity) => Role | null
   tools: readonly Pick<AnyTool, 'name' | 'roles'>[]
   /** Writes an audit entry. Resolves when the entry is on the disk, and rejects if it cannot be written. */
@@ -66,13 +66,13 @@ export type Approvals = ApprovalService['approvals']
 const ROUTE = '/approve'
 const ID = /^[\w-]{43}$/
 /**
- * Maximum number of open requests in a person's list, and maximum number of open requests by each asker in an admin's
- * list.
+ * MOST_LISTED is the maximum number of open approval requests in the list that a person sees. In the list that an admin
+ * sees, MOST_LISTED_OF_EACH is the maximum number of open requests by each asker.
  */
 const MOST_LISTED = 100
 const MOST_LISTED_OF_EACH = 10
 /**
- * Maximum number of rows that are skipped, because this server did not write them, while a list of requests is
+ * Maximum number of rows that are skipped, because this server did not write them, while a list of approval requests is
  * compiled.
  */
 const MOST_PASSED_OVER = 1000
@@ -117,8 +117,8 @@ export function createApprovals(options: ApprovalsOptions) {
     // the sealed request.
     if (request === null || !isAt(row, request)) return null
     const decision = decisionOf(row)
-    // If the signature of the decision is invalid, something else has written it, so the stored request cannot be
-    // trusted either.
+    // If the signature of the decision is invalid, this server did not write the decision, so the stored request cannot
+    // be trusted either.
     if (row.decision !== null && decision === null) return null
     return { request, decision, state: stateOf(row, request, decision) }
   }
@@ -194,7 +194,7 @@ export function createApprovals(options: ApprovalsOptions) {
     for (const wake of waiting.get(id) ?? []) wake()
   }
 
-  /** Finds the row of a request by an id from a URL. The id can be any text. */
+  /** Finds the row of an approval request by an id from a URL. The id can be any text. */
   const rowOf = (id: string) => (ID.test(id) ? attempt(() => rows.get(id)) : Promise.resolve(null))
 
   async function look(id: string): Promise<AskedApproval | null> {
@@ -207,7 +207,10 @@ export function createApprovals(options: ApprovalsOptions) {
     /** Returns the address of the page on which people decide about this request. */
     urlOf: (id: string) => `${options.publicUrl}${ROUTE}/${id}`,
 
-    /** Finds the latest question about the call. Returns null if there is none, or if this server did not write it. */
+    /**
+     * Finds the latest approval request about the call. Returns null if there is none, or if this server did not write
+     * it.
+     */
     async find(call: ConfirmedCall): Promise<AskedApproval | null> {
       const row = await attempt(() => rows.find(keyOf(call)))
       const found = row === null ? null : open(row)
@@ -215,8 +218,8 @@ export function createApprovals(options: ApprovalsOptions) {
     },
 
     /**
-     * Opens a question about a call, unless one is already open; `isNew` is false in that case. `instead` is the id of
-     * an outdated question that the new question replaces.
+     * Opens an approval request about a call, unless one is already open; `isNew` is false in that case. `instead` is
+     * the id of an outdated request that the new request replaces.
      */
     async ask(call: ConfirmedCall, question: ApprovalQuestion, instead?: string) {
       const askedAt = now()
@@ -235,7 +238,7 @@ export function createApprovals(options: ApprovalsOptions) {
         asked !== null && isFor(asked.request, call) && LIVE.includes(asked.state)
       const first = open(opened)
       // A row that cannot be opened was written by another program, or sealed with a key that is no longer known. A row
-      // that is no longer live was changed in the meantime. In both cases, this row replaces it.
+      // that is no longer live was changed in the meantime. In both cases, the new row replaces it.
       const asked = isOurs(first) ? first : open(await attempt(() => rows.open(row, opened.id)))
       if (asked === null || !isOurs(asked)) throw new ToolError('confirm_unavailable', 'The question cannot be kept.')
       const isNew = asked.request.id === request.id
@@ -307,8 +310,8 @@ export function createApprovals(options: ApprovalsOptions) {
         }
         if (foreign.length === 0 || except.length >= MOST_PASSED_OVER)
           return { total: total - foreign.length, approvals }
-        // Rows that this server did not write are excluded from the next query, so that they do not take the places of
-        // real requests.
+        // Rows that this server did not write are excluded from the next query, so that real requests fill the list
+        // instead of them.
         except.push(...foreign)
       }
     },
@@ -358,7 +361,7 @@ export function createApprovals(options: ApprovalsOptions) {
       try {
         while (!over.aborted) {
           const found = await look(id).catch(() => undefined)
-          // If the store does not respond now, it may respond at the next attempt.
+          // A store that does not respond is no reason to stop waiting, because it may respond at the next attempt.
           if (found === null || (found !== undefined && found.state !== 'pending')) return
           await wait(LOOK_MS, undefined, { signal: over, ref: false }).catch(() => undefined)
         }
@@ -387,18 +390,18 @@ export function createApprovals(options: ApprovalsOptions) {
   return { approvals, desk, watch, sweep, close: () => clearInterval(timer) }
 }
 
-/** The states of a question that is still valid, whether or not somebody has decided about it. */
+/** The states of an approval request that is still valid, whether or not somebody has decided about it. */
 const LIVE: readonly ApprovalState[] = ['pending', 'approved', 'denied']
 
 const isSame = (one: Owner, other: Owner) => one.iss === other.iss && one.sub === other.sub
 
 /**
- * Returns true if a request is really about this call. Anyone who can write to the store could have stored another
- * request under the call's key.
+ * Returns true if an approval request is really about this call. Anyone who can write to the store could have stored
+ * another request under the call's key.
  */
 const isFor = (request: ApprovalRequest, call: ConfirmedCall) => keyOf(request).call === keyOf(call).call
 
-/** Returns true if the key of a row is the one that belongs to its request. */
+/** Returns true if the key of a row is the key that follows from its approval request. */
 function isAt({ key }: ApprovalRow, request: ApprovalRequest): boolean {
   const { owner, call } = keyOf(request)
   return key.owner === owner && key.call === call

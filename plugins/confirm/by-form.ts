@@ -12,11 +12,12 @@ const MESSAGES = {
  * the call with the digest of what was shown. If the user does not agree, this code is not reached, because the
  * dispatcher handles the refusal (D172).
  *
- * Since the client shows the form, this stops a careless model, but not a client that answers on behalf of its user.
+ * Since the client shows the form, this way of asking stops a careless model, but not a client that answers on behalf
+ * of its user.
  */
 export const byForm: Way = {
   async find({ tool, call: { consent, canAsk }, findBinding }) {
-    // The transport passes the user's consent to this run only, so the consent need not be marked as used.
+    // The consent need not be marked as used, because the transport passes it to this run of the call only.
     if (consent !== undefined)
       return (await findBinding()) === consent.boundTo
         ? { state: 'redeemed', boundTo: consent.boundTo }

@@ -18,9 +18,9 @@ const HINT =
   'Show the summary to the person who decides. If they agree, POST `confirm.body` to `confirm.url` with the access token of this call, then repeat the same call with the confirm_token of the answer as params._meta.confirm_token.'
 
 /**
- * The way of asking with a token (S15, D19 to D21, D75): after the summary was shown, the client fetches a token with
- * POST /confirm and repeats the call with it. Fetching the token means approval; the user has no way to refuse
- * explicitly.
+ * The way of asking with a confirm token (S15, D19 to D21, D75): after the summary was shown, the client fetches a
+ * token with POST /confirm and repeats the call with it. Fetching the token means approval; the user has no way to
+ * refuse explicitly.
  *
  * @param url the URL of POST /confirm for clients.
  */
@@ -33,7 +33,8 @@ export const byToken = (tokens: Tokens, url: string): Way => ({
     note({ confirm_jti: token.jti })
     return {
       state: 'approved',
-      // The empty text is never compared, because a token without a digest is refused before that.
+      // This empty text is never compared with a digest, because a token without a digest is refused before the
+      // comparison.
       boundTo: token.boundTo ?? '',
       redeem: ({ findBinding, context }) => tokens.spend(token, findBinding, context.signal),
       replayed: { message: 'This confirm token was used before; the call did not run again.' },

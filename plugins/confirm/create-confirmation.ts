@@ -13,14 +13,15 @@ import { createRequestStates } from './request-states.js'
 import type { Tokens, TokensOptions } from './tokens.js'
 
 /**
- * The options for a server with a login. People confirm calls with a token or, if `config.approval` is set, on a page.
+ * The options for a server with a login. People confirm calls with a confirm token or, if `config.approval` is set, on
+ * a page.
  */
 interface ServerOptions extends Omit<ApprovalsOptions, 'config' | 'rows' | 'endedHere'> {
   config: ConfirmConfig
   state: Pick<State, 'usedTokens' | 'challenges' | 'approvals'>
   /**
-   * Creates the confirm tokens. The function is passed as an option and not imported, so that the stdio program does
-   * not load the JWT library.
+   * Creates the functions that issue, read and redeem confirm tokens. `createTokens` is passed as an option and not
+   * imported, so that the stdio program does not load the JWT library.
    */
   createTokens: (options: TokensOptions) => Tokens
 }
@@ -39,9 +40,14 @@ interface ClientOptions {
 export interface Confirmation extends ConfirmPort {
   /** Computes the hash of a call's arguments, `params_hash` (D19). */
   hash(args: Record<string, unknown>): string
-  /** The sealed states that the client receives with a question and sends back with the answer. */
+  /**
+   * The functions that seal and open the state of a question. The client receives the state with the question and sends
+   * it back with the answer.
+   */
   states: RequestStates
-  /** The confirm tokens that POST /confirm issues; undefined if calls are not confirmed with tokens. */
+  /**
+   * The functions for the confirm tokens that POST /confirm issues; undefined if calls are not confirmed with tokens.
+   */
   tokens?: Tokens
   /**
    * The approvals, as the pages on which people decide and the calls that wait for a decision use them; undefined if
@@ -50,7 +56,7 @@ export interface Confirmation extends ConfirmPort {
   approvals?: {
     desk: ApprovalDesk
     watch: DecisionWatch
-    /** Writes audit entries about requests that have expired. Never rejects. */
+    /** Writes audit entries about approval requests that have expired. Never rejects. */
     sweep(): Promise<void>
   }
   close(): void

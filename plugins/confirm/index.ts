@@ -11,10 +11,10 @@ import { codeOf, describeMint, type MintFacts, readRequest, requireConfirmed, RO
 import type { Tokens } from './tokens.js'
 
 export interface ConfirmOptions {
-  /** The confirm tokens; undefined if people approve calls on a page, which needs no tokens. */
+  /** The functions that issue confirm tokens; undefined if people approve calls on a page, which needs no tokens. */
   tokens?: Tokens
   tools: readonly AnyTool[]
-  /** Returns the caller context of a request, or null if it is not known yet. */
+  /** Returns the caller context of a request, or null if the context has not been determined yet. */
   contextOf: (request: FastifyRequest) => (ConfirmingContext & { caller: Caller; client?: string; offer: Offer }) | null
   /**
    * Applies the gates that come before the confirmation gate, and throws if one of them refuses, so that no token is
@@ -38,10 +38,10 @@ const UNAUDITED = 'The audit log cannot be written, so no confirm token is issue
 const OTHER_METHODS: HTTPMethods[] = ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 /**
- * Serves `POST /confirm`, which issues a token for one call of one tool (S7). For every request of a known caller there
- * is one audit entry, whether the token is granted or refused, except for the refusals that `AuditRoute` leaves out. If
- * the entry of a grant could not be synced to the disk, a second entry revokes the grant. Errors have the plain format
- * of the `errors` plugin.
+ * Serves `POST /confirm`, which issues a confirm token for one call of one tool (S7). For every request of a known
+ * caller there is one audit entry, whether the token is granted or refused, except for the refusals that `AuditRoute`
+ * leaves out. If the entry of a grant could not be synced to the disk, a second entry revokes the grant. Errors have
+ * the plain format of the `errors` plugin.
  */
 export default function confirm(app: FastifyInstance, options: ConfirmOptions, done: () => void): void {
   const { tokens, now } = options

@@ -14,13 +14,13 @@ import { paramsHash } from './params-hash.js'
  * asked.
  */
 export type Standing =
-  /** Nobody has been asked about the call, or an earlier question is void. */
+  /** Nobody has been asked about the call, or an earlier question about it is void. */
   | { state: 'unasked'; reason: ConfirmReason }
   /** A person has been asked but has not decided. */
   | { state: 'asked'; refusal: ToolError }
   /**
-   * A person has refused. The refusal is valid as long as the call would still do what was shown. `question` is the id
-   * of the question.
+   * A person has refused the call. The refusal is valid as long as the call would still do what was shown. `question`
+   * is the id of the question.
    */
   | { state: 'denied'; boundTo: string; question: string; refusal: ToolError }
   | Approved
@@ -34,7 +34,7 @@ interface Approved {
   redeem(call: HashedCall): Promise<Redemption>
   /** Facts to add to the audit entry of the run. */
   redeemed?: AuditFacts
-  /** The message with which every further run is refused, and facts to add to its audit entry. */
+  /** The message and the audit facts for every further run, which is refused because the approval has been used. */
   replayed: { message: string; facts?: AuditFacts }
 }
 

@@ -7,17 +7,17 @@ import { createSeal, type MasterKeys, parseSealed } from './seals.js'
 
 export interface RequestStatesOptions {
   /**
-   * The operator's keys, with which states are sealed. If they are absent, a random key is used, and all states become
-   * invalid when the process ends.
+   * The operator's keys, with which question states are sealed. If they are absent, a random key is used, and all
+   * states become invalid when the process ends.
    */
   keys?: MasterKeys
   /** Identifies the server and its stored state, as in confirm tokens. */
   audience: string
-  /** The store's record of used states. If it is absent, only this process remembers used states. */
+  /** The store's record of used question states. If it is absent, only this process remembers used states. */
   usedTokens?: Pick<UsedTokens, 'claim'>
   /**
-   * Remembers which approvals, tokens and states ended in this process. By default, a new memory is created for these
-   * states alone.
+   * A memory of the approvals, confirm tokens and question states that ended in this process. If it is absent, a new
+   * memory is created for these states alone.
    */
   endedHere?: Ended
   /** Returns milliseconds since the epoch. */
@@ -42,7 +42,8 @@ export function createRequestStates(options: RequestStatesOptions): RequestState
     async open(sealed, facts) {
       if (sealed.length > LONGEST) return null
       const bytes = Buffer.from(sealed, 'base64url')
-      // Only the canonical encoding is accepted, so that a second encoding of a state cannot pass as another state.
+      // Only the canonical encoding is accepted, because the same state in another encoding would otherwise count as a
+      // different, unused state.
       if (bytes.toString('base64url') !== sealed) return null
       const opened = parseSealed<RequestState & Sealed>(states.open(bytes.toString('utf8'), [audience]))
       if (opened === null || opened.until <= now() || bindingOf(opened) !== bindingOf(facts)) return null

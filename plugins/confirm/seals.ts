@@ -36,7 +36,7 @@ const SEALED = /^([0-9a-f]{64})\.(.+)$/s
 /**
  * Creates a seal, which signs texts with HMAC-SHA-256. A signature also covers facts about the text, such as the caller
  * and the server's state, and the sealed text can be opened only with the same facts. A sealed text consists of the
- * signature in hex, a dot, and the text. `signed` divides the text into the parts that are signed.
+ * signature in hex, a dot, and the text. `signed` returns the parts of the text that the signature covers.
  */
 export function createSeal(
   kind: Exclude<keyof typeof LABELS, 'token'>,

@@ -12,21 +12,24 @@ import { type Ended, endOnce, rememberEnded } from './remember-ended.js'
 import { createSeal } from './seals.js'
 import { createTokenSeal } from './token-seal.js'
 
-/** A token that this server signed for this call and this caller. It may be expired or already used. */
+/** A confirm token that this server signed for this call and this caller. The token may be expired or already used. */
 export interface SignedToken {
   /** The id of the token, which does not reveal the token. */
   jti: string
   /** The time at which the token expires, in milliseconds since the epoch. */
   expiresAt: number
-  /** The digest of what was shown to the person who confirmed; absent if nothing was shown. */
+  /** The digest of what was shown to the person who confirmed the call; absent if nothing was shown. */
   boundTo?: string
 }
 
-/** The result of reading a token, before the store is consulted. */
+/** The result of reading a confirm token, before the store is consulted. */
 type TokenReading =
   { state: 'missing' | 'malformed' } | { state: 'mismatch'; jti: string } | { state: 'signed'; token: SignedToken }
 
-/** The confirm tokens of a server, as the gate that requires them and the route that issues them use them. */
+/**
+ * The functions for a server's confirm tokens. The gate that requires tokens uses them, and so does the route that
+ * issues tokens.
+ */
 export type Tokens = ReturnType<typeof createTokens>
 
 export interface TokensOptions {
@@ -39,8 +42,8 @@ export interface TokensOptions {
   usedTokens: UsedTokens
   challenges: Challenges
   /**
-   * Remembers which approvals, tokens and states ended in this process. By default, a new memory is created for these
-   * tokens alone.
+   * A memory of the approvals, confirm tokens and question states that ended in this process. If it is absent, a new
+   * memory is created for these tokens alone.
    */
   endedHere?: Ended
   /** Returns milliseconds since the epoch. */
@@ -87,8 +90,8 @@ export function createTokens(options: TokensOptions) {
 
     /**
      * Issues a token for what was last shown about the call (D21). Rejects with ToolError `confirm_required {reason:
-     * stale, params_hash}` if `challenge` is given and belongs to something else, and with `confirm_unavailable` if the
-     * store does not respond.
+     * stale, params_hash}` if `challenge` is given but does not match what was last shown or that question has expired,
+     * and with `confirm_unavailable` if the store does not respond.
      */
     async mint(call: ConfirmedCall, challenge?: string) {
       const kept = await attempt(() => challenges.get(keyOf(call)))
@@ -126,7 +129,8 @@ export function createTokens(options: TokensOptions) {
         claims.sub === owner.sub &&
         claims.tool === tool &&
         claims.params_hash === hash &&
-        // If the caller has registered another PCE since, the person saw what the call would do on the previous PCE.
+        // A token is valid only for the PCE on which the call was previewed. The caller may have registered another PCE
+        // since.
         claims.pce === pce
       if (!isForThis) return { state: 'mismatch', jti }
       return { state: 'signed', token: { jti, expiresAt: exp * 1000, ...(set !== undefined && { boundTo: set }) } }
@@ -141,7 +145,7 @@ export function createTokens(options: TokensOptions) {
       findBinding: () => Promise<string>,
       signal?: AbortSignal,
     ): Promise<Redemption> {
-      // If the token was used in this process, this is known without a request to the PCE.
+      // If this process remembers that the token was used, no request to the PCE is needed to find that out.
       if (endedHere.has(jti)) return 'replayed'
       const isUsed = () => attempt(() => usedTokens.isUsed(jti))
       const yes: Yes = {
@@ -158,8 +162,8 @@ export function createTokens(options: TokensOptions) {
 
 const VERSION = 1
 /**
- * Maximum length of a token. Issuers and subjects have a limited length, so a longer text is not a token of this
- * server.
+ * Maximum length of a confirm token, in characters. Issuers and subjects have a limited length, so a longer text is not
+ * a token of this server.
  */
 const LONGEST = 8192
 
@@ -189,8 +193,8 @@ const Claims = Type.Object(
 type Claims = Static<typeof Claims>
 
 /**
- * Parses the stored text about what was shown. It consists of the time at which the question expires, in milliseconds
- * since the epoch, a dot, and the digest.
+ * Parses the stored text about what was shown. The text consists of the time at which the question expires, in
+ * milliseconds since the epoch, a dot, and the digest.
  */
 function readShown(text: string): { boundTo: string; expiresAt: number } {
   const dot = text.indexOf('.')
