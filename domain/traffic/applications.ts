@@ -10,7 +10,7 @@ export interface Application {
   env: string
 }
 
-/** The message of an analysis that found no flows with a known policy decision. */
+/** The message of an analysis that found no flows whose policy decision is known. */
 export const NO_DECIDED_FLOWS =
   'No flows with a policy decision in the window; flows with decision unknown are not queried.'
 
@@ -23,8 +23,8 @@ export function applicationOf({ labels }: FlowEnd): Application | null {
 }
 
 /**
- * Returns the application of a source or destination as `app (env)`. Without an application it returns the host, so
- * that two hosts without labels stay distinct.
+ * Returns the application of a source or destination as `app (env)`. Without an application, returns the result of
+ * `endpointLabel`, so that two hosts without labels stay distinct.
  */
 export function nameEnd(end: FlowEnd): string {
   const application = applicationOf(end)
@@ -58,8 +58,8 @@ const SEPARATOR = '\u0000'
 export const applicationId = ({ app, env }: Application): string => `${app}${SEPARATOR}${env}`
 
 /**
- * Returns columns with the ids of the applications of source and destination. Code 0 (null) means no application. Both
- * columns use the same codes, so that they can be compared.
+ * Returns two columns, with the ids of the applications of source and destination. Code 0 (null) means no application.
+ * Both columns use the same codes, so that the two applications of a row can be compared by code.
  */
 export function applicationIds(encoder: FlowEncoder): Record<Side, Column<string | null>> {
   return endColumns(encoder, (end) => {
@@ -68,7 +68,7 @@ export function applicationIds(encoder: FlowEncoder): Record<Side, Column<string
   })
 }
 
-/** Returns the same columns as `applicationIds`, with applications as values. */
+/** Returns two columns like those of `applicationIds`, but with applications instead of ids as values. */
 export function applicationColumns(encoder: FlowEncoder): Record<Side, Column<Application | null>> {
   const ids = applicationIds(encoder)
   const split = ({ code, value }: Column<string | null>): Column<Application | null> => ({
@@ -82,7 +82,7 @@ export function applicationColumns(encoder: FlowEncoder): Record<Side, Column<Ap
 }
 
 /**
- * Returns a filter for one side of a traffic query. It selects every source (or destination) that has all of these
+ * Returns a filter for one side of a traffic query. It selects every source (or destination) that has all of the given
  * labels.
  */
 export const withLabels = (labels: readonly Label[]): TrafficQuery['sources'] => ({

@@ -3,7 +3,7 @@ import type { ToolContext } from '../call.js'
 import { isReadableFlow, type FlowEncoder, type FlowRow } from './encode-flow.js'
 import type { TrafficFilters } from './resolve-filters.js'
 
-/** The parts of a call's context that reading traffic needs. */
+/** The parts of a call's context that are needed to read traffic. */
 export type AskContext = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>
 
 /** One traffic query, with the options for running it. */
@@ -50,7 +50,7 @@ export interface FlowAsker {
 }
 
 /**
- * Creates a function that runs the queries of one call. The number in progress reports goes on from one query to the
+ * Creates a function that runs the queries of one call. The numbers in progress reports continue from one query to the
  * next.
  */
 export function createFlowAsker(ctx: AskContext, encoder: FlowEncoder): FlowAsker {

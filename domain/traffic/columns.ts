@@ -3,7 +3,8 @@ import { createDictionary, type DictionaryName, type FlowEncoder, type FlowRow }
 import type { FlowEnd } from './flow-ends.js'
 
 /**
- * A property by which rows can be grouped. It is read from a row as a number (code), and each code stands for a value.
+ * A property by which rows can be grouped. `code` reads the property of a row as a number, and `value` returns the
+ * value for which such a number stands.
  */
 export interface Column<V = unknown> {
   readonly code: (row: FlowRow) => number
@@ -12,33 +13,37 @@ export interface Column<V = unknown> {
 
 export type Side = 'src' | 'dst'
 
-/** Creates a column for one of the encoder's dictionaries. A missing value is null. */
+/**
+ * Creates a column for the field of a row whose texts are in the given dictionary of the encoder. A missing text is
+ * null.
+ */
 export function textColumn({ dictionaries }: FlowEncoder, name: DictionaryName): Column<string | null> {
   const { value } = dictionaries[name]
   return { code: (row) => row[name], value }
 }
 
 /**
- * Creates a column for the decision that the PCE recorded, even if the rules' decision has replaced it in `decision`.
+ * Creates a column for the decision that the PCE recorded. In the row's field `decision`, the rules' decision may have
+ * replaced it.
  */
 export const recordedColumn = ({ dictionaries }: FlowEncoder): Column<string | null> => ({
   code: (row) => row.recorded ?? row.decision,
   value: dictionaries.decision.value,
 })
 
-/** Creates the column of the destination port; null if missing. For protocols without ports, the PCE sends 0. */
+/** The column of the destination port; null if missing. For protocols without ports, the PCE sends 0. */
 export const portColumn: Column<number | null> = {
   code: (row) => row.port,
   value: (code) => (code === -1 ? null : code),
 }
 
-/** Creates the column of the IANA protocol number; null if missing. */
+/** The column of the IANA protocol number; null if missing. */
 export const protocolColumn: Column<number | null> = {
   code: (row) => row.proto,
   value: (code) => (code === -1 ? null : code),
 }
 
-/** Creates the column of the protocol's name (tcp, udp, icmp …) or its number as text; null if missing. */
+/** The column of the protocol's name (tcp, udp, icmp …) or its number as text; null if missing. */
 export const protocolNameColumn: Column<string | null> = {
   code: (row) => row.proto,
   value: (code) => (code === -1 ? null : protocolName(code)),
@@ -69,8 +74,8 @@ export function derivedColumn(
 }
 
 /**
- * Creates a translation of numbers, from 0 upwards, to texts. Equal texts get the same code, and the text of each
- * number is computed only once.
+ * Creates two functions: `codeOf` returns a code for a number (0 or above), and `value` returns the text for which a
+ * code stands. Numbers with equal texts get the same code, and the text of each number is computed only once.
  */
 function translate(textOf: (number: number) => string | null): {
   readonly codeOf: (number: number) => number
@@ -101,8 +106,8 @@ export const endColumn = (
 ): Column<string | null> => endColumns(encoder, textOf)[side]
 
 /**
- * Creates a column for the end to which a row's process and user belong. This is the end that reported the flow: the
- * destination if the flow's direction is inbound, and otherwise the source.
+ * Creates a column that says to which end of the connection a row's process and user belong. This is the end that
+ * reported the flow: the destination if the flow's direction is inbound, and otherwise the source.
  */
 export function runsOnColumn({ dictionaries }: FlowEncoder): Column<'destination' | 'source'> {
   const inbound = dictionaries.direction.code('inbound')

@@ -45,8 +45,8 @@ const RAW_COLUMNS: Record<string, (encoder: FlowEncoder) => Column<string | numb
 }
 
 /**
- * Returns the name of a workload only if it differs from its host name. For most workloads they are the same, and a
- * second column would only repeat the host name.
+ * Returns the name of a workload only if it differs from its host name. For most workloads the two are the same, and a
+ * column of names would only repeat the host names.
  */
 const ownName = ({ name, hostname }: FlowEnd): string | null => (name === hostname ? null : name)
 
@@ -185,7 +185,10 @@ function columnsNamed(wanted: string, labelKeys: readonly string[]): readonly st
 const keyNamed = (wanted: string, keys: readonly string[]): string | undefined =>
   keys.find((known) => known === wanted) ?? keys.find((known) => known.toLowerCase() === wanted.toLowerCase())
 
-/** Returns the columns for the given label keys, for source and destination. */
+/**
+ * Returns the names of the columns for the given label keys: first those for the source, then those for the
+ * destination.
+ */
 const labelColumns = (keys: readonly string[]): string[] =>
   (['src', 'dst'] as const).flatMap((side) => keys.map((key) => labelColumnName(side, key)))
 
@@ -204,7 +207,7 @@ function labelColumnName(side: 'src' | 'dst', key: string): string {
   return Object.hasOwn(RAW_COLUMNS, name) ? `${side === 'src' ? 'source' : 'destination'}_${key}` : name
 }
 
-/** Builds the columns with these names, as `columnNames` returns them. */
+/** Builds the columns whose names `columnNames` returned. */
 export function columnsOf(encoder: FlowEncoder, names: readonly string[]): Columns {
   return Object.fromEntries(
     names.map((name) => {
@@ -233,7 +236,7 @@ export function createDimensionWatch(encoder: FlowEncoder): {
     columnsOf(encoder, [...new Set(NAMED.flatMap((name) => columnsNamed(name, []) ?? []))]),
   )
   const missing = new Map(columns)
-  /** For each end by its number: 1 if the label keys of the end have been recorded, otherwise 0. */
+  /** For the number of each source or destination: 1 if its label keys have been recorded, otherwise 0. */
   let seen = new Uint8Array(1024)
   const labels = new Set<string>()
   const look = (end: number) => {
@@ -275,9 +278,10 @@ export const DEFAULT_GROUPING = [
 ] as const
 
 /**
- * Converts the dimensions that a caller requested to columns. Without a request, the default dimensions apply, with
- * every label key of both ends. If a name is unknown, the labels are read again before the function fails. The result
- * includes the labels that were used. `optional` lists the columns to leave out if no row has a value for them.
+ * Converts the dimensions that a caller requested to columns. If the caller requested none, the default dimensions
+ * apply, with every label key of both ends. If a name is unknown, the labels are read again, and the function fails
+ * only if the name is still unknown. The result includes the labels that were used. `optional` lists the columns to
+ * leave out if no row has a value for them.
  * @throws {ToolError} unknown_group_by with `unknown` and `valid`, which lists each dimension once, without synonyms.
  */
 export async function resolveGrouping(

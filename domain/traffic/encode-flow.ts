@@ -38,7 +38,10 @@ export interface FlowRow {
   /** Number of PCE rows for which this row stands. It is more than one if both ends reported the same conversation. */
   reports: number
   connections: number
-  /** Number of bytes that the destination received, and number of bytes that the destination sent. */
+  /**
+   * `bytesIn` is the number of bytes that the destination received, `bytesOut` the number of bytes that the destination
+   * sent.
+   */
   bytesIn: number
   bytesOut: number
   /** Times of the first and last observation, in milliseconds since the epoch. */
@@ -151,8 +154,8 @@ export const emptyRow = (): FlowRow => ({
 })
 
 /**
- * Returns a text that is equal for flows with equal values in these fields. The shape of the values is not checked,
- * because the text is only compared and never read.
+ * Returns a text that is the same for two flows if they have equal values in these fields. The types of the values are
+ * not checked, because the text is only compared and never interpreted.
  */
 function variantOf({ transmission, icmp_type: type, icmp_code: code, network }: TrafficFlow): string | null {
   const none = (transmission ?? type ?? code ?? network ?? null) === null
@@ -171,8 +174,9 @@ export const networkOf = ({ network }: TrafficFlow): string | null => {
 export const clientTypeOf = ({ client_type: type }: TrafficFlow): string | null => textOf(type)
 
 /**
- * Determines which end of a flow was off the corporate network, and which end was only seen by such an end. Returns
- * null if neither was, as in most rows. A row names the network of the reporting end only.
+ * Determines for both ends of a flow whether the end was (or may have been) off the corporate network, or was seen only
+ * by an end that was off this network. Returns null if the reporting end was on the corporate network, as in most rows.
+ * A row names the network of the reporting end only.
  */
 function placesOf(flow: TrafficFlow): { src: Place; dst: Place } | null {
   const { src, dst, network, flow_direction: direction } = flow
@@ -189,7 +193,8 @@ function placesOf(flow: TrafficFlow): { src: Place; dst: Place } | null {
 }
 
 /**
- * Returns the hrefs of the rules in a flow as one text. A rule for an essential service has a name instead of an href.
+ * Returns the hrefs of the rules in a flow as one text. A rule for an essential service is represented by its name,
+ * because it has no href.
  */
 function rulesOf({ rules }: TrafficFlow): string | null {
   if (rules === undefined || rules === null || rules.length === 0) return null

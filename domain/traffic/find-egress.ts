@@ -32,7 +32,7 @@ export interface EgressChoice {
  * is the number of rows that have an external destination but no process name.
  */
 interface EgressSteps {
-  /** Number of rows whose process was requested. */
+  /** Number of rows whose process is among the requested processes. */
   wanted_rows: number
   outbound_rows: number
   with_external_destination: number
@@ -59,8 +59,8 @@ export type EgressGroup = GroupWithParts<EgressKeys, { user: string | null; sour
 }
 
 /**
- * Further FQDNs of the destination address of a finding: their total number and the busiest of them. They come from
- * other traffic in the same window.
+ * Further FQDNs that belong to the destination address of a finding: their total number and the busiest of them. They
+ * come from other traffic in the same time window.
  */
 interface OtherNames {
   total: number
@@ -68,21 +68,21 @@ interface OtherNames {
 }
 
 /**
- * The traffic to destinations that this PCE does not manage (T14). Processes and providers are determined from all of
- * this traffic, not only from the findings shown.
+ * The traffic to destinations that this PCE does not manage (T14). The lists of processes and providers cover all of
+ * this traffic, even if only some of the findings are shown.
  */
 export interface Egress {
   steps: EgressSteps
   findings: { total: number; groups: EgressGroup[] }
-  /** The named processes, those with the most destinations first. */
+  /** The processes that have a name, in descending order of their number of destinations. */
   processes: { total: number; rows: EgressProcess[] }
-  /** The providers, those with the most processes first. */
+  /** The providers, in descending order of their number of processes. */
   providers: EgressProvider[]
 }
 
 /**
- * Creates the finder of egress traffic. `limit` is the number of findings to return, starting with those that have the
- * most connections. The number of processes is limited to what fits into an answer.
+ * Creates the finder of egress traffic. `limit` is the number of findings to return, in descending order of their
+ * number of connections. The number of processes is limited to what fits into an answer.
  */
 export function createEgressFinder(
   encoder: FlowEncoder,
@@ -181,7 +181,7 @@ function otherNames({ keys }: { keys: EgressKeys }, known: Names): OtherNames {
   return { total: keys.fqdn === null ? total : total - 1, names: names.slice(0, MOST_NAMES) }
 }
 
-/** Maximum number of other FQDNs shown for each address. */
+/** Maximum number of additional FQDNs shown for each address. */
 const MOST_NAMES = 5
 
 /** Maximum number of processes that fit into an answer (see showSections). */
@@ -214,13 +214,13 @@ export interface EgressProvider {
   process_count: number
   processes: string[]
   destination_count: number
-  /** The destinations that belong to the provider, the busiest first. */
+  /** The destinations that belong to the provider, in descending order of their number of connections. */
   destinations: string[]
 }
 
 /**
- * Ranks processes by their number of destinations. Returns the total number of processes, and the first processes,
- * limited to what fits into an answer.
+ * Ranks processes by their number of destinations. Returns the total number of processes, and the highest-ranked ones,
+ * as many as fit into an answer.
  */
 function* rankProcesses(
   names: Grouping<{ process: string }>,
@@ -252,8 +252,8 @@ function* rankProcesses(
 }
 
 /**
- * Ranks the providers of all attributed destinations by their number of processes. The processes of each provider are
- * listed in alphabetical order; rows without a process name do not count as a process.
+ * Ranks providers by the number of processes that connect to them, over all destinations whose provider is known. The
+ * processes of each provider are listed in alphabetical order; rows without a process name do not count as a process.
  */
 function rankProviders(
   groups: Grouping<{ provider: Attribution | null; process: string | null }>,

@@ -28,7 +28,7 @@ interface UnlabelledTraffic extends Pick<Measures, 'connections' | 'first_detect
   proto: number | null
   /** Number of connections for each policy decision. */
   policy_decisions: Record<string, number>
-  /** The busiest processes, named as the reporting end names them; absent if there are none. */
+  /** The busiest processes, with the names that the reporting end gave them; absent if there are none. */
   processes?: string[]
 }
 
@@ -43,8 +43,8 @@ export interface UnlabelledPeer extends UnlabelledAddress, UnlabelledTraffic {
 }
 
 /**
- * The traffic between a source and a destination that both have no app label. A name is absent if the PCE does not know
- * one.
+ * The traffic between a source and a destination that both have no app label. The field for a name is absent if the PCE
+ * does not know a name.
  */
 export interface UnlabelledPair extends UnlabelledTraffic {
   src_ip: string
@@ -62,15 +62,16 @@ interface UnlabelledList<T> {
 }
 
 /**
- * The list of peers without app label. `distinctIps` is the number of distinct addresses of such peers in all its rows.
+ * The list of peers without an app label. `distinctIps` is the number of distinct addresses in all rows with at least
+ * the required number of connections, shown or not.
  */
 interface UnlabelledPeers extends UnlabelledList<UnlabelledPeer> {
   distinctIps: number
 }
 
 /**
- * The lists to which a row may belong, depending on which of its ends have no app label. The index is 0 if both ends
- * have one, 1 if the source has none, 2 if the destination has none, and 3 if neither has one.
+ * The lists among which traffic rows are divided, depending on which end has no app label. The index is 0 if both ends
+ * have one, 1 if only the source has none, 2 if only the destination has none, and 3 if neither has one.
  */
 const SECTIONS = ['both_labelled', 'sources', 'destinations', 'both_unlabelled'] as const
 type ConnectionsBySection = Record<(typeof SECTIONS)[number], number>
@@ -81,12 +82,13 @@ type ConnectionsBySection = Record<(typeof SECTIONS)[number], number>
 export interface UnlabelledTrafficFinder {
   add(row: FlowRow): void
   /**
-   * Returns the sources (or destinations, depending on `side`) without an app label in traffic whose other end has one.
+   * Returns the traffic in which one end has an app label and the other has none. If `side` is `src`, the source has
+   * none; if it is `dst`, the destination.
    */
   peers(side: Side, limit: number, minConnections: number): UnlabelledPeers
   /** Returns the traffic in which neither end has an app label. */
   pairs(limit: number, minConnections: number): UnlabelledList<UnlabelledPair>
-  /** Returns the number of connections in each list, over all rows. */
+  /** Returns, for each list, the number of connections of all rows added to it. */
   connections(): ConnectionsBySection
 }
 
@@ -177,8 +179,8 @@ function showTraffic(
 const NAMES_SHOWN = 10
 
 /**
- * The possible categories of an address without an app label: a workload that needs labels, in a known IP list, or
- * unknown.
+ * The possible categories of an address without an app label: a workload that needs labels, an address in a known IP
+ * list, or an unknown address.
  */
 export const UNLABELLED_KINDS = ['unlabelled_workload', 'ip_list', 'unknown_ip'] as const
 type UnlabelledKind = (typeof UNLABELLED_KINDS)[number]
@@ -196,7 +198,7 @@ interface UnlabelledAddress {
 
 /**
  * The description of an address. `name` is the one name to show: the name of the workload, or else the FQDN, or else
- * the IP lists. `facts` has all names.
+ * the names of the IP lists. `facts` has all names.
  */
 interface Description {
   kind: UnlabelledKind

@@ -37,7 +37,7 @@ export interface FlowEnd {
   bearer?: string | null
 }
 
-/** The information in a row on whether its source or destination is off the corporate network (P107). */
+/** The information that a row gives on whether one of its ends is off the corporate network (P107). */
 export type Place = 'not said' | 'off' | 'perhaps off' | 'seen from outside'
 
 /**
@@ -63,8 +63,9 @@ export function endpointLabel(end: FlowEnd): string {
 }
 
 /**
- * Returns the identity of a source or destination in an application map: `app (env)` from the chosen label keys, or
- * else `external:<name>`, or `unlabelled`.
+ * Returns the identity of a source or destination in an application map: the values of its labels with the given keys,
+ * as in `app (env)`. Without such a label, it is the phrase of `seenFromOutside`, or else `external:<name>` with the
+ * FQDN or the IP lists, or else `unlabelled`.
  */
 export function endpointIdentity(end: FlowEnd, keys: readonly string[]): string {
   const labelled = identityFromLabels(end, keys)
@@ -87,8 +88,8 @@ function identityFromLabels(end: FlowEnd, keys: readonly string[]): string | nul
 }
 
 /**
- * Returns the IP lists that contain a source or destination, without the Any list. That list contains every address and
- * so says nothing about this one.
+ * Returns the IP lists that contain a source or destination, without the Any list. The Any list contains every address
+ * and so says nothing about this address.
  */
 export const tellingLists = ({ lists }: FlowEnd): string[] => lists.filter((name) => !ANY_IP_LIST_NAMES.includes(name))
 
@@ -102,8 +103,8 @@ function listsThatName(end: FlowEnd): string | null {
 }
 
 /**
- * Iterates over the sources and destinations of all groups. One that occurs in several groups is yielded once for each
- * of them.
+ * Iterates over the sources and destinations of all groups. A source or destination that occurs in several groups is
+ * yielded once for each of these groups.
  */
 export function* endsOf(
   ...groupings: Iterable<{ keys: { source: FlowEnd; destination: FlowEnd } }>[]
@@ -119,8 +120,8 @@ export function* endsOf(
 /** A registry that assigns a number to each distinct source or destination in a result. */
 export interface FlowEnds {
   /**
-   * Returns the number of a source or destination. Two ends with the same address get different numbers if they differ
-   * in name, object, label, IP list, or network location.
+   * Returns the number of a source or destination. Two of them with the same address get different numbers if they
+   * differ in name, object, label, IP list, or network location.
    */
   code(node: FlowNode, place?: Place): number
   end(code: number): FlowEnd
@@ -141,8 +142,8 @@ export interface FlowEnds {
 interface Entry extends FlowEnd {
   place: Place
   /**
-   * The href of the workload or other object. Together with the hrefs of the labels and IP lists, it identifies the
-   * entry.
+   * The href of the workload or other object. The source or destination is identified by this href, its address, its
+   * domain name, its `place`, and the hrefs of its labels and IP lists.
    */
   object: string | null
   labelHrefs: readonly string[]
@@ -158,7 +159,7 @@ const OFF = { off: 'yes', 'perhaps off': 'perhaps' } as const
 
 /**
  * Maximum number of entries with the same address that are compared one by one. If an address has more entries, they
- * get an index.
+ * are found through an index.
  */
 const COMPARED = 8
 
@@ -169,7 +170,9 @@ const COMPARED = 8
 export function createFlowEnds(index: LabelIndex | null): FlowEnds {
   const entries: Entry[] = []
   const byIp = new Map<string, number>()
-  /** The index for addresses with many entries: a CDN may serve thousands of names from one address. */
+  /**
+   * The index of the entries of addresses that have many entries: a CDN may serve thousands of names from one address.
+   */
   const crowded = new Map<string, number>()
   const labelSets = new Map<string, Pick<Entry, 'labels' | 'labelHrefOf' | 'labelHrefs'>>()
   const listSets = new Map<string, Pick<Entry, 'lists' | 'listHrefs'>>()
@@ -179,7 +182,7 @@ export function createFlowEnds(index: LabelIndex | null): FlowEnds {
     const id = hrefs.join(' ')
     let set = labelSets.get(id)
     if (set === undefined) {
-      // The objects have no prototype, so that any word can be a label key.
+      // The objects have no prototype, so that any text can be a label key.
       const labels = Object.create(null) as Record<string, string>
       const hrefOf = Object.create(null) as Record<string, string>
       for (const label of refs) {
@@ -268,8 +271,8 @@ export function createFlowEnds(index: LabelIndex | null): FlowEnds {
 }
 
 /**
- * Returns true if an entry with the same address as the node stands for the same end. The other values that identify an
- * end are compared one by one, which is faster than building a key from them.
+ * Returns true if an entry stands for the same source or destination as a node with the same address. All other
+ * identifying values are compared one by one, which is faster than building a key from them.
  */
 function isSame(entry: Entry, node: FlowNode, place: Place): boolean {
   return (
@@ -301,7 +304,7 @@ function otherOf(node: FlowNode): OtherObject | null {
   )
 }
 
-/** Returns true for an address for which the PCE found no object. */
+/** Returns true if the PCE reported an address only, because it found no object that has this address. */
 export const isBare = (node: FlowNode): boolean => objectOf(node) === null
 
 const objectOf = (node: FlowNode): string | null => {

@@ -22,12 +22,14 @@ interface Selection<K> {
 }
 
 /**
- * All groups that have the same value of one key. Objects for the groups are built only on request, because there may
- * be 200,000 groups and often only their number is needed.
+ * All groups in which one key has the same value. Objects for the groups are built only on request, because there may
+ * be 200,000 groups and often only the number of groups is needed.
  */
 export interface Members<K> {
   total: number
-  /** Lists the distinct values of another key in these groups, in the order in which the groups first appeared. */
+  /**
+   * Lists the distinct values that another key has in these groups, in the order in which the groups first appeared.
+   */
   values<P extends keyof K>(key: P): K[P][]
   /** Returns the groups with the most connections; see `Grouping.busiest`. */
   busiest(limit: number): Group<K>[]
@@ -47,8 +49,8 @@ export interface Grouping<K> {
    */
   busiest(limit: number, minConnections?: number): Selection<K>
   /**
-   * Returns, for each of the given values of a key, the busiest groups with this value. A value that no group has is
-   * left out.
+   * Returns, for each of the given values of a key, the groups with this value that have the most connections. A value
+   * that no group has is left out.
    */
   busiestWithin<P extends keyof K>(key: P, values: ReadonlySet<K[P]>, limit: number): Map<K[P], Selection<K>>
   /**
@@ -59,7 +61,9 @@ export interface Grouping<K> {
   value<P extends keyof K>(number: number, key: P): K[P]
   /** Returns the number of connections of the group with this number. */
   connections(number: number): number
-  /** Counts the distinct values of a key in the groups with at least `minConnections`; missing values do not count. */
+  /**
+   * Counts the distinct values that a key has in groups with at least `minConnections`; missing values do not count.
+   */
   distinct(key: keyof K, minConnections?: number): number
   /** Iterates over all groups in order of first appearance. */
   [Symbol.iterator](): Iterator<Group<K>>
@@ -171,8 +175,8 @@ export interface Part<V> {
 }
 
 /**
- * The values of an additional column within a group of rows. A list of them is built only on request, because there may
- * be 200,000 values.
+ * The values of an additional column within a group of rows. The list of values is built only on request, because there
+ * may be 200,000 values.
  */
 export interface Parts<V> {
   total: number
@@ -187,7 +191,7 @@ export type GroupWithParts<K, P> = Group<K> & { parts: { [N in keyof P]: Parts<P
 
 /** A grouping that also records, for each group, the values of additional columns. */
 interface GroupingWithParts<K, P> extends Pick<Grouping<K>, 'add' | 'size' | 'distinct'> {
-  /** Returns the busiest groups like `Grouping.busiest`, each with the values of the additional columns. */
+  /** Works like `Grouping.busiest`, but each returned group also has the values of the additional columns. */
   busiest(limit: number, minConnections?: number): { total: number; groups: GroupWithParts<K, P>[] }
 }
 
@@ -201,8 +205,8 @@ export function groupWithParts<K extends object, P extends object>(
 ): GroupingWithParts<K, P> {
   const groups = groupRows<K>(columns)
   const names = Object.keys(parts) as (keyof P)[]
-  // The number of the row's group serves as a column. So the values within groups are grouped by two columns (group and
-  // value) instead of by all columns again.
+  // The number of the row's group serves as a column. So the values within groups are grouped by two columns only
+  // (group and value), instead of by all columns of the group plus the value.
   let current = 0
   const group: Column<number> = { code: () => current, value: (code) => code }
   const inside = names.map((name) => ({

@@ -19,7 +19,7 @@ interface TupleTable {
 
 /**
  * Creates a table for tuples of `width` numbers. It uses open addressing over typed arrays: 200,000 tuples of five
- * numbers take 8 MB and no objects.
+ * numbers take 8 MB and need no objects.
  */
 export function createTupleTable(width: number): TupleTable {
   let size = 0
@@ -28,8 +28,8 @@ export function createTupleTable(width: number): TupleTable {
   // two, and at most half of them are in use.
   let buckets = new Int32Array(1024)
 
-  // Plain loops are used, because for so few numbers the methods and iterators of typed arrays cost more than the work
-  // itself.
+  // Plain loops are used, because for so few numbers, calling methods or iterators of typed arrays takes longer than
+  // the work itself.
   const equals = (slot: number, tuple: Int32Array) => {
     const block = keys.of(slot)
     const start = placeInBlock(slot) * width
@@ -84,8 +84,8 @@ function hash(numbers: Int32Array, start: number, width: number): number {
 }
 
 /**
- * Totals over rows. Bytes are counted separately for what the destination received and what it sent. Times are RFC 3339
- * in UTC, or null if no row has a time.
+ * The totals of some rows. Bytes are counted separately for what the destination received and what it sent. Times are
+ * RFC 3339 in UTC, or null if no row has a time.
  */
 export interface Measures {
   connections: number
@@ -178,8 +178,8 @@ export function pickTop(
     }
 
   const above: number[] = []
-  // The items whose value equals the lowest accepted value compete for the remaining places. This list has the best of
-  // them, in order.
+  // The items whose value equals the lowest accepted value compete for the remaining places in the result. `tied` has
+  // the best of them, in order.
   const tied: number[] = []
   let places = wanted
   for (let item = 0; item < size; item++) if (valueOf(item) > cut) places -= 1

@@ -11,9 +11,15 @@ const SUMS = 5
  * takes 104 bytes.
  */
 export interface HeldRows {
-  /** Stores a row and returns its place, counted from 0. `replay` later passes the row on together with `isWanted`. */
+  /**
+   * Stores a row with the flag `isWanted`, and returns its place, counted from 0. `replay` later passes on both the row
+   * and its flag.
+   */
   readonly add: (row: FlowRow, isWanted: boolean) => number
-  /** Adds the totals and times of a row to those of the stored row in this place. */
+  /**
+   * Adds the totals of a row to those of the stored row in this place, and widens the stored row's first and last
+   * times.
+   */
   readonly addTo: (place: number, row: FlowRow) => void
   /** Removes all rows but keeps the memory allocated for the next rows. */
   clear(): void
@@ -111,9 +117,10 @@ export function holdRows(): HeldRows {
  */
 export interface SeenRows {
   /**
-   * Checks whether an earlier part already contained this row. If so, the row's `count` and `reports` become 0. Its
-   * `state` becomes that of the latest observation, which the earlier part contains, because the latest traffic is read
-   * first. A row that occurs twice in the same part counts twice.
+   * Checks whether an earlier part of the query already contained this row. If so, the row's `count` and `reports`
+   * become 0. Its `state` is replaced with the `state` that it had in the earlier part, because that state is the
+   * latest: the parts are read from the latest traffic to the oldest. A row that occurs twice in the same part counts
+   * twice.
    * @param part the number of the row's part, from 1.
    */
   mark(row: FlowRow, part: number): void
@@ -129,8 +136,8 @@ const MOST_FULL = 0.8
  */
 export function createSeenRows(): SeenRows {
   let size = 0
-  // A place consists of the two halves of a hash, the last part that contained the row (0 if the place is free), and
-  // the state.
+  // A place in the hash table consists of the two halves of a row's hash, the last part of the query that contained the
+  // row (0 if the place is free), and the row's state.
   let places = 1 << 14
   let low = new Uint32Array(places)
   let high = new Uint32Array(places)
@@ -193,7 +200,10 @@ export function createSeenRows(): SeenRows {
 /** Number of values that identify a row. */
 export const IDENTITY = 14
 
-/** Writes the values that identify a row into `identity`. A row has the same values in every part of a query. */
+/**
+ * Writes the values that identify a row into `identity`. These values are the same in every part of a query that
+ * contains the row.
+ */
 export function writeIdentity(row: FlowRow, identity: Int32Array): void {
   identity[0] = row.src
   identity[1] = row.dst
@@ -211,7 +221,7 @@ export function writeIdentity(row: FlowRow, identity: Int32Array): void {
   identity[13] = row.clientType
 }
 
-/** Mixes a number into a hash, so that each of its bits affects every bit of the hash. */
+/** Mixes a number into a hash, so that each bit of the number affects every bit of the hash. */
 function mix(hash: number, number: number, factor: number): number {
   let mixed = Math.imul(hash ^ number, factor)
   mixed ^= mixed >>> 15

@@ -9,15 +9,18 @@ import type { TrafficWindow } from './traffic-window.js'
 export type OutsideWindow = 'before' | 'after' | 'both'
 
 /**
- * Numbers of rows whose times extend beyond the window, and of their connections. It is not known how many of these
- * connections were inside the window.
+ * The number of rows whose times extend beyond the window, and the number of their connections. It is not known how
+ * many of these connections were inside the window.
  */
 export interface ReachingOut {
   rows: number
   connections: number
 }
 
-/** Returns the side on which these times extend beyond the window; null if they are inside the window or not known. */
+/**
+ * Returns the side on which the times `first` and `last` extend beyond the window; null if they are inside the window
+ * or not known.
+ */
 function sideOf({ start, end }: TrafficWindow, first: number, last: number): OutsideWindow | null {
   // Comparisons with NaN are false, so an unknown time never counts as beyond the window.
   const [isBefore, isAfter] = [first < Date.parse(start), last > Date.parse(end)]
@@ -25,7 +28,10 @@ function sideOf({ start, end }: TrafficWindow, first: number, last: number): Out
   return isAfter ? 'after' : null
 }
 
-/** Returns the side on which the times of a group of rows extend beyond the window; null if they are inside it. */
+/**
+ * Returns the side on which the times of a group of rows extend beyond the window; null if they are inside the window
+ * or not known.
+ */
 export const outsideWindow = (
   window: TrafficWindow,
   { first_detected: first, last_detected: last }: Times,

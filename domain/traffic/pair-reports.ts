@@ -83,10 +83,10 @@ const [EARLIEST, LATEST] = [-(2 ** 31), 2 ** 31 - 1]
 
 /**
  * Creates a function that writes into `tuple` the values that both reports of one conversation have in common: the two
- * ends, port, protocol and `variant`. The directions of two such reports are opposite, and their programs, users and
- * rules may differ, because these belong to the reporting end. The function returns the end that reported the row. It
- * returns null if the row cannot have a counterpart, because it does not show which end reported it, or because one of
- * its ends is only an address and so reports nothing.
+ * ends, port, protocol and `variant` (see `FlowRow`). The directions of two such reports are opposite, and their
+ * programs, users and rules may differ, because these belong to the reporting end. The function returns the end that
+ * reported the row. It returns null if the row cannot have a counterpart, because it does not show which end reported
+ * it, or because one of its ends is only an address and so reports nothing.
  */
 function createIdentifier(encoder: FlowEncoder, tuple: Int32Array) {
   const { direction } = encoder.dictionaries
@@ -108,7 +108,8 @@ function createIdentifier(encoder: FlowEncoder, tuple: Int32Array) {
 }
 
 /**
- * A receiver for the rows of a query, possibly in several parts. It recognises conversations that both ends reported.
+ * A receiver for the rows of a query, which may arrive in several parts. It recognises conversations that both ends
+ * reported.
  */
 export interface ReportSink {
   add(row: FlowRow): void
@@ -140,7 +141,10 @@ export function countReports(encoder: FlowEncoder, take: (row: FlowRow) => void)
   }
 }
 
-/** The part of a cell that is passed on. A cell is a part of a conversation; see `mergeReports`. */
+/**
+ * What is passed on of a cell: the rows of which end, and how many connections. A cell is a part of a conversation; see
+ * `mergeReports`.
+ */
 interface Share {
   /**
    * The end of the conversation (source or destination) whose rows are passed on; null if no rows of the cell are
@@ -165,7 +169,8 @@ export function mergeReports(encoder: FlowEncoder, take: (row: FlowRow) => void)
   const tuple = new Int32Array(5)
   const identify = createIdentifier(encoder, tuple)
   const strictnessOf = createStrictness(encoder)
-  // A cell is the part of a conversation that has one decision of the active policy and one of the draft policy.
+  // A cell is the part of a conversation whose rows have the same two decisions: one of the active policy and one of
+  // the draft policy.
   const cellTuple = new Int32Array(3)
   const held = holdRows()
   const conversations = createReports(tuple.length)
@@ -181,7 +186,7 @@ export function mergeReports(encoder: FlowEncoder, take: (row: FlowRow) => void)
   let repeated = 0
 
   /**
-   * Determines how many connections of each cell count, and which end's report of them is used. Cells of conversations
+   * Determines for each cell how many connections count, and which end's rows are passed on. Cells of conversations
    * that only one end reported are left out.
    */
   function* share(): Steps<Map<number, Share>> {
@@ -264,8 +269,8 @@ export function mergeReports(encoder: FlowEncoder, take: (row: FlowRow) => void)
 }
 
 /**
- * Creates a function that returns a number for the strictness of two decisions. The decision of the active policy
- * counts first, and the decision of the draft policy breaks ties.
+ * Creates a function that returns a number for the strictness of a pair of decisions: one of the active and one of the
+ * draft policy. The decision of the active policy counts first, and the decision of the draft policy breaks ties.
  */
 function createStrictness({ dictionaries: { decision, draftDecision } }: FlowEncoder) {
   const rankOf = (word: string | null) => {

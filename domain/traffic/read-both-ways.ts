@@ -8,7 +8,7 @@ import type { FlowEnd } from './flow-ends.js'
 /** The direction of a row as seen from the labelled application: into it, out of it, or within it. */
 export type FlowPath = 'inbound' | 'outbound' | 'intra'
 
-/** The results of the queries in both directions, and the number of rows that both results contain. */
+/** The results of the inbound and the outbound query, and the number of rows that both results contain. */
 export interface BothWays {
   inbound: FlowsRead
   outbound: FlowsRead
@@ -16,7 +16,7 @@ export interface BothWays {
 }
 
 /**
- * Reads all traffic to and from the workloads with these labels, in two queries. Both answers contain the traffic
+ * Reads all traffic to and from the workloads with the given labels, in two queries. Both answers contain the traffic
  * within the application, but every row is passed on only once.
  * @throws the errors of the reader.
  */
@@ -57,9 +57,9 @@ export const hasLabels = (end: FlowEnd, labels: readonly Label[]): boolean =>
   labels.every(({ key, value }) => Object.hasOwn(end.labels, key) && end.labels[key] === value)
 
 /**
- * Describes how complete the answers to both queries together are; each row counts once. The number of raw observations
- * is included only if no row occurred in both answers, because the PCE does not say for how many observations a
- * repeated row stands.
+ * Describes how complete the answers to both queries together are; a row that is in both answers counts once. The
+ * number of raw observations is included only if no row is in both answers, because the PCE does not say for how many
+ * observations such a row stands.
  */
 export function describeBothWays({ inbound, outbound, repeated }: BothWays): Reading {
   const { analysed, ...reading } = describeReading(inbound, outbound)

@@ -40,15 +40,13 @@ export interface FlowRequest {
   /** The caller's function that replaces rows. It is applied to each row before the row is counted. */
   replace?: RowReplacement
   /**
-   * Called before the first row is passed on, with the sources and destinations of all rows. It is called without them
-   * if there are too many rows to hold. No row is passed on before this call has finished.
+   * Called before the first row is passed on, with the sources and destinations of all rows, or with no argument if
+   * there are too many rows to hold. No row is passed on before this call has finished.
    */
   prepare?: (ends?: Iterable<FlowEnd>) => Promise<void>
 }
 
-/**
- * A function that replaces the rows from the PCE with other rows, for example with rows that have a different decision.
- */
+/** A way to replace each row from the PCE with another row, for example with a row that has a different decision. */
 export interface RowReplacement {
   /** Returns the row to count and pass on in place of the given one, or null to leave the row out. */
   row: (row: FlowRow) => FlowRow | null
@@ -57,15 +55,16 @@ export interface RowReplacement {
 }
 
 /**
- * The outcome of a whole query, which may have been read in parts. Every statement about completeness is based on it.
+ * The outcome of a whole query, even if it was read in parts. Every statement about completeness is based on this
+ * outcome.
  */
 export interface FlowsRead {
   window: TrafficWindow
   /** The row limit that was sent with each query. */
   rowLimit: number
   /**
-   * The number of queries whose rows make up the answer. It is given if completeness was requested (D136) or the window
-   * is longer than one query may cover; otherwise it is null.
+   * The number of queries whose rows make up the answer. It is given if the caller requested a complete answer (D136)
+   * or if the window is longer than one query may cover; otherwise it is null.
    */
   parts: number | null
   /** True if queries that reached the row limit were divided further. */
@@ -90,7 +89,7 @@ export interface FlowsRead {
   silentRegions: readonly string[]
   /**
    * The number of rows that the PCE announced, if it sent fewer; otherwise null. For a query in parts it is always
-   * null, because a part with fewer rows than announced counts as having reached the row limit.
+   * null, because a part that has fewer rows than announced is treated like a part that reached the row limit.
    */
   announced: number | null
   /** The number of raw observations that the PCE aggregated into rows; null if it did not say. */
@@ -121,9 +120,9 @@ export interface FlowReader {
 /**
  * Creates the reader for the queries of one call whose answer shows what the PCE recorded. A conversation that both
  * ends reported is passed on as two rows, and the reader counts the connections that occur twice. Progress is reported
- * at the start and after every poll and batch. Its number increases by one each time, because it is not known how long
- * the PCE will take. Cancelling the call stops reading and deletes the query on the PCE. The reader throws the errors
- * of the PCE client's streamTrafficFlows.
+ * at the start and after every poll and batch. The number in a progress report increases by one each time, because it
+ * is not known how long the PCE will take. Cancelling the call stops reading and deletes the query on the PCE. The
+ * reader throws the errors of the PCE client's streamTrafficFlows.
  * @param complete if true, a query that reaches its row limit is divided until every part is complete (D136).
  */
 export const createFlowReader = (ctx: AskContext, encoder: FlowEncoder, complete = false): FlowReader =>
@@ -158,8 +157,8 @@ function createReader(
       sums.add(0, row)
       reach.see(row)
     }
-    // A row may have to wait until its source and destination are fully known. So it is replaced only after that, right
-    // before it is passed on.
+    // A row may have to wait until its source and destination are fully known. So the row is replaced only after this
+    // wait, right before it is passed on.
     const pass = (row: FlowRow) => {
       const counted = replace === undefined ? row : replace.row(row)
       if (counted === null) return
@@ -218,8 +217,8 @@ function createReader(
 }
 
 /**
- * Returns the maximum number of days of one traffic query according to the settings of this PCE (P25); null if the
- * settings do not contain it.
+ * Returns the maximum number of days that one traffic query may cover according to the settings of this PCE (P25); null
+ * if the settings do not say so.
  */
 async function readLongestDays({ pce, signal }: AskContext): Promise<number | null> {
   const settings = await pce.orgSettings.get('draft', null, { signal }).catch((error: unknown) => {
@@ -341,8 +340,8 @@ function describeOutside({ rows, unread }: SeenFromOutside): string {
 }
 
 /**
- * Returns a sentence that says whether sums of connections include both reports of a conversation. Returns an empty
- * text if no conversation was reported by both ends.
+ * Returns a sentence that says whether the reported sums of connections count conversations once or twice if both ends
+ * reported them. Returns an empty text if no conversation was reported by both ends.
  */
 function describeRepetition({ counts, repeatedConnections: repeated }: FlowsRead): string {
   if (repeated === 0) return ''
@@ -365,8 +364,8 @@ function describeOverlap({ overlapping }: FlowsRead): string {
 }
 
 /**
- * Returns the first and last time of all rows if they lie outside the window, otherwise null. This happens because the
- * PCE aggregates flows before it selects those in the window.
+ * Returns the earliest and the latest time in all rows if at least one of them is outside the window, otherwise null.
+ * Times outside the window occur because the PCE aggregates flows before it selects those in the window.
  */
 export function dataSpan(readings: readonly FlowsRead[]): { first_detected: string; last_detected: string } | null {
   const first = extreme(

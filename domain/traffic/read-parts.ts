@@ -8,7 +8,10 @@ import type { FlowRow } from './encode-flow.js'
 import { createSeenRows, holdRows } from './hold-rows.js'
 import { sampleTraffic } from './split-query.js'
 
-/** The units of time by which windows are cut, largest first. Days come first, because PCEs store traffic by day. */
+/**
+ * The units of time, in milliseconds, at whose boundaries windows are cut, largest first. Days come first, because PCEs
+ * store traffic by day.
+ */
 const UNITS = [86_400_000, 3_600_000, 60_000, 1000] as const
 /**
  * AIM is the share of the row limit that a part of a query should reach. LONGER is the maximum length of a part of the
@@ -28,7 +31,7 @@ interface Slice {
   query: TrafficQuery
   start: number
   end: number
-  /** The unit by which the window is cut, as an index in UNITS. */
+  /** The unit of time at whose boundaries the window is cut, as an index in UNITS. */
   unit: number
   /**
    * The length in milliseconds of the piece that is queried next. The piece is at the end of the window; null means the
@@ -113,8 +116,8 @@ export async function readInParts(
   let rawObservations: number | null = 0
   let draftUnavailable: string | null = null
   /**
-   * Maximum number of rows that one query can return: the row limit, or the row count of an incomplete answer that had
-   * fewer rows.
+   * Maximum number of rows that the PCE returns for one query: the row limit, or the number of rows in an incomplete
+   * answer that stayed below the limit.
    */
   let capacity = whole.max_results
   /** True as long as this PCE has returned only rows within the requested window. */
@@ -130,7 +133,8 @@ export async function readInParts(
   }))
 
   const askFor = async (query: TrafficQuery, from: number, to: number, more: Partial<FlowQuestion>) => {
-    // The time that the caller takes to read other things between two parts does not count as time of the queries.
+    // The time that the caller takes to read other data between two parts does not count towards the time limit of the
+    // queries.
     const since = ctx.now()
     await beforePart?.()
     startedAt += ctx.now() - since
@@ -149,8 +153,8 @@ export async function readInParts(
       if (row.first < earliest) earliest = row.first
       if (row.first < from && isWanted) earlier += 1
     }
-    // Rows that the filters of this server reject are stored as well. They are part of the PCE's row count, so rows
-    // that occur again must be recognised among them too.
+    // Rows that this server's own filters reject are stored as well. They are part of the PCE's row count, so repeated
+    // rows must be recognised among them too.
     const drop = (row: FlowRow) => hold(row, false)
     const prefix = `Part ${result.parts + 1}, ${window.start_date} to ${window.end_date}: `
     const asked = await ask(
@@ -213,7 +217,7 @@ export async function readInParts(
     draftUnavailable ??= asked.draftUnavailable
     rawObservations =
       rawObservations === null || asked.rawObservations === null ? null : rawObservations + asked.rawObservations
-    // If there is only one part, its rows cannot repeat rows of another part, so they are not remembered.
+    // If there is only one part, its rows cannot repeat rows of another part, so there is no need to remember them.
     const isAlone = result.parts === 1 && left.length === 0 && from === start
     const handOver = (row: FlowRow, isWanted: boolean) => {
       if (!isAlone) seen.mark(row, result.parts)

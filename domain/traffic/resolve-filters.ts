@@ -193,16 +193,17 @@ function multiplyOut(terms: readonly TrafficTerm[], argument: string): TrafficTe
 interface SidePlan {
   query: TrafficQuery['sources']
   /**
-   * Returns whether an address passes the filters that the PCE cannot apply. Undefined if there are no such filters.
+   * Returns whether an address passes the filters that the PCE cannot apply. The function is undefined if there are no
+   * such filters.
    */
   keeps?: (ip: string) => boolean
   appliedToRows: string[]
 }
 
 /**
- * Separates the filters that the PCE can apply from those that must be tested on each row. If a list includes a
- * network, the single addresses in the list are tested on each row too, because the PCE would otherwise leave out the
- * flows of the network.
+ * Separates the filters that the PCE can apply from those that this server must test on each row. If a list includes a
+ * network, this server also tests the single addresses in the list, because the PCE would otherwise leave out the flows
+ * of the network.
  * @throws {ToolError} invalid_argument if a network is in one of several blocks (`nested`), because a row does not show
  * which block it matched.
  */

@@ -17,7 +17,8 @@ import { holdRows } from './hold-rows.js'
 export interface SeenFromOutside {
   /**
    * Number of rows with an address that was seen only from off the corporate network and that also belongs to a managed
-   * workload. If the workloads could not be read, all rows with an address seen only from there are counted.
+   * workload. If the workloads could not be read, this counts all rows with an address that was seen only from off the
+   * corporate network.
    */
   rows: number
   /** The reason why the workloads could not be read; null if they were read or did not need to be. */

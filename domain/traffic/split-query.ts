@@ -21,13 +21,13 @@ export interface TrafficSample {
 /** Maximum number of alternatives on one side of a query, and maximum number of its service filters. */
 const MOST_ALTERNATIVES = 1000
 /**
- * Maximum share of the rows that one query may have after a division. A division that leaves more rows in one query is
- * useless.
+ * Maximum share of the rows that one query may have after a division. A division that leaves a larger share in one
+ * query is useless.
  */
 const LARGEST_SHARE = 0.9
 /**
- * Maximum number of queries that one division creates. A higher number would use up the allowed parts; a lower one
- * would make it necessary to divide the queries again.
+ * Maximum number of queries that one division creates. With a higher number, a division would use up the parts that are
+ * still allowed; with a lower one, the queries would have to be divided again.
  */
 const AT_ONCE = 4
 

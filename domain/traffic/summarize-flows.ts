@@ -15,7 +15,7 @@ import { endpointIdentity, endpointLabel, seenFromOutside } from './flow-ends.js
 import { groupRows, type Grouping, type Group } from './group-rows.js'
 import type { Measures } from './group-tables.js'
 
-/** The service that a group of traffic rows uses, and the policy decision on these rows. */
+/** The service (port and protocol) that a group of traffic rows uses, and the policy decision on these rows. */
 interface FlowService {
   port: number | null
   proto: string
@@ -41,7 +41,7 @@ export const SECTION_NAMES = [
 
 export interface FlowSummary {
   distinctProcesses: number
-  /** For each section, the rows with the most connections, up to the limit of the call. */
+  /** For each section, the rows with the most connections, up to the row limit of the call. */
   sections: Sections
   /** For each section, the total number of rows. */
   sectionTotals: Record<SectionName, number>

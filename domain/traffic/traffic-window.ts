@@ -105,7 +105,7 @@ export function lookbackWindow(now: number, days: number): TrafficWindow {
   return { start: `${day(now - days * DAY_MS)}T00:00:00Z`, end: `${day(now)}T23:59:59Z` }
 }
 
-/** Returns the schema of the argument `lookback_days` with this default value. */
+/** Returns the schema of the argument `lookback_days` with `days` as its default value. */
 export const lookbackDays = (days: number) =>
   Type.Optional(Type.Integer({ minimum: 1, maximum: 365, default: days, description: 'Days' }))
 
@@ -138,8 +138,8 @@ export interface ChosenWindow {
  * Returns the window for a tool that accepts dates or a number of days. The window starts at `start_date`, or else
  * `lookback_days` before now (`days` by default). It ends at `end_date`, or else at the end of today. The number of
  * days is always counted back from now, even if the window ends earlier (D4).
- * @throws {ToolError} invalid_window as parseTrafficWindow does, and for an `end_date` before the start that results
- * from the number of days.
+ * @throws {ToolError} invalid_window as parseTrafficWindow does, and if `end_date` is before the start that the number
+ * of days gives.
  */
 export function chooseWindow(now: number, choice: WindowChoice, days: number): ChosenWindow {
   const { start_date: start, end_date: end, lookback_days: back = days } = choice

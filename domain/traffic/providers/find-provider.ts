@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js'
 import LongestPrefixMatch from 'longest-prefix-match'
 import { readProviderRanges, type ProviderConfidence, type ProviderRanges } from './read-ranges.js'
 
-/** The provider to which an address belongs, and how reliable this attribution is. */
+/** The provider to which an address belongs, and how reliable this assignment is. */
 export interface Attribution {
   readonly provider: string
   readonly confidence: ProviderConfidence

@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * How reliable the attribution of a range is: `likely` if only the provider itself uses the range, `ambiguous` if the
- * range belongs to a cloud or CDN that serves many customers.
+ * How reliably an address in a range can be attributed to the provider: `likely` if only the provider itself uses the
+ * range, `ambiguous` if the range belongs to a cloud or CDN that serves many customers.
  */
 export type ProviderConfidence = 'likely' | 'ambiguous'
 
