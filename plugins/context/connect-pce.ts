@@ -16,9 +16,9 @@ export interface RetryLog {
 }
 
 /**
- * Creates a PCE client for one key. It does not connect yet, so that an unreachable PCE does not prevent the server
- * from starting (D8). Each request carries the id of the call for which it is sent, retries are logged, and the request
- * ids in the PCE's answers are recorded for the call. Throws StartupError for settings that the client refuses,
+ * Creates a PCE client for one key. The client does not connect yet, so that an unreachable PCE does not prevent the
+ * server from starting (D8). Each request carries the id of the call for which it is sent, retries are logged, and the
+ * request ids in the PCE's answers are recorded for the call. Throws StartupError for settings that the client refuses,
  * including unreadable files.
  *
  * @param more further options of the client.

@@ -54,8 +54,8 @@ export function createPceFinder(ports: {
         pool.drop(owner)
         return { pce: null }
       }
-      // Errors do not tell a reader why a connection failed. Like everyone, a reader may register any address, but a
-      // reader does not operate the PCE there (D48).
+      // Errors do not tell a caller with the role `reader` why a connection failed. Like everyone, such a caller may
+      // register any address, but does not operate the PCE there (D48).
       const isTerse = role === 'reader'
       const variant = `${isTerse ? 'terse' : 'full'} ${record.version}`
       const pce = pool.clientOf(owner, variant, () => connect(record.open(), { isTerse }))
@@ -140,15 +140,16 @@ export interface PceEndpoint {
 }
 
 const MOST_PLACES = 1000
-/** The time, in milliseconds, for which the result of inspecting a location is reused. */
+/** The time, in milliseconds, for which the result of inspecting a PCE's location is reused. */
 const FRESH_MS = 60_000
-/** Maximum time, in milliseconds, for which a call waits for an inspection. */
+/** Maximum time, in milliseconds, for which a call waits for the inspection of a PCE's location. */
 const INSPECTION_MS = 1000
 
 /**
- * Returns a version of `inspect` that every call can use. It is for servers that cannot guard their connections because
- * a proxy looks names up. A result is reused for a minute, and a call waits at most a second for an inspection. If the
- * time is up, the function rejects as `inspect` does, and the next call inspects the location again.
+ * Returns a version of `inspect` that is fast enough to run before every call. It is for servers that cannot guard
+ * their connections because a proxy looks names up. A result is reused for a minute, and a call waits at most a second
+ * for an inspection. After this second, the function rejects with the error of `inspect`, and the next call inspects
+ * the location again.
  *
  * @param now returns milliseconds.
  */

@@ -20,9 +20,9 @@ export interface CallerPce {
 }
 
 /**
- * A function that finds the PCE of a caller. Its result is not a promise if all callers share one PCE. It neither
- * throws nor rejects: a problem with a caller's PCE is part of the result, because that caller must be told. `record`
- * is the caller's keystore record, if it was read when the request was admitted.
+ * A function that finds the PCE of a caller. Its result is not a promise if all callers share one PCE. The function
+ * neither throws nor rejects: a problem with a caller's PCE is part of the result, because that caller must be told.
+ * `record` is the caller's keystore record, if the record was read when the request was admitted.
  */
 export type FindPce = (
   identity: Identity,
@@ -33,10 +33,10 @@ export type FindPce = (
 /** The context of one caller over HTTP: identity, role and PCE. */
 export interface OpenedContext extends CallerPce, Origin {
   caller: Caller
-  /** The reason why the caller has no role; absent if the caller's groups simply give none. */
+  /** The reason why the caller has no role; absent if the caller's groups simply give no role. */
   roleProblem?: ToolError
   transport: 'http'
-  /** The names of the person and of the client, as the token states them; only for display. */
+  /** The names of the person and of the client, as the access token states them; only for display. */
   tokenSays?: Pick<Identity, 'name' | 'clientId'>
 }
 
@@ -57,7 +57,8 @@ export function createContextOpener(
   roles: RoleMapping,
   findPce: FindPce,
 ): (identity: Identity, origin?: Origin, record?: SealedCredentials | null) => OpenedContext | Promise<OpenedContext> {
-  // The role is stored for each identity object: the same object comes from the same token, whose groups never change.
+  // The role is stored for each identity object, because the same object always comes from the same access token, whose
+  // groups never change.
   const roleOf = rememberRoles(roles)
   return (identity, origin = {}, record) => {
     const role = roleOf(identity)

@@ -12,7 +12,7 @@ export interface ProvenPces {
   readonly add: (owner: Owner, place: PceEndpoint) => void
 }
 
-/** Maximum number of remembered locations. A forgotten location must be tried again. */
+/** Maximum number of remembered locations. A location that was forgotten must be tried again. */
 const MOST_PROVEN = 10_000
 
 export function rememberProven(): ProvenPces {
@@ -26,7 +26,8 @@ export function rememberProven(): ProvenPces {
 const keyOf = ({ iss, sub }: Owner, { host, port }: PceEndpoint) => JSON.stringify([iss, sub, host, port])
 
 /**
- * The timer of one attempt to reach a PCE. A failed attempt lasts as long as the timer, unless the PCE refused the key.
+ * The timer of one attempt to reach a PCE. A failed attempt lasts exactly as long as the timer, unless the PCE refused
+ * the key.
  */
 export interface AttemptTime {
   /** Aborts when the time is up. */

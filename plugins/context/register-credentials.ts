@@ -26,7 +26,9 @@ export interface RegistrationPorts {
   /** Counts a registration; throws ToolError `rate_limited` or `overloaded` if there are too many. */
   limit: (owner: Owner) => void | Promise<void>
   allowsInsecureTls: boolean
-  /** Returns true if the PCE's certificate is actually verified. `isWanted` is the setting in the registration. */
+  /**
+   * Returns true if the PCE's certificate is actually verified. `isWanted` is the user's setting in the registration.
+   */
   isTlsChecked: (isWanted: boolean) => boolean
   /** Starts the timer that gives all failing connection attempts the same duration. */
   startAttempt: () => AttemptTime

@@ -41,11 +41,11 @@ export interface UserPcesParts {
   /** The duration, in milliseconds, of an attempt that reaches no PCE. */
   patienceMs?: number
   /**
-   * Starts the timer of an attempt, which ends after the given number of milliseconds; by default with the timers of
-   * Node.js.
+   * Starts the timer of an attempt to reach a PCE. The timer ends after the given number of milliseconds. By default,
+   * the timers of Node.js are used.
    */
   startAttempt?: typeof startAttempt
-  /** Applies the limits per caller across all replicas. */
+  /** Applies the limit on a caller's registrations across all replicas. */
   admissions?: Admissions
 }
 
@@ -105,8 +105,8 @@ export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): Us
   })
 
   /**
-   * Returns an error that says why a location is forbidden, or null if it is permitted. This is used only if
-   * connections go through a proxy, because the host guard checks direct connections.
+   * Returns an error that says why a PCE's location is forbidden, or null if it is permitted. This function is used
+   * only if connections go through a proxy, because the host guard checks direct connections.
    */
   async function findProblem(place: PceEndpoint): Promise<ToolError | null> {
     try {
@@ -140,9 +140,9 @@ export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): Us
 const lookUp: PceHostsOptions['resolve'] = (hostname, options) => dns.lookup(hostname, options)
 
 /**
- * Returns true if certificates are actually verified. The setting in the registration (`isWanted`) is not enough: the
- * operator may have switched verification off for everyone, or may have forbidden after the registration that users
- * switch it off.
+ * Returns true if certificates are actually verified. The user's setting in the registration (`isWanted`) is not
+ * enough: the operator may have switched verification off for everyone, or may have forbidden after the registration
+ * that users switch it off.
  */
 const isTlsChecked = ({ tls, allowInsecureTls }: UserPcesConfig['userPce'], isWanted: boolean) =>
   tls.verify && (isWanted || !allowInsecureTls)

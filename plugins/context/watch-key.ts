@@ -24,8 +24,8 @@ export interface KeyLog extends RetryLog {
 }
 
 /**
- * Minimum interval, in milliseconds, between two attempts with a refused key. It is needed because anyone may send
- * requests to /readyz, and these cause such attempts.
+ * Minimum interval, in milliseconds, between two attempts with a refused key. It is needed because each request to
+ * /readyz may cause an attempt, and anyone may send such requests.
  */
 const AGAIN_MS = 30_000
 const PATIENCE_MS = 10_000
@@ -43,7 +43,7 @@ const REFUSED: Record<number, { problem: string; message: string; remedy: string
   },
 }
 
-/** Matches the part of a hint that does not apply in shared mode, where users do not register anything. */
+/** Matches the part of an error's hint that does not apply in shared mode, where users do not register anything. */
 const REGISTERED = /(: in PCE_HOST)?, or (in )?what was registered(?=\.)/
 
 /**

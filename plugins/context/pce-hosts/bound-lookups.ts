@@ -4,11 +4,11 @@ import type { LookupAddress, LookupAllOptions } from 'node:dns'
 export type Resolve = (hostname: string, options: LookupAllOptions) => Promise<readonly LookupAddress[]>
 
 export interface Patience {
-  /** Maximum time, in milliseconds, for which this caller waits. */
+  /** Maximum time, in milliseconds, for which the caller waits for the answer. */
   patienceMs?: number
   /**
-   * Maximum age, in milliseconds, of a previous answer that is used if the lookup cannot start soon. With the default
-   * 0, no previous answer is used.
+   * The caller accepts a previous answer of at most this age, in milliseconds, if the lookup cannot start soon. With
+   * the default 0, no previous answer is used.
    */
   oldestMs?: number
 }
@@ -24,13 +24,13 @@ export const TIME_UP = 'ETIMEOUT'
  */
 const MOST_AT_ONCE = 3
 /**
- * Maximum number of simultaneous lookups of names that are new or were answered slowly last time. It is lower than the
- * general maximum, because anyone can invent any number of names that are answered slowly.
+ * Maximum number of simultaneous lookups of names that are new or were answered slowly last time. It is lower than
+ * MOST_AT_ONCE, because anyone can invent any number of names that are answered slowly.
  */
 const MOST_NEW_AT_ONCE = 2
 /**
- * A fraction of the waiting time. An answer within this time counts as prompt. If a lookup has not even started by
- * then, its caller gets the previous answer, provided that it is recent enough.
+ * The fraction of the maximum waiting time within which an answer counts as prompt. If a lookup has not even started by
+ * then, its caller gets the previous answer, provided that this answer is recent enough.
  */
 const PROMPT = 0.2
 
@@ -40,16 +40,16 @@ interface Flight {
   question: string
   ask: () => ReturnType<Resolve>
   state: 'waiting' | 'new name' | 'known name'
-  /** The functions of the waiting callers, each of which receives the answer. */
+  /** One function for each caller that waits for this lookup. The function receives the answer. */
   listeners: Set<(answer: ReturnType<Resolve>) => void>
 }
 
 /**
  * Creates a function that looks names up and limits the use of the name service. Simultaneous requests with the same
  * question share one lookup, only a few lookups run at a time, and no caller waits for ever: after the time limit, the
- * function rejects with an Error whose code is ETIMEOUT. A running lookup keeps its place until it ends, because it
- * occupies a thread. A waiting lookup is not started if its callers have given up. Names that were answered promptly
- * last time go first, and one place is reserved for them.
+ * function rejects with an Error whose code is ETIMEOUT. A lookup whose callers have given up is not started if it
+ * still waits. If it is already running, it counts as running until it ends, because it occupies a thread. Names that
+ * were answered promptly last time go first, and one of the simultaneous lookups is reserved for them.
  *
  * @param usualMs the default waiting time of a caller, in milliseconds.
  */

@@ -38,8 +38,8 @@ export interface PceHosts {
    * resolves names, hosts in MCP_ALLOWED_PCE_HOSTS are not looked up, because possibly only the proxy knows them.
    *
    * @param patienceMs the maximum time to wait for the name service; the general limit by default.
-   * @throws {ToolError} (rejects) `pce_unreachable` if connections go through a proxy and the time is up, because
-   * nothing else would check the addresses.
+   * @throws {ToolError} (rejects) `pce_unreachable` if connections go through a proxy and the name service does not
+   * answer within `patienceMs`, because nothing else would check the addresses.
    */
   readonly inspect: (host: string, port: number, patienceMs?: number) => Promise<string | null>
   /**
@@ -65,8 +65,8 @@ const HTTPS_PORT = 443
  */
 const FIRST_USER_PORT = 1024
 /**
- * Maximum age, in milliseconds, of a name's previous addresses. A new connection may use them while its own lookup
- * waits; they are checked in the same way as new addresses.
+ * Maximum age, in milliseconds, of a name's previous addresses. While the lookup for a new connection waits, the
+ * connection may use them; they are checked in the same way as new addresses.
  */
 const OLDEST_ADDRESSES_MS = 10 * 60_000
 
@@ -86,7 +86,7 @@ export function createPceHosts(options: PceHostsOptions): PceHosts {
     return ofHost.find((entry) => entry.port === port) ?? ofHost.find((entry) => entry.port === null)
   }
 
-  /** Returns why this address of the target is refused, or null if it is permitted. */
+  /** Returns why a connection to this address of the host is refused, or null if it is permitted. */
   function problemOf(target: Target, address: string): string | null {
     const kind = checkAddress(address)
     if (kind === 'a loopback address' && isLoopback(target.host) && entryFor(target) !== undefined) {
@@ -118,8 +118,8 @@ export function createPceHosts(options: PceHostsOptions): PceHosts {
   }
 
   /**
-   * Returns why a name is refused, or null if it is not. A name that by definition means this machine (RFC 6761, 6.3)
-   * is refused whatever a name service says, unless MCP_ALLOWED_PCE_HOSTS lists it.
+   * Returns why the host name is refused, or null if it is permitted. A name that by definition means this machine (RFC
+   * 6761, 6.3) is refused whatever a name service says, unless MCP_ALLOWED_PCE_HOSTS lists it.
    */
   function refusedName(target: Target): string | null {
     return isLoopback(target.host) && entryFor(target) === undefined ? 'this machine' : null

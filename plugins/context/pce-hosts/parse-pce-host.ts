@@ -53,7 +53,8 @@ function splitPort(authority: string): [host: string, port?: string] {
 function normalise(written: string): PceHost | HostProblem {
   const problem = { problem: `not a host: ${EXAMPLE}` }
   const parsed = hostnameOf(written)
-  // A trailing dot of any script makes an IP address look like a name, so the text is parsed again without the dot.
+  // With a trailing dot, in whatever script, an IP address looks like a name, so the text is parsed again without the
+  // dot.
   const name = parsed === null ? null : hostnameOf(parsed.replace(/\.$/, ''))
   if (name === null) return problem
   const address = name.replace(/^\[(.*)\]$/, '$1')
