@@ -38,8 +38,8 @@ export interface SourceChoice {
 }
 
 /**
- * Looks up the labels of a choice of sources; names are exact and case-sensitive (D94). Throws not_found and
- * invalid_argument like `findApplicationLabels`.
+ * Looks up the labels of a choice of sources. Names are compared exactly and case-sensitively (D94). Throws the errors
+ * of `findApplicationLabels`: not_found and invalid_argument.
  */
 export function chooseSources(
   labels: LabelIndex,

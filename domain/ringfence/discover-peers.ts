@@ -26,7 +26,9 @@ import { createConversationReader, type FlowsRead } from '../traffic/read-flows.
 import { always, anyOf, isUnknown, type Answer, type Reason } from '../policy/three-valued.js'
 import { workInTurns, type Steps } from '../text/pace-work.js'
 
-/** The present fate of a connection, according to the active policy and the present modes of source and destination. */
+/**
+ * What happens to a connection today, according to the active policy and the present modes of source and destination.
+ */
 export interface Today extends Pick<DecidedEnds, 'word' | 'undecided'> {
   /** Whether the source or the destination drops the connection. */
   drops: Answer
@@ -37,7 +39,7 @@ export interface Today extends Pick<DecidedEnds, 'word' | 'undecided'> {
 }
 
 /**
- * The fate of a connection from the application to a destination, today and in the mode for which the ringfence is
+ * What happens to a connection from the application to a destination, today and in the mode for which the ringfence is
  * intended.
  */
 export interface TodayOutbound extends Today {
@@ -95,7 +97,10 @@ export interface OutboundFlow {
   connections: number
 }
 
-/** The traffic of an application in the window. The flow objects are created during iteration. */
+/**
+ * The traffic of an application in the queried time window. A flow object is created only when the iteration reaches
+ * it.
+ */
 export interface Discovery {
   inbound: Iterable<InboundFlow>
   outbound: Iterable<OutboundFlow>
@@ -106,7 +111,7 @@ export interface Discovery {
 
 /**
  * Reads the traffic to and from an application, whatever the PCE decided about it (T15), and evaluates it by the active
- * policy. Throws the errors of the reader.
+ * policy. Throws the errors of the traffic reader.
  */
 export async function discoverFlows(
   ctx: Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>,
@@ -189,8 +194,9 @@ export async function discoverFlows(
 }
 
 /**
- * Returns the mode that a workload of the application will have. A workload in full enforcement keeps this mode. A
- * workload in an unknown mode may be in full enforcement, so its future mode is not known.
+ * Returns the mode that a workload of the application will have once the application is in the mode for which the
+ * ringfence is intended. A workload in full enforcement keeps this mode. A workload in an unknown mode may be in full
+ * enforcement, so its future mode is not known.
  */
 const modeThen = (mode: EndMode, selective: boolean): EndMode =>
   !selective ? 'full' : mode === 'full' || mode === 'unknown' || mode === 'none' ? mode : 'selective'
@@ -208,7 +214,8 @@ function* judgeGroups<K extends object, T>(groups: Grouping<K>, judge: (keys: K)
 }
 
 /**
- * Determines the present fate of a connection without regard to the decision that the PCE recorded, and compares both.
+ * Determines what happens to a connection today, without regard to the decision that the PCE recorded, and then
+ * compares the result with that decision.
  */
 function judgeToday(judge: EndJudge, modes: DecidedEnds['modes'], recorded: string): Today {
   const { word, undecided, verdicts } = decideEnds(judge, modes)
@@ -283,7 +290,7 @@ export interface Sources {
   others: OtherSource[]
 }
 
-/** Groups inbound flows by source and records the effect that `judge` returns for each. */
+/** Groups inbound flows by source and records the effect that `judge` returns for each flow. */
 export function collectSources(flows: Iterable<InboundFlow>, judge: (flow: InboundFlow) => FlowVerdict): Sources {
   const applications = createPeers<Application>()
   const others = createPeers<Omit<OtherSource, keyof Peer>>()

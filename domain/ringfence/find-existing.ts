@@ -142,11 +142,11 @@ export interface Existing {
    * it, each with the reason.
    */
   shortOf(needs: readonly Need[]): { href: string; reason: string }[]
-  /** Returns the href of a deny rule that covers all these consumers and services. */
+  /** Returns the href of a deny rule that covers all the given consumers and services. */
   coveringDeny(consumers: readonly Actor[], services: readonly IngressService[]): string | undefined
   /**
-   * Deny rules in force that do something other than denying everything from outside the scope; override deny rules are
-   * not included.
+   * Hrefs of the deny rules in force that do something other than block every source outside the scope, on some
+   * services or on all. Override deny rules are not included.
    */
   otherDenies: string[]
   /** True if a deny rule in force denies everything from outside the scope. */
@@ -206,7 +206,7 @@ function narrownessOf(rule: Rule, known: Known): string | null {
   if (!rule.consumers.some(({ actors }) => actors === 'ams')) {
     if (rule.consumers.some(({ label_group: group }) => group !== undefined))
       return 'its consumers include a label group'
-    // A label with any other key narrows the set of workloads that the app and env labels select.
+    // A label whose key is neither app nor env narrows the set of workloads that the app and env labels select.
     if (rule.consumers.some(({ label }) => label !== undefined && !APPLICATION.has(known.keyOf(label.href) ?? '')))
       return 'further labels narrow its consumers'
   }
@@ -263,8 +263,8 @@ const isPlain = (
   rule.all_ips_except_for_in_providers !== true
 
 /**
- * Returns true if a deny rule blocks traffic from outside the scope to all workloads of the scope, without further
- * restrictions.
+ * Returns true if a deny rule applies to sources outside the scope and to all workloads of the scope, and is restricted
+ * by nothing but its consumers and services.
  */
 const isPlainDeny = (rule: Pick<DenyRule, 'consumers' | 'providers' | 'unscoped_consumers'> & Partial<DenyRule>) =>
   rule.unscoped_consumers === true &&

@@ -176,8 +176,8 @@ export function judgeFlow(flow: ObservedFlow, covered: Answer, asked: RingfenceA
     covered,
     denied,
     bypassed: isBypassed(flow),
-    // Earlier rows of the table decide about flows that are covered, or dropped today, so these answers do not matter
-    // for such flows.
+    // If a flow is covered, or is dropped today, an earlier row of the table decides about it, so the next two answers
+    // do not matter.
     destinationDrops: isCovered || denied === 'no' ? ('no' as const) : both(denied, not(isLetIn())),
     sourceDrops: isCovered ? ('no' as const) : doesSourceDrop(flow, covered, asked),
     today: flow.today,
@@ -205,9 +205,9 @@ export function judgeFlow(flow: ObservedFlow, covered: Answer, asked: RingfenceA
 const verdictOf = (answer: Answer): Verdict => (isUnknown(answer) ? 'unknown' : answer)
 
 /**
- * Returns the reason for doubt of the first undecided fact in the row that determined the effect. If the row has no
- * undecided fact, the reason is pending changes or, if nothing is pending, a contradiction between the rules and the
- * draft decision.
+ * Returns the reason why the effect is in doubt: that of the first undecided fact in the row that determined the
+ * effect. If the row has no undecided fact, the reason is pending changes or, if nothing is pending, a contradiction
+ * between the rules and the draft decision.
  */
 function doubtOf(
   when: Partial<Facts>,
@@ -224,8 +224,8 @@ type Told = readonly [seen: Answer, said: Answer]
 
 /**
  * Returns an answer that holds both now and after all pending changes are provisioned, because nobody knows which other
- * changes will be provisioned, or when. If nothing is pending, both versions contain the same rules. The decision that
- * the PCE recorded for the active policy is no evidence, because rules and modes may have changed since.
+ * changes will be provisioned, or when. If nothing is pending, the active policy and the draft contain the same rules.
+ * The decision that the PCE recorded for the active policy is not used, because rules and modes may have changed since.
  */
 const inBoth = ({ hasPending }: RingfenceAsked, active: Answer, draft: Told): Answer =>
   hasPending ? always(active, settle(...draft)) : settle(draft[0], active)
@@ -257,8 +257,8 @@ function isAllowedIn(flow: ObservedFlow, asked: RingfenceAsked): Answer {
 }
 
 /**
- * Returns whether iptables rules may decide about the flow: later, at a source or destination inside the application,
- * or today, at any source or destination.
+ * Returns whether iptables rules may decide about the flow: either today, at its source or destination, or later, at
+ * its destination or at a source inside the application.
  */
 const isBypassed = ({ source, destination, today, isOwn, rules }: ObservedFlow): Answer =>
   anyOf([
@@ -267,7 +267,7 @@ const isBypassed = ({ source, destination, today, isOwn, rules }: ObservedFlow):
     isUnknown(today) && today.unknown.includes('iptables') ? today : 'no',
   ])
 
-/** What a decision reveals about allow rules at the destination. This depends on the destination's mode. */
+/** What a draft decision reveals about allow rules at the destination. This depends on the destination's mode. */
 type Word = 'allowed' | 'not allowed' | 'by rules' | 'nothing'
 type WordByDecision = Readonly<Record<JudgedDecision, Word>>
 const NOTHING: WordByDecision = { allowed: 'nothing', potentially_blocked: 'nothing', blocked: 'nothing' }
@@ -299,9 +299,9 @@ function seenInDraft(flow: ObservedFlow): Answer {
 }
 
 /**
- * Interprets a draft decision of the PCE. `byRules` says whether "allowed" in selective mode is due to a rule. If the
- * source has no rule for a flow, the destination can let the flow in only by a rule that names the source by its
- * address.
+ * Converts a draft decision of the PCE to the answer whether an allow rule lets the flow in at the destination.
+ * `byRules` is the answer for "allowed" in selective mode. If the source has no rule for a flow, the destination can
+ * let the flow in only by a rule that names the source by its address.
  */
 function readTold(
   decision: string,
@@ -321,15 +321,15 @@ function readTold(
 }
 
 /**
- * Returns the mode that the source will have. A source inside the application changes its mode together with the
- * application.
+ * Returns the mode of the source once the application is in its intended mode. A source inside the application changes
+ * its mode together with the application.
  */
 const modeOfSource = ({ source, isOwn }: ObservedFlow, { selective }: RingfenceAsked): EndMode =>
   !isOwn || source === 'none' || source === 'full' ? source : selective ? 'selective' : 'full'
 
 /**
- * Returns whether the source drops the flow, in the mode that the source will have. The PCE writes a deny rule that
- * applies to all workloads to every managed source. It is not known for certain whether a source in selective mode
+ * Returns whether the source drops the flow, in its future mode (see `modeOfSource`). A deny rule that applies to all
+ * workloads is also written to every managed source. It is not known for certain whether a source in selective mode
  * enforces it (P51).
  */
 function doesSourceDrop(flow: ObservedFlow, covered: Answer, asked: RingfenceAsked): Answer {
@@ -352,8 +352,8 @@ function doesSourceDrop(flow: ObservedFlow, covered: Answer, asked: RingfenceAsk
 }
 
 /**
- * Returns true if pending changes may change the decision at the source. This matters only if there is no draft
- * decision that shows it.
+ * Returns true if pending changes may change the decision at the source. This matters only if the PCE reports no draft
+ * decision, which would reflect them.
  */
 const changesAtSource = ({ atSource }: RuleAnswers): boolean =>
   (['allow', 'deny'] as const).some((kind) => atSource(kind).active !== atSource(kind).draft)
@@ -377,22 +377,22 @@ function isOverridden(flow: ObservedFlow, asked: RingfenceAsked): Answer {
   return anyOf([says('own'), inBoth(asked, says('active'), [draftSaysOverride(flow), says('draft')])])
 }
 
-/** Returns whether override deny rules drop the flow at the source, in the mode that the source will have. */
+/** Returns whether override deny rules drop the flow at the source, in its future mode (see `modeOfSource`). */
 function outgoing(flow: ObservedFlow, asked: RingfenceAsked): Versions {
   const says = flow.rules.atSource('override_deny')
   const mode = modeOfSource(flow, asked)
   return mode === 'unknown' ? says : weaken(says, stops(mode, 'outbound', 'override_deny'))
 }
 
-/** Combines each of the answers about a source or destination with a doubt about these answers, by a logical AND. */
+/** Combines each of the three answers with the given doubt by a logical AND. */
 const weaken = ({ own, active, draft }: Versions, doubt: Answer): Versions => {
   const [a, b, c] = [own, active, draft].map((answer) => both(answer, doubt))
   return { own: a as Answer, active: b as Answer, draft: c as Answer }
 }
 
 /**
- * Returns true if the source will enforce policy. A source inside the application changes its mode together with the
- * application.
+ * Returns true if the source will or may enforce policy once the application is in its intended mode. A source inside
+ * the application changes its mode together with the application.
  */
 const willSourceEnforce = ({ source, isOwn }: ObservedFlow) =>
   source !== 'none' && (isOwn || isEnforcing(source) || source === 'unknown')

@@ -237,7 +237,8 @@ export function findRemotes(flows: Iterable<InboundFlow>, own: Application): Fou
     if (today.isByDefault) known.allowedByDefaultPossible = true
     found.set(key, known)
   }
-  // Sorting by code unit orders by app first, then env, because the separator sorts before any character of a value.
+  // Sorting the keys by code unit orders by app first, then env, because the separator in a key sorts before any
+  // character of a label value.
   return [...found].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, remote]) => remote)
 }
 

@@ -67,7 +67,7 @@ export interface Prepared {
    */
   pods: Pick<Workloads, 'kubernetes' | 'unread'>
   ruleSet: RuleSet | null
-  /** Warnings that others have pending changes in the rule set to which the ringfence adds rules. */
+  /** Warnings that other people have pending changes in the rule set to which the ringfence adds rules. */
   others: readonly string[]
   existing: Existing
   deny: DenyAsked | null
@@ -197,7 +197,7 @@ async function readWorkloads(ctx: Context, application: readonly Label[]) {
 
 /**
  * Converts the services of the deny rule to the form that the PCE accepts. Throws invalid_deny_service with a `reason`
- * if one of them is invalid, and ambiguous_name.
+ * if one of them is invalid, and ambiguous_name if several services have the same name.
  */
 async function resolveDenyServices(lookups: PolicyLookups, asked: ServiceReferences): Promise<IngressService[]> {
   try {
@@ -229,7 +229,7 @@ export function refuseRelabelled(pce: PceClient, { application, discovery }: Pre
 
 /**
  * Throws label_not_found unless the rules would name exactly the labels that the sources have. Flow rows name labels by
- * value. If a label was renamed after the list was read, the rules would let in another application.
+ * value. If a label was renamed after the label list was read, the rules would let in another application.
  */
 function refuseRenamedSources(pce: PceClient, flows: Iterable<InboundFlow>, labels: LabelIndex): void {
   for (const { application, source } of flows) {

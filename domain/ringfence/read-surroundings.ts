@@ -39,7 +39,7 @@ export interface PolicyRead {
   draft: PolicySnapshot
   /** The draft href of the built-in service All Services. */
   allServices: string
-  /** Returns the draft with the deny rules of all rule sets. They are read on first use. */
+  /** Returns the draft with the deny rules of all rule sets. The deny rules are read on first use. */
   readonly wholeDraft: () => Promise<PolicySnapshot>
   /** Returns the active policy. It is read on first use. */
   readonly active: () => Promise<PolicySnapshot>
@@ -93,8 +93,8 @@ function onceRead<T>(read: () => Promise<T>): () => Promise<T> {
 }
 
 /**
- * Three answers to the same question: one by the ringfence's own rules, one by all other active rules, and one by all
- * other draft rules.
+ * Three answers to the same question: from the ringfence's own rules, from all other active rules, and from all other
+ * draft rules.
  */
 export interface Versions {
   own: Answer
@@ -108,9 +108,12 @@ export interface RuleAnswers {
   readonly atDestination: (kind: RuleType) => Versions
   /** Returns the results for the rules that the PCE writes to the source. */
   readonly atSource: (kind: RuleType) => Versions
-  /** Returns whether an allow rule in any version of the policy lets the source in by its address. */
+  /** Returns whether an allow rule in any version of the policy names the source by its address and so lets it in. */
   readonly byAddress: () => Answer
-  /** Returns whether an allow rule in any version of the policy lets the flow out by the address of its destination. */
+  /**
+   * Returns whether an allow rule in any version of the policy names the destination by its address and so lets the
+   * flow out.
+   */
   readonly toAddress: () => Answer
   /**
    * Returns an undecided answer if iptables rules of any version of the policy apply, or may apply, at the source or
@@ -123,7 +126,7 @@ export interface RuleAnswers {
 export interface Surroundings {
   /** Matches the rules against traffic to any workload of the application. */
   readonly judge: RuleJudge
-  /** Returns a function like `judge`, but for traffic to one particular workload. */
+  /** Works like `judge`, but matches the rules only against traffic to one particular workload. */
   readonly judgeAt: (destination: End) => RuleJudge
   /** Names of objects with pending changes, which may be provisioned together with the ringfence or without it. */
   pending: string[]
@@ -205,7 +208,7 @@ export type PlannedDeny = Pick<DenyRule, 'providers' | 'consumers' | 'ingress_se
 /** A function that matches the rules against traffic from a source to one port of a destination. */
 export type RuleJudge = (source: End, port: number | null, proto: number | null) => RuleAnswers
 
-/** Creates the functions that match both versions of the policy and the ringfence's own rules against flows. */
+/** Creates the functions that match flows against the draft, the active policy and the ringfence's own rules. */
 export function judgeByRules(
   draft: Around,
   active: Around,

@@ -76,8 +76,8 @@ export type OrderedEntry = BatchEntry & { score?: number }
 
 /**
  * If requested, sorts the applications so that infrastructure comes first (T16): by descending score, and applications
- * without traffic last. Applications with equal scores stay in the given order. If the estate cannot be ranked, the
- * whole order stays the same and a warning says so.
+ * without traffic last. Applications with equal scores stay in the given order. If the estate cannot be ranked, all
+ * applications stay in the given order and a warning says so.
  */
 export async function orderBatch(
   entries: readonly BatchEntry[],

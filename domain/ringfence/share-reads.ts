@@ -79,7 +79,7 @@ export interface EstateRanking {
   read: FlowsRead
 }
 
-/** The default options, which are those of identify-infrastructure-services. */
+/** The ranking options, which are the defaults of the tool identify-infrastructure-services. */
 const OPTIONS = { minConnections: 1, productionEnvs: PRODUCTION_ENVS }
 
 /** Ranks all applications of the estate by the traffic of a window (T17). Throws the errors of the reader. */

@@ -16,9 +16,9 @@ import { ToolError } from '../../schemas/errors.js'
 import { quote } from '../text/escape-text.js'
 
 /**
- * Writes a planned ringfence and reads it back. Meanwhile, no other call of this process writes to the same rule set.
- * Sends nothing if the ringfence is complete already. Throws already_exists if the draft has changed since the plan was
- * made, and the errors of `writeRingfence`.
+ * Writes a planned ringfence and reads it back. While it runs, no other call of this process writes to the same rule
+ * set. If the ringfence is already complete, nothing is sent. Throws already_exists if the rule set has changed in the
+ * draft since the plan was made, and the errors of `writeRingfence`.
  */
 export function writePrepared(
   ctx: Pick<ToolContext<true>, 'pce' | 'signal' | 'inOrder'>,
@@ -173,9 +173,10 @@ export interface RingfenceWritten {
 type Context = Pick<ToolContext<true>, 'pce' | 'signal'>
 
 /**
- * Checks, before the first write, that the draft is unchanged. Throws already_exists {reason: changed_meanwhile,
- * changed} if it has changed since the plan was made. This can happen, because the traffic queries take minutes. A
- * ringfence applies to all workloads that are in its scope when it is written.
+ * Checks, before the first write, that the rule set is unchanged in the draft. Throws already_exists {reason:
+ * changed_meanwhile, changed} if it has changed since the plan was made. This can happen, because the traffic queries
+ * take minutes. Workloads are not checked, because a ringfence applies to all workloads that are in its scope when it
+ * is written.
  */
 async function refuseChanged(ctx: Context, prepared: Prepared): Promise<void> {
   const { ruleSet: planned } = prepared
@@ -189,9 +190,9 @@ async function refuseChanged(ctx: Context, prepared: Prepared): Promise<void> {
 }
 
 /**
- * Checks, before the deny rule is written as the last rule, that the scope is unchanged and that every planned allow
- * rule, existing or new, is present and enabled. Otherwise, throws already_exists in the same form as `refuseChanged`.
- * `href` is the href of the rule set.
+ * Checks, before the deny rule is written as the last rule, that the rule set's scope is unchanged and that every
+ * planned allow rule, existing or new, is present and enabled. Otherwise, throws already_exists in the same form as
+ * `refuseChanged`. `href` is the href of the rule set.
  */
 async function refuseUncovered(ctx: Context, prepared: Prepared, href: string): Promise<void> {
   const { ruleSet, changed } = await readAgain(ctx, prepared, href)
@@ -262,8 +263,8 @@ function compareRules(before: RuleSet, now: RuleSet): string[] {
 }
 
 /**
- * Matches the fields of a rule that do not affect to what it applies. `update_type` matters only for a pending
- * deletion, which is handled separately.
+ * Matches the names of fields that do not affect the traffic to which a rule applies. `update_type` matters only for a
+ * pending deletion, which is handled separately.
  */
 const BESIDE = /^(created|updated|deleted)_(at|by)$|^update_(type|label)$|^description$|^external_data/
 
@@ -279,8 +280,8 @@ function rulesOf({ rules, deny_rules: denyRules }: RuleSet): Map<string, string>
 }
 
 /**
- * Converts a value so that values with equal meaning become equal: the order of list items and fields and empty fields
- * are ignored, and each reference is replaced with its href.
+ * Converts a value so that values with equal meaning become equal: the order of list items and of fields is ignored,
+ * empty fields are left out, and each reference is replaced with its href.
  */
 function canonical(value: unknown): unknown {
   if (Array.isArray(value)) return value.map((item) => JSON.stringify(canonical(item))).sort()
