@@ -1,6 +1,6 @@
 import type { Box } from '../policy/boxes.js'
 
-/** A box (a set of connections, described by one mask per dimension) and the number of the rule to which it belongs. */
+/** A box (a set of connections, described by one mask per dimension) and the index of the rule to which it belongs. */
 export interface OwnedBox {
   box: Box
   owner: number
@@ -62,7 +62,10 @@ export function indexBoxes(boxes: readonly OwnedBox[]): BoxIndex {
   }
 }
 
-/** Returns each value of a mask as a single bit. Returns null if the mask restricts nothing or has too many values. */
+/**
+ * Returns the values in a mask, each as a mask with a single bit. Returns null if the mask restricts nothing or has too
+ * many values.
+ */
 function valuesOf(mask: bigint | undefined): bigint[] | null {
   if (mask === undefined || mask < 0n) return null
   const values: bigint[] = []

@@ -19,8 +19,8 @@ export interface Redundancy {
   /** Index of the rule in the list of rules. */
   rule: number
   /**
-   * The rules that together decide about every connection of this rule. Each of them is needed, unless the search for a
-   * smaller set had to be cut short.
+   * The rules that together decide about every connection of this rule. None of them can be left out, unless the search
+   * for a smaller set had to be cut short.
    */
   by: readonly number[]
 }
@@ -62,10 +62,10 @@ const MOST_IN_PROOF = 40
 
 /**
  * Finds the rules that change nothing. Rules are examined from newest to oldest, and each is compared with those that
- * are not redundant so far. Therefore all rules found can be removed together, and the oldest of several equal rules
- * stays. A rule is redundant if, at each end to which the PCE writes it, rules of its type or of a type that takes
- * precedence also decide about all its connections. Where no source defines how the PCE behaves, this must be true for
- * every possible behaviour.
+ * have not been found redundant so far. Therefore all rules found can be removed together, and the oldest of several
+ * equal rules stays. A rule is redundant if, at the source and at the destination, as far as the PCE writes it to them,
+ * other rules of its type or of a type that takes precedence decide about all its connections. Where no source of
+ * information defines how the PCE behaves, this must be true for every possible behaviour.
  */
 export function* findRedundantRules(rules: readonly DatedRule[]): Steps<RedundantRules> {
   const space = yield* createRuleSpace(rules)
@@ -274,8 +274,9 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
 }
 
 /**
- * Returns a shorter list that is still enough: a single entry if one is enough alone, otherwise the list without the
- * entries that are not needed. A list with more than `MOST_IN_PROOF` entries is not shortened one by one.
+ * Shortens a list of rules that are enough to prove that another rule is redundant. Returns a single rule if one is
+ * enough alone, otherwise the list without the rules that are not needed. A list with more than `MOST_IN_PROOF` rules
+ * is not shortened one by one.
  */
 function leaveOut(list: readonly number[], isEnough: (rest: readonly number[]) => boolean): number[] {
   const single = list.find((one) => isEnough([one]))

@@ -52,8 +52,8 @@ interface Mentions {
 }
 
 /**
- * The PCE's usage flag for each type of labelled object. If objects of a type cannot be read, this flag shows whether
- * they use a label.
+ * The PCE's usage flag for each type of labelled object. If objects of a type cannot be read, this flag of a label
+ * shows whether such objects use the label.
  */
 const FLAG_OF: Record<string, string> = {
   workloads: 'workload',
@@ -102,7 +102,7 @@ async function collectMentions(
   return { used, groups, unread }
 }
 
-/** Collects the labels of all labelled objects that are not part of the policy. */
+/** Collects the labels that objects outside the policy, such as workloads and pairing profiles, have or refer to. */
 async function collectBearers({ pce, signal }: Context, used: Set<string>): Promise<Map<string, string>> {
   const unread = new Map<string, string>()
   const scan = (api: 'workloads' | 'kubernetesWorkloads' | 'pairingProfiles' | 'labelMappingRules' | 'permissions') =>
@@ -149,7 +149,10 @@ async function collectBearers({ pce, signal }: Context, used: Set<string>): Prom
 
 const withoutOwn = ({ href: _own, ...rest }: PceObject) => rest
 
-/** Collects all hrefs inside a value as draft hrefs. They include the object's own href, which does no harm here. */
+/**
+ * Collects all hrefs inside a value as draft hrefs. The object's own href is among them. This does no harm, because the
+ * objects passed to this function are not of the types that are checked for use.
+ */
 function collectHrefs(value: unknown, found: Set<string>): void {
   if (Array.isArray(value)) for (const item of value) collectHrefs(item, found)
   else if (typeof value === 'object' && value !== null)

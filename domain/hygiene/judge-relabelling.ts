@@ -15,12 +15,12 @@ import type { Relabelling } from './plan-labels.js'
 export interface RuleSetEffect {
   name: string
   href: string
-  /** Number of workloads that enter or leave the scopes of the rule set. */
+  /** Numbers of workloads that enter, and that leave, the scopes of the rule set. */
   enter: number
   leave: number
   /** Number of workloads for which it cannot be determined whether they enter or leave the scopes. */
   undecided: number
-  /** Number of rules that newly apply, or no longer apply, to some of these workloads. */
+  /** Numbers of rules that newly apply, and that no longer apply, to at least one workload whose labels change. */
   rules_gained: number
   rules_lost: number
   /** Numbers of rules gained and lost, by rule type. Types without a change are left out. */

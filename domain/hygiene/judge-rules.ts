@@ -13,7 +13,9 @@ import { namesOf, withUserGroups } from '../policy/name-references.js'
 import { findRedundantRules, type DatedRule, type RedundantRules } from './find-redundant.js'
 import { loadPopulation, type Population } from './population.js'
 
-/** A rule and the object that contains it. This is a rule set or, for an enforcement boundary, the boundary itself. */
+/**
+ * A rule and its holder, the object that contains it: a rule set or, for an enforcement boundary, the boundary itself.
+ */
 export interface HeldRule extends DatedRule {
   holder: { href: string; name: string }
   isBoundary: boolean
@@ -21,7 +23,9 @@ export interface HeldRule extends DatedRule {
 
 export interface EmptyScope {
   ruleSet: RuleSet
-  /** The scopes of the rule set that contain no workload. If these are all its scopes, it applies to nothing. */
+  /**
+   * The scopes of the rule set that contain no workload. If these are all its scopes, the rule set applies to nothing.
+   */
   scopes: RuleSet['scopes']
 }
 
@@ -40,8 +44,8 @@ export interface RuleReport extends RedundantRules {
 }
 
 /**
- * Finds rules of a policy version that change nothing, and scopes that contain nothing. Disabled rules and rules that
- * are pending deletion do not count. Throws the errors of the PCE client.
+ * Finds rules of a policy version that change nothing, and scopes that contain no workload. Disabled rules and rules
+ * that are pending deletion do not count. Throws the errors of the PCE client.
  */
 export async function judgeRules(
   ctx: Pick<ToolContext<true>, 'pce' | 'signal' | 'now' | 'progress'>,

@@ -10,7 +10,7 @@ const MOST_WORDS = 12
 /**
  * Returns the patterns that a workload's name may share with similar workloads, most specific first: the host name with
  * `#` in place of each number (`pay-web-#`), its prefixes (`pay-web-*`, `pay-*`), and the words in it (`*web*`). Case
- * does not matter. Only the words may come from beyond the first dot.
+ * does not matter. Patterns other than words use only the part of the name before the first dot.
  */
 export function namePatterns({ name, hostname }: Pick<Workload, 'name' | 'hostname'>): string[] {
   const whole = (hostname || name || '').toLowerCase()
@@ -38,8 +38,8 @@ export function nameWords(name: string): string[] {
 }
 
 /**
- * Matches the names of interfaces of container networks and of the host itself. Their addresses are the same on
- * thousands of machines.
+ * Matches the names of interfaces of container networks and of the host itself. The addresses of such interfaces are
+ * the same on thousands of machines.
  */
 const LOCAL_INTERFACE = /^(?:lo|docker|br-|cni|veth|virbr|flannel|cali|podman)/i
 const WIDEST_V4 = 24

@@ -34,7 +34,7 @@ export const NO_WISH: LabelWish = { set: new Map(), add: new Map(), removeKeys: 
 /** A requested change, and the labels that it needs. Some of these may have to be created first. */
 export interface WishPlan {
   wish: LabelWish
-  /** The labels in the form in which `planWorkloadLabels` returns them. They are the same for all workloads. */
+  /** The needed labels in the form in which `planWorkloadLabels` returns them. They are the same for all workloads. */
   labels: ReturnType<typeof planWorkloadLabels>
 }
 
@@ -161,12 +161,12 @@ export function isSameLabels(one: readonly LabelRef[], other: readonly LabelRef[
 
 export const isChanged = ({ before, after }: Relabelling): boolean => !isSameLabels(before, after)
 
-/** Number of workloads by label. Each label is written as text. */
+/** Maps each label, written as text, to a number of workloads. */
 export type LabelCounts = Record<string, number>
 
 /**
- * Counts what happens to the labels of the given workloads: how many are set, how many are removed without replacement,
- * and how many stay although `add` names another value.
+ * Counts, for each label, the workloads on which it is newly set, those from which it is removed without replacement,
+ * and those on which it stays although `add` names another value.
  */
 export function countWishes(relabellings: readonly Relabelling[]): Record<'set' | 'removed' | 'kept', LabelCounts> {
   const counts = { set: new Map<string, number>(), removed: new Map<string, number>(), kept: new Map<string, number>() }

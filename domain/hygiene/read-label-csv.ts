@@ -45,7 +45,7 @@ export function readLabelCsv(text: string, keys: readonly string[], removeToken:
   const [header, ...records] = parseRecords(text)
   if (header === undefined) throw new ToolError('invalid_argument', 'csv is empty.', { argument: 'csv' })
   const columns = readHeader(header, keys)
-  // Cells are trimmed, so this token must be trimmed too.
+  // Cells are trimmed, so the token that they are compared with must be trimmed too.
   const token = removeToken?.trim()
   if (token === '')
     throw new ToolError('invalid_argument', 'remove_token is blank: an empty cell changes nothing.', {
@@ -96,7 +96,7 @@ function parseRecords(text: string): { cells: string[]; line: number }[] {
   const delimiter = DELIMITERS.find((one) => header.includes(one)) ?? ','
   const options = { bom: true, delimiter, info: true, relax_column_count: true, skip_empty_lines: true, trim: true }
   try {
-    // The library's types do not reflect the option `info`.
+    // The types of the CSV library do not reflect the option `info`.
     const parsed = parse(text, options) as unknown as { record: string[]; info: { lines: number } }[]
     return parsed.map(({ record, info }) => ({ cells: record, line: info.lines }))
   } catch (error) {

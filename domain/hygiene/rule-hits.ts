@@ -214,8 +214,8 @@ export function* judgeHits(
 }
 
 /**
- * Groups sources and destinations in order to reduce the number of tests. `kinds` has one for each distinct set of
- * labels, `hrefs` has all of them by href of the workload.
+ * Groups the given sources and destinations in order to reduce the number of tests. `kinds` has one of them for each
+ * distinct set of labels; `hrefs` has all of them by the href of the workload.
  */
 function groupByLabels(ends: readonly End[]) {
   const kinds = new Map<string, End>()

@@ -14,13 +14,13 @@ import { addressFilter, allOf, matchExactly } from '../inventory/match-exactly.j
 import { nearNames } from '../text/compare-texts.js'
 import { quote } from '../text/escape-text.js'
 
-/** A selection of workloads: parameters for the PCE, and a filter for the conditions that are checked here instead. */
+/** A selection of workloads: parameters for the PCE, and a filter for the conditions that this server checks itself. */
 export interface ResolvedSelection {
   params: Record<string, string | boolean | string[][] | undefined>
   ownFilter: ((workload: Workload) => boolean) | undefined
   /**
-   * Returns true if the selection includes the given Kubernetes workload. This is tested here, because the PCE lists
-   * Kubernetes workloads separately.
+   * Returns true if the selection includes the given Kubernetes workload. This server must test it, because the PCE
+   * lists Kubernetes workloads separately.
    */
   selectsPod: (workload: Workload) => boolean
 }
@@ -78,7 +78,7 @@ function meetsLabels({ labels }: Workload, alternatives: readonly string[][] | u
   return alternatives === undefined || alternatives.some((all) => all.every((href) => own.has(href)))
 }
 
-/** Counts the Kubernetes workloads that a selection of workloads leaves out. */
+/** Counts the Kubernetes workloads that match a selection of workloads and that a tool leaves out. */
 export async function countLeftOut(
   pce: PceClient,
   { selectsPod, params }: Pick<ResolvedSelection, 'selectsPod'> & Partial<Pick<ResolvedSelection, 'params'>>,
@@ -98,7 +98,7 @@ export async function countLeftOut(
 }
 
 /**
- * Counts like `countLeftOut`, but lets the PCE count if its own filters for Kubernetes workloads can express the
+ * Works like `countLeftOut`, but lets the PCE count if its own filters for Kubernetes workloads can express the
  * selection. This is possible if the selection has only a part of the name and one label.
  */
 export async function countLeftOutCheaply(

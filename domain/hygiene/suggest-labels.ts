@@ -42,9 +42,9 @@ const SOLID_SHARE = 0.8
 /** Minimum number of workloads that must agree, because a single workload is not a pattern. */
 const LEAST = 2
 
-/** Number of workloads by label value. */
+/** Maps each label value to a number of workloads. */
 type Values = Map<string, number>
-/** Number of workloads by label key and value. */
+/** Maps each label key to its values, each with a number of workloads. */
 type Counted = Map<string, Values>
 
 /**
@@ -68,14 +68,19 @@ export function createSuggester(subjects: readonly Subject[], index: LabelIndex,
     begin() {
       for (const counts of [byPattern, bySubnet]) for (const counted of counts.values()) counted.clear()
     },
-    /** Adds any workload of the estate. Its `labels` must contain key and value. */
+    /**
+     * Adds a workload of the estate, whether it is a subject or not. Each of the given labels must contain key and
+     * value.
+     */
     seeWorkload(workload: Workload, labels: readonly LabelRef[]) {
       const known = labels.filter(({ key }) => key !== undefined && keys.has(key))
       if (known.length === 0) return
       if (byPattern.size > 0) countIn(byPattern, namePatterns(workload), known)
       if (bySubnet.size > 0) countIn(bySubnet, subnetsOf(workload), known)
     },
-    /** Adds a workload with which a subject exchanged traffic, with its label values by key. */
+    /**
+     * Adds a peer: a workload with which a subject exchanged traffic. `labels` are the label values of the peer by key.
+     */
     seePeer(subject: string, peer: string, labels: Readonly<Record<string, string>>) {
       for (const key of keys) {
         const value = Object.hasOwn(labels, key) ? labels[key] : undefined
@@ -135,8 +140,8 @@ function majorityOf(values: ReadonlyMap<string, number> | undefined) {
 }
 
 /**
- * Returns the evidence from the most specific pattern for which a majority agrees. Among words, which are the least
- * specific patterns, the one with the clearest majority is used.
+ * Returns the evidence from the most specific pattern for which the majority of workloads has the same value. Among
+ * words, which are the least specific patterns, the one with the clearest majority is used.
  */
 function fromNames(counts: ReadonlyMap<string, Counted>, patterns: readonly string[], key: string): Evidence | null {
   const found = patterns.flatMap((pattern) => {
@@ -153,8 +158,8 @@ function fromNames(counts: ReadonlyMap<string, Counted>, patterns: readonly stri
 }
 
 /**
- * Returns the value of a key that occurs as a word in the workload's name. Returns null unless there is exactly one
- * such value.
+ * Returns evidence for the label value that occurs as a word in the workload's name. Returns null unless exactly one of
+ * the given values does.
  */
 function heldBy({ name, hostname }: Subject['workload'], values: ReadonlyMap<string, string> | undefined) {
   const words = nameWords(hostname || name || '')

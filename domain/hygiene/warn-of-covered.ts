@@ -104,7 +104,7 @@ function readComing({ scopes, rules, own }: RulesToCome): RulesToCome {
 }
 
 /**
- * Warns like `warnOfCovered` about a rule that is changed or enabled. `change` contains the fields to replace;
+ * Works like `warnOfCovered`, but for a rule that is changed or enabled. `change` contains the fields to replace;
  * undefined fields stay as they are.
  */
 export async function warnOfBecomingCovered(
@@ -133,7 +133,7 @@ export const tellCovered = ({ byRule, general }: CoveredWarnings, isOfSeveral = 
   ...general,
 ]
 
-/** Warns like `warnOfCovered`, but uses a policy that has already been read. */
+/** Works like `warnOfCovered`, but uses a policy that has already been read. */
 export async function warnOfCoveredBy(
   { ruleSets, boundaries, contents, unread }: StandingPolicy,
   { scopes, rules, own }: RulesToCome,
