@@ -3,10 +3,10 @@ import { escapeText } from '../domain/text/escape-text.js'
 import { loadLabels, type LabelIndex } from '../domain/inventory/labels.js'
 import type { ToolContext } from '../domain/call.js'
 
-/** The result of completion/complete. */
+/** The result of the MCP request completion/complete. */
 export interface Completion {
   values: string[]
-  /** Total number of matches, including those that are not returned. */
+  /** Total number of matching values, including those that are not in `values`. */
   total: number
   hasMore: boolean
 }
@@ -15,8 +15,8 @@ export interface Completion {
 const MOST_VALUES = 100
 
 /**
- * Returns the values that contain the typed text, regardless of case. Values that begin with it come first; each group
- * is sorted alphabetically. Hidden characters are made visible.
+ * Returns the values that contain the typed text, regardless of case. Values that begin with the text come first, then
+ * all others, both sorted alphabetically. Hidden characters are made visible.
  */
 export function completeFrom(values: Iterable<string>, typed: string): Completion {
   const part = typed.toLowerCase()
@@ -46,20 +46,21 @@ const RETRY_MS = 10_000
 
 interface Load {
   index: Promise<LabelIndex | null>
-  /** The time before which the labels are not read again. */
+  /** The time, in milliseconds since the epoch, before which the labels are not read again. */
   until: number
 }
 
 /**
- * The attempts to read a label list that are in progress or have failed, by PCE client. Each client has its own, so
- * that nobody sees the labels of another PCE.
+ * The attempts to read a label list that are in progress or have failed, by PCE client. Each client has its own entry,
+ * so that nobody sees the labels of another PCE.
  */
 const loads = new WeakMap<object, Load>()
 
 /**
  * Returns the values of a label key at the caller's PCE, from the list that tools use to resolve labels (at most a
- * minute old, T3). A request arrives for each typed letter, so all these requests share one read of the list. If the
- * PCE does not answer, the result is empty instead of an error, and the PCE is not asked again for a while.
+ * minute old, T3). A completion request arrives for each typed letter, so the requests that arrive during one read of
+ * the list share it. If the PCE does not answer, the result is empty instead of an error, and the PCE is not asked
+ * again for a while.
  */
 export async function labelValues(
   { pce, now }: Pick<ToolContext<true>, 'pce' | 'now'>,

@@ -111,5 +111,5 @@ export const DOCUMENTS: readonly Document[] = [
   ),
 ]
 
-/** Returns the path of a document's text, relative to this folder. */
+/** Returns the path of a document's text, relative to the folder `knowledge`. */
 export const fileOf = ({ uri }: Document): string => `documents/${uri.slice(SCHEME.length)}.md`

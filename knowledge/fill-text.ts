@@ -3,7 +3,7 @@ import type { AnyTool } from '../tools/define.js'
 /** The tools and values that a text may refer to. */
 export interface Named {
   tools: ReadonlyMap<string, AnyTool>
-  /** The values of `{{@name}}`, exactly as they appear in the text. */
+  /** The values that replace the placeholders `{{@name}}`, by name. They are inserted unchanged. */
   values?: Readonly<Record<string, string>>
 }
 
@@ -12,9 +12,9 @@ const PLACEHOLDER = /\{\{([^{}\n]*)\}\}/g
 const CONDITION = /^\{\{\?([\w-]+)\}\} ?/
 
 /**
- * Fills in the placeholders of a text: `{{tool}}` and `{{tool.argument}}` are replaced with the name in code style,
- * `{{@name}}` with a value. A line that is marked with a tool is left out if this tool is not offered. Throws Error for
- * names that do not exist.
+ * Fills in the placeholders of a text: `{{tool}}` is replaced with the name of the tool and `{{tool.argument}}` with
+ * the name of the argument, both in code style, and `{{@name}}` with the value of that name. A line that is marked with
+ * a tool is left out if this tool is not offered. Throws Error for names that do not exist.
  */
 export function fillText(text: string, { tools, values = {} }: Named, offered?: ReadonlySet<string>): string {
   return text
@@ -38,7 +38,10 @@ export function fillText(text: string, { tools, values = {} }: Named, offered?: 
   }
 }
 
-/** Returns the tools that a text names. `always` contains the tools in lines that all readers see. */
+/**
+ * Returns the names of the tools in the placeholders of a text: `all` of them, and as `always` only those in lines that
+ * every reader sees.
+ */
 export function toolsNamedIn(text: string): { always: Set<string>; all: Set<string> } {
   const named = { always: new Set<string>(), all: new Set<string>() }
   for (const line of text.split('\n')) {

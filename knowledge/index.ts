@@ -18,11 +18,11 @@ export interface KnowledgeOptions {
     changelog(): Promise<string | null>
   }
   limits: { responseBudgetBytes: number }
-  /** Returns milliseconds since the epoch. */
+  /** Returns the current time in milliseconds since the epoch. */
   now: () => number
 }
 
-/** An entry of resources/list. */
+/** An entry in the answer to the MCP request resources/list. */
 export interface ListedResource extends Document {
   mimeType: string
 }
@@ -34,7 +34,7 @@ export interface ResourceText {
   text: string
 }
 
-/** An entry of resources/templates/list. */
+/** An entry in the answer to the MCP request resources/templates/list. */
 export interface ListedTemplate {
   uriTemplate: string
   name: string
@@ -53,7 +53,7 @@ export interface ResourceReader extends Reader, Omit<PagePorts, 'budget'> {
   orgId?: string
 }
 
-/** An entry of prompts/list. */
+/** An entry in the answer to the MCP request prompts/list. */
 export interface ListedPrompt {
   name: string
   title: string
@@ -82,14 +82,17 @@ export type LookUp = <T>(tool: string, read: (context: ToolContext<true>) => Pro
  */
 export interface Knowledge {
   listResources(): ListedResource[]
-  /** Lists the templates whose tools are all offered to the reader. */
+  /** Lists the resource templates whose tools are all offered to the reader. */
   listTemplates(reader: Reader): ListedTemplate[]
   /**
    * Reads a resource. Rejects with ToolError: `not_found` for an unknown URI, `invalid_argument` for a URI with an
    * impossible value. A page about objects of the PCE rejects with the error of its first tool call.
    */
   readResource(uri: string, reader: ResourceReader): Promise<ResourceText>
-  /** Lists the prompts whose tools are all offered to the reader. */
+  /**
+   * Lists the prompts that are offered to the reader: those whose unconditional lines name only tools that are offered
+   * too.
+   */
   listPrompts(reader: Reader): Promise<ListedPrompt[]>
   /**
    * Returns the text of a prompt. Rejects with ToolError: `not_found` if the reader has no such prompt,
@@ -130,7 +133,7 @@ export function createKnowledge({ tools: list, server, limits, now }: KnowledgeO
     if (text === undefined) {
       text = readText(path)
       texts.set(path, text)
-      // A read that failed is not cached, so that the file is read again.
+      // A failed read is not cached, so that the next call reads the file again.
       text.catch(() => texts.delete(path))
     }
     return text
@@ -240,7 +243,7 @@ export function createKnowledge({ tools: list, server, limits, now }: KnowledgeO
 
 type Completer = NonNullable<Prompt['arguments'][number]['completes']>
 
-/** Maximum length of an argument; it is the maximum length of a label value. */
+/** Maximum length of a prompt argument in characters; it is the maximum length of a label value. */
 const LONGEST_VALUE = 255
 
 /** Reads the arguments of a prompt. Throws ToolError `invalid_argument` that names all wrong arguments. */

@@ -10,7 +10,10 @@ interface Section {
 
 type Values = Readonly<Record<string, string>>
 
-/** A resource template (RFC 6570, level 1): a page about one object of the PCE, composed of tool answers. */
+/**
+ * A resource template (RFC 6570, level 1). It describes pages about one type of object of the PCE, which are composed
+ * of tool answers.
+ */
 export interface PageTemplate {
   uriTemplate: string
   name: string
@@ -37,8 +40,8 @@ const DAY_MS = 86_400_000
 /** Number of days of traffic that a page covers. It is the same as the default of enforcement-readiness. */
 const LOOKBACK_DAYS = 30
 /**
- * Maximum number of rows per list. It is small, because a page is an overview; each section names the call that returns
- * all rows.
+ * Maximum number of rows in each list on a page, by type of row. It is small, because a page is an overview; each
+ * section names the call that returns all rows.
  */
 const ROWS = { workloads: 25, flows: 30, ruleSets: 10 }
 
@@ -100,10 +103,11 @@ export function toolsOf(template: PageTemplate): string[] {
 }
 
 /**
- * Maximum length of a URI in characters. A URI with two label values is shorter, even if every byte is percent-encoded.
+ * Maximum length of a URI in characters. Even a URI with two label values of maximum length is shorter if every byte is
+ * percent-encoded.
  */
 const LONGEST_URI = 5_000
-/** Maximum length of a decoded value; it is the maximum length of a label value. */
+/** Maximum length of a decoded value in a URI; it is the maximum length of a label value. */
 const LONGEST_VALUE = 255
 /**
  * Pattern for one segment of a path (RFC 3986, 3.3). The value of a template is encoded as such a segment (RFC 6570,

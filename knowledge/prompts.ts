@@ -105,5 +105,5 @@ export const PROMPTS: readonly Prompt[] = [
   },
 ]
 
-/** Returns the path of a prompt's text, relative to this folder. */
+/** Returns the path of a prompt's text, relative to the folder `knowledge`. */
 export const fileOf = ({ name }: Pick<Prompt, 'name'>): string => `prompts/${name}.md`

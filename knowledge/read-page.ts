@@ -14,7 +14,7 @@ export interface PagePorts {
   budget: number
 }
 
-/** The error codes with which tools say that the object does not exist. */
+/** The error codes with which tools say that the object of a page does not exist. */
 const NOT_THERE = new Set(['not_found', 'invalid_href', 'unresolved_label_filter'])
 
 interface Part {
@@ -25,10 +25,10 @@ interface Part {
 }
 
 /**
- * Composes a page as JSON text. The tool calls run one after the other, so that a reader never has several running. If
- * a section fails, it shows its error, and the other sections are still shown. If the first section fails, the whole
- * page fails. If the page exceeds its maximum size, its longest sections are replaced with the tool calls that return
- * them.
+ * Composes a page as JSON text. The tool calls run one after the other, so that a reader never has several calls
+ * running at the same time. If a section fails, it shows its error, and the other sections are still shown. If the
+ * first section fails, the whole page fails. If the page exceeds its maximum size, its longest sections are replaced
+ * with the tool calls that return them.
  *
  * Rejects with ToolError `not_found`, or with the error of the first call or of `charge`.
  */
