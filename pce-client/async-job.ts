@@ -42,14 +42,14 @@ interface Job {
 }
 
 /**
- * Fetches a collection through the PCE's asynchronous job (P10): sends `Prefer: respond-async`, polls the URL in the
- * `Location` header, and then fetches the result. The time between polls follows `Retry-After`; without that header,
- * each wait is 1.5 times the previous one. If the PCE answers with 200 and the list at once, that list is the result.
- * If the call fails or is cancelled, the job is deleted at the PCE.
+ * Fetches a collection through an asynchronous job of the PCE (P10): sends `Prefer: respond-async`, polls the URL in
+ * the `Location` header, and then fetches the result. The time between polls follows `Retry-After`; without that
+ * header, each wait is 1.5 times the previous one. If the PCE answers with 200 and the list at once, that list is the
+ * result. If the call fails or is cancelled, the job is deleted at the PCE.
  *
  * @throws {PceApiError} for a status above 399, and `job_failed` when the PCE reports the job as failed, no longer has
  *   the job or its result, or does not finish within 10 minutes.
- * @throws {PceError} `invalid_response` when the job or its result is on another server.
+ * @throws {PceError} `invalid_response` when the address of the job or of its result is on another server.
  */
 export async function getCollection(
   http: Http,
@@ -190,7 +190,7 @@ async function pollUntilDone(http: Http, settings: ClientSettings, job: Job, sta
 /**
  * Returns a function that throws the error it is given, but throws `job_failed` in place of a 404 or 410. The PCE keeps
  * jobs and their results for about a day (P10), so a missing job or result has expired or been deleted. A plain "not
- * found" would not tell the caller so.
+ * found" would not explain this to the caller.
  */
 function rethrowGone(path: string): (error: unknown) => never {
   return (error) => {
@@ -204,9 +204,9 @@ function isGone(error: unknown): error is PceApiError {
 }
 
 /**
- * Deletes at the PCE a job whose result is no longer needed. Errors of the deletion are ignored, because the caller must
- * see the error that ended the call. The path is checked first, so that nothing but a job is ever deleted, whatever the
- * `Location` header contained.
+ * Deletes a job at the PCE after the call has failed. Errors of the deletion are ignored, because the caller must see
+ * the error that ended the call. `endpoint` comes from a `Location` header of the PCE, so it is checked first, to make
+ * sure that nothing but a job is ever deleted.
  */
 async function deleteJob(
   http: Http,
@@ -236,7 +236,8 @@ export async function sleep({ timers }: ClientSettings, ms: number, signal: Abor
 }
 
 /**
- * Returns the href of the result of a finished job or query. Jobs give it as `{href}`, traffic queries as a bare path.
+ * Returns the href of the result of a finished job or query. A job gives the href as `{href}`, a traffic query gives it
+ * as a plain string.
  */
 export function resultHref(result: unknown): string | undefined {
   const href = typeof result === 'object' && result !== null ? (result as { href?: unknown }).href : result

@@ -14,7 +14,7 @@ export interface AnswerSizes {
 /**
  * The limits for the answers that the client accepts (D74). Byte limits protect memory and count uncompressed text. The
  * number of elements (objects, lists and single values) is limited as well, because a few bytes of text can become an
- * object of many bytes in memory. The limits on elements and rows scale with the byte limit.
+ * object of many bytes in memory. The limits on elements and rows grow in proportion to the byte limits.
  */
 export interface AnswerBounds {
   /** Limits for a single answer. */
@@ -115,8 +115,8 @@ export class JsonMeter {
   }
 
   /**
-   * Finds the first non-blank character, notes whether the text looks like JSON, and returns the index of that
-   * character.
+   * Returns the index of the first non-blank character in the chunk (the chunk's length if there is none), and records
+   * in `#isJson` whether this character is an opening bracket.
    */
   #begin(chunk: Buffer): number {
     let at = 0

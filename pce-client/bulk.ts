@@ -25,10 +25,10 @@ export function inChunks<T>(items: readonly T[], size = CHUNK): T[][] {
 }
 
 /**
- * Converts the items of a bulk answer to one form. The PCE uses two forms (P12): for a creation or an update it returns
- * `{href, status, token?, message?}` for every object, for a deletion `{href, errors}` for the failures only. In a
- * deletion, an item with empty `errors` is not a failure. Any other item that has neither a success status nor errors
- * is reported with one error.
+ * Converts the items of a bulk answer to a common form. The PCE uses two forms (P12): for a creation or an update it
+ * returns `{href, status, token?, message?}` for every object, for a deletion `{href, errors}` for the failures only.
+ * In a deletion, an item with empty `errors` is not a failure. Any other item that has neither a success status nor
+ * errors is reported with one error.
  *
  * @param sent number of objects in the bulk call.
  * @throws {PceError} `outcome_unknown` when the answer is not a list, or when a creation or update has fewer results
@@ -41,7 +41,8 @@ export function toBulkResults(verb: BulkVerb, answer: TracedResponse, sent: numb
     throw unclear(verb, answer, `its answer has ${items.length} results for ${sent} objects`)
   }
   const failures = items.filter(({ errors }) => !Array.isArray(errors) || errors.length > 0).map(toResult)
-  // If the call was repeated, an earlier attempt may already have deleted these objects, so "not found" is a success.
+  // If the call was repeated, an earlier attempt may already have deleted some objects. For them, "not found" means
+  // success.
   return answer.repeated ? failures.filter(({ errors }) => errors[0]?.token !== 'not_found_error') : failures
 }
 

@@ -42,7 +42,7 @@ export interface CallState {
   readonly answers: AnswerFacts[] | undefined
   /** Status of the last answer; undefined before the first answer. */
   status: number | undefined
-  /** The observer to which the end of the call is reported. */
+  /** The observer returned by `onRequest`, to which the end of the call is reported. */
   readonly watched: WatchedRequest | undefined
   /** Cancels the request in progress. Called when the call is cancelled or its deadline passes. */
   stop: (() => void) | undefined
@@ -62,8 +62,8 @@ export interface CallState {
    */
   answerLost: boolean
   /**
-   * The error for which this client itself ended the attempt; undefined if it did not. Node's own error would say only
-   * that the connection was closed. `retry` is true if another attempt may help.
+   * If this client itself ended the attempt, the error that says why; otherwise undefined. It is recorded because
+   * Node's own error would say only that the connection was closed. `retry` is true if another attempt may help.
    */
   ended: { error: PceError; retry: boolean } | undefined
 }
@@ -85,8 +85,8 @@ export function watchAttempt(
   let headersTimer: NodeJS.Timeout | undefined
   request.once('close', () => clearTimeout(headersTimer))
   request.once('socket', (socket: Socket) => {
-    // The timer starts only now, because the time for which a request waits for a free connection of this client is not
-    // a delay of the PCE.
+    // The timer starts only when the request gets a connection. The time that the request has waited for a free
+    // connection of this client is not a delay of the PCE.
     headersTimer = setTimeout(() => {
       end(new PceError('unreachable', `no answer within ${limits.headersMs / 1000} s`, { reason: 'ETIMEDOUT' }), true)
     }, limits.headersMs)
@@ -187,8 +187,8 @@ export function openCall(
   }
   if (signal?.aborted === true) cancel()
   if (signal !== undefined) {
-    // One signal may serve many calls at once. With the default limit, Node would warn of a leak from the eleventh
-    // listener on.
+    // One signal may serve many calls at once. With Node's default limit of ten listeners, the eleventh call would
+    // cause a warning about a memory leak.
     setMaxListeners(0, signal)
     signal.addEventListener('abort', cancel, { once: true })
   }
@@ -215,7 +215,7 @@ function tellAnswers({ onAnswer }: ClientSettings, { answers = [] }: CallState):
     try {
       onAnswer?.(facts)
     } catch {
-      // A failing listener must not turn an answer into a failed call.
+      // An error in the listener must not make the call fail.
     }
   }
 }

@@ -21,8 +21,8 @@ export type PceClient = PceTransport & NamedOperations & ObjectApis
 
 /**
  * Creates a client of one PCE organisation, without reading a file or opening a connection. Credentials, proxies and
- * TLS settings come through the setters and live in closures, so that inspecting or serialising the client never shows
- * them.
+ * TLS settings are passed to the setters and stored in closures, so that inspecting or serialising the client never
+ * shows them.
  *
  * @throws {PceIntegerError} and {PceError} for options that break the specification's rules for the constructor (see
  *   `readSettings`).
@@ -145,8 +145,8 @@ async function getInParts(
 }
 
 /**
- * Ignores a 404 from /health, because SaaS PCEs have no such endpoint. In that case, only the request for the
- * organisation checks the connection (P53).
+ * Ignores a 404 from /health, because SaaS PCEs have no such endpoint, and rethrows any other error. On a SaaS PCE,
+ * only the request for the organisation's settings checks the connection (P53).
  */
 function unlessAbsent(error: unknown): void {
   if (!(error instanceof PceApiError) || error.status !== 404) throw error

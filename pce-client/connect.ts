@@ -119,8 +119,8 @@ function basicOf({ username, password }: URL): string | undefined {
 type Connected = (error: Error | null, socket: Duplex) => void
 
 /**
- * The type of Node's agents with `addRequest`, a method that their declared types lack. It gives a request a connection
- * or a place in the queue.
+ * The type of Node's agents with `addRequest`, a method that their declared types lack. It gives a request a free
+ * connection, or puts it in the queue of waiting requests.
  */
 type QueueingAgent = https.Agent & { addRequest(request: ClientRequest, target: https.RequestOptions): void }
 
@@ -130,10 +130,11 @@ type QueueingAgent = https.Agent & { addRequest(request: ClientRequest, target: 
  * the call.
  *
  * Node's agents count a connection only when it is established, and a tunnel is established only after its CONNECT.
- * Tunnels that are being opened are therefore counted here; otherwise, every call of a burst would open its own tunnel.
- * When a tunnel fails, Node does not serve the next request in the queue, so this is done here too.
+ * This function therefore counts the tunnels that are being opened; otherwise, every call of a burst would open its own
+ * tunnel. When a tunnel fails, Node does not start the next request in its queue, so this function does that as well.
  *
- * @param timeoutMs returns the time-out; called for every tunnel, because the client's `setTimeout` may have changed it.
+ * @param timeoutMs returns the time-out; called for every tunnel, because the client's `setTimeout` may have changed
+ *   it.
  */
 async function createTunnelAgent(
   options: HttpsProxyAgentOptions & { maxSockets: number },
@@ -156,7 +157,10 @@ async function createTunnelAgent(
   return agent
 }
 
-/** Lets the next request in the queue use the connection slot of a request that has failed. */
+/**
+ * Takes the next request from the agent's queue of waiting requests, and gives it the connection slot of a request that
+ * has failed.
+ */
 function admitNext(agent: QueueingAgent, target: https.RequestOptions): void {
   const queue = (agent.requests as Record<string, ClientRequest[] | undefined>)[agent.getName(target)]
   // The queue still contains requests that were cancelled or have failed in the meantime.
@@ -184,7 +188,8 @@ function inOwnWords(lookup: LookupFunction): LookupFunction {
 
 /**
  * Makes the agent check the peer's address of every new connection before TLS starts, and so before anything is sent.
- * The check is separate from the lookup because `net.connect` does not call the lookup for IP addresses.
+ * The check is separate from the lookup because `net.connect` does not call the lookup if the host is already an IP
+ * address.
  */
 function watchPeers<A extends http.Agent>(agent: A, checkPeer: ((address: string) => void) | undefined): A {
   if (checkPeer === undefined) return agent

@@ -14,8 +14,8 @@ type Bounds = AnswerBounds['body']
 
 /**
  * Decompresses a response body and returns its text, within the limits. got leaves bodies compressed (`decompress:
- * false`), because only here can the decompressed size be limited. The first bytes of a body show whether it is
- * compressed, since a PCE may send a gzip file without `Content-Encoding` (P11).
+ * false`), because only here can the decompressed size be limited. A body is decompressed if its first bytes are those
+ * of a gzip file, because a PCE may send such a file without `Content-Encoding` (P11).
  *
  * @throws {PceError} `body_too_large`, naming the limit; `invalid_response` for damaged data or an encoding that was
  *   not requested.
@@ -78,7 +78,7 @@ function isZlibError(error: unknown): boolean {
   return String((error as NodeJS.ErrnoException).code).startsWith('Z_')
 }
 
-/** Decompresses a small body; returns undefined if the result would be large. */
+/** Decompresses a body, but returns undefined if the result would be larger than `LARGE_BODY`. */
 async function unpackSmall(body: Buffer): Promise<Buffer | undefined> {
   try {
     return await promisify(gunzip)(body, { maxOutputLength: LARGE_BODY })

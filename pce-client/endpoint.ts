@@ -12,12 +12,13 @@ export interface ResolvedEndpoint {
 }
 
 /**
- * Turns an endpoint into a URL of this PCE (P1, P3): removes leading slashes, replaces `//` with `/`, and prefixes the
- * organisation unless the endpoint already has one or `includeOrg` is false.
+ * Turns an endpoint into a URL of this PCE (P1, P3): removes leading slashes, replaces `//` with `/`, and adds the
+ * prefix `orgs/<id>/` unless the endpoint already has one or `includeOrg` is false.
  *
- * @throws {PceError} `invalid_href` for an endpoint that could lead outside the API: another origin, dot segments in any
- *   encoding, backslashes, control characters, or half a surrogate pair (which URL parsers replace with another
- *   character). Hrefs come from callers, and a path outside the API would act on something else.
+ * @throws {PceError} `invalid_href` for an endpoint that could lead outside the API: another origin, dot segments in
+ *   any encoding, backslashes, control characters, or half a surrogate pair (which URL parsers replace with another
+ *   character). Endpoints may come from callers, and a request to a path outside the API would have other effects than
+ *   intended.
  */
 export function resolveEndpoint(
   address: PceAddress,
@@ -76,8 +77,8 @@ function encodeParams(params: NonNullable<RequestOptions['params']>): string {
 }
 
 /**
- * Percent-encodes `#` and stray `%` in a URL, since an id in the path may be a name that contains them (P45). The URL
- * parser encodes blanks itself.
+ * Percent-encodes every `#`, and every `%` that does not begin an escape, because an id in the path may be a name that
+ * contains these characters (P45). The URL parser encodes blanks itself.
  */
 function encodeStrays(url: string): string {
   return url.replaceAll('#', '%23').replace(/%(?![0-9a-f]{2})/gi, '%25')
@@ -95,8 +96,8 @@ function isUnsafePath(path: string): boolean {
 }
 
 /**
- * Pattern for one path segment. It excludes `.` and `..`, even if encoded, and segments with a blank or with an encoded
- * slash, which a server could read as two segments.
+ * Pattern for one path segment. It excludes `.` and `..`, even if encoded, and segments with a blank. It also excludes
+ * segments with an encoded slash or backslash, because a server could split such a segment in two.
  */
 const ID = String.raw`(?!(?:\.|%2[eE]){1,2}(?:/|$))(?:[^/?#%\\\s]|%(?!2[fF]|5[cC])[0-9a-fA-F]{2})+`
 const PVERSION = '(?:draft|active|\\d+)'
@@ -105,7 +106,7 @@ const WHOLE_PVERSION = new RegExp(`^${PVERSION}$`)
 
 /**
  * Returns the href of a reference, which may be the href itself, a `{href}` or a whole object. @throws {PceError}
- * `invalid_href` if there is none.
+ * `invalid_href` if the reference has no href.
  */
 export function hrefOf(reference: ReferenceLike): string {
   const href: unknown = typeof reference === 'string' ? reference : (reference as { href?: unknown } | null)?.href
@@ -114,7 +115,7 @@ export function hrefOf(reference: ReferenceLike): string {
 }
 
 /**
- * Returns the href of a reference if it belongs to the given kind of object and to this organisation.
+ * Returns the href of a reference if the href belongs to the given kind of object and to the given organisation.
  *
  * @throws {PceError} `invalid_href` otherwise, because the call would act on an object that the caller does not mean.
  */
@@ -183,7 +184,7 @@ export function collectionOf(
   return `${inVersion(parentHref, policyVersion)}/${segment}`
 }
 
-/** Returns true if objects of the kind have their own paths below the collection. */
+/** Returns true if each object of the kind has its own path below that of the collection. */
 export function hasItems(kind: Kind): boolean {
   return kind.itemVerbs.length > 0
 }

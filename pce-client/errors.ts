@@ -39,7 +39,7 @@ export interface PceErrorFacts {
   cause?: unknown
   /** The error code of Node or of the network, such as `ECONNREFUSED` or `CERT_HAS_EXPIRED`. */
   reason?: string
-  /** The hrefs of the objects concerned, such as the candidates of `ambiguous_name`. */
+  /** The hrefs of the objects that the error is about; for `ambiguous_name`, all objects that have the name. */
   hrefs?: readonly string[]
 }
 
@@ -65,15 +65,18 @@ export class PceError extends Error {
   }
 
   /**
-   * True for an `outcome_unknown` whose request was certainly carried out: the PCE accepted the write, but its answer
-   * does not show the result.
+   * True for an `outcome_unknown` error if the PCE certainly accepted the write and only its result is unknown, because
+   * the PCE's answer does not show it.
    */
   get isAccepted(): boolean {
     return this.reason === ANSWER_UNREADABLE
   }
 }
 
-/** The `reason` in the error of a write that the PCE accepted with a 2xx status but an unusable body. */
+/**
+ * The `reason` in the error of a write if the PCE accepted the write (status 2xx), but the body of its answer is
+ * unusable.
+ */
 export const ANSWER_UNREADABLE = 'ANSWER_UNREADABLE'
 
 /** One entry of the PCE's error body (`[{token, message}]`), truncated. `token` is empty if the PCE gave none. */

@@ -66,7 +66,8 @@ export function createHooks(settings: ClientSettings): PceHooks {
         response.body = await decodeBody(response.rawBody, headers['content-encoding'], bounds)
         if (statusCode < 400) refuseForeignAnswer(statusCode, headers['content-type'])
       } catch (error) {
-        // If the body of an error answer cannot be read, the status alone is reported. It says more than the read error.
+        // If the body of an error answer cannot be read, only the answer's status is reported, since it says more than
+        // the read error would.
         if (statusCode < 400) throw error
         response.body = ''
       }
@@ -104,12 +105,16 @@ export function decideRetry(settings: ClientSettings, state: CallState, failure:
   if (outcome === 500) state.failedInside = true
   state.waitMs = wait
   state.waitedMs += wait
-  // Otherwise, a call that is cancelled during the wait would look as if its next attempt had reached the server.
+  // Without this reset, a call that is cancelled during the wait would look as if its next attempt had reached the
+  // server.
   state.connected = false
   return true
 }
 
-/** Calls `onRetry`, then waits. @throws the signal's reason if the signal aborts during the wait. */
+/**
+ * Calls `onRetry`, then waits for `state.waitMs` milliseconds. @throws the signal's reason if the signal aborts during
+ * the wait.
+ */
 export async function waitForRetry(settings: ClientSettings, state: CallState, failure: Failure): Promise<void> {
   const { method, path, waitMs } = state
   const event = { method, path, attempt: state.attempts, waitMs }
@@ -118,14 +123,14 @@ export async function waitForRetry(settings: ClientSettings, state: CallState, f
   try {
     settings.onRetry?.(isError ? { ...event, code } : { ...event, status: failure.status })
   } catch {
-    // A failing log listener must not turn a retry into a failed call.
+    // An error in the listener must not prevent the retry.
   }
   await settings.timers.sleep(waitMs, state.signal)
 }
 
 /**
- * Checks an answer of a forward proxy. @throws {PceError} `unreachable` if the proxy refused the request, so that it
- * never reached the PCE.
+ * Checks that an answer is not a refusal (407) by a forward proxy. @throws {PceError} `unreachable` if it is, since the
+ * request has then never reached the PCE.
  */
 export function refuseProxyAnswer(status: number, state: CallState): void {
   if (status !== 407 || state.via === undefined) return

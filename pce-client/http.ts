@@ -15,7 +15,7 @@ import { createResponse, type TracedResponse, type Http, type SendOptions } from
 
 /**
  * Creates the part of a client that makes its HTTP requests with got. Agents are recreated when proxies or TLS settings
- * change; credentials and time-outs are read for every request.
+ * change; credentials and time-outs are read from the settings for every request.
  *
  * Redirects are never followed: the API does not use them, and the credentials would be sent to another host. Errors of
  * got never leave this file.
@@ -114,7 +114,7 @@ export function createHttp(settings: ClientSettings): Http {
         const { maxBytes = Infinity } = options
         await streamBody({ client: streaming, url, connect, settings, state, headers: sent, maxBytes }, sink)
       } catch (error) {
-        // An error thrown by the caller's sink does not mean that the request failed.
+        // An error that is not a PceError was thrown by the caller's sink, so the request itself did not fail.
         if (error instanceof PceError) failed = error
         throw error
       } finally {

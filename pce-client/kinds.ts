@@ -7,7 +7,10 @@ export type BulkVerb = 'create' | 'update' | 'delete'
 interface KindTraits {
   /** True if the kind consists of a single object, whose path has no id. */
   single?: boolean
-  /** The form of an href's last segment. `chosen` means that the caller chooses the id when creating the object. */
+  /**
+   * The form of the id with which an object's href ends. `chosen` means that the caller chooses the id when creating
+   * the object.
+   */
   id?: 'int' | 'uuid' | 'string' | 'name' | 'sid' | 'chosen'
   /**
    * The way to find objects by name: `filter` if the PCE can filter a list by (part of) the name, `field` if objects
@@ -91,8 +94,8 @@ const policy = <T extends KindTraits>(specName: string, verbs: Verbs, traits: T 
   kind(specName, `/orgs/{org_id}/sec_policy/{pversion}/${endpoint}`, verbs, traits)
 
 /**
- * All object kinds of the specification (S9), by attribute name. The object API, the href checks and the subsets of
- * changes to provision are all derived from this table. Facts: P12.
+ * All object kinds of the specification (S9), by attribute name. The object API, the href checks and the names of
+ * requests in metrics are all derived from this table. Facts: P12.
  */
 export const KINDS = {
   accessRestrictions: org('access_restrictions', CRUD, { id: 'int', name: 'field' }),

@@ -1,6 +1,6 @@
 import { KINDS, type Kind } from './kinds.js'
 
-/** The paths of named operations that are not derived from KINDS. They have the same form as those of `templatesOf`. */
+/** The paths of named operations that cannot be derived from KINDS, in the form that `templatesOf` returns. */
 const MORE = [
   'api_keys',
   'api_keys/{id}',
@@ -84,8 +84,8 @@ function templatesOf({ path, itemVerbs, bulk = [] }: Kind): string[] {
 }
 
 /**
- * A node in the tree of known paths. `next` has the fixed segments that may follow, `variable` stands for any other
- * segment, and `template` is the full path if a known path ends here.
+ * A node in the tree of known paths. `next` maps the fixed segments that may follow to their nodes, `variable` is the
+ * node for any other segment, and `template` is the complete path if a known path ends at this node.
  */
 interface Step {
   next: Map<string, Step>

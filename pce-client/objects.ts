@@ -24,15 +24,18 @@ import type {
  * value (P8).
  */
 const GENEROUS_MAX_RESULTS = 10_000
-/** Maximum number of objects that the PCE returns by default; for events and security principals, it is 100. */
+/**
+ * Maximum number of objects in an answer of the PCE if the request has no `max_results`. For events and security
+ * principals, the maximum is 100.
+ */
 const DEFAULT_PAGE = 500
 const SMALLEST_DEFAULT_PAGE = 100
 
 type Parent = ReferenceLike | null | undefined
 
 /**
- * Creates the generic operations of one kind (S9), driven by its row in kinds.ts. Operations that the kind does not
- * support, and hrefs of other kinds, are refused before any request.
+ * Creates the generic operations of one kind (S9), according to the definition of the kind in kinds.ts. Operations that
+ * the kind does not support, and hrefs of other kinds, are refused before any request.
  */
 export class KindApi<T extends object = PceObject> implements ObjectApi<T> {
   readonly #kind: Kind
@@ -129,7 +132,7 @@ export class KindApi<T extends object = PceObject> implements ObjectApi<T> {
   async create(body: object, parent?: Parent, options: RequestOptions = {}): Promise<T> {
     requireVerb(this.#kind, 'POST', 'collection', 'created')
     const endpoint = this.#collection('draft', parent)
-    // Service bindings and vulnerabilities can only be created as arrays, so a single object is wrapped in one.
+    // Service bindings and vulnerabilities can only be created as arrays, so a single object is wrapped in an array.
     const wrap = this.#kind.arrayCreate === true && !Array.isArray(body)
     const answer = await this.#http.send('POST', endpoint, { ...below(options), json: wrap ? [body] : body })
     return createdOf<T>(answer, endpoint, wrap ? 'wrapped' : Array.isArray(body) ? 'list' : 'one')
@@ -219,7 +222,7 @@ function nameOf(object: object): unknown {
 }
 
 /**
- * Checks that the kind supports a verb on the collection or on its items.
+ * Checks that the kind supports an HTTP method on its collection or on single objects.
  *
  * @param what the past participle for the message: "labels cannot be <what>".
  * @throws {PceError} `unsupported`, listing what the kind does support.
@@ -260,7 +263,7 @@ export async function getPage<T>(http: Http, endpoint: string, options: RequestO
  * a larger limit. If even that answer could be truncated, or there are too many objects for one answer, the
  * asynchronous job is used.
  *
- * @param pageLimit maximum number of objects in any synchronous answer of this kind.
+ * @param pageLimit maximum number of objects of this kind in any synchronous answer.
  */
 export async function getAll<T>(
   http: Http,
@@ -292,13 +295,14 @@ export async function getAll<T>(
     if (items.length !== wanted) {
       // Fewer objects than requested are normally all there are, unless this PCE release truncates lists at its page
       // size. More objects than requested mean that the endpoint ignores max_results. With filters, the total may be
-      // that of the whole collection. In that case, or if there is no total, an answer is taken to be truncated only if
-      // its length is a multiple of the page size.
+      // that of the whole collection. So with filters, and if there is no total, an answer is taken to be truncated
+      // only if its length is a multiple of the page size.
       const isBelowTotal = total !== null && items.length < total && !isFiltered
       if (!isBelowTotal && !isWholePages(items.length)) return items
       break
     }
-    // The answer has exactly the requested length, so it may be truncated. A larger total is the next request's limit.
+    // The answer has exactly the requested length, so it may be truncated. If the PCE reports a larger total, the next
+    // request asks for that many objects.
     if (totalCount === null || totalCount < wanted) break
     wanted = totalCount
   }

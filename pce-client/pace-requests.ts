@@ -11,7 +11,7 @@ export interface Pacer {
    *
    * @param latestStart the time after which it would be too late to start the request.
    * @throws {PceError} `deadline` immediately, if the start would come after `latestStart`.
-   * @throws the abort reason of `signal`; the request's place in the queue is then free.
+   * @throws the reason of `signal` if it aborts; the request then loses its place in the queue.
    */
   takeTurn(latestStart: number, signal: () => AbortSignal): Promise<void> | undefined
 }
@@ -26,12 +26,12 @@ export function createPacer(limit: number, timers: Timers): Pacer {
   const starts: number[] = []
   const queue: { grant: () => void }[] = []
   let isServing = false
-  /** Ends the wait for the next possible start. Used when every waiting request has been cancelled. */
+  /** The controller that ends the wait for the next possible start, when every waiting request has been cancelled. */
   let wait: AbortController | undefined
 
   function forgetOld(now: number): void {
-    // If the system clock was set back, the recorded times lie in the future and would delay every request by the
-    // difference.
+    // If the system clock was set back, the recorded times lie in the future and would delay every request by as much
+    // as the clock was set back.
     if ((starts.at(-1) ?? now) > now) starts.length = 0
     while (starts.length > 0 && starts[0]! + WINDOW_MS <= now) starts.shift()
   }

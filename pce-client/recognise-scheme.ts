@@ -9,7 +9,7 @@ import type { ClientSettings } from './settings.js'
  */
 export const SCHEME_MISMATCH = 'SCHEME_MISMATCH'
 
-/** Time-out in milliseconds of the TLS handshake that shows whether a port which broke off plain http speaks TLS. */
+/** Time-out in milliseconds of the test handshake that shows whether a port speaks TLS. */
 const PROBE_MS = 3000
 /** The possible first bytes of a TLS server's reply: an alert or a handshake record. */
 const TLS_RECORDS = [0x15, 0x16]
@@ -74,7 +74,8 @@ async function answersHandshake({ origin, signal }: CallState, { lookup }: Clien
     const giveUp = () => end(false)
     signal.addEventListener('abort', giveUp, { once: true })
     socket.once('secureConnect', () => end(true))
-    // A TLS server that refuses this client, for example because it wants a client certificate, sends a TLS alert.
+    // A TLS alert also shows that the port speaks TLS: a server sends it if it refuses this client, for example because
+    // it wants a client certificate.
     socket.once('error', ({ message }: Error) => end(/alert/i.test(message)))
     socket.once('close', giveUp)
     socket.once('timeout', giveUp)

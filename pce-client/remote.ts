@@ -1,7 +1,7 @@
 /**
  * Splits one client over two threads: the computing thread parses the answers, and the thread that holds the
- * connections makes the requests. Credentials, address checks, pacing and retries stay with the connections, and
- * parsing never slows the thread that serves all callers.
+ * connections makes the requests. Credentials, address checks, pacing and retries stay in the thread that holds the
+ * connections. Parsing never slows this thread, which serves all callers.
  */
 import { AsyncResource } from 'node:async_hooks'
 import type { MessagePort } from 'node:worker_threads'
@@ -19,12 +19,12 @@ import {
   type TracedResponse,
 } from './transport.js'
 
-/** The address of a remote client's PCE, and the size limits for its answers. None of it is secret. */
+/** The address of a remote client's PCE, and the size limits for the PCE's answers. No field is secret. */
 export interface RemoteAddress extends AnswerSizes {
   origin: string
   version: string
   orgId: string
-  /** The user name of the credentials, which tells both threads whose key it is. The secret is not passed on. */
+  /** The user name of the credentials, so that both threads know whose API key is used. The secret is not passed on. */
   userName?: string | undefined
 }
 
@@ -219,9 +219,9 @@ function createParcels(
  * Creates a client whose requests are made at the other end of the port (see `serveClient`). It has no credentials, so
  * its setters have no effect. Throws like `createPceClient` for an invalid address.
  *
- * @param arrived called with the size of each answer, or of each piece of a streamed one, before it is passed on. If it
- *   throws, the request fails with its error. It is no longer called after the client has sent a change, because that
- *   change must be completed.
+ * @param arrived called with the size of each answer, or of each piece of a streamed answer, before the answer or piece
+ *   is passed on. If `arrived` throws, the request fails with the error that it throws. It is no longer called after
+ *   the client has requested a change at the PCE, because that change must be completed.
  */
 export function connectRemoteClient(
   { origin, version, orgId, userName, maxAnswerMib, maxListMib }: RemoteAddress,

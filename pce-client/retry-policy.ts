@@ -1,4 +1,4 @@
-/** Statuses after which the same request may succeed (S21). */
+/** HTTP statuses after which a repetition of the same request may succeed (S21). */
 const RETRIED_STATUSES = new Set([429, 500, 502, 503, 504])
 const FIRST_WAIT_MS = 1000
 const BACKOFF_FACTOR = 2

@@ -7,8 +7,8 @@ import { isRecord, listOf, notObjects, type Http, type SendOptions, type StreamH
 import type { RequestOptions, ScanOptions, ScanOutcome } from './types.js'
 
 /**
- * Maximum number of objects that are requested in one synchronous answer. Longer lists are read through the PCE's job,
- * as the PCE's documentation says (P8, P10).
+ * Maximum number of objects that are requested in one synchronous answer. Longer lists are read through an asynchronous
+ * job of the PCE, as the PCE's documentation says (P8, P10).
  */
 const LARGEST_PAGE = 10_000
 /** Page size of some PCE releases: they return at most this many objects, regardless of max_results. */
@@ -19,11 +19,11 @@ const PCE_PAGE = 500
  */
 const PASSING = 8
 /**
- * Maximum number of rows passed on at a time. A batch has a byte limit too, but could still hold a hundred thousand
- * very small rows.
+ * Maximum number of rows passed on at a time. A batch of parsed rows is limited in bytes, but it could still contain a
+ * hundred thousand very small rows.
  */
 const ROWS_PER_STEP = 1000
-/** Parameters that change what objects look like but not which objects are selected. */
+/** Query parameters that change what the returned objects look like, but not which objects are returned. */
 const SHAPING = new Set(['usage', 'include', 'include_deleted', 'max_results'])
 
 /** The numbers of objects that the PCE reports in the headers of an answer. */
@@ -43,11 +43,11 @@ interface Reading<T> {
 class Enough extends Error {}
 
 /**
- * Streams the objects of a collection, so that neither its text nor all of its objects are ever held in memory (D132).
+ * Streams the objects of a collection, so that the complete text and the complete list are never held in memory (D132).
  * Up to 10,000 objects come in one synchronous answer. A longer list is recognised by the PCE's count in the headers,
  * or by an answer with as many objects as requested, and is read through the PCE's job.
  *
- * @param pageLimit maximum number of objects of this kind that the PCE returns at all, so that a job would add nothing.
+ * @param pageLimit maximum number of objects of this kind that the PCE returns in any way, even through a job.
  * @throws {PceError} like every call; `invalid_response` for anything but a list of objects; errors thrown by
  *   `onItems`.
  */
@@ -90,7 +90,7 @@ export async function scanList<T>(
 
 interface Taken {
   items: number
-  /** True if there were more objects than requested. */
+  /** True if reading stopped because the list has more objects than the caller wants. */
   isStopped: boolean
 }
 
@@ -107,8 +107,8 @@ async function readPage<T>(
 }
 
 /**
- * Reads the file of the PCE's job. Returns undefined if the PCE starts no job and answers with a list that is truncated
- * or too long.
+ * Reads the list through an asynchronous job of the PCE. Returns undefined if the PCE starts no job but answers with a
+ * list that is truncated or too long.
  */
 async function readJob<T>(
   http: Http,
@@ -180,8 +180,8 @@ async function receive<T>(
 }
 
 /**
- * Returns true if the PCE has truncated the list at its page size: its length is a multiple of that size and below the
- * PCE's own count.
+ * Returns true if the PCE has truncated a list at its page size: the list's length is a multiple of the page size and
+ * below the PCE's own count.
  */
 function isCutAtPage(items: number, { totalCount, matchCount }: Counts): boolean {
   // An empty filtered list does not contradict the count of the whole collection.
@@ -189,8 +189,8 @@ function isCutAtPage(items: number, { totalCount, matchCount }: Counts): boolean
 }
 
 /**
- * Reads the PCE's counts. With filters, X-Total-Count may still count the whole collection (P6); X-Matched-Count counts
- * the matches (P81).
+ * Reads the PCE's counts from the headers of an answer. With filters, X-Total-Count may still count the whole
+ * collection (P6); X-Matched-Count counts the matches (P81).
  */
 function countsOf({ headers }: StreamHead, isFiltered: boolean): Counts {
   const totalCount = countOf(headers['x-total-count'])

@@ -110,7 +110,7 @@ export function readSettings(options: PceClientOptions): ClientSettings {
 }
 
 /**
- * Converts seconds to milliseconds.
+ * Converts a `requestTimeout` from seconds to milliseconds.
  *
  * @throws {PceIntegerError} unless the number is whole, above 0, and not longer than a timer can wait.
  */
@@ -119,7 +119,7 @@ export function readTimeout(seconds: number): number {
 }
 
 /**
- * Returns the deadline from a call's options, in milliseconds, if it has one.
+ * Validates the `totalTimeoutMs` of a call and returns it unchanged; undefined if the call has none.
  *
  * @throws {PceIntegerError} if no timer can wait that long.
  */
@@ -201,7 +201,10 @@ function duration(name: string, value: unknown, unitMs = 1000): number {
 export interface TlsSettings {
   /** If false, any certificate is accepted. */
   verify: boolean
-  /** PEM of the only trusted certificate authorities. If absent, Node's own list applies (with NODE_EXTRA_CA_CERTS). */
+  /**
+   * PEM of the certificate authorities to trust, instead of those in Node's own list. If absent, that list applies
+   * (with NODE_EXTRA_CA_CERTS).
+   */
   ca?: string
   cert?: string
   key?: string
@@ -211,8 +214,9 @@ export interface TlsSettings {
  * Reads the files given to `setTlsSettings` and checks that OpenSSL can use them, so that a bad file is reported
  * immediately and not later as a failed handshake.
  *
- * @param verify true, false, or the path of a PEM bundle that replaces the default trust store.
- * @param cert path of one PEM with certificate and key, or the paths of both.
+ * @param verify true for the default trust store, false to accept any certificate, or the path of a PEM bundle to trust
+ *   instead.
+ * @param cert path of one PEM file with certificate and key, or the paths of a certificate file and a key file.
  * @throws {PceError} `invalid_argument`, naming the path.
  */
 export function readTlsFiles(
@@ -267,7 +271,7 @@ function tryInOpenssl(parts: { ca?: string; cert?: string; key?: string }, what:
   }
 }
 
-/** Returns the value of an Authorization header (RFC 7617, UTF-8). */
+/** Returns the value of an Authorization header with Basic credentials (RFC 7617, UTF-8). */
 export function basicAuthorization(username: string, password: string): string {
   return `Basic ${Buffer.from(`${username}:${password}`, 'utf8').toString('base64')}`
 }

@@ -38,9 +38,9 @@ interface LateBatch {
 }
 
 /**
- * Splits a JSON array into batches of rows while it arrives, so that neither its text nor all its rows are ever held in
- * memory. It scans the bytes for the commas between rows, taking strings and escapes into account, and parses the text
- * between two such commas. Chunks may end anywhere, even inside a UTF-8 sequence or an escape.
+ * Splits a JSON array into batches of rows while it arrives, so that the complete text and the complete list of rows
+ * are never held in memory. It scans the bytes for the commas between rows, taking strings and escapes into account,
+ * and parses the text between two such commas. Chunks may end anywhere, even inside a UTF-8 sequence or an escape.
  *
  * @throws {PceError} `invalid_response` for text that is not a JSON array, is damaged, or ends too early;
  *   `body_too_large`, naming the limit, if the list exceeds `bounds`, has a row that is too large, or is nested too
@@ -302,8 +302,8 @@ export class JsonArraySplitter {
 }
 
 /**
- * Parses a large list in short turns. Because it parses rows in batches, it is many times faster than `parseInTurns`
- * for rows of normal size.
+ * Parses a large list in short steps, between which the event loop can do other work. Because it parses rows in
+ * batches, it is many times faster than `parseInTurns` for rows of normal size.
  *
  * @throws {PceError} `invalid_response` if the text is not a list.
  */
@@ -319,8 +319,8 @@ export async function parseListInTurns(text: string): Promise<unknown[]> {
 }
 
 /**
- * Returns the bytes around the comma between two rows, including blanks: `},{"src":`. Returns undefined unless both rows
- * are objects.
+ * Returns the bytes around the comma between two rows, including blanks, for example `},{"src":`. Returns undefined
+ * unless both rows are objects.
  */
 function seamAt(chunk: Buffer, comma: number): Buffer | undefined {
   let begin = comma - 1
@@ -330,7 +330,7 @@ function seamAt(chunk: Buffer, comma: number): Buffer | undefined {
   return seam === undefined ? undefined : Buffer.from(seam, 'latin1')
 }
 
-/** Returns the index of the last non-blank byte; -1 if there is none. */
+/** Returns the index of the last non-blank byte in `chunk`, or -1 if there is none from the index `from` on. */
 function lastPrinted(chunk: Buffer, from: number): number {
   let at = chunk.length - 1
   while (at >= from && isSpace(chunk[at])) at -= 1

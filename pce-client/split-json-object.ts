@@ -25,7 +25,7 @@ export class JsonObjectSplitter {
   #depth = 0
   #inString = false
   #escaped = false
-  /** Name of the field whose list is being read; undefined outside of such lists. */
+  /** Name of the field whose list is being read; undefined while no list is being read. */
   #list: string | undefined
   /** Number of items of the current list that have been passed on. */
   #items = 0

@@ -147,7 +147,7 @@ async function readRefusal(
       pieces.push(piece)
     }
   } catch {
-    // The body of the error answer has broken off. This is ignored, because the status below tells the caller more.
+    // The body of the error answer cannot be read. This is ignored, because the answer's status tells the caller more.
   }
   const body = size > MAX_ERROR_BYTES ? '' : Buffer.concat(pieces).toString('utf8')
   return { status: statusCode, statusText: statusMessage ?? '', headers, body }

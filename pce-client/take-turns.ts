@@ -1,4 +1,7 @@
-/** Milliseconds for which one piece of work may block the event loop, which all callers share. */
+/**
+ * Maximum number of milliseconds for which work on large answers may block one turn of the event loop, since all
+ * callers share this loop.
+ */
 const TURN_MS = 8
 
 /** Start time of the current turn of the event loop; undefined while there is no work. */
@@ -6,9 +9,9 @@ let begun: number | undefined
 const queue: (() => void)[] = []
 
 /**
- * Must be called before each step of long work. Returns undefined if the step may begin at once; otherwise, the promise
- * resolves in a later turn of the event loop. All work in progress shares the 8 ms of a turn, because otherwise each of
- * many large answers would use its own 8 ms.
+ * Must be called before each step of long work. Returns undefined if the step may begin at once, or otherwise a promise
+ * that resolves in a later turn of the event loop, when the step may begin. All work in progress shares the 8 ms of a
+ * turn, because otherwise each of many large answers would use its own 8 ms.
  */
 export function shareTurn(): Promise<void> | undefined {
   if (begun === undefined) {

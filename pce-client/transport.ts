@@ -13,7 +13,10 @@ export interface SendOptions extends RequestOptions {
   withoutDeadline?: boolean
   /** A body that is not JSON, sent as it is instead of `json`. */
   text?: string
-  /** If true, not even a large answer is parsed in advance, because no code in this thread needs the parsed JSON. */
+  /**
+   * If true, the answer is not parsed in advance, even if it is large, because no code in this thread needs the parsed
+   * JSON.
+   */
   unparsed?: boolean
 }
 
@@ -89,7 +92,7 @@ export const notObjects = (endpoint: string) =>
   new PceError('invalid_response', `${endpoint}: the PCE answered something other than a list of objects`)
 
 /**
- * Returns the object of an answer.
+ * Returns the object that an answer contains.
  *
  * @param identified true if the object is one of many, so that it must have its own `href`.
  * @throws {PceError} `invalid_response` for anything else: a list, an empty body, an error in place of the object.

@@ -22,7 +22,7 @@ export interface PceClientOptions {
   requestTimeout?: number
   /** Time-out of one call with all its retries and waits, in seconds. Default 120 (D23). */
   totalTimeout?: number
-  /** Maximum number of seconds for which a streamed body may stay silent. Default 60. */
+  /** Maximum number of seconds that may pass without new data of an answer's body. Default 60. */
   idleTimeout?: number
   /**
    * Maximum size of an answer, in MiB of uncompressed text; a larger one fails with `body_too_large`. 1 to 256, default
@@ -40,7 +40,7 @@ export interface PceClientOptions {
    * one API key.
    */
   maxRequestsPerMinute?: number
-  /** Called before the wait of every retry; never receives headers or credentials. */
+  /** Called for every retry, before the wait. The event never contains headers or credentials. */
   onRetry?: (event: RetryEvent) => void
   /**
    * Called for every answer of the PCE, including answers after which the request was retried. Runs when the call ends,
@@ -48,9 +48,9 @@ export interface PceClientOptions {
    */
   onAnswer?: (facts: AnswerFacts) => void
   /**
-   * Called once per call, before its first attempt. Returns headers to add and a callback that is called when the call
-   * has ended. `operation` is the method and path without organisation, ids and names, from a fixed set: `GET
-   * workloads/{id}`, or `other`.
+   * Called once per request with all its retries, before the first attempt. Returns headers to add to the request, and
+   * a callback that is called when the request has ended. `operation` is the method and path without organisation, ids
+   * and names, from a fixed set: `GET workloads/{id}`, or `other`.
    */
   onRequest?: (request: { method: string; operation: string }) => WatchedRequest
   /** Returns the `X-Request-Id` to send to the PCE if the options of a call contain none. */
@@ -67,8 +67,8 @@ export interface PceClientOptions {
    */
   checkPeer?: (address: string) => void
   /**
-   * If true, errors say only that a connection failed, not why. Meant for callers who may choose the address and must
-   * not find out which hosts and ports exist. Default false.
+   * If true, errors say only that a connection failed, not why. Meant for programs whose users may choose the address
+   * of the PCE, but must not find out which hosts and ports exist. Default false.
    */
   hideReasons?: boolean
   /** The client's source of time, waits and random numbers; tests replace it. */
@@ -132,7 +132,7 @@ export interface RequestOptions {
   /**
    * Maximum size of each answer to this call, in bytes of uncompressed text. It also applies to streamed answers, such
    * as the result of a job or traffic query, and to downloads. A larger answer fails with `body_too_large`. Must be at
-   * least 1 MiB. The client's own limits apply as well, and alone if this option is absent.
+   * least 1 MiB. The client's own limits always apply as well.
    */
   maxBytes?: number
 }
@@ -156,7 +156,7 @@ export interface CollectionOptions extends RequestOptions {
 export interface ScanOptions<T> extends CollectionOptions {
   /**
    * Called before the first objects, and again if the list is read anew from its beginning; all objects passed on
-   * before are then void.
+   * before must then be discarded.
    */
   onBegin?: () => void
   /**
@@ -192,20 +192,23 @@ export interface PartsSink {
 }
 
 export interface PartsOptions extends RequestOptions, PartsSink {
-  /** Called before the first part, and again if the download starts over: all parts received before are then void. */
+  /**
+   * Called before the first part, and again if the download starts over: all parts received before must then be
+   * discarded.
+   */
   onBegin: () => void
 }
 
 export interface PceResponse {
   status: number
   headers: Record<string, string | string[] | undefined>
-  /** The raw text, at most `maxAnswerMib` long. */
+  /** The body of the answer as text, at most `maxAnswerMib` MiB long. */
   text: string
   /** The parsed JSON; undefined for an empty body. Throws PceError when the text is not JSON. */
   json<T = unknown>(): T
 }
 
-/** An href, a reference object, or a whole object. */
+/** An href, a reference object (`{href}`), or a whole object. */
 export type ReferenceLike = string | Reference | PceObject
 
 export interface BulkResultItem {
@@ -274,9 +277,9 @@ export interface ObjectApi<T extends object = PceObject> {
   delete(reference: ReferenceLike, options?: RequestOptions): Promise<void>
   /** Creates objects, 1000 per request, and returns a result for each. */
   bulkCreate(objects: object[], options?: RequestOptions): Promise<BulkResultItem[]>
-  /** Changes objects, which must have their hrefs, 1000 per request, and returns a result for each. */
+  /** Changes objects, each given with its href, 1000 per request, and returns a result for each. */
   bulkUpdate(objects: object[], options?: RequestOptions): Promise<BulkResultItem[]>
-  /** Deletes objects, 1000 per request, and returns those that could not be deleted. */
+  /** Deletes objects, 1000 per request, and returns a result for each object that could not be deleted. */
   bulkDelete(references: ReferenceLike[], options?: RequestOptions): Promise<BulkResultItem[]>
 }
 
@@ -307,7 +310,7 @@ export interface StreamTrafficOptions extends RequestOptions {
   /** Seconds after which the query is abandoned and deleted at the PCE. Default 600 (D4). */
   deadlineSeconds?: number
   /**
-   * If true, the PCE computes what the draft policy would decide before the rows are downloaded; rows then have
+   * If true, the PCE computes the decisions of the draft policy before the rows are downloaded; rows then have
    * `draft_policy_decision` and `rules`. Takes about 10 s longer. Default false.
    */
   draftDecisions?: boolean
@@ -346,22 +349,26 @@ export interface PceTransport {
    * itself is never exposed.
    */
   isUserName(name: string): boolean
-  /** Sets the proxies for PCEs with http:// and with https:// addresses; null means no proxy. */
+  /**
+   * Sets the proxy to use if the PCE's address is http://, and the proxy to use if it is https://; null means no proxy.
+   */
   setProxies(httpProxy?: string | null, httpsProxy?: string | null): void
   /** Sets the time-out of one attempt, in seconds, up to its response headers. */
   setTimeout(timeout: number): void
   /**
    * Sets which certificates to trust and to present.
    *
-   * @param verify true, false, or the path of a CA bundle.
-   * @param cert path of one PEM with certificate and key, or [certificate, key].
+   * @param verify true for the default authorities, false to accept any certificate, or the path of a CA bundle to
+   *   trust instead.
+   * @param cert path of one PEM file with certificate and key, or the paths [certificate, key].
    */
   setTlsSettings(verify?: boolean | string, cert?: string | readonly [string, string] | null): void
   /** Sends a GET to a path below `/api/<version>` and returns the answer. */
   get(endpoint: string, options?: RequestOptions): Promise<PceResponse>
   /**
-   * Sends a GET whose answer is one object, and passes it on in parts, so that it is never held as a whole; its size is
-   * limited like that of any other answer. Returns its size in bytes of uncompressed text.
+   * Sends a GET whose answer is one object, and passes the object on in parts, so that it is never held in memory as a
+   * whole. The size of the answer is limited like that of any other answer. Returns this size in bytes of uncompressed
+   * text.
    */
   getInParts(endpoint: string, options: PartsOptions): Promise<{ bytes: number }>
   /** Sends a POST with `options.json` as its body. */
@@ -386,8 +393,8 @@ export type ObjectApis = {
 }
 
 /**
- * The API of a kind that consists of a single object. In place of a reference, it also accepts that object, which need
- * not have an href, or `{}`.
+ * The API of a kind that consists of a single object. In place of a reference, it also accepts the object itself, which
+ * need not have an href, or `{}`.
  */
 export interface SingleObjectApi<T extends object = PceObject> extends ObjectApi<T> {
   getByReference(reference: ReferenceLike | Partial<T>, options?: RequestOptions): Promise<T>
