@@ -14,7 +14,10 @@ const DEFAULT_KEY_NAME = 'pce-client'
 /** Number of keys that the PCE returns by default. A list with this many keys or more may be truncated. */
 const DEFAULT_PAGE = 500
 
-/** Operations on API keys (S9, P40, P56). A secret is returned only once, by the operation that creates the key. */
+/**
+ * Operations on API keys (S9, P40, P56). The secret of a key is returned only once, by the operation that creates the
+ * key.
+ */
 export interface ApiKeyOperations {
   /**
    * Creates a key of a service account and returns it with its secret. The key expires according to the organisation's
@@ -36,7 +39,8 @@ export interface ApiKeyOperations {
   deleteUserApiKey(userId: number | string, keyId: string, options?: RequestOptions): Promise<void>
   /**
    * Lists the keys of the organisation, without secrets: first those of users, then those of service accounts. This
-   * takes two requests, because the PCE lists one type at a time; `type` in `options.params` selects one of them.
+   * takes two requests, because the PCE lists one type at a time; `type` in `options.params` restricts the list to one
+   * type.
    */
   getOrgApiKeys(options?: RequestOptions): Promise<OrgApiKey[]>
   /** Deletes a key of the organisation, whether it belongs to a user or to a service account. */
@@ -105,7 +109,8 @@ export interface LoginOperations {
    */
   loginUser(username: string, password: string, options?: RequestOptions): Promise<LoginSession>
   /**
-   * Asks the PCE to test the connection of an LDAP configuration, and returns its answer, or `{}` for an empty answer.
+   * Asks the PCE to test the connection of an LDAP configuration. Returns the PCE's answer, or `{}` if the answer is
+   * empty.
    */
   verifyLdapConnection(ldapHref: ReferenceLike, options?: RequestOptions): Promise<Record<string, unknown>>
 }

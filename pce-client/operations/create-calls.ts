@@ -18,9 +18,15 @@ export interface Calls {
   readonly settings: ClientSettings
   /** The path of the organisation: `/orgs/<id>`. */
   readonly org: string
-  /** Returns the href of a reference. @throws {PceError} `invalid_href` for another kind or organisation. */
+  /**
+   * Returns the href of a reference. @throws {PceError} `invalid_href` unless `reference` is an object of `kind` in
+   * this organisation.
+   */
   readonly href: (kind: Kind, reference: ReferenceLike) => string
-  /** Like `href`, for a list. @throws {PceError} also `invalid_argument` if `references` is not a list. */
+  /**
+   * Like `href`, but for a list of references. @throws {PceError} also `invalid_argument` if `references` is not a
+   * list.
+   */
   readonly hrefs: (kind: Kind, references: readonly ReferenceLike[]) => string[]
   /** Fetches the object at a path. */
   readonly get: <T>(path: string, options: RequestOptions | undefined) => Promise<T>
@@ -72,7 +78,7 @@ function withOwn(body: object, { json }: SendOptions): object {
 /**
  * Returns the object that a call has created, as it is in the PCE's answer.
  *
- * @param name a text property that every such object has (P13); an answer without it counts as unreadable.
+ * @param name a text property that every object of this type has (P13); an answer without it counts as unreadable.
  * @throws {PceError} `outcome_unknown` if the answer is unreadable, since the object exists nevertheless.
  */
 export function madeBy<T extends object>(answer: TracedResponse, what: string, name: keyof T & string): T {
@@ -103,8 +109,8 @@ export function errorsOf(answer: TracedResponse, what: string): ActionError[] {
 }
 
 /**
- * Returns the results of an import. No source says whether the PCE sends a list of them or one object, so both are
- * accepted (P13).
+ * Returns the results of an import. No source says whether the PCE sends a list of results or a single result, so both
+ * are accepted (P13).
  */
 export function importedBy(answer: TracedResponse, what: string): ImportResult[] {
   const body = bodyOr(answer, what, [])
@@ -118,7 +124,7 @@ interface RawError {
 }
 
 /**
- * Returns the hrefs of an error item, which the PCE gives as strings or references. Anything else is ignored, because
+ * Returns the hrefs in an error item; the PCE gives them as strings or as `{href}`. Anything else is ignored, because
  * the action has already been carried out and must not be reported as failed.
  */
 function hrefsOf(given: unknown): string[] {
@@ -145,8 +151,8 @@ function unreadable({ status }: TracedResponse, what: string, cause?: unknown): 
 /** Receives a download piece by piece, so that the whole file is never held in memory. */
 export interface DownloadSink {
   /**
-   * Called before the first piece, and again if a broken download starts over: all pieces received before are then
-   * void.
+   * Called before the first piece, and again if a broken download starts over: all pieces received before must then be
+   * discarded.
    */
   begin(): void
   /** Receives a piece. Its promise is awaited, so that a slow consumer slows the download. */
@@ -206,7 +212,7 @@ export function createDownload<Of>(
  * Encodes an id from the caller as one path segment. Ids are not always numbers or UUIDs (P45), and a slash in an id
  * must not lead to another object.
  *
- * @param name the specification's name for the id.
+ * @param name the specification's name for the id, for the error message.
  * @throws {PceError} `invalid_argument` if the id cannot be a path segment.
  */
 export function segment(name: string, id: string): string {
@@ -217,7 +223,8 @@ export function segment(name: string, id: string): string {
 }
 
 /**
- * Returns the path segment of a policy version: `draft`, `active`, or a version's number, also as text.
+ * Returns the path segment of a policy version: `draft`, `active`, or the number of a version, which may also be given
+ * as text.
  *
  * @throws {PceError} `invalid_argument` otherwise.
  */

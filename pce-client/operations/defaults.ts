@@ -6,7 +6,7 @@ import { KINDS } from '../kinds.js'
 import type { ObjectApis, ReferenceLike, RequestOptions } from '../types.js'
 import { madeBy, type Calls } from './create-calls.js'
 
-/** Protocol -1 means every protocol; only the built-in service may have it (P18). */
+/** The protocol number that stands for every protocol. Only the built-in service All Services may have it (P18). */
 const ANY_PROTOCOL = -1
 
 /**
@@ -34,8 +34,8 @@ export function createDefaultsOperations(
       return list
     },
     async getDefaultService(options = {}) {
-      // Service names are not unique, so the built-in service is recognised by its protocol; a user may have another
-      // "All Services".
+      // Service names are not unique, so the built-in service is recognised by its protocol: a user may have created
+      // another "All Services".
       const params = { ...options.params, name: ALL_SERVICES_NAME }
       const found = await services.getAll('active', null, { ...options, params })
       const service = found.find((candidate) => candidate.name === ALL_SERVICES_NAME && coversEverything(candidate))

@@ -16,34 +16,35 @@ const MOST_DELETED = 1000
  */
 export interface LabelMappingOperations {
   /**
-   * Moves a rule to another position in the order of evaluation.
+   * Moves a label mapping rule to another position in the order of evaluation.
    *
    * @throws {PceIntegerError} unless `position` is a whole number of 0 or more.
    */
   reorderLabelMappingRule(ruleHref: ReferenceLike, position: number, options?: RequestOptions): Promise<void>
   /**
-   * Deletes rules, up to 1,000 per request. If a later request fails, the error's `completed` lists the rules of the
-   * earlier ones.
+   * Deletes label mapping rules, up to 1,000 per request. If a later request fails, the error's `completed` lists the
+   * rules of the earlier requests.
    *
-   * @throws {PceError} `invalid_href` for anything that is not a rule of this organisation, `invalid_argument` for an
-   *   empty list.
+   * @throws {PceError} `invalid_href` for anything that is not a label mapping rule of this organisation,
+   *   `invalid_argument` for an empty list.
    */
   bulkDeleteLabelMappingRules(hrefs: readonly ReferenceLike[], options?: RequestOptions): Promise<void>
   /**
-   * Changes rules, each given as an object with its href and the fields to change. Returns the PCE's results, if any.
+   * Changes label mapping rules, each given as an object with its href and the fields to change. Returns the PCE's
+   * results, if any.
    */
   bulkUpdateLabelMappingRules(
     rules: readonly (Reference & { [field: string]: unknown })[],
     options?: RequestOptions,
   ): Promise<BulkResultItem[]>
   /**
-   * Starts a job that finds the labels which the rules would assign, and assigns them if `assign_labels` is true.
-   * Without `workloads` or `rules`, the job covers all workloads or all rules.
+   * Starts a job that finds the labels which label mapping rules would assign, and assigns them if `assign_labels` is
+   * true. Without `workloads` or `rules`, the job covers all workloads or all rules.
    *
    * @throws {PceError} `invalid_argument` for an empty list, which the PCE would read as "all".
    */
   runLabelMappingRules(data: LabelMappingRunRequest, options?: RequestOptions): Promise<LabelMappingRun>
-  /** Returns the progress of a job. */
+  /** Returns the progress of a job that `runLabelMappingRules` has started. */
   getLabelMappingJob(jobUuid: string, options?: RequestOptions): Promise<LabelMappingRun>
   /**
    * Assigns the labels that a finished job has found. `data` is sent as the body, for which the PCE documents no
@@ -51,8 +52,8 @@ export interface LabelMappingOperations {
    */
   assignLabelMappingLabels(jobUuid: string, data?: object, options?: RequestOptions): Promise<void>
   /**
-   * Downloads the findings of a job as JSON. Returns the bytes, or passes them on piece by piece to `options.sink` and
-   * returns their number.
+   * Downloads the results of a job that `runLabelMappingRules` has started, as JSON. Returns the bytes, or passes them
+   * on piece by piece to `options.sink` and returns their number.
    */
   downloadLabelMappingResults(jobUuid: string, options: DownloadOptions): Promise<{ bytes: number }>
   downloadLabelMappingResults(jobUuid: string, options?: RequestOptions): Promise<Uint8Array>

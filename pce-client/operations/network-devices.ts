@@ -7,7 +7,7 @@ import { saidBy, type Calls } from './create-calls.js'
 /** Operations on the instructions that a network device needs to enforce policy (S9, P55). */
 export interface NetworkDeviceOperations {
   /**
-   * Starts building the instructions for a device. When they are ready, the PCE sets the device's
+   * Makes the PCE start building the instructions for a device. When they are ready, the PCE sets the device's
    * `enforcement_instructions_data_href`. Returns the PCE's answer, or `{}` if it is empty.
    */
   requestEnforcementInstructions(deviceHref: ReferenceLike, options?: RequestOptions): Promise<Record<string, unknown>>
@@ -18,14 +18,14 @@ export interface NetworkDeviceOperations {
     options?: RequestOptions,
   ): Promise<void>
   /**
-   * Starts building the instructions for several devices, or for all of them with `all_devices: true`.
+   * Makes the PCE start building the instructions for several devices, or for all devices with `all_devices: true`.
    *
    * @throws {PceError} `invalid_href` for anything that is not a device of this organisation, `invalid_argument` for
-   *   data without a device.
+   *   data that neither names a device nor says `all_devices: true`.
    */
   multiEnforcementInstructionsRequest(data: EnforcementTargets, options?: RequestOptions): Promise<void>
   /**
-   * Tells the PCE that the instructions have been applied to several devices, or to all of them. Throws like
+   * Tells the PCE that the instructions have been applied to several devices, or to all devices. Throws like
    * `multiEnforcementInstructionsRequest`.
    */
   multiEnforcementInstructionsApplied(data: EnforcementTargets, options?: RequestOptions): Promise<void>
@@ -34,7 +34,10 @@ export interface NetworkDeviceOperations {
 export function createNetworkDeviceOperations(calls: Calls): NetworkDeviceOperations {
   const device = (reference: ReferenceLike) => calls.href(KINDS.networkDevices, reference)
 
-  /** Refuses data without a device, because the PCE could take it for all devices. */
+  /**
+   * Checks the data and throws if it neither names a device nor says `all_devices: true`, because the PCE could take
+   * such data for all devices.
+   */
   function checkTargets(data: EnforcementTargets): EnforcementTargets {
     const devices = data.network_devices
     if (data.all_devices !== true && (devices === undefined || devices.length === 0)) {

@@ -10,17 +10,19 @@ export interface PolicySearchOperations {
   /**
    * Returns the rules that apply to traffic between two endpoints. `options.params` must have one of `src_workload`,
    * `src_external_ip` and `src_container_workload`, one of the corresponding parameters with the prefix `dst_`, and
-   * either `service` or both `port` and `protocol`. Lists that the PCE leaves out are returned empty.
+   * either `service` or both `port` and `protocol`. A list that is missing in the PCE's answer is returned as an empty
+   * list.
    */
   checkPolicy(policyVersion?: PolicyVersionSelector, options?: RequestOptions): Promise<PolicyCheck>
   /**
-   * Lists the rules that allow traffic between two endpoints, given by `options.params` as for `checkPolicy`. The PCE
-   * returns at most 500 rules and does not say whether there are more; `max_results` in the parameters raises the limit.
+   * Lists the rules that allow traffic between two endpoints. `options.params` describes the traffic as for
+   * `checkPolicy`. The PCE returns at most 500 rules and does not say whether there are more; `max_results` in the
+   * parameters raises the limit.
    */
   getPolicyAllow(policyVersion?: PolicyVersionSelector, options?: RequestOptions): Promise<CheckedRule[]>
   /**
-   * Finds rules by criteria. The PCE answers with one list per rule type (older releases: a single list); this returns
-   * one list, with `rule_type` in each rule.
+   * Finds rules by criteria. The PCE answers with one list per rule type (older releases: a single list); this
+   * operation returns one list, with `rule_type` in each rule.
    */
   searchRules(
     query: RuleSearchQuery,
@@ -52,8 +54,8 @@ export function createPolicySearchOperations({ org, get, list, post }: Calls): P
 }
 
 /**
- * Joins the answer's lists of rules, one for each rule type, including types that this client does not know. The field
- * `counts`, which is not a list, is skipped.
+ * Joins the lists of rules in the answer. There is one list for each rule type, and types that this client does not
+ * know are included. The field `counts`, which is not a list, is skipped.
  */
 function flatten(answer: unknown): FoundRule[] {
   if (Array.isArray(answer)) return rulesOf(answer).map((rule) => ({ ...rule, rule_type: typeOf(rule) }))
@@ -72,7 +74,10 @@ function refuse(): never {
   throw new PceError('invalid_response', 'the PCE answered a rule search with something other than rules')
 }
 
-/** Returns the type of a rule for which the answer gives no type, from its href and, for deny rules, `override`. */
+/**
+ * Derives the type of a rule from its href and, for a deny rule, from its field `override`. Used if the answer does not
+ * group the rules by type.
+ */
 function typeOf({ href: given, override }: FoundRule): SearchRuleType {
   const href = String(given)
   if (!href.includes('/deny_rules/')) return href.includes('/ip_tables_rules/') ? 'ip_tables_rules' : 'sec_rules'

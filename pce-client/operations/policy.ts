@@ -14,8 +14,8 @@ import type { RequestOptions } from '../types.js'
 import { below, versionSegment, madeBy, saidBy, type Calls } from './create-calls.js'
 
 /**
- * Number of pending changes of one type at which the PCE's answer may be truncated. If an answer has so many or more, a
- * second request asks for up to MAX_PENDING changes.
+ * If an answer of the PCE has this many pending changes of one type, or more, it may be truncated. A second request
+ * then asks for up to MAX_PENDING changes.
  */
 const PENDING_PAGE = 500
 const MAX_PENDING = 10_000
@@ -23,13 +23,13 @@ const MAX_PENDING = 10_000
 /** Operations that provision policy, or answer questions before a provisioning (S9, P13, P27). */
 export interface PolicyOperations {
   /**
-   * Makes draft changes active and returns the resulting policy version. An active href stands for its draft. A rule's
-   * href stands for its rule set, since rules can only be provisioned with their rule set. The href of
-   * `firewall_settings` has no id. Everything else on which the changes depend must be passed too:
-   * `getPolicyDependencies` lists it.
+   * Makes draft changes active and returns the resulting policy version. The href of an active object stands for the
+   * draft of the same object. A rule's href stands for its rule set, since rules can only be provisioned with their
+   * rule set. The href of `firewall_settings` has no id. Everything else on which the changes depend must be passed
+   * too: `getPolicyDependencies` lists it.
    *
-   * @throws {PceError} before any request: `invalid_href` for objects that cannot be provisioned here,
-   *   `invalid_argument` for an empty list.
+   * @throws {PceError} before any request: `invalid_href` for objects of another organisation and for objects that
+   *   cannot be provisioned, `invalid_argument` for an empty list.
    */
   provisionPolicyChanges(
     changeDescription: string,
@@ -37,7 +37,8 @@ export interface PolicyOperations {
     options?: RequestOptions,
   ): Promise<PolicyVersion>
   /**
-   * Lists every pending draft change. The PCE groups them by type; this returns one list, with `type` in each change.
+   * Lists every pending draft change. The PCE groups the changes by type; this operation returns one list, with `type`
+   * in each change.
    */
   getPendingPolicyChanges(options?: RequestOptions): Promise<TypedPendingChange[]>
   /**
@@ -88,9 +89,10 @@ export function createPolicyOperations({ http, org, post, settings }: Calls): Po
 }
 
 /**
- * Turns the changes, which the PCE groups by type, into one list. If the answer is a plain list, the types are taken
- * from the hrefs. Types that this client does not know are kept, because hiding a pending change would be wrong. It
- * would also be wrong to report "no changes" for an unreadable answer, so only `{}` is read as "no changes" (D70, P64).
+ * Turns the pending changes, which the PCE groups by type, into one list. If the answer is a plain list, the types are
+ * taken from the hrefs. Types that this client does not know are kept, because hiding a pending change would be wrong.
+ * It would also be wrong to report "no changes" for an unreadable answer, so only `{}` is read as "no changes" (D70,
+ * P64).
  *
  * @throws {PceError} `invalid_response` for anything that is not a change with an href.
  */
@@ -98,7 +100,7 @@ function flatten(answer: unknown): TypedPendingChange[] {
   const changes = Array.isArray(answer)
     ? (answer as unknown[]).map((change) => toChange(change, typeInHref(change)))
     : Object.entries(isRecord(answer) ? answer : refusePending()).flatMap(([type, bucket]) => {
-        // Null has the meaning of an empty list (P43).
+        // Null stands for an empty list (P43).
         const list = Array.isArray(bucket) ? (bucket as unknown[]) : bucket === null ? [] : [bucket]
         return list.map((change) => toChange(change, type))
       })
@@ -138,15 +140,15 @@ export interface PolicyDraftOperations {
    */
   discardPendingPolicyChanges(options?: RequestOptions): Promise<void>
   /**
-   * Reverts the given pending draft changes. Despite its name it deletes nothing that has been provisioned: the PCE's
-   * path is `sec_policy/delete`, and it deletes the changes (P36). The set must be complete; `getPolicyDependencies`
-   * with the operation `revert` lists what is missing.
+   * Reverts the given pending draft changes. Despite its name, this operation deletes no provisioned object: the name
+   * is that of the PCE's path, `sec_policy/delete`, and only the changes are deleted (P36). The set of changes must be
+   * complete; `getPolicyDependencies` with the operation `revert` lists what is missing.
    *
-   * @throws {PceError} `invalid_href` before any request for objects that cannot have pending changes here;
-   *   `invalid_argument` for an empty list, which the PCE would read as "every change".
+   * @throws {PceError} before any request: `invalid_href` for objects of another organisation and for objects that
+   *   cannot have pending changes; `invalid_argument` for an empty list, which the PCE would read as "every change".
    */
   bulkDeletePolicyObjects(hrefs: readonly string[], options?: RequestOptions): Promise<void>
-  /** Lists what a policy version changed; for the draft, the pending changes. */
+  /** Lists the objects that a policy version changed; for the draft, the objects that have pending changes. */
   getModifiedPolicyObjects(
     policyVersion?: PolicyVersionSelector,
     options?: RequestOptions,
@@ -178,11 +180,11 @@ export function createPolicyDraftOperations(calls: Calls): PolicyDraftOperations
 }
 
 /**
- * Groups hrefs by type, as the PCE expects: each href once, as a draft, and a rule's href as its rule set (rules can
- * only be provisioned with their rule set).
+ * Groups hrefs by type, as the PCE expects. Each object is included only once, by the href of its draft. The href of a
+ * rule is replaced with that of its rule set, because rules can only be provisioned with their rule set.
  *
  * @throws {PceError} `invalid_href` for an href of another organisation or an object that is not provisioned;
- *   `invalid_argument` for an empty list, because without a subset the PCE would take every pending change.
+ *   `invalid_argument` for an empty list, because without a subset the PCE would act on every pending change.
  */
 export function subsetOfHrefs(hrefs: readonly string[], orgId: string): ChangeSubset {
   if (hrefs.length === 0)

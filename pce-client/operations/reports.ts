@@ -41,7 +41,7 @@ export interface RiskOperations {
   getRiskSummary(options?: RequestOptions): Promise<RiskSummary>
   /** Counts the detected core services by type. Returns a list, as the PCE does. */
   getDetectedCoreServicesSummary(options?: RequestOptions): Promise<CoreServicesSummary[]>
-  /** Reports how exposed each application group is. Returns a list, as the PCE does. */
+  /** Reports how exposed each application group is to risks. Returns a list, as the PCE does. */
   getAppGroupRiskSummary(options?: RequestOptions): Promise<AppGroupRisk[]>
   /** Explains what puts an application group at risk. */
   getAppGroupRiskDetails(appGroupId: string, options?: RequestOptions): Promise<RiskDetails>

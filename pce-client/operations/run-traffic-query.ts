@@ -9,7 +9,7 @@ import type { StreamTrafficOptions, TrafficQueryProgress } from '../types.js'
 
 const DEFAULT_DEADLINE_SECONDS = 600
 
-/** One running query, with its progress and a signal that combines its deadline with the caller's signal. */
+/** One running traffic query, with its progress and a signal that combines its deadline with the caller's signal. */
 export interface TrafficRun {
   readonly signal: AbortSignal
   readonly request: {
@@ -22,16 +22,16 @@ export interface TrafficRun {
   remainingMs(): number
   report(progress: Omit<TrafficQueryProgress, 'elapsedMs' | 'flows'> & { flows?: number }): void
   /**
-   * Returns the error that the caller should see: one that reports the passed deadline or the cancellation if there was
-   * one, or else `error` itself.
+   * Returns the error that the caller should see. If the deadline has passed or the caller has cancelled the query,
+   * this error says so; otherwise, it is `error` itself.
    */
   explain(error: unknown): unknown
   close(): void
 }
 
 /**
- * Starts the run of a query. Its signal aborts at the deadline: `deadlineSeconds`, or `totalTimeoutMs` if that is
- * shorter.
+ * Creates the run of a traffic query and starts its deadline. The run's signal aborts after `deadlineSeconds`, or after
+ * `totalTimeoutMs` if that is shorter.
  *
  * @throws {PceIntegerError} for an invalid time.
  */
@@ -147,8 +147,8 @@ function readCount(count: unknown): number | undefined {
 }
 
 /**
- * Reads the query again, because its `matches_count` may be final only after the download. If this request fails, the
- * query is returned as it was before, since its rows have arrived anyway.
+ * Fetches the query again, because its `matches_count` may be final only after the download. If this fails, `query` is
+ * returned unchanged, since its rows have arrived anyway.
  */
 export async function readAgain(
   http: Http,
@@ -265,8 +265,8 @@ export async function addDraftDecisions(
 }
 
 /**
- * Returns the status of a lookup of draft decisions from the query's field `rules`. No source shows the form of this
- * field (P39), so a word and an object with a `status` are both accepted.
+ * Reads the field `rules` of a query, in which the PCE reports the status of its lookup of draft decisions. No source
+ * shows the form of this field (P39), so both a string and an object with a `status` are accepted.
  */
 function lookupStatus(rules: unknown): string | undefined {
   const status = typeof rules === 'object' && rules !== null ? (rules as { status?: unknown }).status : rules

@@ -130,7 +130,7 @@ async function deliver(
 }
 
 /**
- * Deletes at the PCE a query that is no longer needed. Errors of the deletion are ignored, because the caller must see
+ * Deletes a query at the PCE after the call has failed. Errors of the deletion are ignored, because the caller must see
  * the error that ended the call.
  */
 async function deleteQuery(http: Http, href: string, { requestId, headers }: StreamTrafficOptions): Promise<void> {
@@ -138,7 +138,7 @@ async function deleteQuery(http: Http, href: string, { requestId, headers }: Str
   await http.send('DELETE', href, options).catch(() => undefined)
 }
 
-/** Operations on the queries that the PCE keeps, and the older synchronous query (S9, P11, P25). */
+/** Operations on the traffic queries that the PCE keeps, and the older synchronous traffic query (S9, P11, P25). */
 export interface TrafficQueryOperations {
   /**
    * Returns the flows of a query in one answer, at most 100,000 of them. A long-running query times out at the PCE. If
@@ -160,8 +160,9 @@ export interface TrafficQueryOperations {
   downloadAsyncQuery(uuid: string, options?: RequestOptions): Promise<Uint8Array>
   /**
    * Starts looking up the rules that apply to the flows of a finished query. The PCE answers at once and continues in
-   * the background: when `rules` of the query (`getAsyncQueries`) has become `completed`, another download has `rules`
-   * and `draft_policy_decision` in its flows. `options.params` may have `label_based_rules`, `offset` and `limit`.
+   * the background: when the field `rules` of the query (see `getAsyncQueries`) is `completed`, the flows of a new
+   * download have `rules` and `draft_policy_decision`. `options.params` may have `label_based_rules`, `offset` and
+   * `limit`.
    */
   updateAsyncQueryRules(uuid: string, data?: object, options?: RequestOptions): Promise<void>
   /** Reports how many days of traffic the PCE keeps, and how much space they take. */

@@ -19,7 +19,9 @@ import { errorsOf, segment, type Calls } from './create-calls.js'
 const MOST_UNPAIRED = 1000
 const MOST_UPGRADED = 25_000
 const MOST_RECOVERED = 1000
-/** Maximum number of VENs in one request for a remote action, because the PCE takes only one at a time. */
+/**
+ * Maximum number of VENs in one request for a remote action, because the PCE accepts only one VEN in such a request.
+ */
 const MOST_ACTED_ON = 1
 /**
  * Default number of seconds for which VENs may authenticate again: one day, which is long enough for machines that are
@@ -30,14 +32,15 @@ const RECOVERY_SECONDS = 86_400
 /**
  * Actions on VENs (S9, P32). Each returns a list of errors, which is empty if all went well: the PCE answers 200 even
  * if the action failed for some VENs. Lists that are longer than the PCE allows in one request are split into several
- * requests. If a later request fails, the error's `completed` lists the VENs of the earlier ones.
+ * requests. If a later request fails, the error's `completed` lists the VENs of the earlier requests.
  *
  * Each throws PceError before any request: `invalid_href` for anything that is not a VEN of this organisation,
  * `invalid_argument` for an empty list.
  */
 export interface VenOperations {
   /**
-   * Unpairs VENs, which removes policy from their workloads. `firewallRestore` decides what happens to their firewalls.
+   * Unpairs VENs. This removes the policy from their workloads. `firewallRestore` decides what happens to their
+   * firewalls.
    */
   unpairVens(
     venHrefs: readonly ReferenceLike[],
@@ -51,8 +54,8 @@ export interface VenOperations {
    */
   upgradeVens(venHrefs: readonly ReferenceLike[], release: string, options?: RequestOptions): Promise<ActionError[]>
   /**
-   * Sends an action to VENs; the only one is `restart`. This takes one request for each VEN, because the PCE takes one
-   * at a time.
+   * Sends an action to VENs; the only action is `restart`. One request is sent for each VEN, because the PCE accepts
+   * only one VEN in a request.
    */
   venRemoteAction(venHrefs: readonly ReferenceLike[], action: string, options?: RequestOptions): Promise<ActionError[]>
   /**
@@ -119,9 +122,9 @@ function checkSeconds({ json }: RequestOptions = {}, name: string, least: number
 export interface VenReleaseOperations {
   /** Lists the releases of VEN software. */
   getVenSoftwareReleases(options?: RequestOptions): Promise<VenRelease[]>
-  /** Returns one release. */
+  /** Returns one release of VEN software. */
   getVenSoftwareRelease(release: string, options?: RequestOptions): Promise<VenRelease>
-  /** Deletes a release. */
+  /** Deletes a release of VEN software from the PCE. */
   deleteVenSoftwareRelease(release: string, options?: RequestOptions): Promise<void>
   /** Makes a release the default for new VENs. */
   setDefaultVenRelease(release: string, options?: RequestOptions): Promise<void>

@@ -27,8 +27,8 @@ export interface WorkloadOperations {
   getWorkloadRiskDetails(workloadHref: ReferenceLike, options?: RequestOptions): Promise<RiskDetails>
   /**
    * Unpairs the VENs of workloads; `unpairVens` is the newer operation for this. Returns the errors, or an empty list
-   * if there are none. Lists of more than 1,000 are split into several requests, of which the PCE allows 10 a minute;
-   * if a later one fails, the error's `completed` lists the workloads of the earlier ones.
+   * if there are none. A list of more than 1,000 workloads is split into several requests; the PCE allows 10 a minute.
+   * If a later request fails, the error's `completed` lists the workloads of the earlier requests.
    *
    * @throws {PceError} `invalid_href` for anything that is not a workload of this organisation, `invalid_argument` for
    *   an empty list.
@@ -70,7 +70,8 @@ export function createWorkloadOperations(calls: Calls): WorkloadOperations {
         calls.hrefs(KINDS.workloads, workloadHrefs),
         MOST_UNPAIRED,
         async (workloads: Reference[]) => {
-          // The PCE's name for this field differs from its name in vens/unpair (P44).
+          // The PCE calls this field `ip_table_restore` in workloads/unpair, but `firewall_restore` in vens/unpair
+          // (P44).
           const body = { workloads, ip_table_restore: firewallRestore }
           return errorsOf(await calls.put(path, body, options), 'workloads/unpair')
         },
@@ -90,7 +91,8 @@ export function createWorkloadOperations(calls: Calls): WorkloadOperations {
  * appearance, then a line for each object. Missing and null fields are left empty. The function exists because none of
  * this package's dependencies writes CSV.
  *
- * @throws {PceError} `invalid_argument` for a value that a cell cannot hold, and for objects without any field.
+ * @throws {PceError} `invalid_argument` for a value that is not a string, number or boolean, and if no object has a
+ *   field.
  */
 function formatCsv(rows: readonly object[]): string {
   const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))]
