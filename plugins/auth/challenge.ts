@@ -9,8 +9,9 @@ interface ChallengeOptions {
 }
 
 /**
- * Builds the value of the header WWW-Authenticate. It contains the URL of the metadata (S7), the error if there was a
- * token (RFC 6750, 3), and the scope that the client should request. It contains nothing that a client sent.
+ * Builds the value of the header WWW-Authenticate. It contains the URL of the protected resource metadata (S7), the
+ * error code and reason if the request had an access token (RFC 6750, 3), and the scope that the client should request.
+ * It contains nothing that a client sent.
  */
 export function renderChallenge(
   { metadataUrl, scope }: ChallengeOptions,
@@ -31,7 +32,7 @@ const MESSAGES = {
   insufficient_scope: 'The access token lacks the scope that this server requires.',
 }
 
-/** Converts the refusal of a token to ToolError `unauthorized {reason}`, which every route can send. */
+/** Converts the refusal of an access token to ToolError `unauthorized {reason}`, which every route can send. */
 export function explainRefusal(refusal: InvalidTokenError): ToolError {
   const { error, reason } = refusal
   return new ToolError('unauthorized', MESSAGES[error ?? 'missing'], { reason }, { cause: refusal })

@@ -12,8 +12,8 @@ const LARGEST_SET = 1024 * 1024
 
 /**
  * Downloads the key set at `url` and returns its `keys` (RFC 7517, 5). Rejects with an Error that briefly says what is
- * wrong. Errors are: no complete answer within 5 s, a status other than 200, a redirect, more than 1 MiB after
- * decompression, and anything but a JSON object with an array of keys.
+ * wrong. It rejects if there is no complete answer within 5 s, if the answer is a redirect or has another status than
+ * 200, if it has more than 1 MiB after decompression, and if it is anything but a JSON object with an array of keys.
  */
 export async function downloadKeys(url: string, { fetch, signal }: DownloadOptions): Promise<readonly unknown[]> {
   signal.throwIfAborted()
@@ -94,7 +94,7 @@ const LEAST_RSA_BITS = 2048
  * server.
  */
 const MOST_RSA_BITS = 8192
-/** Maximum number of keys in a set; providers publish only a handful. */
+/** Maximum number of keys in a key set; identity providers publish only a handful. */
 const MOST_KEYS = 100
 
 /** By key type: the JWK members that make up a key, and the algorithms for which the key may be used. */
@@ -105,9 +105,9 @@ const KINDS: Record<string, { members: readonly string[]; algorithms: readonly A
 }
 
 /**
- * Selects those keys of a set with which this server may verify signatures. They keep the order of the set. A key that
- * is suitable for several algorithms has one entry for each of them. Keys for encryption, keys for other operations or
- * algorithms, and weak or invalid keys are left out (RFC 7517, 5: unknown keys are ignored).
+ * Selects the keys of a key set with which this server may verify signatures. They keep the order of the set. A key
+ * that is suitable for several algorithms has one entry for each of them. Keys for encryption, keys for other
+ * operations or algorithms, and weak or invalid keys are left out (RFC 7517, 5: unknown keys are ignored).
  */
 export function selectKeys(set: readonly unknown[]): SigningKey[] {
   return set.flatMap(usesOf).slice(0, MOST_KEYS)

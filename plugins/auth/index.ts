@@ -22,8 +22,8 @@ export interface AccessTokensOptions {
   oauth: OAuthConfig
   publicUrl: string
   /**
-   * Maximum number of refused tokens per minute from one address; 0 means no limit. Beyond it, the answer is 429
-   * instead of 401.
+   * Maximum number of refused tokens per minute from one address; 0 means no limit. If more tokens are refused, the
+   * answer is 429 instead of 401.
    */
   refusedTokensPerAddress: number
   /** Returns milliseconds since the epoch. */
@@ -52,15 +52,15 @@ declare module 'fastify' {
      */
     readBearer(request: FastifyRequest): string | null
     /**
-     * Identifies the sender of a request by its Authorization header. The result is not a promise if the token was
-     * verified a moment ago. The promise rejects with the errors of `verifyToken`, after WWW-Authenticate was set on
-     * the reply, or with `rate_limited` if too many tokens from this address have been refused. The function itself
-     * never throws.
+     * Identifies the sender of a request by the access token in its Authorization header. The result is not a promise
+     * if the token was verified a moment ago. The promise rejects with the errors of `verifyToken`, after
+     * WWW-Authenticate was set on the reply, or with `rate_limited` if too many tokens from this address have been
+     * refused. The function itself never throws.
      */
     authenticate(request: FastifyRequest, reply: FastifyReply): Identity | Promise<Identity>
-    /** Returns the value of WWW-Authenticate for a request without a token. */
+    /** Returns the value of the header WWW-Authenticate for a request without an access token. */
     challenge(): string
-    /** Returns true if tokens can be verified now. The readiness check uses it. */
+    /** Returns true if this server has keys with which it can verify tokens. The readiness check uses it. */
     areKeysLoaded(): boolean
   }
   interface FastifyRequest {
@@ -107,8 +107,8 @@ export const accessTokens = fp<AccessTokensOptions>(
     })
 
     /**
-     * Logs a refusal (S12) and returns the error for the client. A missing token is logged only at level info, because
-     * every client begins without a token.
+     * Logs the refusal of an access token (S12) and returns the error for the client. A missing token is logged only at
+     * level info, because every client begins without a token.
      */
     function refusalOf(error: unknown, request: FastifyRequest): unknown {
       if (!(error instanceof InvalidTokenError)) return error
@@ -140,8 +140,8 @@ export const accessTokens = fp<AccessTokensOptions>(
       const refusal = refusalOf(error, request)
       if (error instanceof InvalidTokenError) {
         reply.header('www-authenticate', renderChallenge(terms, error))
-        // Tokens that have merely expired are not counted: all clients behind a proxy may share one address, and they
-        // must still be able to renew their tokens.
+        // Tokens that have merely expired do not count against the limit for refused tokens: all clients behind a proxy
+        // may share one address, and they must still be able to renew their tokens.
         if (error.error !== null && !error.isGenuine) await countRefusal(request)
       }
       throw refusal
@@ -171,16 +171,16 @@ export const accessTokens = fp<AccessTokensOptions>(
 )
 
 /**
- * Protects the routes that are registered beside this plugin. A request without a valid access token is refused before
- * its body is read. For any other request, `request.identity` is set to the identity in the token.
+ * Requires an access token on the routes that are registered beside this plugin. A request without a valid token is
+ * refused before its body is read. For any other request, `request.identity` is set to the identity in the token.
  */
 export default fp<{ tracing?: Tracing }>(
   (app, { tracing }, done) => {
     app.addHook('onRequest', (request, reply, next) => {
       const identity = inStage(tracing, 'auth', () => app.authenticate(request, reply))
       if (identity instanceof Promise) return identity.then((known) => void (request.identity = known))
-      // The hook returns no promise in this case: while a hook waits, an arriving body must be held in the stream,
-      // which is expensive (D211).
+      // If the identity is already known, the hook returns no promise: while a hook waits, an arriving body must be
+      // held in the stream, which is expensive (D211).
       request.identity = identity
       next()
       return undefined

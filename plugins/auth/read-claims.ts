@@ -5,8 +5,8 @@ import { InvalidTokenError } from './read-token.js'
 type Claims = Record<string, unknown>
 
 /**
- * The contents of a token, with times in seconds since the epoch. Whether the token is valid now is decided by
- * `checkTimes`.
+ * The contents of an access token, with times in seconds since the epoch. `checkTimes` decides whether the token is
+ * valid now.
  */
 export interface ReadClaims {
   identity: Identity
@@ -116,8 +116,8 @@ function isAccessToken(payload: Claims): boolean {
 
 /**
  * Returns the groups in all named claims together, without duplicates. Values that are not strings are ignored. A claim
- * may also be a single string, because AD FS and Ping write a list of one group in this way (D204). A name that no
- * claim has is read as a dotted path (Keycloak's `realm_access.roles`).
+ * may also be a single string, because AD FS and Ping write a list of one group in this way (D204). If no claim has a
+ * given name, the name is interpreted as a dotted path (Keycloak's `realm_access.roles`).
  */
 function readGroups(payload: Claims, names: readonly string[]): readonly string[] {
   const groups = new Set<string>()
@@ -137,8 +137,8 @@ function isElsewhere({ _claim_names: elsewhere }: Claims, name: string): boolean
 
 /**
  * Returns true if the provider has left the groups out because there are too many for a token (Entra ID). The token
- * then says in `_claim_sources` where they can be requested. This is never read, because no token may make this server
- * send a request.
+ * then says in `_claim_sources` where the groups can be requested. This server never reads `_claim_sources`, because no
+ * token may make it send a request.
  */
 function hasGroupsOverage(payload: Claims, names: readonly string[]): boolean {
   const { groups, hasgroups } = payload

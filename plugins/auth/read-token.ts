@@ -12,7 +12,10 @@ export interface Head {
 /** Maximum size of an accepted token, in bytes. An Entra ID token with 200 groups has about 9 KiB. */
 const LARGEST_TOKEN = 12 * 1024
 const LONGEST_KID = 512
-/** Maximum number of token headers that are remembered. A provider has one header for each of its keys. */
+/**
+ * Maximum number of token headers that are remembered. The tokens of a provider have one distinct header for each of
+ * its keys.
+ */
 const MOST_HEADERS = 200
 /**
  * The accepted token types: those of RFC 9068, 4, and `JWT`, which older providers use. ID tokens and logout tokens may
@@ -66,8 +69,8 @@ const BASE64URL = /^[A-Za-z0-9_-]+$/
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * Decodes the JSON object in the header or payload of a token. It must be base64url without padding and valid UTF-8,
- * without duplicate members (RFC 7515, 2 and 5.2; RFC 7519, 7.2). Throws InvalidTokenError.
+ * Decodes the JSON object in the header or payload of a token. Header and payload must be base64url without padding and
+ * valid UTF-8, without duplicate members (RFC 7515, 2 and 5.2; RFC 7519, 7.2). Throws InvalidTokenError.
  */
 export function decodePart(part: string): Record<string, unknown> {
   try {

@@ -28,7 +28,10 @@ export interface SigningKeys {
    * keys were ever loaded, or if the last loaded keys are at least an hour old.
    */
   find(alg: Algorithm, kid: string | null): SigningKey | null | Promise<SigningKey | null>
-  /** Returns an object that identifies the current set of keys, or null if `find` may have to wait for keys. */
+  /**
+   * Returns an object that identifies the current set of keys. Returns null if no usable keys are loaded or they are
+   * due for a refresh.
+   */
   edition(): object | null
   /**
    * Downloads the keys again, because a token names an unknown key. Does nothing if this was tried less than 30 s ago.
@@ -40,7 +43,7 @@ export interface SigningKeys {
    * the download is repeated.
    */
   load(): Promise<void>
-  /** Returns true if tokens can be verified now. */
+  /** Returns true if there are keys with which tokens can be verified. */
   isLoaded(): boolean
   close(): void
 }
@@ -94,8 +97,8 @@ export function createSigningKeys(options: SigningKeysOptions): SigningKeys {
   }
 
   /**
-   * Puts downloaded keys into use. If they are the same as before, the current objects stay in use, so that everything
-   * cached for them stays valid.
+   * Puts downloaded keys into use. If they are the same as the current keys, the current objects stay in use, so that
+   * everything cached for them stays valid.
    */
   function take(keys: SigningKey[]): void {
     if (keys.length === 0) throw new Error('the answer has no usable key')
@@ -147,11 +150,11 @@ const unavailable = (waitMs: number) =>
     },
   )
 
-/** The usable keys of one download. */
+/** The usable keys of one download of the key set. */
 interface KeyRing {
   /**
-   * Returns the key for this algorithm with this id. For a token without a key id, returns the only key for this
-   * algorithm. Returns null if there is no such key.
+   * Returns the key with this algorithm and id. For a token without a key id, returns the only key with this algorithm.
+   * Returns null if there is no such key.
    */
   find(alg: Algorithm, kid: string | null): SigningKey | null
 }

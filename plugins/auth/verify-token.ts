@@ -30,8 +30,8 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
   const remembered = new Map<string, Remembered>()
 
   async function fetchKey({ alg, kid }: Head, payload: string): Promise<SigningKey> {
-    // The issuer is checked first, so that a token of another provider does not cause a download of this provider's
-    // keys.
+    // The issuer is checked before the keys are downloaded again, so that a token of another provider does not cause a
+    // download of this provider's keys.
     checkIssuer(decodePart(payload), oauth)
     await keys.refetch()
     const fetched = await keys.find(alg, kid)
@@ -39,10 +39,10 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
     return fetched
   }
 
-  /** Verifies the signature of a token and reads everything that does not depend on the time. */
+  /** Verifies the signature of a token and reads everything in it that does not depend on the current time. */
   async function read(token: string, digest: string): Promise<ReadClaims> {
     const { head, payload } = readHead(token)
-    // The edition of the keys is read before the key is looked up: if new keys arrive during the lookup, the key may
+    // The current set of keys is noted before the key is looked up: if new keys arrive during the lookup, the key may
     // not be among them.
     const edition = keys.edition()
     const key = (await keys.find(head.alg, head.kid)) ?? (await fetchKey(head, payload))
@@ -84,7 +84,7 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
 }
 
 interface Remembered {
-  /** The edition of the keys (see `SigningKeys.edition`) with which the token was verified. */
+  /** The set of keys with which the token was verified (see `SigningKeys.edition`). */
   edition: object | null
   claims: ReadClaims
   /** The time until which the claims are remembered, in milliseconds since the epoch. */
