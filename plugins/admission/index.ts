@@ -33,8 +33,8 @@ declare module 'fastify' {
 }
 
 /**
- * Applies the limits of each caller across all replicas. One round trip to the store counts the request, reserves a
- * place among the caller's simultaneous requests, and reads the caller's keystore record (D139). While the store does
+ * Applies the limits of each caller across all replicas. One round trip to the store counts the request, reserves one
+ * of the caller's slots for simultaneous requests, and reads the caller's keystore record (D139). While the store does
  * not respond, requests continue and are counted by this process alone. If a later step needs the store, that step
  * fails by itself; a separate gate refuses calls that change something (D140).
  */
@@ -47,7 +47,7 @@ export default fp<AdmissionOptions>(
       try {
         const { record, holdPlace } = await admissions.admit({ owner, perMinute, atATime, isCounted })
         request.admittedWith = { record }
-        // If the client has already disconnected, the request's place is released at once.
+        // If the client has already disconnected, the slot that was reserved for the request is released at once.
         request.heldPlaces?.add((by) => holdPlace(by === 1))
         if (request.heldPlaces === null) holdPlace(false)
       } catch (error) {

@@ -32,7 +32,7 @@ export default fp<Pick<HttpListen, 'trustedProxies' | 'socket'>>(
       const forwardedFor = request.headers['x-forwarded-for']
       let origin = forwardedFor === undefined ? peers.get(socket) : undefined
       if (origin === undefined) {
-        // Node joins repeated X-Forwarded-For headers in their order.
+        // If a request has several X-Forwarded-For headers, Node joins them in their order.
         const address = find(socket.remoteAddress, forwardedFor?.toString())
         origin = { address, network: networkOf(address) }
         if (forwardedFor === undefined) peers.set(socket, origin)

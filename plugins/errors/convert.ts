@@ -25,8 +25,8 @@ export interface ServiceError {
 }
 
 /**
- * This server's code for each code of the PCE client that has a counterpart. All other codes of the PCE client, except
- * `api_error`, mean a fault of this server and become `internal`.
+ * This server's error code for each code of the PCE client that has a counterpart. All other codes of the PCE client,
+ * except `api_error`, mean a fault of this server and become `internal`.
  */
 const PCE_CODES: Partial<Record<PceError['code'], ErrorCode>> = {
   outcome_unknown: 'outcome_unknown',

@@ -7,7 +7,7 @@ import { renderHttpError } from './render-errors.js'
 import { ERROR_TABLE } from './table.js'
 
 /**
- * Sends an error in the plain HTTP form. An error that the operator must act on is also logged, under the id of the
+ * Sends an error in the plain HTTP form. An error that the operator must fix is also logged, under the id of the
  * request.
  */
 export function answerHttpError(thrown: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -18,7 +18,7 @@ export function answerHttpError(thrown: FastifyError, request: FastifyRequest, r
   return reply.code(status).send(body)
 }
 
-/** The error handler of all routes that have none of their own. */
+/** The error handler of all routes that have no error handler of their own. */
 export default fp(
   (app, _options, done) => {
     app.setErrorHandler(answerHttpError)

@@ -5,7 +5,7 @@ type Failure = { name: string; error: unknown } | null
 export interface ReadinessPorts {
   /** Called when the result changes: with the first failed check, or with null if all checks pass again. */
   changed: (failed: Failure) => void
-  /** Returns milliseconds. */
+  /** Returns the current time, in milliseconds of any clock. */
   now?: () => number
   /** The time limit for all checks together, in milliseconds. */
   patienceMs?: number
@@ -29,7 +29,7 @@ const PATIENCE_MS = 3000
 
 /**
  * Creates the function that returns the first failing check, or null if all checks pass. Simultaneous callers share one
- * run of the checks, and no new run starts while a check hangs. After the time limit, the hanging check counts as
+ * run of the checks, and no new run starts while a check hangs. If a check hangs until the time limit, it counts as
  * failed until it ends, and later callers get this result at once.
  */
 export function createReadiness(checks: readonly HealthCheck[], ports: ReadinessPorts): () => Promise<Failure> {

@@ -21,9 +21,9 @@ export interface HealthOptions {
 }
 
 /**
- * Serves `/healthz`, which says that the process is alive, and `/readyz`, which says whether it accepts new work. If it
- * does not, `/readyz` names the check that failed; the reason is in the log. A refused PCE key is reported beside
- * `ready`. Neither route requires authorization (S18).
+ * Serves `/healthz`, which says that the process is alive, and `/readyz`, which says whether the process accepts new
+ * work. If it does not, `/readyz` names the check that failed; the reason is in the log. A refused PCE key is reported
+ * beside `ready`. Neither route requires authorization (S18).
  */
 export default function health(
   app: FastifyInstance,

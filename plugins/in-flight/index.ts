@@ -5,9 +5,11 @@ import fp from 'fastify-plugin'
 import { ToolError } from '../../schemas/errors.js'
 
 export interface InFlightOptions {
-  /** Maximum number of simultaneous requests on these routes; 0 means no limit. */
+  /** Maximum number of simultaneous requests with the same key on these routes; 0 means no limit. */
   max: number
-  /** Returns the key of a request. Each key has its own limit, so that one caller cannot take every place. */
+  /**
+   * Returns the key of a request. Each key has its own limit, so that one caller cannot use up the limit of all others.
+   */
   keyOf?: (request: FastifyRequest) => string
   /**
    * The number of requests in flight, by key. Several registrations of this plugin that share a limit are given the
@@ -24,8 +26,8 @@ export interface InFlightOptions {
 declare module 'fastify' {
   interface FastifyRequest {
     /**
-     * The places that the request occupies; null if the request is not counted. A route whose work may outlive its
-     * answer can keep them for longer.
+     * The concurrency slots that the request occupies; null if the request is not counted. A route whose work may
+     * outlive its answer can keep the slots for longer.
      */
     heldPlaces: HeldPlaces | null
   }
@@ -64,25 +66,25 @@ export default fp<InFlightOptions>(
   { name: 'in-flight', dependencies: ['errors'] },
 )
 
-/** Number of keys in the Map up to which keys without a request in flight are kept. */
+/** If the Map has more keys than this, a key is deleted as soon as it has no request in flight. */
 const MOST_AT_REST = 1000
 
 /** A function that changes the number of requests in flight by one. */
 type Count = (by: 1 | -1) => void
 
 /**
- * The places that one request occupies. They are all released together, when its answer and all work that it started
- * have ended.
+ * The concurrency slots that one request occupies, one for each limit. They are all released together, when the
+ * request's answer and all work that it started have ended.
  */
 interface HeldPlaces {
-  /** Adds a further place, which has already been counted. `count` releases it or occupies it again. */
+  /** Adds a further slot, which has already been counted. `count` releases it or occupies it again. */
   add(count: Count): void
-  /** Keeps the places until this work has ended, even if the answer ends earlier. */
+  /** Keeps the slots until this work has ended, even if the answer ends earlier. */
   keepUntil(work: Promise<unknown>): void
 }
 
 /**
- * Occupies places for a request.
+ * Creates the holder of a request's concurrency slots.
  *
  * @param answer resolves when the answer has ended, even if the client left in the middle of it.
  */
@@ -94,7 +96,7 @@ export function holdPlaces(answer: Promise<unknown>): HeldPlaces {
     if (open === 0) for (const count of places) count(-1)
   }
   const keepUntil = (work: Promise<unknown>) => {
-    // If the work begins just after the places were released, they are occupied again, even if this exceeds the limit.
+    // If the work begins just after the slots were released, they are occupied again, even if this exceeds the limit.
     if (open === 0) for (const count of places) count(1)
     open += 1
     work.then(end, end)

@@ -28,8 +28,8 @@ const REQUEST_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10
 const STATE_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30]
 
 /**
- * The HTTP statuses that are counted individually, because people look for them. All others are counted by class (such
- * as `5xx`), because a server may answer with any number.
+ * The HTTP statuses that are counted individually, because people look for them. All other statuses are counted by
+ * class (such as `5xx`), because a PCE may answer with any number.
  */
 const STATUSES = new Set([200, 201, 202, 204, 400, 401, 403, 404, 406, 409, 413, 415, 422, 429, 500, 502, 503, 504])
 

@@ -4,8 +4,8 @@ import type { Offer } from '../../schemas/offer.js'
 import { type AnyTool, isInDefault, TOOLSETS, type Toolset } from '../../tools/define.js'
 
 /**
- * The values that are accepted as the name of a toolset. `default` means the tools of the contract, and `all` means
- * every tool.
+ * The values that are accepted as the name of a toolset. `default` means the tools that the project's owner requested,
+ * and `all` means every tool.
  */
 export const TOOLSET_NAMES: readonly string[] = ['default', 'all', ...Object.keys(TOOLSETS)]
 
@@ -65,7 +65,7 @@ export function createOffers(tools: readonly AnyTool[], { hideForbidden = false 
   }
 }
 
-/** Returns an offer of all these tools. */
+/** Returns an offer that lists all these tools and permits calls of all of them. */
 export function offerWhole(tools: readonly AnyTool[]): Offer {
   const names = namesOf(tools)
   return { listed: names, callable: names }

@@ -40,7 +40,8 @@ export default fp(
     await app.register(rateLimit, { global: false })
     app.decorate('createLimit', ({ max, keyOf }: LimitOptions): Limit => {
       if (max === 0) return () => Promise.resolve()
-      // Every limit has a store of its own. Its size is set here, because the options of the plugin do not affect it.
+      // Every limit has a store of its own. The size of this store is set here, because the options of the plugin do
+      // not affect it.
       const options: RateLimitOptions = { max, timeWindow: MINUTE_MS, keyGenerator: keyOf, cache: MOST_CALLERS }
       const count = app.createRateLimit(options)
       return async (request, times = 1) => {
