@@ -36,8 +36,8 @@ function remedyOf(name: string, meant: string): string {
 const QUOTES = ["''", '""', '``', '“”', '‘’', '„“', '«»']
 
 /**
- * Removes the quotes around whole values, and reports each case as a fault: `docker --env-file`, a pod's manifest and a
- * client's settings pass quotes on as part of the value.
+ * Removes quotes around the whole value of a variable, and reports each such value as a fault: `docker --env-file`, a
+ * pod's manifest and a client's settings pass quotes on as part of the value.
  */
 export function checkQuotes(env: Environment, { faults }: Findings): Environment {
   const quoted = Object.entries(env).filter(
@@ -57,8 +57,8 @@ export function checkQuotes(env: Environment, { faults }: Findings): Environment
 }
 
 /**
- * Matches the value that a client passes for a field of its form that was left blank. It is the placeholder in the
- * bundle's manifest: `${user_config.name}`.
+ * Matches the placeholder `${user_config.name}` from the bundle's manifest. A client passes it as the value of a
+ * variable if the variable's field in the client's form was left blank.
  */
 const BLANK_FIELD = /^\s*\$\{user_config\.[\w-]+\}\s*$/
 

@@ -33,7 +33,7 @@ import {
   type StdioConfig,
 } from '../schemas/config.js'
 
-/** The variables of the process, with the faults and warnings found while they were collected. */
+/** The environment variables of the process, with the faults and warnings found while they were collected. */
 export interface Given extends Findings {
   readonly env: Environment
 }
@@ -42,7 +42,7 @@ export interface Given extends Findings {
  * Merges the process environment with a `.env` file in the working directory, if there is one; the environment takes
  * precedence. No other code reads the environment or the file. Secrets are deleted from `process.env`, where
  * diagnostics and child processes would see them. If `hasForm` is true and a field was left blank in a client's form,
- * the value in the file is used.
+ * the value in the `.env` file is used.
  */
 export function readEnvironment({ hasForm = false } = {}): Given {
   const file = readLocalFile()
@@ -79,15 +79,15 @@ function readLocalFile(): Given {
   }
 }
 
-/** The command-line options that choose the offered tools. Both programs have them. */
+/** The command-line options that choose the offered tools. Both server programs have these options. */
 export interface OfferFlags {
   readOnly?: boolean
   toolsets?: string
 }
 
 /**
- * Applies command-line options as if they were variables. They take precedence over the environment. Read-only mode is
- * on if either the option or the variable turns it on.
+ * Applies command-line options as if they were environment variables. The options take precedence over the environment.
+ * Read-only mode is on if either the option or the variable turns it on.
  */
 export const withFlags = (env: Environment, { readOnly, toolsets }: OfferFlags): Environment => ({
   ...env,
@@ -95,7 +95,7 @@ export const withFlags = (env: Environment, { readOnly, toolsets }: OfferFlags):
   ...(toolsets !== undefined && { MCP_TOOLSETS: toolsets }),
 })
 
-/** Lists the paths of files in the values of variables. */
+/** Lists the variables whose value is the path of a file, with these paths. */
 export const pathsIn = (env: Environment): { variable: string; path: string }[] =>
   Object.entries(env).flatMap(([variable, path]) =>
     path && /_(FILE|PATH)$/.test(variable) && isKnown(variable) ? [{ variable, path }] : [],
@@ -136,8 +136,9 @@ export function readConfig(
 }
 
 /**
- * Returns where servers with these settings keep their state. No encryption key is needed for this, so that anyone who
- * can read the file or knows the URL of the database can run a command on the state. Throws StartupError.
+ * Returns where servers with these settings keep their state. This needs no encryption key, so that anyone who can read
+ * the state file or knows the URL of the database can run a command on the state. Throws StartupError if a setting has
+ * a fault.
  */
 export function readStateFile(given: Environment, found?: Findings): StateFileConfig {
   const reading = readFiles(begin(given, { ...(found && { found }) }), ['MCP_STATE_URL'], {})

@@ -86,8 +86,8 @@ export function readReplica({ env, faults }: Reading): { replicaId?: string } {
 }
 
 /**
- * Reads the settings that decide which tools are offered (D121). The names are checked against the existing tools at
- * start-up.
+ * Reads the settings that decide which tools are offered (D121). At start-up, the names in these settings are compared
+ * with the existing tools.
  */
 function readOffer(reading: Reading): OfferConfig {
   const toolsets = readNames(reading, 'MCP_TOOLSETS')
@@ -102,8 +102,8 @@ function readOffer(reading: Reading): OfferConfig {
 }
 
 /**
- * Reads a list of names. If a variable is set but its list is empty, this is a fault: an operator who wants to narrow
- * the offer must not offer everything by mistake.
+ * Reads a list of names of tools or toolsets. If the variable is set but its list is empty, this is a fault: an
+ * operator who wants to offer fewer tools must not offer all of them by mistake.
  */
 function readNames(reading: Reading, name: string): string[] | undefined {
   if (!reading.env[name]) return undefined
@@ -117,8 +117,8 @@ function readNames(reading: Reading, name: string): string[] | undefined {
 }
 
 /**
- * Reads the limits for the number of heavy calls. In the result, a single caller may use them completely; the
- * authenticated modes set separate limits per caller instead.
+ * Reads the limits for the number of heavy calls. In the result, the limits per caller are equal to the limits for all
+ * callers together; the authenticated modes replace them with separate limits per caller.
  */
 function readHeavy(reading: Reading): HeavyConfig {
   const max = readInteger(reading, 'MCP_HEAVY_CALLS', { min: 1, max: 64, otherwise: 4 })
@@ -134,14 +134,15 @@ export function readConfirmTools(reading: Pick<Reading, 'env'>): string[] | unde
 }
 
 /**
- * The variables that require confirmations. In a mode in which nobody can be asked, setting one of them is a fault,
- * because the operator relies on it.
+ * The variables that make calls wait for a confirmation. In a mode in which nobody can be asked, setting one of them is
+ * a fault, because the operator relies on the confirmation.
  */
 const OF_CONFIRMATION = ['MCP_CONFIRM_TOOLS', 'MCP_APPROVAL', 'MCP_CONFIRM_STDIO'] as const
 
 /**
- * Reports variables that require confirmations as faults in a mode without a login. Nobody could be asked in such a
- * mode, so every tool would run as soon as it is called (D149).
+ * Reports variables that make calls wait for a confirmation as faults in a mode without a login. Nobody could be asked
+ * in such a mode, so every tool would run as soon as it is called (D149).
+ *
  * @param instead the last part of the remedy; the first part is "Unset" and the variable.
  */
 export function refuseConfirmation(
@@ -160,8 +161,8 @@ export function refuseConfirmation(
 }
 
 /**
- * Reads the settings for the PCE in the environment. If PCE_HOST, API_KEY or API_SECRET is missing, the caller of this
- * function must report it.
+ * Reads the settings of a PCE whose host and key are in the environment. If PCE_HOST, API_KEY or API_SECRET is missing,
+ * the caller of this function must report it.
  */
 export function readPce(reading: Reading): PceFromEnvironment {
   const { env, warnings } = reading
@@ -178,7 +179,7 @@ export function readPce(reading: Reading): PceFromEnvironment {
   }
 }
 
-/** Reads the settings for connecting to a PCE, which are the same in every mode and for every key (D10). */
+/** Reads the settings for connecting to a PCE, which are the same in every mode and for every PCE key (D10). */
 export function readPceConnection(reading: Reading): Pick<PceFromEnvironment, 'tls' | 'proxyUrl' | 'bounds'> {
   const { env, faults, warnings } = reading
   const verify = readSwitch(reading, 'PCE_TLS_VERIFY', true)

@@ -44,9 +44,9 @@ const SCOPE_TOKEN = /^[\x21\x23-\x5B\x5D-\x7E]+$/
 const MOST_PER_MINUTE = 1_000_000
 
 /**
- * Finds the faults that the HTTP startup gates report (without MCP_DEV_INSECURE=1), in the order of S16 and D8: the
- * listening address, the OAuth variables, the mode, the variables that the mode requires, the keys. Each `problem` is
- * worded as in the specification.
+ * Finds the faults that the HTTP startup gates report. These gates are checks that every HTTP server without
+ * MCP_DEV_INSECURE=1 must pass, in the order of S16 and D8: the listening address, the OAuth variables, the mode, the
+ * variables that the mode requires, the keys. Each `problem` is worded as in the specification.
  */
 export function findAtGates(env: Environment, mode: PceMode | null, { host, socket }: ListenOptions): Fault[] {
   const faults: Fault[] = []
@@ -81,8 +81,8 @@ const REMEDY_OF_OAUTH =
   'They define who may log in. docs/identity-providers lists their values for Keycloak, Entra ID, Okta, Auth0, Ping and AD FS.'
 
 /**
- * Returns the remedy for a server without settings for a login. Its operator is probably trying it out and does not
- * know MCP_DEV_INSECURE yet.
+ * Returns the remedy for a server that has no settings for a login. Its operator is probably trying the server out and
+ * does not know MCP_DEV_INSECURE yet.
  */
 function remedyWithoutMode(env: Environment): string {
   const trying = 'To try it on this machine without a login, set MCP_DEV_INSECURE=1, never in production'
@@ -108,13 +108,13 @@ export const unknownMode = ({ MCP_PCE_MODE: named = '' }: Environment): Fault =>
   remedy: 'per_user: every user has a PCE key; shared: one PCE key from the environment serves everybody.',
 })
 
-/** Reads the PCE mode. Returns null if the given name is not that of a mode (D11). */
+/** Reads MCP_PCE_MODE. Returns null if its value is not the name of a mode (D11). */
 export function readMode(env: Environment): PceMode | null {
   const named = env.MCP_PCE_MODE || 'per_user'
   return PCE_MODES.find((known) => known === named) ?? null
 }
 
-/** Returns the path of the mode's state file, and the variable that sets it. */
+/** Returns the path of the mode's state file, and the variable that sets this path. */
 export const readStatePath = (env: Environment, mode: PceMode): Pick<StateFileConfig, 'path' | 'variable'> =>
   mode === 'shared'
     ? { path: env.MCP_STATE_PATH || './data/state.db', variable: 'MCP_STATE_PATH' }
@@ -225,8 +225,8 @@ export function readAuthenticated(
 const OF_LOGIN = /^MCP_OAUTH_CLIENT_(ID|SECRET)(_FILE)?$/
 
 /**
- * Returns true if people approve calls in a browser. They must log in for this, so the OAuth client of the browser
- * login is then read in every mode.
+ * Returns true if people approve calls in a browser. Because they must log in to approve a call, the OAuth client of
+ * the browser login is then read in every mode.
  */
 export const needsApproval = ({ MCP_APPROVAL: method }: Environment): boolean =>
   method !== undefined && method !== 'token' && APPROVAL_METHODS.some((known) => known === method)
@@ -252,7 +252,7 @@ function readApproval(reading: Reading): ApprovalConfig | undefined {
   return { method, ttlSeconds, maxAgeSeconds }
 }
 
-/** Warns if approvals are configured, but nobody would be able to give one. */
+/** Warns if approvals are configured, but nobody would be able to approve a call. */
 function warnOfApproval({ warnings }: Reading, approval: ApprovalConfig | undefined, roles: RoleMapping): void {
   if (approval?.method !== 'two-person' || roles.groups.admin.length > 0 || roles.otherwise === 'admin') return
   warnings.push(
@@ -328,7 +328,7 @@ function readMetricsPort(reading: Reading, { port, socket }: ListenOptions): num
   return metricsPort
 }
 
-/** Reads the settings for checking access tokens. The URLs among these settings are checked elsewhere. */
+/** Reads the settings for checking access tokens. The URLs among these settings are not checked here. */
 function readOAuth(reading: Reading): OAuthConfig {
   const { env, faults } = reading
   const requiredScope = env.MCP_OAUTH_REQUIRED_SCOPE || 'svc-mcp.use'
@@ -357,7 +357,10 @@ function readOAuth(reading: Reading): OAuthConfig {
   }
 }
 
-/** Reads a value that must be exactly equal to a claim in every token. Returns an empty text if it is not set. */
+/**
+ * Reads a value that must be exactly equal to a claim in every access token. Returns an empty string if the variable is
+ * not set.
+ */
 function readClaim({ env, faults }: Reading, name: string, claim: string): string {
   const value = env[name] ?? ''
   if (isPlaceholder(value)) faults.push(placeholderIn(name))
@@ -369,7 +372,7 @@ function readClaim({ env, faults }: Reading, name: string, claim: string): strin
   return value
 }
 
-/** Reads which groups have which role. If the settings give nobody a role, this is only a warning. */
+/** Reads the mapping of groups to roles. If the settings give nobody a role, this is only a warning. */
 function readRoles(reading: Reading): RoleMapping {
   const { env, warnings } = reading
   const listOf = (role: Role) => readList(reading, `MCP_ROLE_GROUPS_${role.toUpperCase()}`)

@@ -42,9 +42,9 @@ export const SECRETS_OF: Record<'environment' | PceMode, readonly SecretName[]> 
 }
 
 /**
- * Adds to the environment every secret of `names` whose NAME_FILE is set. One line break at the end of the file is
- * ignored. Reports a fault if both NAME and NAME_FILE are set, or if the file is empty or unreadable. A fault never
- * contains the secret.
+ * Returns the environment with the addition of every secret of `names` whose NAME_FILE is set. One line break at the
+ * end of the file is ignored. Reports a fault if both NAME and NAME_FILE are set, or if the file is empty or
+ * unreadable. A fault never contains the secret.
  *
  * @param readFile returns the text of a file or throws the errors of node:fs.
  */
@@ -73,7 +73,7 @@ export function readSecretFiles(
   return Object.keys(found).length === 0 ? env : { ...env, ...found }
 }
 
-/** The placeholder for a secret whose file has already been reported. */
+/** The placeholder for a secret whose file has a fault that has already been reported. */
 const UNREADABLE = '\0'
 
 function readSecretFile(
@@ -101,8 +101,8 @@ function readSecretFile(
 const MAKE_KEY = 'openssl rand -base64 32'
 
 /**
- * Reads a key: strict base64 of 32 bytes (S21). Returns zeros if it is missing or malformed. A message never contains
- * the value itself.
+ * Reads a cryptographic key, which must be strict base64 of 32 bytes (S21). Returns 32 zero bytes if the key is missing
+ * or malformed. A message never contains the key itself.
  */
 export function readKey({ env, faults }: Reading, name: string): Buffer {
   const value = env[name] ?? ''
@@ -133,7 +133,10 @@ function describeKey(value: string, name: string): string {
   return `It has ${value.length} characters instead of 44: ${make}`
 }
 
-/** Reads the previous key. Returns undefined if the variable is not set. The key must differ from `current`. */
+/**
+ * Reads the key that was in use before `current`, from which it must differ. Returns undefined if the variable is not
+ * set.
+ */
 export function readPreviousKey(reading: Reading, name: string, current: Buffer): Buffer | undefined {
   if (!reading.env[name]) return undefined
   const previous = readKey(reading, name)

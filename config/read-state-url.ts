@@ -11,7 +11,8 @@ const PARAMETERS = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'host'] as co
 
 /**
  * Reads MCP_STATE_URL, a connection URI of PostgreSQL (libpq, 32.1.1.2), for servers that keep their state in a
- * database. Returns undefined if it is not set or has a fault. Messages contain at most the host and parameter names.
+ * database. Returns undefined if MCP_STATE_URL is not set or has a fault. Messages quote nothing of the URI except its
+ * host and the names of parameters.
  */
 export function readDatabase(reading: Reading): DatabaseConfig | undefined {
   const { env, faults } = reading

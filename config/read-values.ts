@@ -2,7 +2,8 @@ import { isIP, isIPv6 } from 'node:net'
 import type { Fault, TrustedProxies } from '../schemas/config.js'
 
 /**
- * The variables by name. An empty value counts as unset, because compose files and shells leave empty values behind.
+ * Environment variables by name. An empty value counts as unset, because compose files and shells leave empty values
+ * behind.
  */
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -36,7 +37,8 @@ export const placeholderIn = (name: string): Fault => ({
 
 /**
  * Reads a whole number from `min` to `max`. If the variable is not set, `otherwise` is returned. `isOff` is true if the
- * feature is off without the variable; a message then gives `otherwise` only as an example, not as the default.
+ * feature is off unless the variable is set; in this case, messages give `otherwise` only as an example, not as the
+ * default.
  */
 export function readInteger(
   { env, faults }: Reading,
@@ -68,8 +70,9 @@ export function readSwitch({ env, faults }: Reading, name: string, otherwise: bo
 }
 
 /**
- * Reads a switch that removes a protection from everybody. Only 1 turns it on. Any value except 1, 0 and an empty one
- * is a fault, because a wrong guess would either remove the protection or hide that it is still there.
+ * Reads a switch that removes a protection from everybody. Only 1 turns the switch on. Any value except 1, 0 and an
+ * empty one is a fault, because a wrong guess would either remove the protection or leave it on against the operator's
+ * expectation.
  */
 export function readUnsafeSwitch({ env, faults }: Reading, name: string): boolean {
   const value = env[name]

@@ -32,7 +32,10 @@ function readPipe(path: string, patienceMs: number): Buffer {
   }
 }
 
-/** Reads some bytes. Returns null if the writer of a pipe has not written anything yet. */
+/**
+ * Reads available bytes from a pipe into `piece` and returns their number. Returns null if the writer has not written
+ * anything new yet.
+ */
 function readSome(pipe: number, piece: Buffer): number | null {
   try {
     return readSync(pipe, piece)

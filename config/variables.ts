@@ -90,8 +90,8 @@ const KNOWN: ReadonlySet<string> = new Set([...NAMES, ...SECRETS.map((name) => `
 export const isKnown = (name: string): boolean => KNOWN.has(name)
 
 /**
- * Maximum number of wrong letters for which a name still counts as a misspelt known name. For short names, fewer are
- * allowed.
+ * Maximum number of wrong letters for which an unknown name still counts as a misspelt known name. Short names may have
+ * fewer wrong letters.
  */
 const MOST_WRONG = 2
 const PREFIX = 4
@@ -100,9 +100,9 @@ const PREFIX = 4
 const OF_A_SERVICE = /_(SERVICE_(HOST|PORT(_\w+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$/
 
 /**
- * Returns the known name that an operator probably meant. The given name may differ from it in upper and lower case, be
- * misspelt, or have a suffix `_FILE` that this variable does not support. Returns null for any other name, because it
- * may belong to a platform.
+ * Returns the known name that an operator probably meant. The given name may differ from the known name in upper and
+ * lower case, be misspelt, or have a suffix `_FILE` that the known variable does not support. Returns null for any
+ * other name, because it may belong to a platform.
  */
 export function misspelt(name: string): string | null {
   const upper = name.toUpperCase()
@@ -120,9 +120,9 @@ export function misspelt(name: string): string | null {
 }
 
 /**
- * Returns the number of wrong letters for which a name still counts as misspelt. If it contains the same letters as the
- * known name in another order, short names get the same number as long ones, because swapping two letters makes both
- * wrong.
+ * Returns the number of wrong letters for which `name` still counts as a misspelt `known`. Short names may have fewer
+ * wrong letters than long ones, unless both names consist of the same letters: swapping two letters makes both wrong,
+ * so a short name may then have as many wrong letters as a long one.
  */
 function mostWrong(known: string, name: string): number {
   const isShuffled = known.length === name.length && lettersOf(known) === lettersOf(name)
