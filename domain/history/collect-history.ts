@@ -21,7 +21,7 @@ import { draftHrefOf, inDraftForm } from './load-policy.js'
 import { type FieldStep, stepsOf } from './read-changes.js'
 import type { VersionStep } from './search-history.js'
 
-/** A changed object, or a changed rule inside an object, as part of a history entry. */
+/** The part of a history entry that reports the change of one object, or of one rule inside an object. */
 export interface HistoryPart {
   href: string
   /** The type of the object, named as in events or versions, such as `rule_set`, `rule_sets` or `sec_rule`. */
@@ -60,9 +60,9 @@ function isWithin(target: Target, href: string | undefined): boolean {
 }
 
 /**
- * Returns true if an object in an event is the target or belongs to it. Events must be passed newest first: the event
- * of a deletion names the deleted object together with its href. This href is then added to the target, so that older
- * events, which contain only hrefs, are recognised too.
+ * Returns true if an object in an event is the target or belongs to it. Events must be passed newest first. If only the
+ * name of a deleted target is known, the event of its deletion reveals its href, which is then added to the target, so
+ * that older events, which contain only hrefs, are recognised too.
  */
 function isAbout(target: Target, party: EventParty): boolean {
   const { gone, hrefs } = target
@@ -76,14 +76,17 @@ function isAbout(target: Target, party: EventParty): boolean {
 export const touches = (target: Target, event: PceEvent): boolean =>
   isWithin(target, endpointOf(event)) || changedParties(event).some(({ party }) => isAbout(target, party))
 
-/** Returns true if an event mentions the target without changing it, as the report of a VEN does. */
+/** Returns true if an event mentions the target without changing it, as an event does in which a VEN reports. */
 export const mentions = (target: Target, event: PceEvent): boolean =>
   mentionedParties(event).some((party) => isAbout(target, party))
 
 /** Returns true if the request of an event failed, so that the event changed nothing. */
 export const isFailed = ({ status }: PceEvent): boolean => status === 'failure'
 
-/** The fields that repeat the time, author and type of a change, because a history entry already states these. */
+/**
+ * The fields with the time, author and type of a change. They are left out, because a history entry already states
+ * these.
+ */
 const TOLD_BY_ENTRY: ReadonlySet<string> = new Set([...AUTHORSHIP, 'update_type'])
 
 /**
@@ -109,14 +112,15 @@ export function readEvent(target: Target, event: PceEvent): HistoryEntry {
 }
 
 /**
- * Maximum number of objects that are read, each in the version that changed it and in the previous one. It applies to
- * all version steps together.
+ * Maximum number of objects that are read, each in the version that changed it and in the version before. This maximum
+ * applies to all versions together.
  */
 const MOST_READ = 100
 
 /**
- * Returns the versions that changed the target, each with the changes since the previous version. Objects that cannot
- * be read in one of the two versions, and objects beyond the maximum number, are listed without fields.
+ * Returns a history entry for each version that changed the target, with the changes since the previous version.
+ * Objects that cannot be read in one of the two versions, and objects beyond the maximum number, are listed without
+ * fields.
  */
 export async function readVersionSteps(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },
@@ -209,7 +213,7 @@ function isGoneOf({ application }: Target, type: string, was: PceObject | null):
 
 /**
  * Creates a function that reads an object in a policy version and converts its hrefs to draft hrefs. The function reads
- * the same version of an object only once, and at most MOST_READ objects in two versions each.
+ * each version of an object only once, and no more than twice MOST_READ versions of objects in total.
  */
 function createReader(pce: PceClient, signal: AbortSignal): Read {
   const known = new Map<string, Promise<PceObject | null | 'unread'>>()

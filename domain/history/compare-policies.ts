@@ -16,10 +16,7 @@ type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 
 /** The differences between two versions of the policy. */
 export interface PolicyDifference {
-  /**
-   * The changed objects by type. A new object has no earlier version (`active`), a deleted one no later version
-   * (`draft`).
-   */
+  /** The changed objects. A new object has no earlier version (`active`), a deleted one no later version (`draft`). */
   objects: ChangedObject[]
   before: WholePolicy
   after: WholePolicy
@@ -39,8 +36,8 @@ export function comparePolicies(
 
 function* compare(before: WholePolicy, after: WholePolicy): Steps<PolicyDifference> {
   const objects: ChangedObject[] = []
-  // From here on, an object that is equal in both versions is the same JavaScript object in both, so that references to
-  // it are recognised as equal.
+  // In `joined`, an object that is equal in both versions is the same JavaScript object as in `before`, so that
+  // references to it are recognised as equal.
   const joined: Record<string, Map<string, PceObject>> = {}
   for (const type of READ_TYPES) {
     const now = (joined[type] = new Map(after[type]))
@@ -92,8 +89,8 @@ function describeChange(type: ReadType, href: string, is: PceObject | null, was:
 }
 
 /**
- * Describes some of the differing objects in the same way as pending changes (T22). Their effect is determined by the
- * rules of the two versions and by the current labels and workloads, because labels and workloads have no versions.
+ * Describes some of the differing objects in the same way as pending changes (T22). Their effect is determined from the
+ * rules of the two versions, and from the current labels and workloads, because labels and workloads have no versions.
  */
 export function describeDifference(
   ctx: Context,
@@ -107,8 +104,8 @@ function surroundingsOf(ctx: Context, { before, after }: PolicyDifference): Surr
   const kinds = Object.fromEntries(
     (['ip_lists', 'services', 'label_groups'] as const).map((kind) => [
       kind,
-      // If an object is missing in one version, it is taken from the other one, so that rules that refer to it can
-      // still be interpreted.
+      // If an object is missing in one version, the object from the other version is used, so that rules that refer to
+      // it can still be interpreted.
       {
         draft: new Map([...before[kind], ...after[kind]]),
         active: new Map([...after[kind], ...before[kind]]),

@@ -14,7 +14,7 @@ import {
 } from '../policy/choose-changes.js'
 import { describeChanges, type ReadVersions } from '../policy/describe-changes.js'
 
-/** Time limit for checking whether a write took effect. */
+/** Time limit, in milliseconds, for reading back whether a discard took effect. */
 const LOOK_MS = 10_000
 
 type Reading = Pick<ToolContext<true>, 'pce' | 'signal'>
@@ -25,12 +25,12 @@ export interface Discard {
   chosen: TypedPendingChange[]
   /** The changes that the call did not name, but that depend on the named ones. */
   included: Dependency[]
-  /** Changes that stay pending. */
+  /** The changes that stay pending. */
   rest: TypedPendingChange[]
 }
 
 /**
- * Determines the changes to discard: those that the caller names, or all of them if `all` is given explicitly. Throws
+ * Determines the changes to discard: those that the caller names, or all pending changes if `all` is true. Throws
  * missing_identifier, conflicting_identifiers, invalid_argument {invalid}, not_pending {not_pending, pending} and
  * dependencies_required {required}.
  */
@@ -66,8 +66,8 @@ function without(pending: readonly TypedPendingChange[], some: readonly TypedPen
 export const MOST_DESCRIBED = 250
 
 /**
- * Describes the changes that would be lost, up to MOST_DESCRIBED, and the effect that they would have had. Throws the
- * errors of the PCE client. Objects in `read` are not read again.
+ * Describes the first MOST_DESCRIBED of the changes that would be lost, and the effect that they would have had. Throws
+ * the errors of the PCE client. Objects in `read` are not read again.
  */
 export const describeLosses = (
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
@@ -76,8 +76,8 @@ export const describeLosses = (
 ): Promise<JudgedChange[]> => describeChanges(ctx, chosen.slice(0, MOST_DESCRIBED), read)
 
 /**
- * Finds pending deletions that the PCE would refuse to provision after the discard. The PCE would do so if the discard
- * restores objects that use the object to be deleted. Each deletion comes with the names of these objects.
+ * Finds pending deletions that the PCE would refuse to provision after the discard, because the discard restores
+ * objects that use the object to be deleted. Each deletion comes with the names of these objects.
  */
 export function findStrandedDeletions(
   losses: readonly JudgedChange[],
@@ -105,18 +105,18 @@ function pointsAt(value: unknown, hrefs: readonly string[]): boolean {
 export interface Discarded {
   /** The chosen changes that are still pending. */
   still: TypedPendingChange[]
-  /** Other changes that disappeared or were edited meanwhile, presumably by somebody else. */
+  /** Other changes that disappeared or were edited during the discard, presumably by somebody else. */
   moved: TypedPendingChange[]
-  /** All changes that are pending now; undefined if they could not be read. */
+  /** All changes that are still pending after the discard; undefined if they could not be read. */
   pending?: TypedPendingChange[]
   /** The reason why the pending changes could not be read. */
   unread?: string
 }
 
 /**
- * Discards exactly the given changes. They are named individually even if there are no others, so that changes added
- * meanwhile are not lost. Throws the errors of the PCE client, with `read_back` if the PCE left open whether the
- * discard was carried out. A request that the PCE accepted counts as carried out.
+ * Discards exactly the given changes. The request names each of them even if there are no other pending changes, so
+ * that changes that somebody adds in the meantime are not lost. Throws the errors of the PCE client, with `read_back`
+ * if the PCE left open whether the discard was carried out. A request that the PCE accepted counts as carried out.
  */
 export async function discardChanges(
   pce: PceClient,

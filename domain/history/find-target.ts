@@ -17,8 +17,8 @@ import { draftHrefOf } from './load-policy.js'
 type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 
 /**
- * The types of objects whose history can be requested. The name that callers use for a type is mapped to its path
- * segment in hrefs.
+ * The types of objects whose history can be requested. Each name that callers use for a type is mapped to the path
+ * segment of this type in hrefs.
  */
 export const TARGET_KINDS = {
   rule_set: 'rule_sets',
@@ -51,19 +51,19 @@ export interface Target {
    * deleted object of which only the name is known, its href is added as soon as an event reveals it.
    */
   hrefs: Set<string>
-  /** Draft hrefs of single rules that belong to the target, although the other rules in their rule sets do not. */
+  /** Draft hrefs of single rules that belong to the target. The other rules of their rule sets do not belong to it. */
   rules: ReadonlySet<string>
   /**
    * The type and name of a deleted object; present only if no object has this name any more. `error` is thrown if no
-   * event mentions the name either.
+   * event or version mentions the name either.
    */
   gone?: { kind: TargetKind; name: string; error: ToolError }
   /**
-   * The labels of the application, if the target is one. A deleted rule set also belongs to the target if one of its
-   * scopes has these labels.
+   * The labels of the application, if the target is an application. A deleted rule set also belongs to the target if
+   * one of its scopes names the application.
    */
   application?: { labels: readonly Label[]; keyOf: (labelHref: string) => string | undefined }
-  /** A text that says what the search covers. */
+  /** A text for the caller that says which objects the search covers. */
   covers: string
 }
 
@@ -111,8 +111,8 @@ async function targetOfHref(ctx: Context, given: string): Promise<Target> {
 }
 
 /**
- * Returns the hrefs under which events may name a workload: its own href, and the hrefs of its VEN in both forms.
- * Events of a VEN, such as a change of the enforcement mode, may name only the VEN.
+ * Returns the hrefs under which events may name a workload: its own href, and the href of its VEN as a VEN and as an
+ * agent. Events of a VEN, such as a change of the enforcement mode, may name only the VEN.
  */
 const hrefsOf = ({ href, ven, agent }: Pick<Workload, 'href' | 'ven' | 'agent'>): string[] =>
   [href, ven?.href, agent?.href].filter((one) => typeof one === 'string')
@@ -153,8 +153,9 @@ async function targetOfName(ctx: Context, kind: TargetKind, name: string): Promi
 }
 
 /**
- * Creates the target for an application: its labels and workloads, the rule sets whose scope names it, and the rules in
- * other rule sets that name it, all as they are in the current draft or active policy.
+ * Creates the target for an application: its labels, its workloads, the rule sets whose scope names the application,
+ * and the rules in other rule sets that name it. Rules and rule sets are those of the current draft and of the active
+ * policy.
  */
 async function targetOfApplication(ctx: Context, asked: ApplicationReference): Promise<Target> {
   const { pce, signal } = ctx

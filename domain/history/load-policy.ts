@@ -10,7 +10,10 @@ import { loadDenyRules } from '../inventory/read-rules.js'
 import { readEnds, readRuleSets, requireServiceShapes } from '../inventory/require-rule-shape.js'
 import { type Steps, mapBounded, workInTurns } from '../text/pace-work.js'
 
-/** The types of versioned objects that can be read. The client does not support secure connect gateways. */
+/**
+ * The types of versioned objects that are read. Secure connect gateways are missing, because the PCE client does not
+ * support them.
+ */
 const KINDS = {
   rule_sets: 'ruleSets',
   ip_lists: 'ipLists',
@@ -26,7 +29,7 @@ export type ReadType = keyof typeof KINDS
 /** The types that the PCE supports in every release. */
 const IN_EVERY_RELEASE: ReadonlySet<ReadType> = new Set(['rule_sets', 'ip_lists', 'services', 'label_groups'])
 
-/** The object types, in the order in which people read a policy. */
+/** The types of objects that are read, in the order in which people read a policy. */
 export const READ_TYPES = Object.keys(KINDS) as ReadType[]
 
 /**
@@ -99,8 +102,8 @@ async function isUnknownKind(api: ObjectApi<PceObject>, signal: AbortSignal): Pr
 }
 
 /**
- * Indexes objects by draft href. `single` is used as the href of firewall settings, which exist only once and have no
- * id (P12).
+ * Indexes objects by draft href. `single` is the href to use for the firewall settings, which exist only once and have
+ * no id (P12).
  */
 function* index(
   type: ReadType,
@@ -121,7 +124,10 @@ function* index(
 
 const VERSIONED = /^(\/orgs\/\d+\/sec_policy)\/(?:draft|active|\d+)\//
 
-/** Returns the draft href of an object from its href in any version. The id is the same in all versions (P4). */
+/**
+ * Converts the href of an object in any version to its draft href. The id of an object is the same in all versions
+ * (P4).
+ */
 export const draftHrefOf = (href: string): string => href.replace(VERSIONED, '$1/draft/')
 
 /** Returns a JSON value in which every versioned `href` is replaced by its draft href. */

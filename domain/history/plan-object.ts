@@ -7,8 +7,8 @@ import type { AnyRule } from '../policy/rule-in-force.js'
 type Emptied = Readonly<Record<string, unknown>>
 
 /**
- * The types of objects that can be restored individually. Each type is mapped to the fields that are written, with
- * their empty values.
+ * The types of objects that can be restored individually. Each type is mapped to the fields that a restoration writes,
+ * each with the value that empties the field.
  */
 const OWN_FIELDS = {
   rule_sets: { name: '', description: '', enabled: true, scopes: [] },
@@ -39,7 +39,7 @@ const EITHER_RULE: Emptied = {
   all_ips_except_for_in_providers: false,
 }
 
-/** The fields of rules to write, each with the value that the PCE assumes if the field is not set. */
+/** The fields of a rule that a restoration writes, each with the value that the PCE assumes if the field is not set. */
 const RULE_FIELDS = {
   rules: {
     ...EITHER_RULE,
@@ -57,8 +57,8 @@ const RULE_FIELDS = {
 type RuleList = keyof typeof RULE_FIELDS
 
 /**
- * One write request. If it restores a rule, `of` is the href of this rule in the restored version. `of` is absent if
- * the request restores the object itself.
+ * One write request. If it writes a rule, `of` is the href of this rule in the version to restore (in the draft if the
+ * request deletes the rule). `of` is absent if the request writes the object itself.
  */
 export interface Step {
   method: 'PUT' | 'POST' | 'DELETE'
@@ -74,13 +74,13 @@ export interface Step {
 /** A field that differs between the draft and the version to restore, and that no write restores. */
 export interface LeftField {
   field: string
-  /** The href of the rule that has the field, in the version to restore; absent if the object itself has the field. */
+  /** The href, in the version to restore, of the rule that has the field; absent if the object itself has the field. */
   rule?: string
-  /** True if the object or rule that had this field is created again without it. */
+  /** True if the object or rule is created again and then lacks this field. */
   isMissing: boolean
 }
 
-/** The writes that make the draft equal to the version, and the differing fields that cannot be written. */
+/** The writes that make the draft equal to the version to restore, and the differing fields that cannot be written. */
 export interface Difference {
   steps: Step[]
   left: LeftField[]
@@ -92,11 +92,11 @@ const COLLECTIONS = { rules: 'sec_rules', deny_rules: 'deny_rules' } as const
 const REQUIRED = new Set(['enabled', 'providers', 'consumers', 'ingress_services', 'resolve_labels_as'])
 
 /**
- * Returns the writes that make the object in the draft equal to the version, and the differing fields that no write
- * restores. Only fields that differ are written.
+ * Returns the writes that make the object in the draft equal to the object in the version to restore, and the differing
+ * fields that no write restores. Only fields that differ are written.
  * @param draft the object in the draft; null if it does not exist there.
- * @param wanted the object in the version, with draft hrefs.
- * @param renamed maps the href that a deleted rule had in the version to the href of the rule created in its place.
+ * @param wanted the object in the version to restore, with draft hrefs.
+ * @param renamed maps the href that a deleted rule had in that version to the href of the rule created in its place.
  */
 export function planSteps(
   kind: RestorableKind,
@@ -148,13 +148,13 @@ const tablesOf = (object: PceObject | null): unknown[] =>
     .filter((rule) => rule.update_type !== 'delete')
     .map((rule) => bare(Object.fromEntries(Object.entries(rule).filter(([field]) => !NO_CONTENT.has(field)))))
 
-/** Returns false for a value without content, such as an object or list whose values are all empty. */
+/** Returns false for a value without content, such as an empty list, or an object whose values are all empty. */
 const hasContent = (value: unknown): boolean =>
   typeof value === 'object' && value !== null ? Object.values(value).some(hasContent) : isSaid(value)
 
 /**
- * Plans the writes of rules. Deny rules are created first and deleted last. So if a call fails half-way, no allow rule
- * lacks the deny rules that limit it.
+ * Plans the writes of rules. Deny rules are created first and deleted last, so that if a call fails half-way, no allow
+ * rule is without the deny rules that limit it.
  */
 function ruleSteps(draft: PceObject | null, wanted: PceObject, renamed: ReadonlyMap<string, string>): Difference {
   const steps: Step[] = []
@@ -180,8 +180,9 @@ function ruleSteps(draft: PceObject | null, wanted: PceObject, renamed: Readonly
 }
 
 /**
- * Returns the object to restore with the hrefs that it has in the draft: its own href, and the hrefs of equal rules
- * that were created in place of deleted ones, so that nothing is written twice.
+ * Returns the object to restore with the hrefs that its parts have in the draft. These are the href of the object
+ * itself, and the hrefs of equal rules that were already created in place of deleted ones, so that nothing is written
+ * twice.
  */
 export function alignWith(draft: PceObject, wanted: PceObject): PceObject {
   const lists = (['rules', 'deny_rules'] as const).flatMap((list) => {

@@ -1,8 +1,9 @@
 import { differs } from '../policy/diff-fields.js'
 
 /**
- * The change of a field. `before` and `after` are its values. If an event reports only the list entries that differ,
- * `removed`, `added` and `updated` contain these entries; `updated` entries stayed in the list with other content.
+ * The change of a field. `before` and `after` are the field's old and new values. If an event reports only the list
+ * entries that differ, `removed`, `added` and `updated` contain these entries; `updated` entries stayed in the list
+ * with other content.
  */
 export interface FieldStep {
   field: string
@@ -16,13 +17,13 @@ export interface FieldStep {
 type Fields = Record<string, unknown>
 
 /**
- * The fields in which an event reports the change of a list. Each is mapped to the corresponding field of `FieldStep`.
+ * The keys under which an event reports the change of a list. Each is mapped to the corresponding field of `FieldStep`.
  */
 const LIST_CHANGES = { deleted: 'removed', created: 'added', updated: 'updated' } as const
 
 /**
- * Reads the changes in an event. A field may have the form `{before, after}`, `{created, deleted, updated}` or both,
- * possibly inside other fields. Anything else is the new value of the field.
+ * Reads the changes in an event. The change of a field may have the form `{before, after}`, `{created, deleted,
+ * updated}` or both, possibly inside other fields. Any other value is the new value of the field.
  */
 export function stepsOf(changes: unknown): FieldStep[] {
   return isFields(changes) ? Object.entries(changes).flatMap(([field, value]) => stepsIn(field, value)) : []

@@ -3,8 +3,8 @@ import { quote } from '../text/escape-text.js'
 import { readTime } from '../traffic/traffic-window.js'
 
 /**
- * A span of time, including its start and its end. Either may be missing. Times are in the PCE's format, with a time
- * zone.
+ * A span of time, including its start and its end. Start or end may be missing. Times are in the PCE's format, with a
+ * time zone.
  */
 export interface Span {
   since?: string
@@ -17,8 +17,8 @@ export interface Span {
 }
 
 /**
- * Reads the arguments `since` and `until`. A date without a time means the whole day in UTC. Throws invalid_argument if
- * one of them is not a time, or if the span ends before it begins.
+ * Reads the arguments `since` and `until`. A date without a time stands for the whole day in UTC. Throws
+ * invalid_argument if one of them is not a time, or if the span ends before it begins.
  */
 export function readSpan({ since, until }: { since?: string; until?: string }): Span {
   const [from, to] = [readBound('since', since, '00:00:00'), readBound('until', until, '23:59:59.999')]

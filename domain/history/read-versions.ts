@@ -6,7 +6,7 @@ import type { PolicyVersion } from '../../schemas/pce/policy.js'
 
 /** The versions of the policy that a PCE lists. */
 export interface VersionList {
-  /** The versions, newest first; the first one is active. */
+  /** The versions, newest first. The first one is the active version. */
   versions: PolicyVersion[]
   /** Number of versions that exist. It is greater than the length of `versions` if the PCE did not list all of them. */
   total: number
@@ -14,7 +14,7 @@ export interface VersionList {
 
 /**
  * Reads all versions that were ever provisioned, as far as the PCE lists them (P100). Throws invalid_response if the
- * answer is not a list of versions, and the errors of the PCE client.
+ * PCE's answer is not a list of versions, and the errors of the PCE client.
  */
 export async function loadVersions(pce: PceClient, signal: AbortSignal): Promise<VersionList> {
   const first = await readVersions(pce, {}, signal)
@@ -62,7 +62,7 @@ const toCount = (value: unknown): number | null => {
 /** A version of the policy that the caller selected. */
 export interface ChosenVersion {
   /**
-   * The version number if it is known, even if the caller named the version `active`; otherwise what the caller gave.
+   * The version number if it is known, even if the caller asked for `active`; otherwise the value that the caller gave.
    */
   selector: PolicyVersionSelector
   /** Details of the provisioned version; null for the draft. */
@@ -73,8 +73,8 @@ export interface ChosenVersion {
 
 /**
  * Finds the version that the caller selected. Throws not_found {version, oldest, newest} if there is no version with
- * this number. If the PCE did not list all versions, an older one may still exist. It is then accepted, and reading it
- * will show whether it exists.
+ * this number. If the PCE did not list all versions, a number below the listed ones is accepted; whether that version
+ * exists shows when it is read.
  */
 export function chooseVersion({ versions, total }: VersionList, asked: PolicyVersionSelector): ChosenVersion {
   if (asked === 'draft') return { selector: asked, facts: null, name: 'the draft' }

@@ -58,14 +58,14 @@ export interface ObjectPlan {
   draft: PceObject | null
   wanted: PceObject
   steps: Step[]
-  /** The differing fields that are not written. The warnings name them. */
+  /** The differing fields that no write restores. The warnings name them. */
   left: LeftField[]
   warnings: string[]
 }
 
 /**
  * Plans the writes that restore one object from a version. It checks names, pending deletions and every reference, so
- * that no write is attempted that the PCE must refuse.
+ * that the server sends no write that the PCE must refuse.
  * @throws {ToolError} missing_identifier, invalid_href, not_found for a version or object, ambiguous_name,
  * pending_changes if the deletion of the object is pending, already_exists if another object uses its name, and
  * not_found with `references` if the object refers to objects that have been deleted since.
@@ -107,8 +107,8 @@ export async function planObject(ctx: Context, args: ObjectArguments): Promise<O
 }
 
 /**
- * Reads the draft object that has the name of a deleted object and was created in its place, perhaps by a call that
- * failed half-way.
+ * Reads the draft object that was created in place of a deleted object and has its name. It may have been created by an
+ * earlier call that failed half-way. Returns null if there is no such object.
  */
 async function readNamesake(
   ctx: Context,
@@ -119,8 +119,8 @@ async function readNamesake(
 ): Promise<PceObject | null> {
   const href = await hrefOf(lookups, kind, name)
   if (typeof href !== 'string') return null
-  // If the version contains this href, the draft object existed already and was not created in place of the deleted
-  // one.
+  // If the version contains the href of the draft object, this object existed already and was not created in place of
+  // the deleted one.
   const isOther = (await readObject(ctx, kind, toVersionHref(href, version))) !== null
   return isOther ? null : readObject(ctx, kind, href)
 }
@@ -139,8 +139,8 @@ async function hrefOf(lookups: PolicyLookups, kind: RestorableKind, name: string
 }
 
 /**
- * Finds the object in the version by href, or by its exact name in the version or in the draft. It may have been
- * deleted, renamed or created again since that version.
+ * Finds the href of the object in the version, by its href, or by its exact name in the version or in the draft. The
+ * object may have been deleted, renamed or created again since that version.
  */
 async function identify(
   ctx: Context,
@@ -166,7 +166,7 @@ async function identify(
   const then = await hrefOf(past, asked, name)
   const now = await hrefOf(draft, asked, name)
   if (typeof then === 'string' && typeof now === 'string' && then !== now) {
-    // The object in the version has been deleted since, and the object that has the name now was created in its place.
+    // The object in the version has been deleted since, and the object that now has its name was created in its place.
     if ((await readObject(ctx, asked, then)) === null) return { kind: asked, href: then }
     const text = `In version ${version} another ${nounOf(asked)} was named ${quote(name)} than now. Give the href of one.`
     throw new ToolError('ambiguous_name', text, { kind: asked, name, candidates: [{ href: then }, { href: now }] })
@@ -177,8 +177,8 @@ async function identify(
 }
 
 /**
- * Returns the href that an object had in a version. The href is a different one if the object was deleted after the
- * version and created again with the same name.
+ * Returns the href that an object had in a version. This href differs from the present one if the object was deleted
+ * after the version was provisioned and created again with the same name.
  */
 async function hrefBefore(
   ctx: Context,
@@ -194,7 +194,8 @@ async function hrefBefore(
 }
 
 /**
- * Reads an object with all its rules and converts it to draft form. Returns null if it does not exist in that version.
+ * Reads an object, in the version that its href names, with all its rules, and converts its hrefs to draft hrefs.
+ * Returns null if the object does not exist in that version.
  */
 async function readObject({ pce, signal }: Context, kind: RestorableKind, href: string): Promise<PceObject | null> {
   try {
@@ -326,7 +327,9 @@ function warnOfLeft(kind: RestorableKind, left: readonly LeftField[]): string[] 
   ]
 }
 
-/** Describes the change that the writes make to the draft, without the fields that are not restored. */
+/**
+ * Describes the change that the writes of a plan make to the draft. Fields that are not restored do not appear in it.
+ */
 export async function describeObjectPlan(
   ctx: Context,
   { kind, draft, wanted, left }: ObjectPlan,
@@ -366,7 +369,7 @@ export interface RestoredObject {
   href: string
   /** The hrefs of newly created rules, by the hrefs that these rules had in the version before they were deleted. */
   newHrefs: ReadonlyMap<string, string>
-  /** True if the object was read back and equals the version; undefined if it could not be read. */
+  /** True if the object was read back and equals the object in the version; undefined if it could not be read. */
   verified?: boolean
   warnings: string[]
 }
@@ -418,8 +421,8 @@ function create(pce: PceClient, kind: RestorableKind, path: string, body: object
 }
 
 /**
- * Returns the names of the queues (see `inOrder`) in which the writes of a plan must wait: one for each name of the
- * object, and one for each existing rule that is changed or deleted.
+ * Returns the names of the queues (see `inOrder`) in which the writes of a plan must wait: one for each name that the
+ * object has, in the draft or in the version, and one for each existing rule that is changed or deleted.
  */
 const ordersOf = ({ kind, draft, wanted, steps }: ObjectPlan) => [
   ...[wanted, draft ?? wanted].map(({ name }) => orderOf(kind, String(name))),
@@ -427,8 +430,8 @@ const ordersOf = ({ kind, draft, wanted, steps }: ObjectPlan) => [
 ]
 
 /**
- * Throws if the draft has changed in such a way that the writes of a plan would no longer restore the version, or would
- * undo further changes.
+ * Throws if the draft has changed since the plan was made, so that the writes would no longer restore the version, or
+ * would overwrite somebody's edits.
  */
 async function refuseChanged(ctx: Context, plan: ObjectPlan): Promise<void> {
   const { kind, what, draft, wanted, steps } = plan

@@ -17,7 +17,7 @@ import { type ChosenVersion, chooseVersion, loadVersions } from './read-versions
 
 type Reading = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 
-/** The versions and pending changes that a restoration is based on. */
+/** The version and the pending changes on which a restoration is based. */
 interface Ground {
   version: ChosenVersion
   /** The number of the active version. */
@@ -26,7 +26,7 @@ interface Ground {
   dropped: TypedPendingChange[]
   /** Labels, workloads and user groups that the discarded changes mention. Such objects have no draft. */
   named: BoundChanges['named']
-  /** A digest of all the above. It changes whenever any of these parts changes. */
+  /** A digest of all fields above. It changes whenever one of them changes. */
   digest: string
 }
 
@@ -43,9 +43,9 @@ export interface RestoreArguments {
 }
 
 /**
- * Looks up the version and the pending changes that the call names. The call must name exactly the pending changes.
- * Throws not_found {version, oldest, newest}, not_pending {not_pending, pending} if the call names too many, and
- * pending_changes {pending, unnamed} if it names too few.
+ * Looks up the version and the pending changes that the call names. The call must name all pending changes and nothing
+ * else. Throws not_found {version, oldest, newest}, not_pending {not_pending, pending} if the call names changes that
+ * are not pending, and pending_changes {pending, unnamed} if it leaves some out.
  */
 export async function findGround(
   ctx: Reading,
@@ -84,7 +84,8 @@ export async function planRestore(ctx: Reading, args: RestoreArguments): Promise
 }
 
 /**
- * Describes what provisioning the draft would change after the restoration, and which pending changes would be lost.
+ * Describes what changes if the draft is provisioned after the restoration, and which pending changes the restoration
+ * loses.
  */
 export async function describePlan(
   ctx: Reading,
@@ -107,8 +108,7 @@ export async function requireSameGround(
   approved: Approval | undefined,
 ): Promise<void> {
   const { digest, dropped } = await findGround(ctx, args)
-  // Reading the content of the discarded changes took time, so the changes that were read first may have been edited
-  // since.
+  // Reading the content of the discarded changes took time, so a change that was read early may have been edited since.
   const last = dropped.length === 0 ? [] : await ctx.pce.getPendingPolicyChanges({ signal: ctx.signal })
   const isSame = digestChanges(last) === digestChanges(dropped)
   requireApproved(
@@ -121,9 +121,9 @@ export async function requireSameGround(
   throw new ToolError('pending_changes', text, {}, { hint: 'Call again.' })
 }
 
-/** The result of a restoration, according to what was read back. */
+/** The state of the draft after a restoration, as it was read back. */
 export interface Restored {
-  /** The changes that are pending now; undefined if they could not be read. */
+  /** The changes that are pending after the restoration; undefined if they could not be read. */
   pending?: TypedPendingChange[]
   /** The differences between the draft and the version; undefined if they could not be read. */
   differing?: PolicyDifference
@@ -132,9 +132,9 @@ export interface Restored {
 }
 
 /**
- * Discards the pending changes, has the PCE restore the version into the draft, and compares the draft with the
- * version. Nothing is provisioned. Throws the errors of the PCE client, with the `dropped_hrefs` of the changes
- * discarded so far, and with `read_back` if the PCE left open what it did.
+ * Discards the pending changes, asks the PCE to restore the version into the draft, and compares the draft with the
+ * version. Nothing is provisioned. Throws the errors of the PCE client. These have the `dropped_hrefs` of the changes
+ * discarded so far, and `read_back` if the PCE left open what it did.
  */
 export async function restoreVersion(ctx: Reading, plan: RestorePlan): Promise<Restored> {
   const { pce } = ctx
@@ -198,8 +198,8 @@ const describeLook = ({ pending, differing }: Restored) => ({
 })
 
 /**
- * Reads back the result of the restoration, which has already taken place. If the call is cancelled, reading stops, so
- * that it does not delay the shutdown of a server.
+ * Reads back the result of a restoration that has taken place. If the call is cancelled, reading stops, so that it does
+ * not delay the shutdown of a server.
  */
 async function lookBack({ pce, signal }: Pick<Reading, 'pce' | 'signal'>, policy: WholePolicy): Promise<Restored> {
   try {

@@ -24,19 +24,19 @@ type Context = Pick<ToolContext<true>, 'pce' | 'signal' | 'now' | 'progress'>
 export interface EventSearch {
   /** The events that were found, newest first. */
   events: PceEvent[]
-  /** Number of events that were examined. */
+  /** Number of events that were examined, whether they passed the test or not. */
   searched: number
   /** Time of the oldest event that was examined. */
   oldest?: string
-  /** True if every event in the time span that the PCE still has was examined. */
+  /** True if the search examined all events in the time span that the PCE still has. */
   isComplete: boolean
   /** Number of days for which the PCE keeps events (P79); null if the PCE does not say. */
   keptDays: number | null
 }
 
 /**
- * Finds the events in a time span that pass a test. The number of requests is limited: in a long span with many events,
- * only the later part is searched.
+ * Finds the events in a time span that pass a test. The number of requests is limited, so that in a long span with many
+ * events, only the latest part of the span is searched.
  */
 export async function searchEvents(
   { pce, signal, progress }: Context,
@@ -50,8 +50,8 @@ export async function searchEvents(
   for (let round = 1; round <= MOST_ROUNDS && !isComplete; round++) {
     const params = { 'timestamp[gte]': span.since, 'timestamp[lte]': until }
     const before = seen.size
-    // The events of one round are kept separately until the round is complete. If reading starts over, all of them
-    // arrive again.
+    // The events of one round of reading are kept separately until the round is complete. If the round starts over, all
+    // of them arrive again.
     let batch = new Map<string, PceEvent>()
     let hrefs: string[] = []
     let last = oldest
@@ -76,8 +76,8 @@ export async function searchEvents(
     for (const [href, event] of batch) found.set(href, event)
     for (const href of hrefs) seen.add(href)
     isComplete = read.isWhole
-    // Without any new event, another request would return the same events again. This happens if the PCE has more
-    // events with the same time than it returns at once.
+    // If a round brought no new event, another request would return the same events again. This happens if the PCE has
+    // more events with the same time than it returns at once.
     if (seen.size === before) break
     ;[oldest, until] = [last, last]
     progress({ progress: seen.size, message: `${seen.size} events searched, back to ${last}` })
@@ -107,7 +107,7 @@ async function readRetention(pce: PceClient, signal: AbortSignal): Promise<numbe
   }
 }
 
-/** A policy version with the version before it and the objects that it changed. */
+/** A policy version, the version before it, and the objects that changed between the two. */
 export interface VersionStep {
   version: PolicyVersion
   /** The version before this one; null if this is the first version. */
@@ -119,7 +119,7 @@ export interface VersionStep {
 export interface VersionSearch {
   /** The versions that were examined, newest first. */
   steps: VersionStep[]
-  /** Number of versions in the time span. `total` is the number of all versions, whatever their time. */
+  /** `inSpan` is the number of versions in the time span, `total` the number of all versions, whatever their time. */
   inSpan: number
   total: number
   /** True if all versions in the time span were examined. */

@@ -10,8 +10,8 @@ import { READ_TYPES, draftHrefOf } from './load-policy.js'
 type Changed = PolicyDifference['objects'][number]
 
 /**
- * Returns the differing objects that match the filter. If the filter contains an author, `note` says what could not be
- * found out about the authors.
+ * Returns the differing objects that match the filter. If the filter contains an author, `note` says who the authors
+ * are if nothing matches, and how many authors' names are not known.
  * @throws {ToolError} not_found naming the href or the name if neither version has an object with it.
  */
 export async function selectDifferences(

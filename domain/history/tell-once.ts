@@ -11,9 +11,9 @@ interface Told {
 }
 
 /**
- * Removes from the history entries of policy versions those changes that edit events since the previous version already
- * report, so that each change is listed only once. A field stays if the edits do not lead exactly from its old value to
- * its new one. Entries are given newest first.
+ * Removes changes from the history entries of policy versions if edit events since the previous version already report
+ * them, so that each change is listed only once. The change of a field stays if the edits do not lead exactly from its
+ * old value to its new one. Entries are given newest first.
  */
 export function tellOnce(entries: readonly HistoryEntry[]): HistoryEntry[] {
   const byHref = new Map<string, Told[]>()
@@ -31,7 +31,10 @@ export function tellOnce(entries: readonly HistoryEntry[]): HistoryEntry[] {
   )
 }
 
-/** Returns the edits between this version and the previous version that contains the object, oldest first. */
+/**
+ * Returns the edits of an object between a version that changed it and the previous version that changed it, oldest
+ * first.
+ */
 function editsBefore(told: readonly Told[], at: number): FieldStep[] {
   const older = told.filter((one) => one.at > at)
   const end = older.findIndex(({ isVersion }) => isVersion)
@@ -50,7 +53,7 @@ function withoutTold(part: HistoryPart, edits: readonly FieldStep[]): HistoryPar
   return { ...part, fields: part.fields.filter((step) => !told.includes(step)), note }
 }
 
-/** Returns true if the edits of a field lead from its value in the previous version to its value in this version. */
+/** Returns true if the given edits of a field lead from its old value (`before`) to its new value (`after`). */
 function leadsTo({ before, after }: FieldStep, edits: readonly FieldStep[]): boolean {
   let value = inDraftForm(before ?? null)
   for (const edit of edits) {
@@ -68,8 +71,8 @@ function leadsTo({ before, after }: FieldStep, edits: readonly FieldStep[]): boo
 }
 
 /**
- * Applies the change of a list: removes some entries and adds others. Returns null if an entry to remove is not in the
- * list.
+ * Applies the change of a list, that is, removes some entries and adds others. Returns null if an entry to remove is
+ * not in the list.
  */
 function changeList(value: unknown, { removed = [], added = [] }: FieldStep): unknown[] | null {
   const list: unknown[] = value === null ? [] : Array.isArray(value) ? [...(value as unknown[])] : [value]
@@ -84,7 +87,10 @@ function changeList(value: unknown, { removed = [], added = [] }: FieldStep): un
 const isSame = (a: unknown, b: unknown) =>
   diffFields({ value: inDraftForm(a ?? null) }, { value: inDraftForm(b ?? null) }).length === 0
 
-/** Returns the rules that a new rule set contained in its event, each as if it had an event of its own. */
+/**
+ * Returns the rules that a new rule set contained in its event, each with its fields as if the rule had an event of its
+ * own.
+ */
 function rulesInside({ fields }: HistoryPart): { href: string; fields: FieldStep[] }[] {
   return fields
     .filter(({ field }) => field === 'rules' || field === 'deny_rules')
