@@ -1,5 +1,5 @@
 /**
- * The calls of full-size.long.ts, in an order in which each finds what it needs. Every tool is in one of the three tables
+ * The calls of full-size.long.ts, in an order in which each finds what it needs. Every tool is in one of the two tables
  * here. A tool that writes is called twice: the first call is asked for a confirmation, and the second has it.
  */
 import type { Json } from '../edge/support/call-tool.js'
@@ -17,6 +17,8 @@ interface Call extends Partial<Record<Estate, Expected>> {
   tool: string
   /** The only estate on which the tool is called; both if absent. */
   only?: Estate
+  /** True for a call that takes many seconds at work that it shares with other tools: only with `FULL_SIZE=all`. */
+  costly?: boolean
   args: object | ((answers: Record<string, Json>) => object)
 }
 
@@ -41,33 +43,11 @@ export const NOT_GROWING: Record<string, string> = {
     'writes the record of its caller, and asks the PCE for one label; both estates begin with it',
 }
 
-const ELSEWHERE = 'never-frozen.long.ts calls it on a smaller estate'
-const SLOW = 'takes many seconds, at work that it shares with tools that are called'
-/** The tools that are not called, because all of them together would take many minutes. */
-export const LEFT_OUT: Record<string, string> = {
-  'create-ringfence': ELSEWHERE,
-  'create-rule': ELSEWHERE,
-  'create-ruleset': ELSEWHERE,
-  'delete-ruleset': ELSEWHERE,
-  'delete-sec-rule': ELSEWHERE,
-  'discard-draft-changes': SLOW,
-  'edit-ip-list-ranges': SLOW,
-  'enforcement-readiness': SLOW,
-  'get-policy-coverage-report': SLOW,
-  'provision-policy': ELSEWHERE,
-  'restore-policy-object': 'not mended: one turn of its write takes 28 units, also on smaller estates',
-  'restore-policy-version': SLOW,
-  'ringfence-batch': SLOW,
-  'update-deny-rule': SLOW,
-  'update-iplist': ELSEWHERE,
-  'update-ruleset': ELSEWHERE,
-  'update-sec-rule': ELSEWHERE,
-}
-
 const TOO_LARGE: Expected = { error: 'pce_answer_too_large', says: /the answer is larger than 32 MiB/ }
 
 const ENDS = { providers: ['ams'], ingress_services: [{ port: 1, proto: 'tcp' }], unscoped_consumers: true }
 const RULE = { ...ENDS, consumers: ['iplist:list-0001'] }
+const RULE_HREF = '/orgs/1/sec_policy/draft/rule_sets/11/sec_rules/111'
 const PAYMENTS = { app_name: 'payments', env_name: 'prod' }
 const WEEK = { lookback_days: 7 }
 
@@ -106,7 +86,7 @@ export const CALLS: Call[] = [
   { tool: 'find-unlabelled-workloads', args: { missing: ['role'] } },
   { tool: 'who-changed', args: { kind: 'ip_list', name: 'list-0001' } },
   { tool: 'compare-draft-active', only: 'fits', args: {} },
-  { tool: 'compare-policy-versions', args: { from: 1, to: 'draft' }, full: TOO_LARGE },
+  { tool: 'compare-policy-versions', costly: true, args: { from: 1, to: 'draft' }, full: TOO_LARGE },
   {
     tool: 'explain-flow',
     only: 'fits',
@@ -115,6 +95,7 @@ export const CALLS: Call[] = [
   {
     tool: 'suggest-rule',
     only: 'fits',
+    costly: true,
     args: { source: 'app=ordering', destination: 'app=payments', port: 8443, proto: 'tcp' },
   },
   { tool: 'get-traffic-flows', only: 'fits', args: { ...WEEK, group_by: ['source_app', 'port', 'policy'] } },
@@ -122,15 +103,17 @@ export const CALLS: Call[] = [
   { tool: 'discover-process-egress', only: 'fits', args: WEEK },
   { tool: 'find-unmanaged-traffic', only: 'fits', args: WEEK },
   { tool: 'identify-infrastructure-services', only: 'fits', args: WEEK },
-  { tool: 'detect-lateral-movement-paths', only: 'fits', args: { ...PAYMENTS, ...WEEK } },
-  { tool: 'compliance-check', only: 'fits', args: { framework: 'pci-dss', ...PAYMENTS, ...WEEK } },
+  { tool: 'detect-lateral-movement-paths', only: 'fits', costly: true, args: { ...PAYMENTS, ...WEEK } },
+  { tool: 'compliance-check', only: 'fits', costly: true, args: { framework: 'pci-dss', ...PAYMENTS, ...WEEK } },
+  { tool: 'enforcement-readiness', only: 'fits', costly: true, args: { ...PAYMENTS, ...WEEK } },
+  { tool: 'get-policy-coverage-report', only: 'fits', costly: true, args: { ...PAYMENTS, ...WEEK } },
   { tool: 'preview-enforcement-change', only: 'fits', args: { ...PAYMENTS, ...WEEK, enforcement_mode: 'full' } },
 
   { tool: 'create-label', args: { key: 'role', value: 'new' } },
   { tool: 'update-label', args: { key: 'role', value: 'new', new_value: 'newer' } },
   { tool: 'create-workload', args: { name: 'new', ip_addresses: ['192.0.2.1'] } },
-  { tool: 'update-workload', only: 'fits', args: { name: 'host-9', enforcement_mode: 'full' } },
-  { tool: 'label-workloads', args: { workloads: ['host-5'], set: ['role=db'] } },
+  { tool: 'update-workload', only: 'fits', costly: true, args: { name: 'host-9', enforcement_mode: 'full' } },
+  { tool: 'label-workloads', costly: true, args: { workloads: ['host-5'], set: ['role=db'] } },
   { tool: 'create-service', args: { name: 'new', service_ports: [{ port: 1001, proto: 'tcp' }] } },
   { tool: 'update-service', only: 'fits', args: { name: 'PostgreSQL', service_ports: [{ port: 1001, proto: 'tcp' }] } },
   {
@@ -138,19 +121,74 @@ export const CALLS: Call[] = [
     args: { name: 'new', ip_ranges: [{ from_ip: '10.99.0.0/16' }] },
     full: { says: /Whether another list has these addresses is not known: .* larger than 32 MiB/ },
   },
-  { tool: 'create-deny-rule', only: 'fits', args: { ruleset_name: 'set-1', ...RULE } },
-  { tool: 'set-enforcement-mode', only: 'fits', args: { ...PAYMENTS, ...WEEK, enforcement_mode: 'selective' } },
+  {
+    tool: 'update-iplist',
+    only: 'fits',
+    costly: true,
+    args: { name: 'list-0005', ip_ranges: [{ from_ip: '10.5.0.0/16' }] },
+  },
+  {
+    tool: 'edit-ip-list-ranges',
+    only: 'fits',
+    costly: true,
+    args: { name: 'list-0007', add_ranges: ['192.0.2.0/24'] },
+  },
+  { tool: 'create-ruleset', only: 'fits', costly: true, args: { name: 'new', scopes: [[]], rules: [RULE] } },
+  { tool: 'create-rule', only: 'fits', costly: true, args: { ruleset_name: 'set-1', ...RULE } },
+  { tool: 'create-deny-rule', only: 'fits', costly: true, args: { ruleset_name: 'set-1', ...RULE } },
+  { tool: 'update-ruleset', only: 'fits', costly: true, args: { name: 'set-2', enabled: false } },
+  { tool: 'update-sec-rule', only: 'fits', costly: true, args: { href: RULE_HREF, enabled: false } },
+  {
+    tool: 'update-deny-rule',
+    only: 'fits',
+    costly: true,
+    args: ({ 'create-deny-rule': { rule } }) => ({ href: rule.href, enabled: false }),
+  },
+  { tool: 'create-ringfence', only: 'fits', costly: true, args: { ...PAYMENTS, ...WEEK } },
+  {
+    tool: 'ringfence-batch',
+    only: 'fits',
+    costly: true,
+    args: { apps: [{ app_name: 'ordering', env_name: 'prod' }], ...WEEK },
+  },
+  {
+    tool: 'set-enforcement-mode',
+    only: 'fits',
+    costly: true,
+    args: { ...PAYMENTS, ...WEEK, enforcement_mode: 'selective' },
+  },
   {
     tool: 'update-container-workload-profile',
     only: 'fits',
+    costly: true,
     args: ({ 'get-container-workload-profiles': { profiles } }) => ({
       profile_href: profiles?.find(({ name }: Json) => name === 'profile')?.href,
       enforcement_mode: 'full',
     }),
   },
-  { tool: 'delete-deny-rule', only: 'fits', args: ({ 'create-deny-rule': { rule } }) => ({ href: rule.href }) },
+  {
+    tool: 'delete-deny-rule',
+    only: 'fits',
+    costly: true,
+    args: ({ 'create-deny-rule': { rule } }) => ({ href: rule.href }),
+  },
+  { tool: 'delete-sec-rule', only: 'fits', costly: true, args: { href: RULE_HREF } },
+  { tool: 'delete-ruleset', only: 'fits', costly: true, args: { name: 'set-3' } },
   { tool: 'delete-iplist', args: { name: 'new' } },
   { tool: 'delete-service', args: { name: 'new' } },
   { tool: 'delete-workload', args: { name: 'new' } },
+  {
+    tool: 'restore-policy-object',
+    only: 'fits',
+    args: { version: 1, kind: 'ip_lists', name: 'list-0001' },
+  },
+  {
+    tool: 'discard-draft-changes',
+    only: 'fits',
+    costly: true,
+    args: { hrefs: ['/orgs/1/sec_policy/draft/ip_lists/10', '/orgs/1/sec_policy/draft/rule_sets/20'] },
+  },
+  { tool: 'provision-policy', only: 'fits', costly: true, args: { all_pending: true } },
   { tool: 'delete-label', args: { key: 'role', value: 'newer' } },
+  { tool: 'restore-policy-version', only: 'fits', costly: true, args: { version: 1 } },
 ]
