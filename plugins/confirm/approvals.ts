@@ -130,8 +130,8 @@ export function createApprovals(options: ApprovalsOptions) {
   ): ApprovalState {
     const ending = endedHere.get(id) ?? stored
     if (ending !== null) return ending
-    // Later questions can make the row expire earlier, but the request is never valid for longer than its sealed expiry
-    // time says.
+    // The store may let the row expire earlier, because of later requests. The approval request is never valid beyond
+    // the expiry time that is sealed in it.
     if (Math.min(expiresAt, ends) <= now()) return 'expired'
     return decision === null ? 'pending' : decision.verdict
   }

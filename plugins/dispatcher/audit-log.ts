@@ -55,11 +55,11 @@ const LEAST_ROOM = 64 * 1024
  * Creates a log that appends to a file, which only its owner can read. Entries reach the operating system before the
  * tool runs. All entries of one turn of the event loop are written synchronously in one write (D217). To a pipe, each
  * entry is written separately, because only short writes arrive undivided. Throws if the file cannot be opened. After a
- * failure, the log first writes a line that says since when entries may be missing, as soon as it can write again (and
- * sync, if syncing had failed).
+ * failure, as soon as the log can write again (and sync, if syncing had failed), it first writes a line that says since
+ * when entries may be missing.
  *
- * Every check, and the first entry of every turn of the event loop, uses one stat call to see whether the open file is
- * still the file at its path. If the file was moved or deleted, a new file takes its place (D81).
+ * Every call of `check`, and the first entry of every turn of the event loop, uses one stat call to see whether the
+ * open file is still the file at its path. If the file was moved or deleted, a new file takes its place (D81).
  *
  * @param noticed is called when the file has been replaced.
  * @param replica names the process in every line.
@@ -86,16 +86,16 @@ export function createFileAudit(
     // After the file was closed, its descriptor number may belong to another file.
     if (isClosed) throw new Error('the audit log is closed')
     const problem = isFollowed ? null : follow()
-    // If no new file can be opened, the old one is used as long as it has a name, as a moved file does. Entries in a
-    // deleted file would be lost.
+    // If no new file can be opened, the old file is used as long as it still has a name: a moved file has one, a
+    // deleted file does not. Entries in a deleted file would be lost.
     if (problem !== null && file.isDeleted()) throw failed(problem, since)
     if (failedSince !== null && !isUnsynced) appendGap(failedSince)
     appendLines(lines, since)
   }
 
   /**
-   * Switches to the file at the path if the open file is no longer there. Returns null on success. Otherwise, returns
-   * the error because of which no file could be opened there.
+   * Opens the file at `path`, or creates one there, if the file that is now open is no longer at `path`. Returns null
+   * on success. Otherwise, returns the error of opening the new file or of syncing the old one.
    */
   function follow(): Error | null {
     if (!file.isRegular) return null

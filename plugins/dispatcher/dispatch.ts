@@ -43,8 +43,9 @@ export interface Dispatcher {
   /** Aborts every running call, including changes, and refuses all later calls, because the process is about to end. */
   abortAll(): void
   /**
-   * Answers every running call with an error, and keeps calls that are already admitted from starting. The process then
-   * ends without waiting for the calls, so their audit entries are written in the next turns of the event loop.
+   * Answers every running call with an error. Calls that are admitted but have not started are not started any more.
+   * The process then ends without waiting for the calls, so their audit entries are written in the next turns of the
+   * event loop.
    */
   abandonAll(): void
   /** Resolves when no call is running and `expectUntil` expects no further calls. */

@@ -231,7 +231,10 @@ export interface CallTracker {
   run<T>(requestId: string, work: () => T): T
   /** Returns the request id of the current call; undefined outside a call. */
   readonly requestId: () => string | undefined
-  /** Records the request id in an answer of the PCE. Only the first ids of a call are kept. */
+  /**
+   * Remembers the PCE's own request id, which an answer of the PCE contains. For each call, only the first ids are
+   * kept.
+   */
   readonly noteAnswer: (answer: { status: number; requestId?: string }) => void
   /** Returns the request ids in the PCE's answers to the current call, in order. */
   readonly upstreamIds: () => readonly string[]
@@ -252,7 +255,7 @@ export function createCallTracker(): CallTracker {
     requestId: () => storage.getStore()?.requestId,
     noteAnswer({ requestId: id }) {
       const { requestId, upstream } = storage.getStore() ?? {}
-      // If the PCE repeats the call's own request id, this adds nothing.
+      // An id that the PCE has only copied from the request is not remembered.
       if (upstream === undefined || id === undefined || id === requestId || upstream.includes(id)) return
       if (upstream.length < MOST_UPSTREAM_IDS) upstream.push(id)
     },

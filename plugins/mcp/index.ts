@@ -139,7 +139,7 @@ const ownerOf = ({ caller: { iss, sub } }: CallerContext) => (iss === null || su
 
 /**
  * Returns the protocol version in the header `MCP-Protocol-Version`, or the version that is assumed without this
- * header. If the header occurs twice, the result is not a valid version, so the request is refused.
+ * header. If the header occurs twice, the result is not a valid version.
  */
 function versionOf({ headers }: FastifyRequest): string {
   const version = headers['mcp-protocol-version'] ?? BATCH_VERSION

@@ -224,8 +224,9 @@ function createSilence(ms: number, isTooLong: () => void) {
 }
 
 /**
- * Creates the functions that give a thread its turns in the process's write order, which the main thread manages.
- * `endAll` ends all turns that the thread has or waits for; it is always called when the task has ended.
+ * Creates the functions that give a thread its turns to add something to an object. The main thread manages the order
+ * of these turns for the whole process. `endAll` ends all turns that the thread has or waits for; it is always called
+ * when the task has ended.
  */
 function giveTurns({ inOrder }: ToolContext, control: MessagePort) {
   const leaving = new Map<number, (written: readonly string[]) => void>()

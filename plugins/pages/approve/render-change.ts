@@ -12,10 +12,7 @@ import { showStored } from './show-stored.js'
  */
 const MOST_OBJECTS = 200
 const BYTES = { field: 24_000, fields: 64_000, parts: 128_000, objects: 480_000, list: 32_000 }
-/**
- * Maximum number of objects that are all shown unfolded. If a change has more objects, only those that open traffic or
- * may open traffic are unfolded.
- */
+/** If a change has more objects than this, only those that open traffic or may open traffic are shown unfolded. */
 const MOST_UNFOLDED = 20
 const LONGEST_SENTENCE = 4000
 const LONGEST_NAME = 300

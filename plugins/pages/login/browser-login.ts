@@ -50,8 +50,9 @@ interface FinishedLogin {
 
 /**
  * Creates the browser login, which uses the authorization code flow with PKCE, state and nonce (OpenID Connect Core,
- * 3.1; RFC 7636, 9207). Both steps reject with ToolError `login_unavailable` if the provider does not answer properly.
- * `finish` rejects with `login_failed` if the login does not succeed. The reason is given in this server's own words.
+ * 3.1; RFC 7636, 9207). `start` and `finish` reject with ToolError `login_unavailable` if the provider does not answer
+ * properly. `finish` rejects with `login_failed` if the login does not succeed. The error gives the reason in this
+ * server's own words.
  */
 export function createBrowserLogin(
   options: LoginOptions & { issuer: string; publicUrl: string; home: HomePage; fetch: Fetch; now: () => number },
