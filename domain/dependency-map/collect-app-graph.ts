@@ -6,8 +6,8 @@ import { groupRows } from '../traffic/group-rows.js'
 import type { AppGraph } from './lay-out-graph.js'
 
 /**
- * The connections of edges by policy decision, as parallel arrays. Entry i of each array describes one decision that
- * occurs on one edge. Entries are in the order of first appearance.
+ * The numbers of connections of each edge by policy decision, as parallel arrays. Entry i of each array describes one
+ * decision that occurs on one edge. Entries are in the order of first appearance.
  */
 export interface EdgeDecisions {
   /** The number of the edge. */
@@ -53,7 +53,7 @@ interface AppGraphCollector {
 export function collectAppGraph(encoder: FlowEncoder): AppGraphCollector {
   const { src, dst } = applicationColumns(encoder)
   const nodes: Application[] = []
-  /** For each application's code, the index of the application in `nodes`. */
+  /** Maps the encoder's code of an application to the index of the application in `nodes`. */
   const places: number[] = []
   const placeOf = (code: number) => (places[code] ??= nodes.push(src.value(code) as Application) - 1)
   // The numbers of the current row's source, destination and edge. Grouping by numbers avoids decoding texts that may
@@ -114,7 +114,9 @@ export interface EdgePortCollector {
   risky(): Map<number, number>
 }
 
-/** Encodes a port and protocol as one number. Protocols are below 256; -1 stands for a missing port or protocol. */
+/**
+ * Encodes a port and protocol as one number. Protocol numbers are below 256; -1 stands for a missing port or protocol.
+ */
 const service: Column<{ port: number; proto: number }> = {
   code: ({ port, proto }) => (port + 1) * 257 + proto + 1,
   value: (code) => ({ port: Math.floor(code / 257) - 1, proto: (code % 257) - 1 }),

@@ -23,7 +23,7 @@ export function* findStrongComponents({ starts, targets }: Adjacency): Steps<Str
   const members = new Uint32Array(count)
   const ends: number[] = []
   const entered = new Uint32Array(count)
-  /** For every node, the earliest entered node that can be reached from it within an unfinished component. */
+  /** For every node, the lowest entry step of all nodes that can be reached from it within an unfinished component. */
   const earliest = new Uint32Array(count)
   const finished = new Uint8Array(count)
   const parent = new Int32Array(count).fill(NONE)
@@ -89,8 +89,8 @@ export function* findArticulationPoints(graph: Adjacency, neighbours = graph): S
   /** For every node, the step at which its last descendant was entered. */
   const last = new Uint32Array(count)
   /**
-   * For every node, the earliest entered node adjacent to it or to one of its descendants. The parent of the node may
-   * be included, because that never hides an articulation point.
+   * For every node, the lowest entry step of all nodes adjacent to it or to one of its descendants. The parent of the
+   * node may be included, because that never hides an articulation point.
    */
   const earliest = new Uint32Array(count)
   const parent = new Int32Array(count).fill(NONE)

@@ -48,8 +48,8 @@ export interface GraphLayout {
 }
 
 /**
- * Lays out a graph. Nodes are sorted by key, in UTF-16 code units as everywhere else. If two different nodes have the
- * same key, they are sorted by app.
+ * Lays out a graph. Nodes are sorted by key, in UTF-16 code units. If two different nodes have the same key, they are
+ * sorted by app.
  */
 export function layOutGraph({ nodes, edges }: AppGraph): GraphLayout {
   const keys = nodes.map(applicationKey)

@@ -29,10 +29,10 @@ interface Scratch {
    * meaning once the node's level is finished.
    */
   gathered: Float64Array
-  /** Number of shortest paths from the source to a node, in the unit of the previous level. */
+  /** Number of shortest paths from the source to a node, on the scale of the previous level. */
   arriving: Float64Array
   /**
-   * Number of shortest paths from the source to a node, in the unit of the node's own level; 0 until that level is
+   * Number of shortest paths from the source to a node, on the scale of the node's own level; 0 until that level is
    * finished.
    */
   leaving: Float64Array
@@ -108,8 +108,8 @@ function countPaths(source: number, neighbours: Adjacency, scratch: Scratch): vo
 }
 
 /**
- * Finalises the path counts of a level and chooses their unit. Any unit is possible, because only path counts of the
- * same level are compared.
+ * Finalises the path counts of a level, chooses their scale and returns the number of edges of the level's nodes. Any
+ * scale is possible, because only path counts of the same level are compared.
  */
 function finishLevel(from: number, to: number, { starts }: Adjacency, scratch: Scratch): number {
   const { order, gathered, arriving, leaving } = scratch
@@ -132,8 +132,9 @@ function finishLevel(from: number, to: number, { starts }: Adjacency, scratch: S
 
 /**
  * Finds the next level from the edges of the current one. It appends the nodes of the next level to `order`, adds up
- * their path counts and returns the end of the level. The inner loop has no branch, because the branch would be
- * unpredictable. So counts are also added up for nodes that were reached earlier, but these are never read again.
+ * their path counts and returns the index in `order` at which that level ends. The inner loop has no branch, because
+ * the branch would be unpredictable. So counts are also added up for nodes that were reached earlier, but these counts
+ * are never read again.
  */
 function pushPaths(from: number, to: number, { starts, targets }: Adjacency, scratch: Scratch): number {
   const { order, bits, unreached, gathered, leaving } = scratch

@@ -42,9 +42,12 @@ export interface InfrastructureRow {
 }
 
 interface InfrastructureRanking {
-  /** All nodes that still have an edge, highest score first. Nodes with equal scores are in the order of their keys. */
+  /**
+   * All nodes with at least one edge that has enough connections, highest score first. Nodes with equal scores are in
+   * the order of their keys.
+   */
   rows: InfrastructureRow[]
-  /** Number of edges that were kept. */
+  /** Number of edges with enough connections. */
   edges: number
   /** Number of rows in each tier. */
   tier_counts: { core_infrastructure: number; shared_service: number; standard_application: number }
@@ -112,8 +115,8 @@ export function* rankInfrastructure(graph: AppGraph, options: InfrastructureOpti
 }
 
 /**
- * Returns the edges between two different nodes that have enough connections, and the nodes at both ends of these
- * edges. `given` contains the indices of these nodes in `graph`.
+ * Returns the edges that lead from one node to another and have enough connections, and the nodes that such edges
+ * connect. `given` contains the indices of these nodes in `graph`.
  */
 function keepBusyEdges({ nodes, edges }: AppGraph, minConnections: number): AppGraph & { given: Uint32Array } {
   const busy = filterEdges(

@@ -28,11 +28,11 @@ export interface ReachRow {
 }
 
 /**
- * Ranks nodes by the number of other nodes that an intruder could reach from them, most first. Nodes with equal numbers
- * are in the order of their keys (T18). `certain` contains only the edges that are certain to be open; any other edge
- * may be open or not. Therefore, a node is perhaps an articulation point if certain edges alone do not connect its
- * neighbours when the node is removed. It certainly is one if even all edges together then do not connect those of its
- * neighbours to which certain edges lead.
+ * Ranks nodes by the number of other nodes that an intruder could reach from them, in descending order. Nodes with
+ * equal numbers are in the order of their keys (T18). `certain` contains only the edges that are certain to be open;
+ * any other edge may be open or not. Therefore, a node is perhaps an articulation point if, after its removal, certain
+ * edges alone do not connect all its neighbours. It certainly is one if, after its removal, not even all edges together
+ * connect the neighbours to which certain edges lead.
  */
 export function* rankReach(graph: GraphLayout, certain = graph): Steps<ReachRow[]> {
   const { nodes, given, outgoing, incoming, neighbours } = graph
@@ -61,8 +61,9 @@ export function* rankReach(graph: GraphLayout, certain = graph): Steps<ReachRow[
 }
 
 /**
- * Number of 32-bit words per row of bits. A row has one bit for each target in the current batch, so a batch has 32 *
- * WORDS targets. Because of the batches, memory grows with the number of nodes and not with its square.
+ * Number of 32-bit words in the row of bits that each component has. A row has one bit for each target in the current
+ * batch, so a batch has 32 * WORDS targets. Because of the batches, memory grows with the number of nodes and not with
+ * its square.
  */
 const WORDS = 32
 const BATCH = WORDS * 32

@@ -34,7 +34,10 @@ export interface Movement {
   blockedEdges: number
   /** The edges on which some flow may pass, but no flow is certain to pass. Paths use them as if they were open. */
   undecidedEdges: ReadonlySet<number>
-  /** The nodes that can be reached from every node of the graph, the most first. */
+  /**
+   * One row per node of the graph, with the number of nodes that can be reached from it, in descending order of that
+   * number.
+   */
   reach: ReachRow[]
   /**
    * The paths that were found; null if neither a start nor a target was given. If only a start was given, `targets` is
@@ -46,7 +49,7 @@ export interface Movement {
    * Null if no target was given.
    */
   hopsToTarget: Int32Array | null
-  /** For each node, the number of hops to the nearest target along edges that are certain to be open. */
+  /** The same as `hopsToTarget`, but counted only along edges that are certain to be open. */
   certainHops: Int32Array | null
 }
 
@@ -59,12 +62,12 @@ export interface EdgePassage {
   perhaps: ReadonlySet<number>
 }
 
-/** The distance of a node from which the destination cannot be reached. */
+/** The value that stands for the number of hops if the destination cannot be reached. */
 export const FAR = -1
 
 /**
- * Searches for the nodes and paths that can be reached along edges that are not certain to be blocked. Rejects with the
- * signal's reason if the call is cancelled.
+ * Counts the nodes that can be reached from each node and finds the requested paths, both along edges that are not
+ * certain to be blocked. Rejects with the signal's reason if the call is cancelled.
  */
 export async function searchMovement(
   { nodes, edges, decisions }: DecidedGraph,
@@ -122,9 +125,9 @@ interface View {
 
 /**
  * Chooses the part of the graph that an answer shows. If a target is given, the part consists of all nodes and edges
- * that lead to the target within the allowed number of hops. If only an env is given, it consists of the applications
- * of that env and the edges that start or end there. If an app is given as the start, it is the whole graph, because
- * the applications to which the start leads are not part of the start.
+ * that lead to the target within the allowed number of hops. If there is no target and the start is only an env, the
+ * part consists of the applications of that env and the edges that start or end there. If an app is given as the start,
+ * it is the whole graph, because the applications to which the start leads are not part of the start.
  */
 export function viewOf({ nodes, edges, hopsToTarget: hops }: Movement, { start, maxHops }: MovementQuestion): View {
   if (hops !== null) {
@@ -143,7 +146,7 @@ export function viewOf({ nodes, edges, hopsToTarget: hops }: Movement, { start, 
 
 /**
  * Returns the shown edges with the most connections on high-risk ports, and the total number of shown edges with such
- * connections. Edges with equal numbers are ordered by the keys of their nodes.
+ * connections. Edges with equally many such connections are ordered by the keys of their nodes.
  */
 export function riskiestEdges(
   { nodes, edges }: Movement,
@@ -173,7 +176,7 @@ export function edgesOfPaths({ nodes, edges, paths }: Movement): {
   between: (from: number, to: number) => number | undefined
 } {
   const idOf = (from: number, to: number) => from * nodes.length + to
-  /** The number of each edge on a path; -1 until it is known. */
+  /** Maps the id of each edge on a path to the number of the edge, or to -1 until that is known. */
   const wanted = new Map<number, number>()
   for (const { path } of paths?.paths ?? [])
     for (let hop = 1; hop < path.length; hop++) wanted.set(idOf(path[hop - 1]!, path[hop]!), -1)
@@ -255,8 +258,8 @@ export function* findPathsTo(
 ): Steps<FoundPaths> {
   const { given } = graph
   const compare = comparePaths(graph, (a, b) => a.hops - b.hops)
-  // Within a level, the first node that leads to a predecessor becomes the next hop of that predecessor. So each node
-  // has the next hop that comes first by key.
+  // Within a level, nodes are visited in ascending order, and the first one to which another node has an edge becomes
+  // the next hop of that other node. So each node has the next hop that comes first by key.
   const walk = createTwoWalks(graph, certain, ({ incoming }) => createWalk(incoming, { byNumber: true }))
   const counts = { total: 0, undecided: 0 }
   let paths: FoundPath[] = []
@@ -293,7 +296,7 @@ const comparePaths =
 
 /**
  * Creates a search that follows certain edges first and then, if there are uncertain edges, all edges. In the second
- * step, only nodes that the first step did not reach count as new. The reached nodes are added to `counts`.
+ * step, only nodes that the first step did not reach count as new. The numbers of reached nodes are added to `counts`.
  */
 function createTwoWalks(graph: GraphLayout, certain: GraphLayout, create: (graph: GraphLayout) => Search) {
   const walkCertain = create(certain)
