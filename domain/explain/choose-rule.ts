@@ -72,13 +72,13 @@ const MOST_ADDRESSES = { ipv4: 2n ** 16n, ipv6: 2n ** 64n }
 const NEW_LIST = '/orgs/0/sec_policy/draft/ip_lists/new'
 
 /**
- * Chooses the narrowest rule for a flow. Labels are preferred to addresses, and a service object for exactly this port
- * is preferred to a bare port. The rule belongs to the application of the destination, or of the source if the
+ * Chooses the narrowest rule for a flow. Labels are preferred to addresses, and a service object for exactly the flow's
+ * port is preferred to a bare port. The rule belongs to the application of the destination, or of the source if the
  * destination is not a workload. If an existing rule set has exactly this application as its scope, it is preferred to
  * a new one.
  * @throws {ToolError} ambiguous_name if several workloads have the address of a source or destination; invalid_argument
- * if one of these is a Kubernetes workload without labels, because rules name Kubernetes workloads by labels alone
- * (P106).
+ * if the source or destination is a Kubernetes workload without labels, because rules name Kubernetes workloads by
+ * labels alone (P106).
  */
 export async function chooseRule(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },

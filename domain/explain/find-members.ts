@@ -57,7 +57,7 @@ export interface Members {
   notes: readonly string[]
 }
 
-/** Maximum number of workloads that are evaluated as sources, and as destinations. */
+/** Maximum number of workloads that are evaluated as sources. The same maximum applies to destinations. */
 export const MOST_WORKLOADS = 20_000
 /** Maximum number of parts of an IP list that are evaluated; see `divideList`. */
 const MOST_PARTS = 2_000

@@ -28,7 +28,7 @@ export interface Opened {
   /** Number of pairs whose decision would change, including those that the caller asked about. */
   pairs: number
   /**
-   * Number of these pairs for which a change is not certain, because the decision without or with the rule is
+   * Number of changed pairs for which the change is not certain, because the decision without or with the rule is
    * uncertain.
    */
   uncertain: number

@@ -18,12 +18,12 @@ export interface Difference {
 
 /** The result of comparing this server's matcher with the PCE's own policy check (P93). */
 export interface PceCheck {
-  /** Number of pairs that were checked, each in both versions. */
+  /** Number of pairs that were checked, each in both versions of the policy. */
   checked: number
   differences: readonly Difference[]
   /**
-   * The rules, by draft href, of which the matcher could not decide whether they apply. The value is true if the rule
-   * applies according to the PCE.
+   * The rules, by draft href, for which this server's matcher could not decide whether they apply. The value is true if
+   * the rule applies according to the PCE.
    */
   settled: ReadonlyMap<string, boolean>
   /** The reason why the PCE's check could not be used; null if it was used. */

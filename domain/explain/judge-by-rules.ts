@@ -5,7 +5,7 @@ import { createPairJudge } from './judge-pair.js'
 import type { JudgedFlow } from './prepare-flow.js'
 import { listIpTables } from './read-versions.js'
 
-/** The modes in which the verdict always depends on rules alone. */
+/** The enforcement modes in which the verdict always depends on rules alone. `none` stands for a missing VEN. */
 const BY_RULES: readonly EndMode[] = ['none', 'visibility_only', 'full']
 
 /**
@@ -26,8 +26,8 @@ export async function judgeByRules(flow: JudgedFlow, signal: AbortSignal): Promi
 }
 
 /**
- * Lists the modes that let a flow pass today although no rule certainly allows it. The list is empty if the flow passes
- * because of rules, or if it does not certainly pass.
+ * Lists the enforcement modes that let a flow pass today although no rule certainly allows it. The list is empty if the
+ * flow passes because of rules, or if it does not certainly pass.
  */
 export function modesThatLetPass({ verdict }: JudgedFlow): EnforcementMode[] {
   const modes = verdict.outcomes.flatMap(({ active }) =>
@@ -39,6 +39,6 @@ export function modesThatLetPass({ verdict }: JudgedFlow): EnforcementMode[] {
   return passes ? [...new Set(modes)] : []
 }
 
-/** Returns true if neither end of the flow has a VEN, so that rules have no effect on the flow. */
+/** Returns true if neither the source nor the destination has a VEN, so that rules have no effect on the flow. */
 export const hasNoVen = ({ sources, destinations }: JudgedFlow): boolean =>
   [...sources.members, ...destinations.members].every(({ mode }) => mode === 'none')

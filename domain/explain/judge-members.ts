@@ -26,7 +26,9 @@ export interface JudgedPair {
 /** A group of pairs that have the same decision by the active policy and also the same decision by the draft. */
 export interface Outcome extends Pick<JudgedPair, 'active' | 'draft'> {
   pairs: number
-  /** The first few pairs. No two of them have the same combination of source class and destination class. */
+  /**
+   * The first few pairs, each with a different combination of source class and destination class (see `MemberClass`).
+   */
   examples: JudgedPair[]
 }
 

@@ -4,9 +4,8 @@ import type { PairJudge, PairVerdict } from './judge-pair.js'
 
 /**
  * Evaluates a connection for the time while its source or destination is offline. Returns null if neither is known to
- * be offline. The PCE removes the addresses of an offline workload from the policy of other workloads, so the other end
- * treats it as an address without a workload. The offline workload still enforces the policy that it received last
- * (P78).
+ * be offline. The PCE removes the addresses of an offline workload from the policy of other workloads, so these treat
+ * it as an address without a workload. The offline workload still enforces the policy that it received last (P78).
  */
 export function judgeWhileOffline(
   judge: PairJudge,

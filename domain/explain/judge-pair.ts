@@ -32,7 +32,7 @@ export interface ApplyingRule {
 export interface PairVerdict extends Decided {
   source: EndVerdict
   destination: EndVerdict
-  /** The matching rules in the order of the policy. */
+  /** The matching rules, in the order in which the policy lists them. */
   rules: readonly ApplyingRule[]
 }
 
@@ -42,7 +42,7 @@ export interface PairJudge {
   /** Lists the disabled rules that would match if they were enabled. */
   readonly off: (source: Member, destination: Member) => ApplyingRule[]
   /**
-   * Returns whether rules that cannot be evaluated, such as iptables rules, are in force at one end of a connection
+   * Returns whether rules that cannot be evaluated, such as iptables rules, are in force at a source or destination
    * (P19).
    */
   readonly unjudgedAt: (end: Member) => Answer
@@ -64,10 +64,10 @@ interface Judging {
 }
 
 /**
- * Creates a function that evaluates connections by the rules of one policy version. At each end, the order is:
- * essential rules, override deny, allow, deny, default of the mode. Both ends must permit a connection (P50, P51). If
- * deny rules could not be read, everything about which they might decide is undecided, and so is the verdict at an end
- * where iptables rules are in force (P19).
+ * Creates a function that evaluates connections by the rules of one policy version. At the source and at the
+ * destination, the order is: essential rules, override deny, allow, deny, default of the mode. Both of them must permit
+ * a connection (P50, P51). If deny rules could not be read, everything about which they might decide is undecided. If
+ * iptables rules are in force at the source or destination, the verdict there is undecided too (P19).
  */
 export function createPairJudge(
   policy: PolicySnapshot,
@@ -127,8 +127,8 @@ export function createPairJudge(
 }
 
 /**
- * Returns true if a rule may apply to the service. A rule for a virtual service always may, because the services of a
- * virtual service are not known here.
+ * Returns true if a rule may apply to the service. A rule for a virtual service always may, because the matcher does
+ * not know the services of a virtual service.
  */
 function mayServe({ rule }: HeldRule, objects: PolicyObjects, { port, proto }: AskedService): boolean {
   const isVirtual =
@@ -155,8 +155,9 @@ function objectsAtEnds(
 }
 
 /**
- * Returns lookup functions in which an IP list is compared with all addresses of a member. The list contains the member
- * if it contains all of its addresses, and the answer is undecided if it contains only some of them.
+ * Returns lookup functions that compare an IP list with all addresses of a member of the source or destination. The
+ * list contains the member if it contains all of its addresses. The answer is undecided if it contains only some of
+ * them.
  */
 function withAddresses(policy: PolicySnapshot): PolicyObjects {
   return {

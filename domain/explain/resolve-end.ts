@@ -84,7 +84,8 @@ export async function resolveEnd(
 const isList = (reference: EndReference): reference is readonly LabelReference[] => Array.isArray(reference)
 
 /**
- * Returns a reference that is a text, or the href of a reference without key and value; null for any other reference.
+ * Returns the reference itself if it is a text, or its href if it is an object without a key; null for any other
+ * reference.
  */
 function textOf(reference: LabelReference): string | null {
   if (typeof reference === 'string') return trimBlanks(reference)
@@ -198,8 +199,8 @@ interface Pods {
 const NO_PODS: Pods = { items: [], unknown: null }
 
 /**
- * Returns true if the address can be that of a Kubernetes workload. The PCE knows their private addresses only (P106),
- * so a public IPv4 address needs no search.
+ * Returns true if a Kubernetes workload can have this address. The PCE knows only private addresses of Kubernetes
+ * workloads (P106), so a public IPv4 address needs no search.
  */
 const canBePod = (address: string): boolean =>
   ipaddr.process(address).kind() === 'ipv6' || classifyAddress(address) === 'private'
