@@ -138,13 +138,13 @@ export interface Cell {
   undecided: Answer
 }
 
-/** A condition that a cell may meet, usually about its source, destination and decision. */
+/** A test of a cell (a group of flow rows, see `Cell`), usually of its source, destination and decision. */
 export type CellTest = (cell: Cell) => boolean
 
 /**
- * Returns two conditions for cells that meet `about` and whose traffic passes because nothing stops it.
- * `passing_unenforced`: no rule allows the traffic, but the mode does not block it. `enforced_at_neither_end`: neither
- * source nor destination enforces policy, so that no rules are applied.
+ * Returns two tests for traffic that meets `about` and passes because nothing stops it. `passing_unenforced` accepts
+ * traffic that no rule allows but that the mode does not block. `enforced_at_neither_end` accepts traffic whose source
+ * and destination do not enforce policy, so that no rules are applied.
  */
 export const unenforced = (about: CellTest) => ({
   passing_unenforced: (cell: Cell) => about(cell) && cell.decision === 'potentially_blocked',
@@ -161,8 +161,8 @@ export const mayBeBlocked: CellTest = (cell) => isOpen(cell) && cell.possible.in
 export const alternatives = (cell: Cell): readonly Cell[] => cell.possible.map((decision) => ({ ...cell, decision }))
 
 /**
- * Returns sentences that say how many of the matching rows are undecided, how many rows without an allow rule may be
- * blocked already, and why. Returns an empty text if all rows are certain.
+ * Returns sentences that say how many of the rows that pass `test` are undecided, how many of those without an allow
+ * rule may be blocked already, and why. Returns an empty text if all these rows are certain.
  */
 export function describeDoubt(traffic: TrafficExposure, test: CellTest): string {
   const tell = (word: DecidedWord, text: string) => {

@@ -46,9 +46,9 @@ export interface EventLog {
   events: readonly PceEvent[]
   /** True if the PCE has more events than were read. */
   more: boolean
-  /** Number of syslog destinations that receive the events; null if the PCE refused access to that setting. */
+  /** Number of syslog destinations that receive the events; null if the syslog destinations could not be read. */
   destinations: { all: number; remote: number } | null
-  /** Number of days for which the PCE keeps events; null if the PCE refused access to that setting. */
+  /** Number of days for which the PCE keeps events; null if the PCE does not say or the setting could not be read. */
   retentionDays: number | null
 }
 

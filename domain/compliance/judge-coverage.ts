@@ -18,7 +18,7 @@ import { evaluator, MOST_EVIDENCE, notAssessed, type Evaluator, type CheckOutcom
 const GOOD = 90
 const FAIR = 50
 
-/** Rates the share of the traffic across application boundaries that policy covers. */
+/** Rates how much of the traffic across application boundaries policy covers. */
 export const boundaryCoverage: Evaluator = evaluator(
   {
     name: 'policy coverage',
@@ -28,7 +28,7 @@ export const boundaryCoverage: Evaluator = evaluator(
   ({ traffic }) => judgeCoverage(traffic, () => true),
 )
 
-/** Rates coverage like boundaryCoverage, but considers only traffic between two labelled applications. */
+/** Works like `boundaryCoverage`, but considers only traffic between two labelled applications. */
 export const internalCoverage: Evaluator = evaluator(
   {
     name: 'policy coverage between applications',
@@ -63,7 +63,7 @@ function judgeCoverage(traffic: TrafficExposure, wanted: CellTest): CheckOutcome
   const certain = (word: PolicyDecision) => counted((cell) => !isOpen(cell) && cell.decision === word)
   const { allowed, potentially_blocked: reported, blocked, unknown: unjudged } = mapDecisions(certain)
   const undecided = counted(isOpen)
-  // Rows are counted as in get-policy-coverage-report: by their decision, even if it is not certain.
+  // Rows are counted as in the tool get-policy-coverage-report: by their decision, even if it is not certain.
   const named = (word: DecidedWord) => counted((cell) => cell.decision === word)
   const [uncertain, unallowed] = [named('undecided'), named('potentially_blocked')]
   const maybeBlocked = unallowed.rows - reported.rows

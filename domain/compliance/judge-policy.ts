@@ -111,8 +111,8 @@ const EMERGENCY = 'EMERGENCY-ISOLATE'
  * Checks that the assessed part of the estate can be isolated at once. It is a PASS if every managed workload enforces
  * policy, so that any provisioned rule takes effect. It is also a PASS if the isolation of an application is prepared
  * (by an emergency rule set, provisioned or not, or an active override deny rule) and at least one of its workloads
- * enforces policy. Preparation without enforcement, or enforcement without preparation, is a WARNING; neither is a
- * FAIL.
+ * enforces policy. Preparation without enforcement, or enforcement without preparation, is a WARNING. If there is
+ * neither, it is a FAIL.
  */
 export const isolation: Evaluator = evaluator(
   {
@@ -248,7 +248,7 @@ export const leastPrivilege: Evaluator = evaluator(
   },
 )
 
-/** A rule that applies, or may apply, to the assessed part of the estate. */
+/** The answers on which the verdict about the rule depends. The first answer says whether the rule applies. */
 interface RuleAbout extends PlacedRule {
   href: string
   /** The answers on which the verdict about the rule depends. The first one says whether the rule applies. */
@@ -298,7 +298,7 @@ const LAST_PORT = 65_535
 const protocolsCovered = (services: readonly IngressService[], policy: PolicySnapshot): number[] =>
   [TCP, UDP].filter((proto) => coversServices(services, [{ port: 1, to_port: LAST_PORT, proto }], policy) === 'yes')
 
-/** Names the protocols of which these rules open all ports: `TCP`, `UDP`, or both. */
+/** Names the protocols of which the given rules open all ports: `TCP`, `UDP`, or both. */
 const namesOf = (rules: readonly { ports: readonly number[] }[]): string =>
   [TCP, UDP]
     .filter((proto) => rules.some(({ ports }) => ports.includes(proto)))

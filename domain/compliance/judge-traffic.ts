@@ -22,7 +22,7 @@ import {
 /**
  * Checks that only known parties have access. A party is known if it has labels or is in a specific IP list. It is a
  * FAIL if policy allows traffic from an unknown source. Half-labelled sources, unknown destinations and traffic that
- * passes unenforced are WARNINGs.
+ * passes only because nothing stops it are WARNINGs.
  */
 export const restrictedAccess = (directions: 'inbound' | 'both'): Evaluator =>
   evaluator(
@@ -153,7 +153,8 @@ export const directMailAndWeb: Evaluator = evaluator(
 )
 
 /**
- * Returns the source or destination of a cell, or both, if they are on the internet. An assessed one is never returned.
+ * Returns the source or destination of a cell, or both, if they are on the internet. A source or destination that
+ * belongs to the assessed part of the estate is never returned.
  */
 const internetEnds = ({ source, destination, inbound, outbound }: Cell) =>
   [...(inbound ? [source] : []), ...(outbound ? [destination] : [])].filter(({ network }) => network === 'public')
@@ -230,8 +231,8 @@ export const clearText: Evaluator = evaluator(
 )
 
 /**
- * The reason why traffic that the PCE reports as potentially blocked still passes, both in visibility mode and in
- * selective mode.
+ * The phrase for traffic that passes although the PCE reports it as potentially blocked. The reason is the same in
+ * visibility mode and in selective mode.
  */
 const WITHOUT_RULE = 'passing without a rule, because the mode does not stop them'
 
@@ -251,7 +252,7 @@ interface Violations {
   fail: Tests
   warn: Tests
   note: Tests
-  /** Further rows to count. The detail does not mention these counts. */
+  /** Tests for further rows to count. The detail of the check does not mention these counts. */
   also?: Tests
   /** Phrases for counts that only this check has. */
   phrases?: Readonly<Record<string, string>>

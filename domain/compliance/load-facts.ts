@@ -142,7 +142,7 @@ async function loadEvents({ pce, signal }: Context, since: string): Promise<Even
  * Each row counts once. If the list of labels cannot be read, the traffic is decided only if its rows contain the key
  * and value of their labels.
  *
- * @param complete as for createConversationReader
+ * @param complete the option `complete` of `createConversationReader`
  * @throws what the flow reader throws
  */
 export async function readExposure(
@@ -189,8 +189,9 @@ export async function readExposure(
 }
 
 /**
- * Returns the index of labels, which is empty if the labels could not be read. In that case, `whyMissed` returns the
- * reason if a label was looked up, because it was not found. Otherwise, `whyMissed` returns null.
+ * Returns the index of labels. If the labels could not be read, the index is empty, so that every lookup fails. As soon
+ * as a label was looked up by href in the empty index, `whyMissed` returns the reason why it was not found. Otherwise,
+ * `whyMissed` returns null.
  */
 function watchLabels(source: Source<LabelIndex>): { index: LabelIndex; whyMissed: () => string | null } {
   if ('value' in source) return { index: source.value, whyMissed: () => null }

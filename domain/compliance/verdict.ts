@@ -161,7 +161,7 @@ export const found = (count: number, noun: string, rest: string): string =>
 export const FORMULA =
   'PASS / (PASS + FAIL + WARNING) * 100; INFO and NOT_ASSESSED do not count; null without any of the three'
 
-/** The recommendations by the minimum score for which they are given, the best score first. */
+/** The recommendations, each with the minimum score for which it is given, in descending order of these scores. */
 const BANDS: readonly (readonly [number, string])[] = [
   [90, 'Largely compliant as far as the PCE shows: keep monitoring, and resolve what is left.'],
   [70, 'Mostly compliant: work through the failures and warnings.'],
