@@ -78,8 +78,8 @@ export function collectCoverage(encoder: FlowEncoder) {
 }
 
 /**
- * Adds up the matching rows for each rule. A row may match several rules, whose names the encoder joins with commas
- * (T8).
+ * Adds up, for each draft rule, the rows that it matches. A row may match several rules, whose names the encoder joins
+ * with commas (T8).
  */
 function countRules(
   groups: Iterable<{ keys: { rules: string | null }; rows: number; measures: { connections: number } }>,
@@ -96,10 +96,7 @@ function countRules(
   return [...found.values()].sort((a, b) => b.connections - a.connections || (a.rule < b.rule ? -1 : 1))
 }
 
-/**
- * The size of a group of rows that no rule is known to allow: the number of these rows (`flows`) and of their
- * connections.
- */
+/** The number of rows in a group that no rule is known to allow (`flows`), and the number of their connections. */
 export interface Uncovered {
   flows: number
   connections: number

@@ -45,7 +45,10 @@ export interface UnlabelledEnd {
   endpoint: string
   ip: string | null
   kind: 'unlabelled' | 'half_labelled'
-  /** Numbers of rows (`flows`) and connections with this end. Rows about which policy cannot decide do not count. */
+  /**
+   * Numbers of rows (`flows`) and connections of this source or destination. Rows about which policy cannot decide do
+   * not count.
+   */
   flows: number
   connections: number
   /**
@@ -63,7 +66,7 @@ export interface UnlabelledEnd {
 export interface Remotes {
   /** Applications whose rows are all allowed. Rows about which policy cannot decide do not count. */
   covered: Application[]
-  /** Applications that have both allowed and not allowed rows, or that have undecided rows. */
+  /** Applications that have both allowed rows and rows that are not allowed, or that have undecided rows. */
   partlyCovered: Application[]
   /** Applications with no allowed row. */
   uncovered: Application[]
@@ -72,8 +75,8 @@ export interface Remotes {
 }
 
 /**
- * Groups the sources (or destinations) of rows by whether policy allows their traffic. Rows without enforcement at
- * either end are ignored, because policy cannot decide about them.
+ * Groups the sources (or destinations) of rows by whether policy allows their traffic. Rows whose source and
+ * destination both enforce nothing are ignored, because policy cannot decide about them.
  */
 export function judgeRemotes(encoder: FlowEncoder, side: Side): { add(row: FlowRow): void; result(): Remotes } {
   const application = applicationColumns(encoder)[side]

@@ -93,11 +93,11 @@ export type JudgingContext = Pick<ToolContext<true>, 'pce' | 'progress' | 'signa
 /**
  * Reads the traffic of the workloads whose mode changes, in a time window, and passes each group of rows to `take`
  * together with the effect of the new modes on it. The effect is derived only from the active policy and the present
- * modes. The decision derived from these is compared with the one that the PCE recorded (D78). Resolves with the
+ * modes. The decision that follows from these is compared with the one that the PCE recorded (D78). Resolves with the
  * details of the inbound and the outbound query. If the traffic could not be read, resolves with a sentence that says
  * why, and `take` is not called. Rejects if the call is cancelled.
  *
- * @param complete as for `createConversationReader`
+ * @param complete the option `complete` of `createConversationReader`
  */
 export async function judgeChangedFlows(
   ctx: JudgingContext,
@@ -121,8 +121,8 @@ export async function judgeChangedFlows(
       })
     const paths = { dst: group(), src: group() }
     const keep = (side: Side, row: FlowRow) => void paths[side].add(row)
-    // Traffic between two of the changed workloads appears in both answers and must be counted only once, as in
-    // readBothWays.
+    // Traffic between two of the changed workloads appears in the answers to both queries and must be counted only
+    // once, as `readBothWays` does.
     const destinations = new Set<number>()
     let repeated = 0
     const read = createConversationReader(ctx, encoder, complete)

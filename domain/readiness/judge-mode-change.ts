@@ -17,7 +17,7 @@ import {
 /** Number of days for which traffic is read, the same as for a readiness assessment. */
 export const MODE_CHANGE_DAYS = 30
 
-/** The traffic that one peer would lose. The direction is as seen from the workload whose mode changes. */
+/** The traffic with one peer that would be lost. The direction is as seen from the workload whose mode changes. */
 export interface ModeLoss {
   direction: 'inbound' | 'outbound'
   /** The peer as `app (env)`, or its host name or address if it has no application. */
@@ -48,7 +48,10 @@ export interface ModeChangeTraffic {
     possibly_blocked?: number
     undecided?: number
   }
-  /** Number of `blocked` connections that would pass in the new mode, because the other end does not block them. */
+  /**
+   * Number of `blocked` connections that would pass in the new mode, because neither source nor destination would then
+   * block them.
+   */
   opened: number
   /**
    * The lost traffic. Certain losses come first, then possible ones; within each group, the busiest peer comes first.
@@ -66,7 +69,8 @@ export interface ModeChangeTraffic {
 
 /**
  * Determines, for each peer, which traffic of the last 30 days would be cut if all the given workloads changed to
- * another enforcement mode. Resolves and rejects like `judgeChangedFlows`.
+ * another enforcement mode. Resolves with a sentence that says why if the traffic could not be read. Rejects if the
+ * call is cancelled.
  */
 export async function judgeModeChange(
   ctx: JudgingContext,

@@ -52,7 +52,7 @@ export function tallyDecisions(encoder: FlowEncoder, column: DictionaryName = 'd
 /** Converts the text in a decision column to a decision. */
 export const readWord = (word: string | null): DecidedWord => (word === 'undecided' ? word : readDecision(word))
 
-/** Returns true if no rule is known to allow traffic with this decision. */
+/** Returns true if traffic with this decision is not known to be allowed by any rule. */
 export const isUncovered = (word: DecidedWord): boolean => word === 'undecided' || isStopped(word)
 
 /** Returns true if it is certain that no rule allows traffic with this decision. */
@@ -109,7 +109,10 @@ export interface Reliance {
   iptables: number | null
   /** The unconfirmed assumptions about the PCE on which these numbers depend. */
   assumes: readonly string[]
-  /** Number of allowed rows about which only the remote party decides, because the application's own end has no VEN. */
+  /**
+   * Number of allowed rows about which only the remote party decides, because the application's workload in them has no
+   * VEN.
+   */
   elsewhere: number
   /** Numbers of connections whose recorded decision contradicts the rules. */
   recorded: RecordedOtherwise
@@ -120,8 +123,8 @@ export interface Reliance {
 /**
  * Decides about the rows of an application by the policy in force and the present modes of source and destination,
  * whatever the PCE recorded (D78). If a draft is given, the rows are also decided by the draft; it is the same object
- * as `policy` if nothing is pending. The PCE's own draft decision is not used, because for an end that enforces nothing
- * it may say "allowed" without a rule.
+ * as `policy` if nothing is pending. The PCE's own draft decision is not used, because for a source or destination that
+ * enforces nothing it may say "allowed" without a rule.
  */
 export function decideByRules(
   encoder: FlowEncoder,
