@@ -6,7 +6,7 @@ import type { HeavyConfig } from '../../schemas/config.js'
 import { partial } from '../partial.js'
 import { compiled } from '../suite-folder.js'
 import { until } from '../until.js'
-import { startService } from './authenticated-service.js'
+import { PUBLIC_URL, startService } from './authenticated-service.js'
 import { heavyTools, startPce } from './heavy-tools.js'
 import { insecureApp, parseEvents, request, testTools, textOf, type Line } from './insecure-app.js'
 
@@ -25,12 +25,12 @@ async function start(t: Test, heavy: Partial<HeavyConfig> = {}, pollsUntilDone =
 }
 
 /** A call over a connection of its own. `said` resolves once the tool has reported what it does, `leave` breaks the connection. */
-function callAndLeave(url: string, name: string) {
+function callAndLeave(url: string, name: string, more: Record<string, string> = {}) {
   let leave = () => {}
   const said = new Promise<void>((resolve) => {
     const client = httpRequest(`${url}/mcp`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...more },
     })
     leave = () => client.destroy()
     client.on('error', () => {})
@@ -221,4 +221,20 @@ t.test('a call whose confirm token is redeemed is never busy, and goes before th
   await Promise.all([ahead, behind])
   const ended = audit.flatMap(({ phase, tool }) => (phase === 'outcome' ? [tool] : []))
   t.same(ended, ['asks', 'confirmed', 'reports'])
+})
+
+t.test('a call that nobody could be shown, because others held the places, is shown once one is free', async (t) => {
+  const heavy = { ...HEAVY, max: 1, perCaller: 1, queue: 0, queuePerCaller: 1 }
+  const service = await startService(t, { mode: 'shared', tools: heavyTools, worker: OWN, config: { heavy } })
+  const { app, audit, call, tokenOf } = service
+  const [admin, other] = await Promise.all([tokenOf('admin'), tokenOf('other')])
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  const holding = callAndLeave(url, 'waits', { authorization: `Bearer ${other}`, host: new URL(PUBLIC_URL).host })
+  await holding.said
+  const refused = await call(admin, 'confirmed')
+  t.same(Object.keys(refused), ['error', 'message', 'hint', 'request_id', 'retry_after_seconds'])
+  t.equal(refused.error, 'busy')
+  holding.leave()
+  await until(() => audit.some(({ tool, phase }) => tool === 'waits' && phase === 'outcome'))
+  partial(t, await call(admin, 'confirmed'), { error: 'confirm_required', reason: 'missing', summary: 'Answers.' })
 })
