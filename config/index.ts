@@ -49,7 +49,7 @@ export function readEnvironment({ hasForm = false } = {}): Given {
   const given = hasForm ? leaveOutBlankFields(process.env, file) : process.env
   const set = Object.entries(given).filter(([, value]) => value !== '')
   for (const name of SECRETS) delete process.env[name]
-  // OpenTelemetry's libraries read these variables from `process.env` themselves.
+  // OpenTelemetry's libraries read the variables that begin with OTEL_ from `process.env` themselves.
   for (const [name, value] of Object.entries(file.env)) if (name.startsWith('OTEL_')) process.env[name] ||= value
   return { ...file, env: { ...file.env, ...Object.fromEntries(set) } }
 }

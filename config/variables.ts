@@ -90,8 +90,8 @@ const KNOWN: ReadonlySet<string> = new Set([...NAMES, ...SECRETS.map((name) => `
 export const isKnown = (name: string): boolean => KNOWN.has(name)
 
 /**
- * Maximum number of wrong letters for which an unknown name still counts as a misspelt known name. Short names may have
- * fewer wrong letters.
+ * Maximum number of wrong letters for which an unknown name still counts as a misspelt known name. For short names, the
+ * maximum is lower.
  */
 const MOST_WRONG = 2
 const PREFIX = 4
@@ -120,9 +120,8 @@ export function misspelt(name: string): string | null {
 }
 
 /**
- * Returns the number of wrong letters for which `name` still counts as a misspelt `known`. Short names may have fewer
- * wrong letters than long ones, unless both names consist of the same letters: swapping two letters makes both wrong,
- * so a short name may then have as many wrong letters as a long one.
+ * Returns the maximum number of wrong letters for which `name` still counts as a misspelt `known`. The maximum is lower
+ * for short names, unless both names consist of the same letters, because swapping two letters makes both wrong.
  */
 function mostWrong(known: string, name: string): number {
   const isShuffled = known.length === name.length && lettersOf(known) === lettersOf(name)

@@ -103,8 +103,8 @@ export function toolsOf(template: PageTemplate): string[] {
 }
 
 /**
- * Maximum length of a URI in characters. Even a URI with two label values of maximum length is shorter if every byte is
- * percent-encoded.
+ * Maximum length of a URI in characters. Even if every byte is percent-encoded, a URI with two label values of maximum
+ * length is shorter.
  */
 const LONGEST_URI = 5_000
 /** Maximum length of a decoded value in a URI; it is the maximum length of a label value. */

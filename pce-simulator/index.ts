@@ -91,7 +91,7 @@ export async function createPceSimulator(options: PceSimulatorOptions = {}): Pro
     close: () => app.close(),
   }
 
-  /** Calls the handler of the route that serves the href directly, without recording a request. */
+  /** Answers a GET of the href by calling the handler of its route directly, so that no request is recorded. */
   function findObject(href: string): Record<string, unknown> | undefined {
     const found = findRoute(href)
     if (!found?.route.verbs.GET) return undefined

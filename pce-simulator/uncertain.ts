@@ -124,7 +124,7 @@ export const UNCERTAIN = {
   /** P13: the `status` of a successful and of a failed row of workloads/bulk_import. */
   importedRowStatus: 'updated',
   refusedRowStatus: 'validation_failure',
-  /** P9: the policy_health of a managed workload without complaints that is not suspended. */
+  /** P9: the policy_health of a managed workload that has no health problems and is not suspended. */
   healthyPolicyHealth: 'active',
   /**
    * P24: If true, a container workload profile that is created without the field `managed` is managed; if false, its

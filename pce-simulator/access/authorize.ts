@@ -123,7 +123,7 @@ function looksOutside(body: unknown): boolean {
 
 /**
  * Returns true if both the current and the new labels of the workloads are within the scope of the permission.
- * Workloads that do not exist are ignored here, because the handler reports them.
+ * Workloads that do not exist are ignored, because the handler of the request reports them.
  */
 function changesOwnWorkloads({ call: { world, path, body }, noun, isWithin }: Write): boolean {
   if (!WORKLOADS.has(noun)) return false

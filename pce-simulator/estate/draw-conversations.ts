@@ -64,9 +64,9 @@ export function drawConversations(random: Random, relations: readonly Relation[]
 }
 
 /**
- * Generates one random conversation and returns it as one or two rows. Each row is reported by one of its two hosts. A
- * host without a VEN reports nothing; if neither host has a VEN, a network device reports the conversation. Returns no
- * row if the same host was picked as source and destination.
+ * Generates one random conversation and returns it as one row, or as two rows if both hosts report it. A host without a
+ * VEN reports nothing; if neither host has a VEN, a network device reports the conversation. Returns no row if the same
+ * host was picked as source and destination.
  */
 function observe(random: Random, relation: Relation): Conversation[] {
   const [from, to] = [relation.from(random), relation.to(random)]

@@ -15,7 +15,7 @@ export interface Policy {
 
 /**
  * Creates the estate's policy objects with draft hrefs and without pending changes. The objects of each type are
- * numbered from 1 in the order of the data.
+ * numbered from 1, in the order of the list of that type in `data/`.
  */
 export function writePolicy(orgId: number, labels: LabelBook): Policy {
   const draft = `/orgs/${orgId}/sec_policy/draft`

@@ -7,7 +7,8 @@ type WireFault = Omit<Fault, 'path'> & { path: string }
 
 /**
  * Adds the routes that control a simulator in another process: `GET|DELETE /_sim/requests` and `GET|POST|DELETE
- * /_sim/faults` (one fault or a list). They are outside `/api`, need no credentials and are never affected by faults.
+ * /_sim/faults`. A POST adds one fault or a list of faults. These routes are outside `/api`, need no credentials and
+ * are never affected by faults.
  */
 export function addControlRoutes(app: FastifyInstance, faults: FaultControl, requests: RecordedRequest[]): void {
   app.get('/_sim/requests', () => requests)

@@ -17,7 +17,7 @@ export interface RecordedRequest {
    * there was no body.
    */
   body: unknown
-  /** The status of the answer; null before the answer, and if the connection broke before it. */
+  /** The status of the answer; null until the answer has been sent, or if the connection broke before that. */
   status: number | null
 }
 

@@ -98,7 +98,10 @@ export function changeAgent(
 
 type GivenInterface = NonNullable<WorkloadFields['interfaces']>[number]
 
-/** Builds the stored form of a network interface. An interface that is added separately may lack an address. */
+/**
+ * Builds the stored form of a network interface. An interface that is added to an existing workload may lack an
+ * address.
+ */
 export function describeInterface(
   given: Omit<GivenInterface, 'address'> & { address?: string },
 ): Record<string, unknown> {

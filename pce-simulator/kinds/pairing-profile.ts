@@ -37,7 +37,7 @@ const FIELDS = {
   ...EXTERNAL_DATA,
 }
 
-/** The only field that a request can set at creation but not change later (P49). */
+/** The only field of a pairing profile that a request can set at creation but not change later (P49). */
 const VEN_TYPE = { ven_type: Type.Optional(OneOf('specified_during_activation', 'server', 'endpoint')) }
 const CREATE = new Shape(
   'pairing_profiles_post',

@@ -12,7 +12,10 @@ import { answerCollection } from './answer-collection.js'
 import { describeChanges } from './describe-changes.js'
 import { bodiesAt, draftHref, inVersion, requireDraftPath, type Version } from './policy-version.js'
 
-/** The definition of a kind whose objects have a draft and an active version (P4). Bodies contain only draft hrefs. */
+/**
+ * The definition of a kind whose objects have a draft and an active version (P4). Stored versions contain only draft
+ * hrefs.
+ */
 export interface VersionedKind {
   type: ChangeSubsetType
   /** The name of the kind in event types and in lists of changed objects, such as `ip_list`. */

@@ -173,7 +173,7 @@ export function readShownRingfences(shown: ShownCall): RingfenceFacts | null {
   return ringfences.length === 0 ? null : { ringfences, notes: [], warnings: [] }
 }
 
-/** A source that would lose traffic, as the approval page has it. */
+/** A source that would lose traffic, in the form in which the approval page shows it. */
 interface ShownLoss {
   source: string
   ports: readonly string[]
