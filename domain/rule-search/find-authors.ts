@@ -22,7 +22,7 @@ interface Stamped {
 }
 
 /**
- * Creates the functions that look up authors. `author` is a user name, full name or href; a name must match as a whole,
+ * Creates the functions that look up authors. `author` is a user name, full name or href; the whole name must match,
  * but upper and lower case are treated as equal. Throws not_found with similar names. If this account is not permitted
  * to list users, only an href is accepted.
  */

@@ -36,18 +36,18 @@ export interface RuleSearch {
    */
   text?: string | undefined
   types?: readonly RuleType[] | undefined
-  /** True for rules that are enabled in an enabled rule set, false for all others. */
+  /** If true, the rule must be enabled in an enabled rule set. If false, the rule or its rule set must be disabled. */
   enabled?: boolean | undefined
   pending?: 'create' | 'update' | 'delete' | 'any' | 'none' | undefined
   author?: string | undefined
   /**
-   * A workload by name or href, an address, or labels. The search finds the rules that apply to it and takes the scopes
-   * of rule sets into account.
+   * A workload by name or href, an address, or labels. The search finds the rules that apply to this target and takes
+   * the scopes of rule sets into account.
    */
   appliesTo?: string | readonly LabelReference[] | undefined
   /**
-   * The side on which a rule must apply to `appliesTo`: `consumer` is the source, `provider` the destination. If
-   * absent, either side is enough.
+   * The side on which the target in `appliesTo` must be: `consumer` is the source, `provider` the destination. If
+   * absent, the rule may apply to it on either side.
    */
   as?: 'provider' | 'consumer' | undefined
 }
@@ -56,8 +56,8 @@ export interface FoundRule extends PlacedRule {
   /** The sides of the rule that matched; undefined if the search named no source or destination. */
   sides?: Side[]
   /**
-   * The matching sides that include the workload only by its address. For such a side, the PCE does not write the rule
-   * to the workload.
+   * Those of the matching sides that include the workload only by its address. For such a side, the PCE does not send
+   * the rule to the workload.
    */
   byAddress: Side[]
   /** The reasons why it is uncertain whether the rule matches; empty if it certainly matches. */
@@ -69,9 +69,12 @@ export interface RuleSearchResult {
   /** Number of rules that were examined; present only if all rules were read. */
   searched?: number
   engine: 'rule_search' | 'own'
-  /** The reason why all rules were read instead of only those found by the PCE's search. */
+  /**
+   * The reason why the PCE's search was tried but all rules had to be read instead; absent if that search was not tried
+   * or succeeded.
+   */
   instead?: string
-  /** A description of the workload, address or labels that were found for `appliesTo`. */
+  /** A description of the workload, address or labels that `appliesTo` names. */
   target?: string
   unread: string[]
   authors: Authors
@@ -82,8 +85,8 @@ type Context = Pick<ToolContext<true>, 'pce' | 'signal' | 'now'>
 
 /**
  * Finds rules. If the criteria name a source, destination, service or pending change exactly, and the PCE has a rule
- * search, only the rules that this search finds are read. Every rule is then compared here, so the result is the same
- * with and without that search (D181). Throws an error if a referenced object cannot be found.
+ * search, only the rules that the PCE's search finds are read. This server then tests every rule that was read, so the
+ * result is the same with and without the PCE's search (D181). Throws an error if a referenced object cannot be found.
  */
 export async function findRules(ctx: Context, search: RuleSearch): Promise<RuleSearchResult> {
   const labels = await loadLabels(ctx.pce, ctx)
@@ -120,8 +123,8 @@ function* testEach(rules: readonly PlacedRule[], test: (rule: PlacedRule) => Fou
 }
 
 /**
- * The note for results of the PCE's rule search. It finds no iptables rules, and because the rule sets that contain
- * them are not read, their number is not known.
+ * The note for results of the PCE's rule search. That search does not find iptables rules. The rule sets that contain
+ * them are not read, so their number is not known.
  */
 const UNSEARCHED_TABLES = 'Rules in the words of iptables are not searched, and how many there are is not known.'
 
@@ -171,8 +174,8 @@ const isEgress = ({ windows_egress_services: listed }: Service) => (listed?.leng
 
 /**
  * Returns queries for the PCE's rule search. The results of all queries together contain every requested rule. Returns
- * null if that search cannot help: it does not search past versions, does not match texts and authors as this server
- * does, and does not find services by a port inside one of their port ranges (D98).
+ * null if the PCE's search cannot help: it does not search past versions, it matches texts and authors differently from
+ * this server, and it does not find a service by a port inside one of its port ranges (D98).
  */
 function queriesOf({ version, text, pending, appliesTo }: RuleSearch, { ends, service }: Resolved): object[] | null {
   if (typeof version === 'number' || text !== undefined || appliesTo !== undefined) return null
@@ -187,7 +190,7 @@ function queriesOf({ version, text, pending, appliesTo }: RuleSearch, { ends, se
     ...(pending !== undefined && pending !== 'any' && pending !== 'none' && { update_type: pending }),
   }
   if (sides.length === 0 && Object.keys(exact).length === 0) return null
-  // A search by one side narrows the result enough. The other side of the rules is tested here.
+  // A query for one side of the rules narrows the result enough. This server tests the other side.
   const narrowest = sides.sort((a, b) => a.length - b.length)[0] ?? [{}]
   return narrowest.map((side) => ({ ...side, ...exact }))
 }

@@ -69,8 +69,8 @@ const describeLabels = (labels: readonly Pick<Label, 'key' | 'value'>[]) =>
   labels.map(({ key, value }) => `${key}=${value}`).join(', ')
 
 /**
- * Finds the workload that has an address. The PCE also matches parts of addresses (P8), so the exact comparison happens
- * here.
+ * Finds the workload that has an address. The PCE's filter also matches parts of addresses (P8), so this server
+ * compares the whole addresses.
  */
 async function targetOfAddress({ pce, signal }: Context, labels: LabelIndex, address: string): Promise<Target> {
   const params = address.includes(':') ? {} : { ip_address: address }
@@ -120,8 +120,8 @@ function targetOfWorkload(labels: LabelIndex, workload: Workload): Target {
 }
 
 /**
- * Returns whether a side of a rule names the target as a workload, and whether it names the target in any way. One
- * matching address is enough.
+ * Returns whether a side of a rule names the target as a workload, and whether it names the target in any way. If the
+ * target has several addresses, it is enough that the side names one of them.
  */
 export function namesTarget(
   { rule, holder: { scopes } }: PlacedRule,

@@ -13,7 +13,8 @@ type AnyRule = Rule | DenyRule
 export type Side = 'providers' | 'consumers'
 
 /**
- * The criteria for a rule: an actor that it names on either side, and a service that it names or a port that it covers.
+ * The criteria for a rule: an actor that the rule names on either side, and a service that the rule names or a port
+ * that it covers.
  */
 interface RuleQuestion {
   actor?: ActorReference | undefined
@@ -21,11 +22,11 @@ interface RuleQuestion {
 }
 
 /**
- * Creates a function that tests rules against these criteria; returns undefined if there are none. Called without a
- * rule, for a rule set that has no rules, the function returns whether the scopes alone match. Rules are compared here
- * (D98), because the PCE's own search (`rule_search`) does not find port ranges that contain the port, and it is not
- * documented how that search compares. Services are those of the policy version that `lookups` uses.
- *
+ * Creates a function that tests rules against these criteria; returns undefined if no criteria are given. For a rule
+ * set without rules, the created function is called without a rule and returns whether the scopes alone match. This
+ * server tests the rules itself (D98), because the PCE's own search (`rule_search`) does not find port ranges that
+ * contain the port, and it is not documented how that search compares. Services are those of the policy version that
+ * `lookups` uses.
  * Throws invalid_actor, label_not_found, not_found or ambiguous_name for the actor, and invalid_argument or
  * ambiguous_name for the service.
  */
@@ -72,8 +73,8 @@ export function namesActor(rule: Pick<AnyRule, Side>, side: Side, wanted: Actor)
 }
 
 /**
- * Returns true if a scope contains the label or label group, because all rules of the rule set then require it of their
- * providers.
+ * Returns true if a scope contains the label or label group, because all rules of the rule set then require this label
+ * of their providers.
  */
 function scopesName(scopes: RuleSet['scopes'], wanted: Actor): boolean {
   const known = identify(wanted)
@@ -83,7 +84,8 @@ function scopesName(scopes: RuleSet['scopes'], wanted: Actor): boolean {
 }
 
 /**
- * Returns a text that identifies an actor. It is the same for draft and active hrefs, and with and without exclusion.
+ * Returns a text that identifies an actor. An actor has the same text with its draft and its active href, and with and
+ * without an exclusion.
  */
 function identify({ actors, exclusion: _exclusion, ...selector }: Actor): string | undefined {
   if (actors !== undefined) return actors
@@ -93,9 +95,9 @@ function identify({ actors, exclusion: _exclusion, ...selector }: Actor): string
 }
 
 /**
- * Creates a function that tests whether a rule is for a service. A service object matches by its href. A port matches
- * if the rule covers it, whatever process the rule requires. A port range matches if its first and last ports are
- * covered. To find ports, `objects` must contain the services.
+ * Creates a function that tests whether a rule is for the wanted service. A service object matches by its href. A port
+ * matches if the rule covers it, whatever process the rule requires. A port range matches if the rule covers its first
+ * and its last port. To test for ports, `objects` must contain the services.
  */
 export function testService(wanted: ResolvedService, objects: ServiceObjects | undefined): (rule: AnyRule) => boolean {
   if ('service' in wanted) {

@@ -33,7 +33,8 @@ type Context = Pick<ToolContext<true>, 'pce' | 'signal'>
 
 /**
  * Reads all allow and deny rules of a policy version, and its enforcement boundaries. Hrefs of a numbered version are
- * converted to active hrefs, so that they can be compared. Throws not_found if the version does not exist.
+ * converted to active hrefs, so that they can be compared with other hrefs. Throws not_found if the version does not
+ * exist.
  */
 export async function readEveryRule(ctx: Context, version: PolicyVersionSelector): Promise<ReadRules> {
   const [ruleSets, boundaries] = await Promise.all([readRuleSets(ctx, version), readBoundaries(ctx, version)])
@@ -107,13 +108,16 @@ function rulesOf(ruleSet: RuleSet): PlacedRule[] {
 /** Replaces lists of unexpected shape in a rule with readable ones, so that the rule can be searched and shown. */
 const withEnds = <T extends AnyRule>(rule: T): T => ({ ...rule, ...readableEnds(rule) })
 
-/** The default page size of a PCE. A list with a multiple of this number may have been truncated silently (P8). */
+/**
+ * The default page size of a PCE. If the length of a list is a multiple of this number, the PCE may have truncated the
+ * list silently (P8).
+ */
 const PCE_PAGE = 500
 
 /**
  * Runs several rule searches on the PCE and returns the distinct rules that at least one of them found, without
- * enforcement boundaries. Returns the reason as text if the PCE has no such search, refuses it, or may have truncated
- * the result.
+ * enforcement boundaries. If the PCE has no rule search, refuses it, or may have truncated the result, returns a text
+ * with the reason.
  */
 export async function searchRules(
   { pce, signal }: Context,
@@ -166,7 +170,7 @@ export function inOrder(rules: readonly PlacedRule[]): PlacedRule[] {
 }
 
 /**
- * Loads the objects of a policy version that are needed to interpret its rules, limited to the types in `needs`. If a
+ * Loads the objects that are needed to interpret the rules of a policy version, limited to the types in `needs`. If a
  * rule refers to an object that is missing, answers that depend on this object are undecided.
  */
 export async function loadCatalog(
