@@ -7,7 +7,7 @@ export type VenHealth = 'healthy' | 'warning' | 'error'
 
 /** A problem that the PCE reports for a VEN. */
 export interface VenCondition {
-  /** The PCE's token for the condition. */
+  /** The PCE's identifier of the condition, such as `agent.missed_heartbeats`. */
   condition: string
   /** A description of the condition in words. */
   means: string
@@ -21,8 +21,8 @@ export interface VenCondition {
 }
 
 /**
- * The meanings of condition tokens. The PCE can filter by the first four. The others are event types and health
- * messages of older releases (P103).
+ * The meanings of the PCE's identifiers of conditions. The PCE can filter by the first four. The others are event types
+ * and health messages of older releases (P103).
  */
 const MEANINGS: Readonly<Record<string, string>> = {
   'agent.missed_heartbeats': 'no heartbeats arrive from it',
@@ -43,19 +43,21 @@ export const KNOWN_CONDITIONS = Object.keys(MEANINGS).slice(0, 4)
 const MISSED_HEARTBEATS = 'agent.missed_heartbeats'
 const bare = (condition: string): string => condition.replace(/^agent\./, '')
 
-/** Describes a condition token in words. An undocumented token is described by the words that it consists of. */
+/** Describes a condition in words. For an undocumented condition, these are the words of its identifier. */
 export const meaningOf = (condition: string): string =>
   MEANINGS[`agent.${bare(condition)}`] ?? bare(condition).replaceAll('_', ' ')
 
-/** Returns true if two tokens name the same condition. Workloads omit the prefix `agent.` that VENs use. */
+/**
+ * Returns true if two identifiers mean the same condition. In workloads, the prefix `agent.` that VENs use is missing.
+ */
 export const isSameCondition = (a: string, b: string): boolean => bare(a) === bare(b)
 
 /** Returns true if the condition means nothing more than that the VEN is offline. */
 export const isOfSilence = ({ condition }: VenCondition): boolean => isSameCondition(condition, MISSED_HEARTBEATS)
 
 /**
- * Returns the problems that the list of VENs reports for a VEN, in the PCE's order; null if the VEN has no field for
- * them.
+ * Returns the problems of a VEN that its entry in the list of VENs reports, in the PCE's order; null if the entry has
+ * no field for problems.
  */
 export function conditionsOf({ conditions }: Pick<Ven, 'conditions'>): VenCondition[] | null {
   const given = objectsOf(conditions)
@@ -93,8 +95,8 @@ export function agentHealthOf(status: unknown): VenCondition[] | null {
 const isError = (severity: unknown): boolean => /^err/i.test(textOf(severity) ?? '')
 
 /**
- * Reads the releases from the `info` of a condition's event. They are fields of `info` itself, or of the agent or VEN
- * inside `info`.
+ * Reads the two releases from the `info` of a condition's event. They are fields of `info` itself, or of the agent or
+ * VEN inside `info`.
  */
 function versionsOf(info: unknown): Pick<VenCondition, 'current_version' | 'desired_version'> {
   const inside = fieldsOf(info)
@@ -109,7 +111,8 @@ function versionsOf(info: unknown): Pick<VenCondition, 'current_version' | 'desi
 }
 
 /**
- * Merges the conditions from several sources. Each is listed once, with its worst severity and the earliest known time.
+ * Merges the conditions from several sources. Each condition is listed once, with its worst severity and with the time
+ * from the first source that has one.
  */
 export function joinConditions(found: readonly VenCondition[]): VenCondition[] {
   const joined = new Map<string, VenCondition>()
@@ -143,8 +146,8 @@ export const isRelease = (text: string): boolean => RELEASE.test(text)
 export const isWholeRelease = (text: string): boolean => numbersOf(text).length >= WHOLE_RELEASE
 
 /**
- * Returns true if a release is not newer than a given limit. A limit with fewer components includes all builds that
- * begin with it: `24.5.0-72` is not newer than `24.5`.
+ * Returns true if a release is not newer than a given limit. A limit with fewer components than the release includes
+ * all builds that begin with it: `24.5.0-72` is not newer than `24.5`.
  */
 export function isUpTo(release: string, bound: string): boolean {
   const wanted = numbersOf(bound)

@@ -13,7 +13,10 @@ export interface MachineFilters {
 
 type Verdict = boolean | null
 
-/** The tests for the filters. A test returns true or false, or null if the PCE's data are not sufficient to decide. */
+/**
+ * For each filter, the test that a machine must pass. A test returns true or false, or null if the PCE's data are not
+ * sufficient to decide.
+ */
 const TESTS: {
   [K in keyof Required<MachineFilters>]: (machine: Machine, wanted: NonNullable<MachineFilters[K]>) => Verdict
 } = {

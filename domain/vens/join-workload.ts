@@ -6,9 +6,9 @@ import { agentHealthOf, conditionsOf, joinConditions, type VenCondition, type Ve
 import { fieldsOf, flagOf, objectsOf, textOf } from './read-fields.js'
 
 /**
- * The facts about a machine with a VEN that both the PCE's list of VENs and its list of workloads may contain; null for
- * a fact that a list does not contain. The list of VENs may name workloads by href alone, while the list of workloads
- * has their other fields (P24).
+ * The facts about a machine with a VEN that may come from the PCE's list of VENs or from its list of workloads; null
+ * for a fact that is missing. The list of VENs may name workloads by href alone, while the list of workloads has their
+ * other fields (P24).
  */
 interface Told {
   status: string | null
@@ -51,7 +51,7 @@ export interface Machine extends Told {
   workAddresses: readonly string[]
   upgradeTo: string | null
   conditions: readonly VenCondition[]
-  /** The severity of the worst condition; null if no condition is known but not all conditions were read. */
+  /** The severity of the worst known condition; null if no condition is known and not all conditions were read. */
   health: VenHealth | null
   /** True if all fields that may contain a condition were read. */
   isHealthWhole: boolean
@@ -102,7 +102,7 @@ function ownWorkload({ href, workloads }: Pick<Ven, 'href' | 'workloads'>): Reco
 
 const idOf = (href: string | null): string | undefined => href?.split('/').at(-1)
 
-/** Joins a VEN with its workload. If both contain a fact, the value from the VEN is used. */
+/** Joins a VEN with its workload. If both have a value for the same fact, the value from the VEN is used. */
 export function joinWorkload(ven: Ven, work: Work | undefined): Machine {
   const own = ownWorkload(ven)
   const interfaces = objectsOf(ven.interfaces)
@@ -149,8 +149,8 @@ export const labelsOf = (labels: unknown): LabelRef[] | null =>
   ) ?? null
 
 /**
- * Returns the name of a machine that people recognise: the name of its VEN, or else its host name, its workload's name
- * or its href.
+ * Returns a name by which people recognise a machine: the name of its VEN, or else its host name, the name of its
+ * workload, or the href of its VEN.
  */
 export const nameOfMachine = ({ name, hostname, workloadName, href }: Machine): string =>
   name ?? hostname ?? workloadName ?? href
@@ -172,7 +172,7 @@ export const runs = ({ status }: Machine): boolean | null => (status === null ? 
 /** Returns whether the VEN has applied the newest policy; null if the PCE does not say. */
 export const isSynced = ({ sync }: Machine): boolean | null => (sync === null ? null : sync === 'applied')
 
-/** Returns whether the VEN currently enforces the newest policy; null if this depends on an unknown fact. */
+/** Returns whether the VEN currently enforces the newest policy; null if this depends on a fact that is not known. */
 export function enforcesNewest(machine: Machine): boolean | null {
   const { mode, online } = machine
   return allTrue([runs(machine), online, isSynced(machine), isMode(mode) ? isEnforcing(mode) : null])

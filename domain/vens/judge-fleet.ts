@@ -8,7 +8,8 @@ import { isOfSilence, meaningOf } from './describe-ven.js'
 import { enforcesNewest, isSilentOnline, isSynced, nameOfMachine, runs, type Machine } from './join-workload.js'
 
 /**
- * The lists of VENs that need attention. The list with the worst problem comes first. A VEN may be in several lists.
+ * The names of the lists into which VENs that need attention are sorted, beginning with the worst problem. A VEN may be
+ * in several lists.
  */
 export const VEN_LISTS = [
   'not_running',
@@ -24,14 +25,14 @@ export type VenList = (typeof VEN_LISTS)[number]
 /** The row of a VEN in one of the lists. */
 export interface VenRow {
   name: string
-  /** The name of the VEN's workload; null if it has no workload or the name is not known. */
+  /** The name of the VEN's workload; null if the VEN has no workload or the name is not known. */
   workload_name: string | null
   href: string
   app: string | null
   env: string | null
   enforcement_mode: string | null
   last_heartbeat_at: string | null
-  /** A text with the reasons for all lists in which the VEN is. */
+  /** A text with the reasons why the VEN needs attention, one for each list in which it is. */
   why: string
 }
 
@@ -41,7 +42,10 @@ export interface VersionReference {
   versions: Record<string, string>
 }
 
-/** The number of VENs for each value of a fact, such as the status. VENs without a value are counted as `unknown`. */
+/**
+ * For each value of a fact, such as the status, the number of VENs that have this value. VENs without a value are
+ * counted as `unknown`.
+ */
 type Counts = Record<string, number>
 
 /** The state of a fleet of VENs (T39). */
@@ -52,16 +56,18 @@ export interface FleetHealth {
   /** Number of VENs for which it is not known whether they are enforcing. */
   enforcingUnknown: number
   counts: Record<(typeof COUNTED)[number], Counts>
-  /** For each fact, the number of VENs for which neither the list of VENs nor the list of workloads contains it. */
+  /** For each fact, the number of VENs for which this fact is in neither the list of VENs nor the list of workloads. */
   unknown: Counts
   conditions: { condition: string; means: string; vens: number }[]
   /** The expected versions; null if no VEN reports its version. */
   reference: VersionReference | null
   /** For each list, the number of VENs in it. */
   totals: Record<VenList, number>
-  /** Returns the rows of the requested lists. Each VEN appears only in the first of these lists that it is in. */
+  /**
+   * Returns the rows of the requested lists. A VEN that is in several of these lists appears only in the first of them.
+   */
   place(shown: readonly VenList[]): Partial<Record<VenList, VenRow[]>>
-  /** Sentences that say what the findings mean for enforcement, the worst first. */
+  /** Sentences that say what the findings mean for enforcement, beginning with the worst finding. */
   meaning: string[]
   /** Number of VENs that count as online but sent no heartbeat for more than a day. */
   silentOnline: number
@@ -149,7 +155,10 @@ export function createFleetCount(now: number, releases: readonly VenRelease[] | 
   return { add, judge }
 }
 
-/** Returns the names of those facts about a machine that are needed to assess it but that neither list contains. */
+/**
+ * Returns the names of the facts that are needed to assess a machine, but that are in neither the list of VENs nor the
+ * list of workloads.
+ */
 function notKnown(machine: Machine): string[] {
   const facts = {
     status: machine.status,
@@ -183,8 +192,8 @@ function reasonsOf(machine: Machine, kept: Kept, missing: readonly string[]): Ke
 }
 
 /**
- * Puts each VEN into the first of the requested lists that it is in. The row of the VEN has the reasons for all its
- * lists.
+ * Puts the row of each VEN into the first of the requested lists in which the VEN is. The row has the reasons for all
+ * lists in which it is, requested or not.
  */
 function place(fleet: readonly Kept[], shown: readonly VenList[]): Partial<Record<VenList, VenRow[]>> {
   const wanted = VEN_LISTS.filter((list) => shown.includes(list))
@@ -234,8 +243,8 @@ const whyOffline = ({ silentHours: hours }: Kept): string =>
     : `no heartbeat for ${hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} d`}`
 
 /**
- * Sorts VENs: those in an enforcing mode come first. Within both groups, those with the oldest last heartbeat come
- * first.
+ * Sorts VENs: those in an enforcing mode come first. Within each of the two groups, those without a known heartbeat
+ * come first, then those with the oldest last heartbeat.
  */
 const worstFirst = (a: Kept, b: Kept): number =>
   Number(isEnforcing(b.enforcement_mode)) - Number(isEnforcing(a.enforcement_mode)) ||
@@ -244,9 +253,10 @@ const worstFirst = (a: Kept, b: Kept): number =>
   compareTexts(a.href, b.href)
 
 /**
- * Determines the expected version for each type of VEN: the default release (some PCEs define one for each type), or
- * else the newest known release. If there are default releases but none for a type, that type has no expected version.
- * An example is containerized VENs, which the PCE does not upgrade.
+ * Determines the expected version for each type of VEN. It is the default release (some PCEs define one for each type),
+ * or else the newest release that the PCE holds, or else the newest version of any VEN. If there are default releases
+ * but none for a type, that type has no expected version. An example is containerized VENs, which the PCE does not
+ * upgrade.
  */
 function referenceOf(releases: readonly VenRelease[] | null, fleet: readonly Kept[]): VersionReference | null {
   const types = [...new Set(fleet.map(({ type }) => type))].sort(compareTexts)

@@ -13,20 +13,19 @@ export const FEW_VENS = 4
 
 /** The facts about VENs that come from the PCE's workloads. */
 export interface Works {
-  /** Returns the facts in the workload of a VEN; undefined if they are not known. */
+  /** Returns the facts that the workload of a VEN contains; undefined if the workload is not known. */
   of(ven: Ven): Work | undefined
-  /** Returns the workloads of all VENs except the given ones. */
+  /** Returns the workloads whose VEN is not among the given VENs. */
   without(vens: ReadonlySet<string>): Work[]
   /** Sentences that say why workloads are missing; empty if all were read. */
   warnings: string[]
 }
 
 /**
- * Reads the facts about VENs that workloads contain. If the PCE refuses the request, the result contains a warning and
- * no error is thrown.
- *
- * @param labels the labels that the VENs have; they narrow the list of workloads
- * @param vens the VENs in question; if absent, all workloads with a VEN are kept
+ * Reads the facts about VENs that workloads contain. If the PCE refuses the request, no error is thrown; the result
+ * then contains a warning.
+ * @param labels the labels by which the VENs were selected; they also narrow the list of workloads
+ * @param vens the VENs whose workloads are read; if absent, all workloads with a VEN are kept
  */
 export async function readWorks(ctx: Context, labels: string[][] | undefined, vens?: readonly Ven[]): Promise<Works> {
   const found = collect(vens)
@@ -62,15 +61,15 @@ async function readOne({ pce, signal }: Context, href: string, add: (workload: W
 }
 
 /**
- * Creates an index of workloads by their own href and by the href of their VEN. It contains only the workloads of
- * `vens`.
+ * Creates an index of workloads by their own href and by the href of their VEN. If `vens` is given, the index contains
+ * only the workloads of these VENs.
  */
 function collect(vens: readonly Ven[] | undefined) {
   const wanted = vens && new Set(vens.flatMap((ven) => [ven.href, workloadOf(ven) ?? ven.href]))
   const byHref = new Map<string, Work>()
   const byVen = new Map<string, Work>()
   const labels = new Map<string, LabelRef>()
-  /** Returns the same object for equal labels, so that the labels of many workloads take little memory. */
+  /** Returns the same object for labels with the same href, so that the labels of many workloads take little memory. */
   const shared = (label: LabelRef): LabelRef => {
     const known = labels.get(label.href) ?? label
     labels.set(label.href, known)
