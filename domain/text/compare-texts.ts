@@ -4,8 +4,8 @@ import { distance } from 'fastest-levenshtein'
 export const compareTexts = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 /**
- * Compares two values in a table. Null comes first, numbers are ordered by size, and all other values by their text
- * (objects by their JSON).
+ * Compares two values in a column of a table. Null comes first, numbers are ordered by size, and all other values by
+ * their text (objects by their JSON).
  */
 export function compareValues(a: unknown, b: unknown): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b
@@ -20,8 +20,8 @@ function sortText(value: unknown): string {
 /** Maximum number of characters in a name on a PCE. A longer text cannot be a misspelled name. */
 const LONGEST_NAME = 255
 /**
- * Limits on the work for one hint (D73): the maximum number of candidates that are considered at all, and the maximum
- * number of those that are compared letter by letter.
+ * Limits on the work for one hint about similar names (D73): the maximum number of candidates that are considered at
+ * all, and the maximum number of those that are compared letter by letter.
  */
 const MOST_CANDIDATES = 5000
 const MOST_COMPARED = 300
@@ -32,10 +32,10 @@ export function canBeName(wanted: string): boolean {
 }
 
 /**
- * Returns the candidates that are most similar to `wanted`, best first. Names that contain it come first, then all
- * others by edit distance, ignoring case. If the list is very long, only its first candidates are considered, and only
- * the likeliest of these, by length and first letter, are compared. Use this function only to suggest names: a
- * reference must never be taken for a name that is merely similar.
+ * Returns the candidates that are most similar to `wanted`, best first. Names that contain `wanted` come first, then
+ * all others by edit distance, ignoring case. If there are very many candidates, only the first of them are considered,
+ * and only the likeliest of these, by length and first letter, are compared. Use this function only to suggest names:
+ * if a reference does not match exactly, a similar name must never be used in its place.
  */
 export function likestNames(wanted: string, candidates: Iterable<string>, limit: number): string[] {
   if (!canBeName(wanted)) return []
@@ -58,8 +58,8 @@ export function nearNames(wanted: string, candidates: Iterable<string>, limit = 
 }
 
 /**
- * Returns similar names like `nearNames`, but for people. Mail addresses in one organisation always look similar, so
- * the parts before the `@` must be similar too.
+ * Works like `nearNames`, but for names of people. Mail addresses in one organisation always look similar, so the parts
+ * before the `@` must be similar too.
  */
 export function nearPeople(wanted: string, candidates: Iterable<string>, limit = 5): string[] {
   const ownPart = (name: string) => name.toLowerCase().replace(/@.*/s, '')
@@ -77,13 +77,15 @@ export function isMisspelling(a: string, b: string): boolean {
   return apart === 1 || (apart === 2 && a.length === b.length && sortLetters(a) === sortLetters(b))
 }
 
-/** Minimum length of a text for which names that contain it count as similar. Too many names contain a shorter text. */
+/**
+ * Minimum length of a text for which names that contain it count as similar. A shorter text occurs in too many names.
+ */
 const LEAST_PART = 3
 
 /**
- * Returns true in one of three cases: the name contains the target; the target contains the name, and the name is its
- * beginning or at least half of it; or at most every fourth letter of the longer text differs. Two swapped letters
- * count as one difference.
+ * Returns true in one of three cases: the name contains the target; the target contains the name, and the target begins
+ * with the name or is at most twice as long; or the two differ in at most a quarter of the letters of the longer text,
+ * or in one letter. Two swapped letters count as one difference.
  */
 function isNear(target: string, name: string): boolean {
   if (target.length >= LEAST_PART && name.includes(target)) return true

@@ -1,6 +1,6 @@
 /**
- * Maximum number of characters of any text, and of a sentence written by this server, in data that leaves the server
- * (D2). Sentences may be longer than other texts, because they may name several objects.
+ * Maximum number of characters of a text in data that leaves the server, and maximum number for a sentence written by
+ * this server (D2). Sentences may be longer than other texts, because they may name several objects.
  */
 const LONGEST_TEXT = 1_000
 const LONGEST_SENTENCE = 4_000
@@ -22,7 +22,7 @@ const LARGEST_CODE_POINT = 0x10ffff
 
 /**
  * Matches the names of properties whose values clients may send back to the PCE. Such values are never clipped, because
- * a clipped one would be useless.
+ * a clipped identifier would be useless.
  */
 const IDENTIFIER = /(?:^|_)(?:hrefs?|cursor|reference|uuid)$/
 /**
@@ -46,8 +46,8 @@ export function makeSafe<T>(value: T): T {
 }
 
 /**
- * Reverses `makeSafe` in the input of a client: each escape becomes its character again. So a client can refer to an
- * object by the name exactly as it was shown.
+ * Reverses `makeSafe` in the input of a client: each escape is replaced with the character for which it stands. So a
+ * client can refer to an object by its name exactly as it was shown.
  */
 export function readEscapes<T>(value: T): T {
   return mapTexts(value, '', unescapeText, unescapeText) as T
@@ -113,7 +113,10 @@ export function trimBlanks(text: string): string {
   return text.replace(/^ +|(?<! ) +$/g, '')
 }
 
-/** Maximum number of characters of a text that is quoted in full in a sentence. Hrefs are shorter. */
+/**
+ * Maximum number of characters that a sentence quotes from a text; longer texts are clipped. Hrefs are shorter than
+ * this.
+ */
 const LONGEST_QUOTATION = 120
 
 /**

@@ -1,13 +1,13 @@
 /** Matches the space after a period or semicolon, which separates two clauses of a text. */
 const CLAUSE = /(?<=[.;]) /
 
-/** Builds an expression that matches any of these tool names as a whole word. */
+/** Builds a regular expression that matches any of these tool names as a whole word. */
 // eslint-disable-next-line no-restricted-syntax -- the names of tools are this project's own
 export const anyOf = (names: readonly string[]): RegExp => new RegExp(`(?<![\\w-])(?:${names.join('|')})(?![\\w-])`)
 
 /**
- * Removes every clause of a text in which the expression `named` matches. Returns undefined if no clause is left. A
- * clause ends with a period or semicolon.
+ * Removes every clause of a text in which the regular expression `named` matches. Returns undefined if no clause is
+ * left. A clause ends with a period or semicolon.
  */
 export function leaveOutNamed(text: string, named: RegExp): string | undefined {
   if (!named.test(text)) return text

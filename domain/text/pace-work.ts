@@ -40,18 +40,21 @@ export function finishAtOnce<T>(steps: Steps<T>): T {
   }
 }
 
-/** Maximum time in milliseconds for which calculations may block the event loop, which all callers share. */
+/**
+ * Maximum time in milliseconds for which calculations may block the event loop. All callers of this server share the
+ * event loop.
+ */
 const TURN_MS = 10
 
-/** When the calculations of this turn of the event loop began; undefined while there are none. */
+/** The time at which calculations began in the present turn of the event loop; undefined if none has begun. */
 let begun: number | undefined
 const waiting: (() => void)[] = []
 
 /**
- * Runs a calculation in short turns. With many objects on the PCE it may take seconds. Between two turns, other calls,
- * progress reports and cancellations are handled. All calculations share the time of a turn, so that neither many short
- * ones in a row nor many at once make a long one. If the signal is aborted, the promise rejects with the signal's
- * reason at the beginning of the next turn.
+ * Runs a calculation in short turns, because with many objects on the PCE it may take seconds. Between two turns, other
+ * calls, progress reports and cancellations are handled. All calculations share the time of a turn, so a turn stays
+ * short even if many short calculations follow each other or many calculations run at once. If the signal is aborted,
+ * the promise rejects with the signal's reason at the beginning of the next turn.
  */
 export async function workInTurns<T>(steps: Steps<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted()
@@ -72,7 +75,7 @@ function isTurnOver(): boolean {
   return false
 }
 
-/** Lets one waiting calculation continue, so that the event loop handles I/O before the next one does. */
+/** Lets one waiting calculation continue. The next one continues only after the event loop has handled I/O. */
 function beginTurn(): void {
   const next = waiting.shift()
   begun = next === undefined ? undefined : performance.now()
@@ -81,7 +84,10 @@ function beginTurn(): void {
   next()
 }
 
-/** Maps a list like `map`, but in short turns. It is intended for items that may each take a millisecond or more. */
+/**
+ * Works like the `map` of an array, but in short turns. It is intended for items that may each take a millisecond or
+ * more.
+ */
 export function mapInTurns<T, R>(items: readonly T[], work: (item: T) => R, signal: AbortSignal): Promise<R[]> {
   return workInTurns(mapInSteps(items, work), signal)
 }
@@ -95,10 +101,10 @@ function* mapInSteps<T, R>(items: readonly T[], work: (item: T) => R): Steps<R[]
   return results
 }
 
-/** Number of items that are looked at in one step of a filter. */
+/** Number of items that a filter tests in one step. */
 const FILTERED_PER_STEP = 50
 
-/** Filters a list like `filter`, in steps. */
+/** Works like the `filter` of an array, but in steps. */
 export function* filterInSteps<T>(items: readonly T[], isWanted: (item: T) => boolean): Steps<T[]> {
   const wanted: T[] = []
   for (const [at, item] of items.entries()) {
@@ -111,7 +117,10 @@ export function* filterInSteps<T>(items: readonly T[], isWanted: (item: T) => bo
 /** Number of items that are sorted, or merged, in one step. */
 const SORTED_PER_STEP = 2000
 
-/** Sorts like `toSorted`, in steps: short runs of the items are sorted, and then merged in pairs. */
+/**
+ * Works like the `toSorted` of an array, but in steps: short runs of items are sorted, and these runs are then merged
+ * in pairs.
+ */
 export function* sortInSteps<T>(items: readonly T[], compare: (a: T, b: T) => number): Steps<T[]> {
   let runs: T[][] = []
   for (let at = 0; at < items.length; at += SORTED_PER_STEP) {
