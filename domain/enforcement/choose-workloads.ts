@@ -14,9 +14,7 @@ import { quote } from '../text/escape-text.js'
 import { mapBounded } from '../text/pace-work.js'
 import { applicationOfLabels, type Application } from '../traffic/applications.js'
 
-/**
- * The reasons why a VEN certainly or possibly does not enforce a new mode at present. They do not depend on the mode.
- */
+/** The reasons why a VEN certainly or possibly does not enforce a new mode at present, whichever mode that is. */
 export const OBSTACLES = {
   unmanaged: 'no VEN runs there, so no mode is enforced',
   ven_suspended: 'the VEN is suspended and enforces nothing until it is active again',
@@ -42,7 +40,7 @@ export interface ChosenWorkload {
 
 /** The workloads that a call selected. */
 export interface ChosenWorkloads {
-  /** The application that the call selected; null if it named workloads individually. */
+  /** The application that the call selected; null if the call named workloads individually. */
   application: { labels: readonly Label[]; is: Application } | null
   /** The workloads without duplicates, sorted by name. */
   workloads: readonly ChosenWorkload[]
@@ -65,9 +63,9 @@ const LOOKUPS = 4
 
 /**
  * Finds the workloads that the caller selected and reads their current state.
- *
  * @throws missing_identifier or conflicting_identifiers unless the selection is either one application or a list; the
- * errors of name resolution; no_workloads if the application has none; pce_error if the PCE does not send all of them
+ * errors of name resolution; no_workloads if the application has no workloads; pce_error if the PCE does not send all
+ * of them
  */
 export async function chooseWorkloads(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
@@ -100,8 +98,8 @@ export async function chooseWorkloads(
 }
 
 /**
- * Reads the same workloads again and returns them by href. Workloads that no longer exist or cannot be read are missing
- * from the result. Rejects if the call is cancelled.
+ * Reads the chosen workloads again and returns them by href. Workloads that no longer exist or cannot be read are
+ * missing from the result. Rejects if the call is cancelled.
  */
 export async function readAgain(
   ctx: Pick<ToolContext<true>, 'pce' | 'signal'>,
@@ -152,7 +150,8 @@ async function readApplication(
     },
   )
   if (isWhole) return found
-  // The call must not change only part of an application without saying so.
+  // The PCE did not send all workloads. The call fails, because it must not change only a part of an application
+  // without saying so.
   const text = `The PCE sent ${found.length} of ${totalCount ?? 'more'} workloads of the application. Nothing was changed.`
   throw new ToolError('pce_error', text, { workloads_seen: found.length }, { hint: 'Name workloads instead.' })
 }

@@ -21,7 +21,7 @@ import type { FlowEnd } from '../traffic/flow-ends.js'
 import { hasLabels } from '../traffic/read-both-ways.js'
 import type { ChosenWorkload, ChosenWorkloads } from './choose-workloads.js'
 
-/** The effects of a new mode that change, or may change, whether traffic passes. */
+/** The effects of a new mode that cut or open traffic, or may do so. */
 export type ChangeEffect = Exclude<ModeEffect, `stays_${string}`>
 
 /** The traffic with one peer on one port, and the effect of the new mode on it. */
@@ -35,7 +35,10 @@ export interface TrafficChange {
   /** The port and protocol, such as `443/tcp`. */
   port: string
   connections: number
-  /** Hrefs of the workloads whose new mode causes the change, or the name of a virtual service. */
+  /**
+   * Hrefs of the workloads whose new mode causes the change. A virtual service is represented by its application, as
+   * `app (env)`.
+   */
   workloads: ReadonlySet<string>
 }
 
@@ -47,15 +50,19 @@ export interface EnforcementTraffic {
   /** For each effect, the number of connections. */
   connections: EffectCounts
   /**
-   * The changes. Certain changes come first, then undecided ones; within each effect, the busiest change comes first.
+   * The traffic that the new mode cuts or opens, or may cut or open. Entries with certain effects come first, then
+   * those with possible effects; among entries with the same effect, those with the most connections come first.
    */
   changes: readonly TrafficChange[]
   /**
-   * For each workload whose new mode has an effect, the number of connections for each effect, by the href of the
-   * workload.
+   * For each workload whose new mode cuts or opens traffic, or may do so, the number of connections for each effect.
+   * The key is the href of the workload; for a virtual service, it is the application as `app (env)`.
    */
   byWorkload: ReadonlyMap<string, Record<ChangeEffect, number>>
-  /** A phrase `undecided because of …` with the reasons for doubt. It is empty if nothing is undecided. */
+  /**
+   * A phrase `undecided because of …` with the reasons why effects are undecided. It is empty if no effect is
+   * undecided.
+   */
   undecided: string
   /**
    * The reasons why it is undecided whether some traffic passes, although the new mode makes no difference to it; empty
@@ -64,13 +71,13 @@ export interface EnforcementTraffic {
   undecidedStays: string
   /** The unconfirmed facts about the PCE on which the result depends. */
   assumes: readonly string[]
-  /** Numbers of connections whose recorded decision contradicts the rules. */
+  /** The numbers of connections whose recorded decisions contradict the rules. */
   recorded: RecordedOtherwise
 }
 
 /**
- * The change of a workload's mode. `already`: the workload is already in the requested mode; `not_known`: the PCE does
- * not report its mode; `none`: it is unmanaged and therefore has no mode.
+ * The kind of change of a workload's mode. `already`: the workload is already in the requested mode; `not_known`: the
+ * PCE does not report the present mode; `none`: the workload is unmanaged and therefore has no mode.
  */
 export type ChangeOfMode = 'stricter' | 'looser' | 'same_traffic' | 'not_known' | 'already' | 'none'
 
@@ -83,8 +90,8 @@ export function changeOfMode({ isManaged, mode }: ChosenWorkload, to: Enforcemen
 }
 
 /**
- * Determines what would happen to the observed traffic of the given workloads if all of them were in one mode (T32).
- * Returns a sentence with the reason if the traffic could not be read. Rejects if the call is cancelled.
+ * Determines what would happen to the observed traffic of the given workloads if all of them were in the mode `to`
+ * (T32). If the traffic could not be read, returns a sentence with the reason. Rejects if the call is cancelled.
  */
 export async function judgeEnforcement(
   ctx: JudgingContext,

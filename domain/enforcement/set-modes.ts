@@ -18,7 +18,7 @@ export type ModeOutcome =
 export interface WorkloadOutcome {
   workload: ChosenWorkload
   outcome: ModeOutcome
-  /** The mode that was read back afterwards; missing if the workload could not be read. */
+  /** The mode that was read back after the last request; missing if the workload could not be read. */
   now?: EnforcementMode | null
   /**
    * An explanation of the outcome: why the new mode is not set or could not be read back, or which error the PCE
@@ -30,7 +30,10 @@ export interface WorkloadOutcome {
 export interface ModesSet {
   /** One outcome for each selected workload. */
   outcomes: readonly WorkloadOutcome[]
-  /** The error that stopped the call before its last request; null if all requests were sent. */
+  /**
+   * The error of the request that failed as a whole, or the reason of the cancellation, after which no further request
+   * was sent; null if there was neither.
+   */
   stopped: unknown
 }
 
@@ -47,9 +50,10 @@ export function planRequests({ workloads }: ChosenWorkloads, to: EnforcementMode
 }
 
 /**
- * Sets the mode of the workloads, request by request, and reads them back. No further request is sent if a request
- * fails as a whole, if the call is cancelled, or if the server stops. The function throws only if nothing was written:
- * the error of the first request, if this request certainly had no effect, or the reason of a cancellation before it.
+ * Sets the mode of the workloads, request by request, and reads the workloads back. No further request is sent if a
+ * request fails as a whole, if the call is cancelled, or if the server stops. The function throws only if nothing was
+ * written: the error of the first request, if this request certainly had no effect, or the reason of a cancellation
+ * before it.
  */
 export async function setModes(
   ctx: Pick<ToolContext<true>, 'pce' | 'signal' | 'beforeWriting' | 'progress'>,
@@ -106,8 +110,8 @@ const describeError = ({ token, message }: { token: string; message: string }) =
   [token, message].filter((text) => text !== '').join(': ')
 
 /**
- * Reads the modes back. Returns null if this fails; the call itself must not fail then, because the changes have been
- * written.
+ * Reads the modes back. Returns null if this fails. It does not throw, because the changes have been written and the
+ * call must report them.
  */
 async function lookAgain(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
