@@ -158,8 +158,8 @@ export function authorizationsOf(rawHeaders: readonly string[]): string[] {
 }
 
 /**
- * The reason why a token is refused, in the words of the log and of the challenge. The texts are fixed, so that neither
- * the log nor the challenge contains anything that a client sent.
+ * The reason why a token is refused. The log and the challenge (WWW-Authenticate) contain this text. The texts are
+ * fixed, so that neither the log nor the challenge contains anything that a client sent.
  */
 type Reason =
   | 'no token'

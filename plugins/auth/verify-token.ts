@@ -23,7 +23,7 @@ interface TokenVerifier {
   verify(token: string): Identity | Promise<Identity>
 }
 
-/** Creates the verifier of access tokens, which follows S10, D13, D14 and RFC 8725. */
+/** Creates the verifier of access tokens. It follows the requirements S10, D13, D14 and RFC 8725. */
 export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions): TokenVerifier {
   const readHead = createHeadReader()
   const checkSignature = createSignatureCheck()

@@ -145,7 +145,7 @@ export function createApprovals(options: ApprovalsOptions) {
 
   const mayDecide = (request: ApprovalRequest, person: Identity) => ['asker', 'admin'].includes(partOf(request, person))
 
-  /** Builds the audit entry of an event that is not a tool call. `by` is the person who caused it. */
+  /** Builds the audit entry of an event that is not a tool call. `by` is the person who caused the event. */
   function entryOf(
     event: ApprovalEvent,
     request: ApprovalRequest,

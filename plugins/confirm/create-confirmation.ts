@@ -50,8 +50,8 @@ export interface Confirmation extends ConfirmPort {
    */
   tokens?: Tokens
   /**
-   * The approvals, as the pages on which people decide and the calls that wait for a decision use them; undefined if
-   * there are no such pages.
+   * The parts of the approval service that are used by the pages on which people decide and by the calls that wait for
+   * a decision; undefined if there are no such pages.
    */
   approvals?: {
     desk: ApprovalDesk

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import canonicalize from 'canonicalize'
 import { ToolError } from '../../schemas/errors.js'
 
-// The types of this CommonJS module declare a default export, but the module is the function itself.
+// The types of the CommonJS module `canonicalize` declare a default export, but the module is the function itself.
 const serialize = canonicalize as unknown as (value: unknown) => string | undefined
 
 /**

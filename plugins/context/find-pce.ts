@@ -75,9 +75,9 @@ export function createPceFinder(ports: {
  */
 export interface PcePool {
   /**
-   * Returns the owner's client for this version of the credentials. If the owner has a client for another version, it
-   * is dropped, because its key has been replaced; calls that already use it can finish. If `create` throws, the error
-   * is passed on, and the owner has no client.
+   * Returns the owner's client for this version of the credentials. If the owner has a client for another version, that
+   * client is dropped, because its key has been replaced; calls that already use it can finish. If `create` throws, the
+   * error is passed on, and the owner has no client.
    */
   clientOf(owner: Owner, version: string, create: () => PceClient): PceClient
   /** Drops the owner's client. */

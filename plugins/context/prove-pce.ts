@@ -107,7 +107,7 @@ export function createProver(
   }
 }
 
-/** Waits for the work. If the signal is aborted, rejects at once with the signal's reason, while the work continues. */
+/** Waits for `work`. If the signal is aborted, rejects at once with the signal's reason, while `work` continues. */
 async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted()
   let stop = () => {}

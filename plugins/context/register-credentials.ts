@@ -141,7 +141,9 @@ export function credentialFacts(
 }
 
 interface FieldProblem {
-  /** JSON pointer to the argument of register-pce-credentials, which is also the name of the field in the form. */
+  /**
+   * JSON pointer to the argument of register-pce-credentials. The field of the form has the same name as this argument.
+   */
   path: string
   message: string
 }

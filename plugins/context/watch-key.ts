@@ -12,8 +12,8 @@ export interface KeyWatch {
   /** Receives the status of every answer of the PCE. */
   readonly note: (status: number) => void
   /**
-   * Returns the problem with the key for /readyz, or null if the key is accepted or nothing is known yet. While the key
-   * is refused, the PCE is asked again from time to time.
+   * Returns the problem with the PCE key, which /readyz reports. Returns null if the key is accepted or nothing is
+   * known yet. While the key is refused, the PCE is asked again from time to time.
    */
   readonly problem: () => string | null
   readonly close: () => void

@@ -31,8 +31,8 @@ export interface AuditLog {
    */
   check(): void | Promise<void>
   /**
-   * Opens the file anew after a rotation. If that fails, it throws, and the log continues with the old file. If the
-   * entries in the old file cannot be synced, it throws, but the log continues with the new file.
+   * Opens the file anew after a rotation. If the new file cannot be opened, throws, and the log continues with the old
+   * file. If the entries in the old file cannot be synced, throws too, but the log continues with the new file.
    */
   reopen(): void
   close(): void

@@ -8,8 +8,8 @@ import type { TraceOrigin } from '../../schemas/tracing.js'
 import type { ProgressUpdate } from '../../domain/call.js'
 
 /**
- * The caller, the transport and the PCE of a call. The composition fixes them (stdio, dev-insecure), or they are
- * determined for each HTTP request.
+ * The caller, the transport and the PCE of a call. If callers are not authenticated (stdio, dev-insecure), the
+ * composition fixes these three for all calls; otherwise, they are determined for each HTTP request.
  */
 export interface CallerContext {
   caller: Caller

@@ -3,8 +3,8 @@ import type { CallerContext } from './call.js'
 
 /**
  * Derives the key that signs cursors (32 bytes) from another key that all replicas share, so that the derived key is
- * the same in all replicas, too. HKDF (RFC 5869) with a label of its own ensures that neither key reveals anything
- * about the other (D79).
+ * the same in all replicas, too. HKDF (RFC 5869), with a label that is used for no other key, ensures that neither key
+ * reveals anything about the other (D79).
  */
 export const deriveCursorKey = (shared: Uint8Array): Uint8Array =>
   new Uint8Array(hkdfSync('sha256', shared, '', 'svc-mcp cursor', 32))

@@ -176,12 +176,12 @@ export class CallEnds {
     private readonly call: Pick<ToolCall, 'sender'>,
   ) {}
 
-  /** The `signal` of ToolContext. */
+  /** The signal that the handler receives as `ToolContext.signal`. */
   get signal(): AbortSignal {
     return this.#controller().signal
   }
 
-  /** The `beforeWriting` signal of ToolContext. */
+  /** The signal that the handler receives as `ToolContext.beforeWriting`. */
   get beforeWriting(): AbortSignal {
     if (this.tool.effect === 'read') return this.signal
     if (this.#beforeWriting === null) {

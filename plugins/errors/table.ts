@@ -8,8 +8,7 @@ export type Turn = 'caller' | 'operator' | 'pce' | 'nobody'
 
 export interface ErrorRow {
   /**
-   * The HTTP status of an answer that consists of the error. If a tool fails, its error is sent in an answer with
-   * status 200.
+   * The HTTP status if the error is the whole answer. The error of a failed tool is part of an answer with status 200.
    */
   status: number
   /** The message for an error that has no more specific one. */

@@ -29,8 +29,8 @@ export function listTool(tool: AnyTool): Tool {
 const listed = new WeakMap<AnyTool, Tool>()
 
 /**
- * The keywords that apply only to values of one type, by type. They are ignored for values of other types (JSON Schema
- * 2020-12, validation 6).
+ * For each type, the keywords that apply only to values of this type. They are ignored for values of other types (JSON
+ * Schema 2020-12, validation 6).
  */
 const TYPED: Record<string, readonly string[]> = {
   string: ['minLength', 'maxLength', 'pattern'],

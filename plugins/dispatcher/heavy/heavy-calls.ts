@@ -63,9 +63,9 @@ const ACTS: readonly Act[] = ['handler', 'preview', 'boundTo']
 
 /**
  * Makes heavy tools run in worker threads, so that neither their computations nor the parsing of the PCE's answers
- * delays other callers (D61). The first heavy call starts the first thread. If a call exceeds its memory or its thread
- * dies, it fails without affecting other calls: with `outcome_unknown {writes}` if it has already sent a change, and
- * otherwise with `analysis_failed`.
+ * delays other callers (D61). The first heavy call starts the first thread. If a call exceeds its memory limit or its
+ * thread dies, the call fails without affecting other calls: with `outcome_unknown {writes}` if it has already sent a
+ * change, and otherwise with `analysis_failed`.
  */
 export function createHeavyCalls(tools: readonly AnyTool[], options: HeavyCallsOptions): HeavyCalls {
   const places = createPlaces({ ...options, waitMs: WAIT_MS })

@@ -178,7 +178,7 @@ export const STYLE_ELEMENT = `<style>${STYLE}</style>`
 
 /**
  * The Content-Security-Policy of the pages: nothing runs, nothing is loaded, and forms are sent only to this server.
- * The hash permits the style sheet. The icon is part of the page, too.
+ * The style sheet is part of each page and is permitted by its hash. The icon is part of each page, too.
  */
 export const CONTENT_POLICY = [
   "default-src 'none'",
