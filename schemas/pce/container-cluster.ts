@@ -70,7 +70,7 @@ export const ContainerWorkloadProfile = Type.Object({
 })
 export type ContainerWorkloadProfile = Read<typeof ContainerWorkloadProfile>
 
-/** The progress of a workload's policy: how many of its pods have adopted it. */
+/** The progress of applying policy to a workload: how many of the workload's pods have adopted the policy. */
 export const Convergence = Type.Object({
   total_pods_count: MaybeNumber,
   success_pods_count: MaybeNumber,

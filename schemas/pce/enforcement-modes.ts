@@ -43,10 +43,10 @@ export type EndMode = EnforcementMode | 'none' | 'unknown'
 
 const FACTS: Readonly<Record<EnforcementMode, ModeFacts>> = TABLE
 
-/** All modes, in the order in which they are rolled out. */
+/** All modes, in the order in which a workload goes through them during a roll-out. */
 export const ENFORCEMENT_MODES = Object.keys(TABLE) as EnforcementMode[] as [EnforcementMode, ...EnforcementMode[]]
 
-/** Returns true if the word is a mode of the PCE. */
+/** Returns true if the string is an enforcement mode of the PCE. */
 export function isMode(word: string | null | undefined): word is EnforcementMode {
   return word != null && Object.hasOwn(TABLE, word)
 }

@@ -12,7 +12,10 @@ import {
   type Read,
 } from './reference.js'
 
-/** The actor who caused the event. Usually only one field is present; for a VEN, both `agent` and `ven` are (P26). */
+/**
+ * The actor who caused the event. Usually only one field is present; if the actor is a VEN, both `agent` and `ven` are
+ * present (P26).
+ */
 const EventActor = Type.Object({
   user: Maybe(Type.Object({ href: MaybeText, username: MaybeText })),
   agent: Maybe(Type.Object({ href: MaybeText, hostname: MaybeText })),

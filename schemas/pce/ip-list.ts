@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { EXTERNAL_FIELDS, Maybe, MaybeFlag, MaybeList, MaybeText, VERSIONED_FIELDS, type Read } from './reference.js'
 
 export const IpRange = Type.Object({
-  /** An address or a network. If `to_ip` is set, both are addresses. */
+  /** A single address, a network, or, if `to_ip` is set, the first address of a range whose last address is `to_ip`. */
   from_ip: Type.String(),
   to_ip: MaybeText,
   exclusion: MaybeFlag,

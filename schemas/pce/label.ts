@@ -36,7 +36,7 @@ export const Label = Type.Object({
   key: Type.String(),
   value: Type.String(),
   deleted: MaybeFlag,
-  /** The kinds of objects that use the label; returned only on request. */
+  /** For each kind of object, whether objects of this kind use the label; returned only on request. */
   usage: Type.Optional(Type.Record(Type.String(), Type.Boolean())),
 })
 export type Label = Read<typeof Label>
@@ -64,7 +64,7 @@ export const LabelGroup = Type.Object({
   description: MaybeText,
   labels: MaybeList(LabelRef),
   sub_groups: MaybeList(Type.Object({ href: Type.String(), name: Type.String() })),
-  /** The kinds of objects that use the label group; returned only on request. */
+  /** For each kind of object, whether objects of this kind use the label group; returned only on request. */
   usage: Type.Optional(Type.Record(Type.String(), Type.Boolean())),
 })
 export type LabelGroup = Read<typeof LabelGroup>
@@ -95,7 +95,10 @@ export const LabelMappingRule = Type.Object({
   ...OBJECT_FIELDS,
   enabled: MaybeFlag,
   expression: LabelRuleExpression,
-  /** Labels by href, or by key and value. With key and value, a missing label is created. */
+  /**
+   * The labels to assign, each by its href, or by key and value. A label given by key and value is created if it does
+   * not exist.
+   */
   label_assignments: List(
     Type.Object({
       label: Type.Union([Reference, Type.Object({ key: MaybeText, value: MaybeText })]),

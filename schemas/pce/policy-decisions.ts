@@ -8,8 +8,9 @@ interface DecisionFacts {
   /** An explanation of the decision for people. */
   meaning: string
   /**
-   * The PCE's longer word, which names the decision together with its cause; null if there is none. Only draft decisions
-   * have such words. A value that ends with `_` is the beginning of several of them; any other value is a whole word.
+   * The longer string with which the PCE reports the decision together with its cause; null if there is none. Only
+   * draft decisions are reported in this way. A value that ends with `_` is the common beginning of several such
+   * strings; any other value is the complete string.
    */
   longForm: string | null
 }
@@ -62,7 +63,7 @@ export function mapDecisions<Value>(valueOf: (word: PolicyDecision) => Value): R
   return Object.fromEntries(POLICY_DECISIONS.map((word) => [word, valueOf(word)])) as Record<PolicyDecision, Value>
 }
 
-/** Returns true if the word is a decision in its short form. */
+/** Returns true if the string is a decision in its short form, without a cause. */
 export function isDecision(word: string): word is PolicyDecision {
   return Object.hasOwn(TABLE, word)
 }
@@ -78,8 +79,8 @@ export function isStopped(word: PolicyDecision): boolean {
 }
 
 /**
- * Reads a decision of the PCE, active or draft. Draft decisions may also name their cause, which is omitted here (P25).
- * Words that are not recognised become `unknown`.
+ * Reads a decision of the PCE, active or draft. A draft decision may also name its cause, which is not part of the
+ * result (P25). Strings that are not recognised become `unknown`.
  */
 export function readDecision(word: string | null): PolicyDecision {
   return (

@@ -66,7 +66,7 @@ export const PolicyDependency = Type.Object({
 })
 export type PolicyDependency = Static<typeof PolicyDependency>
 
-/** The number of objects that a set of changes would affect. */
+/** The numbers of objects that a set of changes would affect, by type of object. */
 export const PolicyImpact = Type.Object({
   num_sets: Type.Integer(),
   num_virtual_servers: MaybeNumber,

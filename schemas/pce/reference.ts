@@ -28,7 +28,7 @@ export const List = <T extends TSchema>(items: T) => Nullable(Type.Array(items))
 export const MaybeList = <T extends TSchema>(items: T) => Maybe(Type.Array(items))
 
 /**
- * Creates the schema of a text that must be one of these words. It is a union of constants, because TypeBox's own
+ * Creates the schema of a text that must be one of the given values. It is a union of constants, because TypeBox's own
  * validation does not support JSON Schema's `enum`.
  */
 export const OneOf = <const T extends readonly string[]>(...values: T) =>
@@ -64,7 +64,7 @@ export const VERSIONED_FIELDS = {
   deleted_by: Maybe(Reference),
 }
 
-/** The object's key in another system; the combination of both fields is unique within a kind. */
+/** The object's key in another system; the combination of these two fields is unique within a kind of object. */
 export const EXTERNAL_FIELDS = { external_data_set: MaybeText, external_data_reference: MaybeText }
 
 /**

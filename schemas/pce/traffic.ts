@@ -167,7 +167,10 @@ export const AsyncTrafficQuery = Type.Object({
   updated_at: MaybeText,
   /** The query parameters as the PCE accepted them, including `query_name`. */
   query_parameters: Maybe(AnyFields),
-  /** Number of raw observations before the PCE aggregates them into rows. It is never a number of rows. */
+  /**
+   * Number of raw observations before the PCE aggregates them into rows. This number says nothing about the number of
+   * rows.
+   */
   matches_count: MaybeNumber,
   flows_count: MaybeNumber,
   /** Status of the lookup of rules that `updateAsyncQueryRules` has started. */

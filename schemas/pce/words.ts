@@ -1,6 +1,6 @@
 /**
- * The PCE's words and limits that code needs at run time. They are separate from the other schemas in this folder: the
- * shipped program uses the other schemas only for their types, and loading them would slow its start.
+ * The names and limits of the PCE that the program needs at run time. They are separate from the schemas in this
+ * folder, because the shipped program uses the schemas only for their types, and loading them would slow its start.
  */
 
 /** Name of the built-in IP list that covers every address; it is the same on every PCE. */
@@ -23,15 +23,15 @@ export const EXTERNAL_NETWORK = 'External'
 export const SERVICE_LISTS = ['service_ports', 'windows_services', 'windows_egress_services'] as const
 export type ServiceList = (typeof SERVICE_LISTS)[number]
 
-/** Maximum number of rows that any traffic query returns (P48). */
+/** Maximum number of rows that the PCE returns for a single traffic query (P48). */
 export const MAX_TRAFFIC_ROWS = 200_000
 
-/** Maximum number of rows that the synchronous query accepts as its limit (P25). */
+/** Maximum value of `max_results` that the PCE accepts in a synchronous traffic query (P25). */
 export const MAX_SYNCHRONOUS_TRAFFIC_ROWS = 100_000
 
 /**
- * The object types that can be provisioned, and so the possible fields of a change subset. Each type is named by the
- * path segment that the hrefs of its objects have.
+ * The object types that can be provisioned, and so the possible fields of a change subset. The name of each type is the
+ * path segment that stands for it in the hrefs of its objects.
  */
 export const CHANGE_SUBSET_TYPES = [
   'label_groups',
