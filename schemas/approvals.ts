@@ -9,8 +9,9 @@ import type { ChangeEffect } from './policy-changes.js'
 export type ShownEffect = ChangeEffect | 'mixed' | 'undecided'
 
 /**
- * One changed field of an object. The values are JSON values; an href in them is accompanied by its object's name if
- * the object has one. `before` is missing if the field had no value before the change, `after` if it has none after it.
+ * One changed field of an object. The values are JSON values; next to an href in a value stands the name of the object
+ * with this href, if it has a name. `before` is missing if the field has no value before the change, `after` if it has
+ * none after the change.
  */
 export interface ShownField {
   /** Dotted path of the field, such as `name` or `ingress_services.0.port`. */
@@ -19,7 +20,7 @@ export interface ShownField {
   after?: unknown
 }
 
-/** One object that the call changes, or a part of such an object, such as a rule. */
+/** One object that a call would change, or a part of such an object, for example one rule of a rule set. */
 export interface ShownObject {
   /** The type of the object in words: `rule set`, `IP list`, `allow rule`, `application`, `request`. */
   kind: string
@@ -32,24 +33,31 @@ export interface ShownObject {
   /** Sentences about what the person should look at before deciding. */
   warnings?: string[]
   /**
-   * Time of the draft's last edit (UTC). `updated_by` is the person who made this edit, by name if the name is known.
+   * Time (UTC) at which the draft of the object was last edited. `updated_by` is the person who made this edit, by name
+   * if the name is known.
    */
   updated_at?: string
   updated_by?: string
   fields: ShownField[]
-  /** The rules of a rule set; those that widen the policy come first. */
+  /** If the object is a rule set, its rules; those that widen the policy come first. */
   parts?: ShownObject[]
-  /** A sentence that explains why no differences are shown, or which ones were left out to save space. */
+  /** A sentence that explains why no differences are shown, or which differences were left out to save space. */
   note?: string
 }
 
-/** An object to which a request refers by href, in the state that it had when the person was asked about the call. */
+/**
+ * An object to which a planned request to the PCE refers by href, in the state that the object had when the person was
+ * asked to decide.
+ */
 export interface ShownReference {
   /** The type of the object in words: `service`, `label`. */
   kind: string
   name?: string
   href: string
-  /** The object's fields. Absent if the object could not be read or is too large; `note` says which of the two. */
+  /**
+   * The object's fields. Absent if the object could not be read or is too large; `note` then says which of the two is
+   * the reason.
+   */
   content?: Record<string, unknown>
   note?: string
 }
@@ -81,19 +89,28 @@ export interface ShownCall {
   /** True if `workloads_affected` is only an estimate by the PCE. */
   is_rough?: boolean
   /**
-   * The objects to which the hrefs of the requests refer, for tools whose preview is the list of requests that they
-   * would send. The digest of the call covers all these objects.
+   * The objects to which the hrefs in the planned requests refer, for tools whose preview is the list of requests to
+   * the PCE that they would send. The digest of the call covers all these objects.
    */
   referred?: ShownReference[]
-  /** Number of further objects to which the hrefs refer but which were not read. */
+  /** Number of further objects to which the hrefs in the planned requests refer, but which were not read. */
   referred_unread?: number
-  /** Number of further objects to which the hrefs refer and which were read, but left out to save space. */
+  /**
+   * Number of further objects to which the hrefs in the planned requests refer, and which were read but left out to
+   * save space.
+   */
   referred_left_out?: number
   /** Objects that the call did not name but on which the named objects depend. */
   dependencies?: { kind: string; name?: string; href: string; required_by: string[] }[]
-  /** Other pending changes that this call leaves pending; only the first ones are listed. */
+  /**
+   * The pending changes that this call does not include and leaves pending. `total` counts all of them; `objects` lists
+   * only the first ones.
+   */
   not_included?: { total: number; objects: Pick<ShownObject, 'kind' | 'name' | 'href' | 'change'>[] }
-  /** Times (UTC) of the oldest and the newest edit among `objects`, and the names of the editors. */
+  /**
+   * Times (UTC) of the oldest and the newest edit of the objects in `objects`, and the names of the people who made the
+   * edits.
+   */
   draft?: { first_edit: string; last_edit: string; by: string[] }
   /** Further facts from the tool, as in `confirm_required`. Used by tools that have no objects to show. */
   facts?: Record<string, unknown>
@@ -149,7 +166,7 @@ export const LONGEST_NOTE = 500
 
 /**
  * The state of an approval. `used` means that the call has been allowed to run, which happens only once. `void` means
- * that the call would now do something else, or that the person who decided may no longer do so.
+ * that the call would now do something else, or that the person who decided is no longer permitted to decide.
  */
 export type ApprovalState = 'pending' | 'approved' | 'denied' | 'used' | 'void' | 'expired'
 
@@ -189,8 +206,8 @@ export interface ApprovalDesk {
    */
   noteShown(request: ApprovalRequest, person: Identity, from: DecisionOrigin): Promise<void>
   /**
-   * Returns the open requests that this person made or may decide, the oldest first. There are at most 100 of them and,
-   * for an admin, at most 10 from each caller, so that the requests of one caller do not hide those of the others.
+   * Returns the open requests that this person made or may decide, the oldest first. At most 100 requests are returned
+   * and, for an admin, at most 10 from each caller, so that the requests of one caller do not hide those of the others.
    * `total` counts all open requests.
    */
   waitingFor(person: Identity): Promise<{ total: number; approvals: AskedApproval[] }>
@@ -198,8 +215,8 @@ export interface ApprovalDesk {
   /**
    * Records a decision. If several decisions arrive, from any browser tab and at any replica, only the first one
    * counts. Resolves with the decision that counts, as soon as its audit entry is on disk. Rejects with ToolError
-   * `not_found` if the request does not exist for this person, `forbidden` if they may see it but not decide,
-   * `approval_expired`, `audit_unavailable` and `confirm_unavailable`.
+   * `not_found` if the request does not exist or is not visible to this person, `forbidden` if they may see it but not
+   * decide, `approval_expired`, `audit_unavailable` and `confirm_unavailable`.
    */
   decide(
     id: string,
@@ -225,7 +242,10 @@ export interface DecisionWatch {
   awaitDecision(id: string, signal: AbortSignal): Promise<void>
 }
 
-/** A call that the person has refused in their MCP client. `approvalId` is set if there is also a page for the call. */
+/**
+ * A call that the person has refused in their MCP client. `approvalId` is set if there is also an approval page for the
+ * call.
+ */
 export interface DeclinedCall {
   /** Lowercase hex SHA-256 of the canonical arguments (D19). */
   paramsHash: string
@@ -233,8 +253,8 @@ export interface DeclinedCall {
 }
 
 /**
- * The facts about a request for which the server asks the client a question (MCP 2026-07-28). The sealed state of the
- * question is valid only for a request with the same facts.
+ * The facts that identify a client's request about which the server asks a question (MCP 2026-07-28). The sealed state
+ * of the question is valid only for a request with the same facts.
  */
 export interface RequestFacts {
   /** The caller; null if callers are not authenticated. */
@@ -257,8 +277,9 @@ export interface RequestState extends RequestFacts {
 }
 
 /**
- * Seals and opens the state of a question. A client receives the sealed state with the question and sends it back with
- * the answer. The client can read it, but cannot change it, use it twice, or use it for another request.
+ * Seals and opens the state of a question that the server asks through the client. A client receives the sealed state
+ * with the question and sends it back with the answer. The client can read it, but cannot change it, use it twice, or
+ * use it for another request.
  */
 export interface RequestStates {
   /** Seals a state. The sealed state can be opened within 15 minutes. */

@@ -35,8 +35,8 @@ export interface AuditEntry extends AuditFacts {
   tool?: string
   route?: string
   /**
-   * The svc-mcp-http command that an operator ran. In this case, `iss` and `sub` are the person whom the command
-   * concerns, and `os_user` is the operator.
+   * The svc-mcp-http command that an operator ran, in entries about such a command. `iss` and `sub` then identify the
+   * person whom the command concerns, and `os_user` the operator.
    */
   command?: string
   os_user?: string
@@ -46,7 +46,7 @@ export interface AuditEntry extends AuditFacts {
   iss: string | null
   sub: string | null
   request_id: string
-  /** Id of the tool call, by which its two lines can be matched; absent if the line is not about a tool call. */
+  /** Id of the tool call, the same in both lines about this call; absent if the line is not about a tool call. */
   call_id?: string
   mode: string
   transport: 'stdio' | 'http' | 'command'
@@ -66,7 +66,7 @@ export interface AuditEntry extends AuditFacts {
   client_gone?: true
   /**
    * The process that wrote the line (MCP_REPLICA_ID). The audit log adds it to every line, including lines that report
-   * a gap.
+   * a gap in the log.
    */
   replica?: string
 }

@@ -5,5 +5,5 @@ import { Type } from '@sinclair/typebox'
  */
 export const ByName = Type.Optional(Type.String({ minLength: 1, description: 'If unique' }))
 
-/** Like `ByName`, for workloads, which are also found by their host name. */
+/** Like `ByName`, but for workloads, which may also be named by their host name. */
 export const ByNameOrHost = Type.Optional(Type.String({ minLength: 1, description: 'Or host name, if unique' }))

@@ -49,13 +49,14 @@ export interface HeavyConfig {
   queuePerCaller: number
   /** Maximum heap size of one thread, in MiB. */
   memoryMb: number
-  /** The time in milliseconds after which a thread that does nothing but compute is terminated; 120,000 if absent. */
+  /** The time in milliseconds after which a thread that gives no sign of life is terminated; 120,000 if absent. */
   silentMs?: number
 }
 
 /**
- * The settings that decide which tools are offered (D121). An absent setting excludes nothing, except that without
- * `toolsets` only the default tools may be offered. Names are checked against the existing tools at start-up.
+ * The settings that decide which tools are offered (D121). A setting that is absent excludes no tools, with one
+ * exception: without `toolsets` and `tools`, only the default tools are offered. Names are checked against the existing
+ * tools at start-up.
  */
 export interface OfferConfig {
   /** If true, only tools that change nothing are offered. */
@@ -65,7 +66,7 @@ export interface OfferConfig {
    * or `all` if `tools` is given.
    */
   toolsets?: readonly string[]
-  /** Names of tools. If present, only these tools of the toolsets are offered. */
+  /** Names of tools. If present, a tool is offered only if it is in this list and belongs to one of the toolsets. */
   tools?: readonly string[]
   /** Names of tools that are not offered. */
   excluded?: readonly string[]
@@ -117,8 +118,8 @@ export interface OAuthConfig {
   audience: string
   requiredScope: string
   /**
-   * The name by which clients must request `requiredScope`. Absent if it is the same name as in tokens. (In Entra ID, it
-   * has the App ID URI as its prefix.)
+   * The name by which clients must request `requiredScope`, if this differs from the name in access tokens. (In Entra
+   * ID, the requested name begins with the App ID URI.)
    */
   requestedScope?: string
   /** Names of the claims that contain groups; the groups of a caller are the values of all these claims together. */
@@ -144,16 +145,16 @@ export interface ConfirmConfig {
    */
   tools?: readonly string[]
   /**
-   * The settings for decisions on a page. If absent, a token that the client itself fetches is enough to confirm a
-   * call.
+   * The settings for decisions on a page. If absent, a confirm token that the client itself fetches is enough to
+   * confirm a call.
    */
   approval?: ApprovalConfig
 }
 
 /**
- * The ways in which a call is confirmed: with a token that the client fetches (`token`), on a page by the asker or an
- * admin (`page`), or on a page by an admin who is not the asker (`two-person`). The asker is the person who made the
- * call.
+ * The ways in which a call is confirmed: with a confirm token that the client fetches (`token`), on a page by the asker
+ * or an admin (`page`), or on a page by an admin who is not the asker (`two-person`). The asker is the person who made
+ * the call.
  */
 export const APPROVAL_METHODS = ['token', 'page', 'two-person'] as const
 /** The methods with which a person decides on a page. */
@@ -164,7 +165,10 @@ export interface ApprovalConfig {
   method: PersonMethod
   /** Lifetime of an approval in seconds, counted from the time at which the person was asked. */
   ttlSeconds: number
-  /** Maximum number of seconds between a login and a decision; 0 accepts a login for as long as its session lasts. */
+  /**
+   * Maximum number of seconds between a browser login and a decision; if 0, a login is accepted for as long as its
+   * session lasts.
+   */
   maxAgeSeconds: number
 }
 
@@ -217,7 +221,7 @@ export interface DatabaseConfig {
 }
 
 interface AuthenticatedConfig extends CommonConfig {
-  /** The database that holds the state; if absent, the state is kept in the file that belongs to the mode. */
+  /** The database that holds the state. If absent, the state is kept in a file: `keystore.path` or `statePath`. */
   database?: DatabaseConfig
   http: HttpListen & { publicUrl: string }
   oauth: OAuthConfig
@@ -226,7 +230,7 @@ interface AuthenticatedConfig extends CommonConfig {
   rates: RateLimits
   /**
    * The settings of the browser login. Absent without MCP_OAUTH_CLIENT_ID; then /setup accepts bearer tokens only. In
-   * shared mode, only approvals need it.
+   * shared mode, the browser login is used only for approvals.
    */
   login?: BrowserLoginConfig
 }
@@ -272,7 +276,10 @@ export interface StateFileConfig {
 
 /** The peers whose X-Forwarded-For header is trusted (MCP_TRUSTED_PROXIES). */
 export interface TrustedProxies {
-  /** Addresses without a zone, and the length of their prefix in bits. A single address has 32 or 128 bits. */
+  /**
+   * Networks, each as an address without an IPv6 zone and the length of its prefix in bits. For a single address, this
+   * length is 32 or 128.
+   */
   networks: readonly { address: string; prefix: number }[]
   /** True if the peer of a Unix socket is trusted. */
   unix: boolean

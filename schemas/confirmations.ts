@@ -5,8 +5,8 @@ import type { ErrorDetails } from './errors.js'
 
 /**
  * The reason why a confirmation is required (D20): none has been given (`missing`), the token is not from this server
- * (`malformed`) or is for another call (`mismatch`), the time to confirm is over (`expired`), or the consent was not
- * given to what the call would do now (`stale`).
+ * (`malformed`) or is for another call (`mismatch`), the time to confirm is over (`expired`), or the consent was given
+ * to something other than what the call would do now (`stale`).
  */
 export type ConfirmReason = 'missing' | 'malformed' | 'mismatch' | 'expired' | 'stale'
 
@@ -49,8 +49,8 @@ export interface CallToConfirm {
     /** The value that the client sent as the confirm token, unchecked. */
     confirmToken?: unknown
     /**
-     * The consent of the person at the client, with the digest of what they were shown, if the transport has asked
-     * them.
+     * Present if the transport has asked the person at the client and they have consented. `boundTo` is the digest of
+     * what they were shown.
      */
     consent?: { boundTo: string }
     /** True if the transport can ask the person at the client with a form. */
@@ -59,7 +59,7 @@ export interface CallToConfirm {
   callerContext: ConfirmingContext & { client?: string; tokenSays?: { name?: string; clientId?: string } }
   /** The signal of the call, which is aborted as soon as the client disconnects. */
   context: { readonly signal: AbortSignal }
-  /** Adds facts to the audit entries of the call, whether it is admitted or not. */
+  /** Adds facts to the audit entries of the call, whether the call is admitted or not. */
   note: (facts: AuditFacts) => void
   /** Previews the call. Rejects if the client has disconnected, and with `busy` if too many other calls are running. */
   look: () => Promise<Outlook>

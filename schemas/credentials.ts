@@ -1,7 +1,7 @@
 import type { Owner } from './caller.js'
 import type { SealedCredentials } from './state.js'
 
-/** One user's PCE key, and the PCE to which it belongs. In decrypted form it exists in memory only. */
+/** One user's API key, and the PCE to which it belongs. The decrypted key exists in memory only. */
 export interface PceCredentials {
   /** Host name or IP address, without scheme, port or brackets. */
   host: string
@@ -47,11 +47,12 @@ export interface CredentialsPort {
    */
   status(): Promise<{ registered: boolean; message: string; facts?: CredentialFacts; lastCheck?: LastCheck }>
   /**
-   * Registers credentials. The caller's first credentials are stored and then tried at the PCE (D18). If others are
-   * already stored, the new ones are tried first and replace them only if the PCE accepts them (D110); with
-   * `replaceAnyway`, they are stored as if they were the first. Nothing is stored when it rejects: with ToolError
-   * `pce_error` or `pce_unreachable` with `kept: true` if the PCE does not accept them, `invalid_argument` with
-   * `problems` for a host that is not permitted, `shared_mode`, or `keystore_unavailable`.
+   * Registers credentials. The caller's first credentials are stored and then tried at the PCE (D18). If the caller
+   * already has stored credentials, the new ones are tried first and replace the old ones only if the PCE accepts them
+   * (D110); with `replaceAnyway`, the new ones are stored first and then tried. Nothing is stored if this method
+   * rejects: with ToolError `pce_error` or `pce_unreachable` with `kept: true` if the PCE does not accept the new
+   * credentials, `invalid_argument` with `problems` for a host that is not permitted, `shared_mode`, or
+   * `keystore_unavailable`.
    */
   register(
     credentials: PceCredentials,
@@ -70,10 +71,10 @@ export interface CredentialsPort {
 export interface StoredCredentials {
   /**
    * The version of the credentials, which changes with every registration. It identifies this registration and every
-   * client that was created from it.
+   * PCE client that was created with these credentials.
    */
   version: string
-  /** Decrypts the credentials anew for every call. Throws ToolError `credentials_unreadable`. */
+  /** Decrypts the credentials, anew each time that it is called. Throws ToolError `credentials_unreadable`. */
   readonly open: () => PceCredentials
 }
 

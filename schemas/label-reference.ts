@@ -2,9 +2,10 @@ import { Type, type TObject } from '@sinclair/typebox'
 import { OPEN_FIELDS } from './synonyms.js'
 
 /**
- * Creates the schema of a reference: a text or an object. The object's fields are not in the schema but are checked by
- * the code that resolves the reference and can explain what would be right. A full schema would be repeated wherever a
- * reference is possible, and would take up a third of the text that a model reads about some tools.
+ * Creates the schema of a reference to an object of the PCE: either a text or a JSON object. The fields of the JSON
+ * object are not in the schema. They are checked by the code that resolves the reference, because it can explain what
+ * would be right. A full schema would be repeated wherever a reference is possible, and would take up a third of the
+ * text that a model reads about some tools.
  */
 export const TextOrObject = <T extends object>(fields: readonly (keyof T & string)[] = []) =>
   Type.Union([Type.String(), Type.Unsafe<T>({ type: 'object', [OPEN_FIELDS]: fields })])
@@ -30,9 +31,9 @@ export const LabelOut = Type.Object(
   { description: 'Label' },
 )
 
-/** Creates the schema of labels in a list: each as `key=value`, or as an object in full detail. */
+/** Creates the schema of a list of labels, each as `key=value` or, in full detail, as an object. */
 export const LabelsOut = <T extends TObject>(full: T, description: string) =>
   Type.Array(Type.Union([Type.String(), full]), { description })
 
-/** Formats a label in the form that references use. */
+/** Formats a label as `key=value`, a form in which callers can refer to it. */
 export const writeLabel = ({ key, value }: { key: string; value: string }): string => `${key}=${value}`

@@ -5,7 +5,8 @@ import type { StatePoolFigures } from './state.js'
 /** One finished tool call. */
 export interface MeasuredCall {
   /**
-   * Name of the tool; undefined if the caller is not offered a tool of this name, since a client can send any name.
+   * Name of the tool; undefined if the caller is not offered a tool of this name, because a client could send any text
+   * as a name.
    */
   tool: string | undefined
   outcome: 'success' | 'error' | 'denied'
@@ -39,8 +40,8 @@ export interface MeasuredFigures {
 }
 
 /**
- * The interface through which the parts of the server report events for the metrics. If metrics are off, they do not
- * get this object. All texts come from fixed sets: none is chosen by a client, a person or a host.
+ * The interface through which the parts of the server report events for the metrics. If metrics are off, those parts do
+ * not get this object. All texts come from fixed sets: none is chosen by a client, a person or a host.
  */
 export interface Meter {
   readonly toolCall: (call: MeasuredCall) => void
@@ -51,10 +52,10 @@ export interface Meter {
   readonly auditFailed: (what: 'write' | 'sync' | 'check') => void
   readonly stateUsed: (operation: string, isDone: boolean, seconds: number) => void
   /**
-   * Registers the checks that must pass before the process accepts calls. `findFailed` returns the name of a check that
-   * fails, or null if all pass.
+   * Registers the names of the checks that must pass before the process accepts calls. `findFailed` returns the name of
+   * a check that fails at the moment, or null if all pass.
    */
   readonly readinessFrom: (checks: readonly string[], findFailed: () => Promise<string | null>) => void
-  /** Registers the function that returns the figures, as soon as it exists. */
+  /** Registers the function that returns the current figures. Called as soon as that function exists. */
   readonly readFrom: (figures: () => MeasuredFigures) => void
 }

@@ -1,4 +1,7 @@
-/** The tools that are offered to one request (D121). A listed tool may be called if the gates of the call allow it. */
+/**
+ * The tools that are offered to the caller of one request (D121). A listed tool can be called, but a gate may still
+ * refuse the call.
+ */
 export interface Offer {
   /** The tools that are listed in the answer to tools/list. */
   readonly listed: ReadonlySet<string>

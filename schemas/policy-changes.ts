@@ -2,7 +2,10 @@ import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from './common.js'
 import { RuleTypeOut } from './rule-shapes.js'
 
-/** The possible effects of a change on the permitted traffic. Other rules are not taken into account. */
+/**
+ * The possible effects of a change on the permitted traffic. They are effects of the changed object alone: rules
+ * elsewhere in the policy are not taken into account.
+ */
 export const CHANGE_EFFECTS = ['widening', 'narrowing', 'neutral'] as const
 export type ChangeEffect = (typeof CHANGE_EFFECTS)[number]
 
@@ -162,7 +165,9 @@ export const VersionChangeOut = Type.Object({
 })
 export type VersionChange = Static<typeof VersionChangeOut>
 
-/** A pending change, as shown by tools that discard pending changes or do not provision all of them. */
+/**
+ * The form in which a pending change is shown by tools that discard pending changes or do not provision all of them.
+ */
 export const PendingOut = Type.Object({
   href: Type.String(),
   type: Type.String({ description: 'Object type' }),

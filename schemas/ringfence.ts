@@ -43,7 +43,10 @@ const rule = {
   differences: DifferencesOut,
 }
 
-/** The traffic with one peer, in one direction. Only the ports of inbound traffic have an `effect`. */
+/**
+ * The traffic between the application and one peer, in one direction. Only the ports of inbound traffic have an
+ * `effect`.
+ */
 const traffic = {
   connections: Connections,
   ports_total: Total,

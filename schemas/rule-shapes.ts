@@ -28,8 +28,8 @@ export type ScopeOut = Static<typeof ScopeOut>
 export const RuleTypeOut = StringEnum(RULE_TYPES)
 
 /**
- * A consumer, provider, scope condition or service in the form that callers write. It is an object with an href if the
- * text alone would not identify it.
+ * The form in which answers show a consumer, provider, scope condition or service: a text that callers can use in
+ * arguments as well, or an object with an href if a text alone would not identify it.
  */
 export const WrittenOut = Type.Union([Type.String(), Type.Object({})])
 

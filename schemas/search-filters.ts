@@ -1,6 +1,9 @@
 import { Type } from '@sinclair/typebox'
 
-/** Creates a text filter. It matches a value that contains the text or, if `exact` is set, a value that equals it. */
+/**
+ * Creates the schema of a text filter. The filter matches a value that contains the given text or, if `exact` is set, a
+ * value that equals it.
+ */
 export const Part = (of?: string) =>
   Type.Optional(Type.String({ minLength: 1, description: of === undefined ? 'Contains' : `Contains; ${of}` }))
 

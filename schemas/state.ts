@@ -3,7 +3,7 @@ import type { Owner } from './caller.js'
 /** Encrypted credentials: the data is sealed with a data key, which in turn is wrapped with the key-encryption key. */
 export interface SealedCredentials {
   /**
-   * A random value that is new for every registration. A client that was created for an older registration is never
+   * A random value that is new for every registration. A PCE client that was created for an older registration is never
    * used again.
    */
   version: string
@@ -14,8 +14,8 @@ export interface SealedCredentials {
 }
 
 /**
- * A condition on notes (small named values) in the same store. `isMet` receives the values of `notes` in the same
- * order, with null for missing notes.
+ * A condition on notes (small named values) in the same store. `isMet` receives the value of each note named in
+ * `notes`, in the order of `notes`; the value of a missing note is null.
  */
 export interface PutCondition {
   notes: readonly string[]
@@ -29,51 +29,69 @@ export interface PutCondition {
 export interface CredentialRecords {
   get(owner: Owner): Promise<SealedCredentials | null>
   /**
-   * Stores a record. With `only`, it is stored only if the notes meet the condition at that moment. Resolves with true
-   * if it was stored.
+   * Stores a record. If `only` is given, the record is stored only if the notes meet this condition at the moment of
+   * writing. Resolves with true if it was stored.
    */
   put(owner: Owner, record: SealedCredentials, only?: PutCondition): Promise<boolean>
-  /** Stores `record` only if the stored wrapped key is still `wrappedKey`. Resolves with true if it was stored. */
+  /**
+   * Stores `record` only if the wrapped key in the owner's stored record is still `wrappedKey`. Resolves with true if
+   * `record` was stored.
+   */
   replace(owner: Owner, wrappedKey: Uint8Array, record: SealedCredentials): Promise<boolean>
   remove(owner: Owner): Promise<boolean>
-  /** Returns up to `limit` records that follow `after` in a stable order; null starts from the beginning. */
+  /**
+   * Returns up to `limit` records that follow the record of the owner `after`, in a stable order of owners. If `after`
+   * is null, it returns the first records.
+   */
   page(after: Owner | null, limit: number): Promise<{ owner: Owner; record: SealedCredentials }[]>
 }
 
 /** The confirm tokens that have been used. */
 export interface UsedTokens {
   /**
-   * Claims an id. Of all claims of one id, in any number of processes, exactly one resolves with true, and only after
-   * it has been written to disk. `expiresAt` is the time at which the token expires, in milliseconds since the epoch;
-   * some time later, the id may be forgotten.
+   * Claims the id of a confirm token. Of all claims of one id, in any number of processes, exactly one resolves with
+   * true, and only after the claim has been written to disk. `expiresAt` is the time at which the token expires, in
+   * milliseconds since the epoch; some time after that, the store may forget the id.
    */
   claim(id: string, expiresAt: number): Promise<boolean>
   /** Resolves with true if any process has claimed the id. Changes nothing. */
   isUsed(id: string): Promise<boolean>
 }
 
-/** The key of a question: its owner and the call that it is about, 64 hex digits each. */
+/**
+ * The key under which a question about a call is stored: digests of the call's owner and of the call itself, 64 hex
+ * digits each.
+ */
 export interface ChallengeKey {
   owner: string
   call: string
 }
 
-/** The confirmations that callers have been asked for. Each is kept for as long as a token for it would be valid. */
+/**
+ * What callers were shown when they were asked to confirm a call, as sealed digests. Each is kept for as long as a
+ * confirm token for the call would be valid.
+ */
 export interface Challenges {
   /**
-   * Stores the challenge of a question. If one owner, or all owners together, have too many open challenges, the ones
-   * that expire first are forgotten.
+   * Stores the sealed digest of what was shown in a question. If one owner, or all owners together, have too many open
+   * questions, the ones that expire first are forgotten.
    */
   put(key: ChallengeKey, boundTo: string, expiresAt: number): Promise<void>
   get(key: ChallengeKey): Promise<string | null>
-  /** Forgets all challenges of one owner. Resolves with their number, including expired ones. */
+  /** Forgets all questions to one owner. Resolves with their number, including expired ones. */
   removeAll(owner: ChallengeKey['owner']): Promise<number>
 }
 
-/** The way in which an approval ended: its call was allowed to run, the call had changed, or its time ran out. */
+/**
+ * The way in which an approval ended: the call was allowed to run (`used`), the call would now do something else or the
+ * person who decided is no longer permitted to decide (`void`), or the time ran out (`expired`).
+ */
 export type ApprovalEnding = 'used' | 'void' | 'expired'
 
-/** A stored question to a person. Its contents are sealed, so that the store cannot read them. */
+/**
+ * A stored question about a call, which a person answers with a decision. Its contents are sealed, so that the store
+ * cannot read them.
+ */
 export interface ApprovalRow {
   id: string
   key: ChallengeKey
@@ -86,8 +104,8 @@ export interface ApprovalRow {
 }
 
 /**
- * Calls that wait for a person, and the decisions about them. Rows are kept for a day after they have expired, or for
- * an hour if nobody decided.
+ * The questions about calls that wait for a person, and the decisions about these calls. A row is kept for a day after
+ * it has expired, or for an hour if nobody has decided.
  */
 export interface Approvals {
   /**
@@ -103,9 +121,9 @@ export interface Approvals {
   /**
    * Returns the open questions of one owner, or of all owners if `owner` is null, in the order of their expiry. A
    * question is open if it is undecided and has neither ended nor expired. At most `ofEach` questions of each owner and
-   * `inAll` questions altogether are returned; `total` also counts the others. No owner gets a second question before
-   * every owner has got one, and so on, so that nobody can push somebody else's questions off the list. Questions whose
-   * ids are in `except` are neither returned nor counted.
+   * `inAll` questions altogether are returned; `total` also counts the open questions that are not returned. The result
+   * has a second question of any owner only if it has the first question of every owner, and so on, so that nobody can
+   * push somebody else's questions off the list. Questions whose ids are in `except` are neither returned nor counted.
    */
   waiting(
     owner: ChallengeKey['owner'] | null,
@@ -122,9 +140,10 @@ export interface Approvals {
    */
   end(id: string, ending: ApprovalEnding): Promise<boolean>
   /**
-   * Ends approvals that have expired: undecided questions at once, decided ones an hour later, because a call that came
-   * in time may still be running. Resolves with the ended rows, at most a hundred; each row is returned only once
-   * across all processes. Deletes rows that expired a day ago, and undecided ones that expired an hour ago.
+   * Ends approvals that have expired: undecided questions at once, and decided ones an hour after their expiry, because
+   * a call that began in time may still be running. Resolves with the ended rows, at most a hundred; each row is
+   * returned only once across all processes. Deletes rows that expired more than a day ago, and undecided rows that
+   * expired more than an hour ago.
    */
   expire(): Promise<ApprovalRow[]>
   /** Forgets all approvals of one owner. Resolves with their number. */
@@ -151,17 +170,23 @@ export interface AdmissionQuestion {
   perMinute: number
   /** Maximum number of simultaneous requests; 0 means no limit. */
   atATime: number
-  /** False if the request counts only towards `atATime` here, because it is counted towards its rate limit elsewhere. */
+  /**
+   * If false, the request is counted only towards `atATime`, because it is counted towards its limit per minute
+   * elsewhere. Default true.
+   */
   isCounted?: boolean
 }
 
-/** A request that has been admitted: it has been counted, and takes one of its caller's `atATime` places. */
+/**
+ * A request that has been admitted: it has been counted, and it occupies one of the concurrency slots (`atATime`) of
+ * its caller.
+ */
 export interface Admission {
   /** The caller's current record in the keystore; null if there is none. */
   record: SealedCredentials | null
   /**
-   * Gives the request's place back if `isHeld` is false. If it is true, takes a place again, for work that continues
-   * after the answer. Never throws; a failed attempt is repeated later.
+   * Releases the request's concurrency slot if `isHeld` is false. If `isHeld` is true, takes a slot again, for work
+   * that continues after the answer. Never throws; a failed attempt is repeated later.
    */
   readonly holdPlace: (isHeld: boolean) => void
 }
@@ -169,7 +194,8 @@ export interface Admission {
 /** Limits that apply across all replicas. Every method rejects with an Error if the store does not respond. */
 export interface Admissions {
   /**
-   * Counts a request, gives it one of its caller's places and reads the caller's keystore record, all in one round trip.
+   * Counts a request, gives it one of its caller's concurrency slots and reads the caller's keystore record, all in one
+   * round trip.
    *
    * @throws {ToolError} `rate_limited {retry_after}` and `overloaded`.
    */
@@ -199,15 +225,15 @@ export interface State {
   readonly approvals: Approvals
   readonly notes: Notes
   /**
-   * Limits that apply across all replicas. Absent if only this process uses the state, because it then counts by
-   * itself.
+   * Limits that apply across all replicas. Absent if only this process uses the state, because the process then counts
+   * requests itself.
    */
   readonly admissions?: Admissions
   /** Checks that the store can be written to at the moment. Rejects if not. */
   checkWritable(): Promise<void>
   /**
    * Returns the reason why the store cannot be used at the moment, or null if none is known. No query is sent for this.
-   * A store in a file does not have this function, because it is simply queried.
+   * A store in a file does not have this function, because querying the file shows whether it can be used.
    */
   readonly findProblem?: () => Error | null
   /** Returns the numbers of connections and waiting queries. Present only if the state is in a database. */

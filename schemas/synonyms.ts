@@ -1,7 +1,8 @@
 /**
- * Synonyms of argument names, from answers, other tools and the PCE. The synonym is on the left of an entry, and the
- * names of the arguments that it may mean are on the right. A tool accepts the synonym if it has exactly one of these
- * arguments, no argument with the synonym's own name, and the argument itself is not given as well.
+ * Synonyms of argument names, taken from answers, other tools and the PCE. The synonym is on the left of an entry, and
+ * the names of the arguments that it may mean are on the right. A tool accepts the synonym if the tool has exactly one
+ * of these arguments and no argument with the synonym's own name, and if the call does not contain that argument as
+ * well.
  */
 export const FIELD_SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   app: ['app_name'],
@@ -44,8 +45,9 @@ export const FIELD_SYNONYMS: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * Synonyms of enumeration values, from other tools, the PCE's interface or people, each with the value that it means.
- * Differences in case, and between spaces, hyphens and underscores, are ignored.
+ * Synonyms of enumeration values, which come from other tools, the PCE's interface or people. Each is on the left, and
+ * the value that it means is on the right. Differences in case, and between spaces, hyphens and underscores, are
+ * ignored.
  */
 export const VALUE_SYNONYMS: Readonly<Record<string, string>> = {
   rulesets: 'rule_sets',
@@ -54,7 +56,7 @@ export const VALUE_SYNONYMS: Readonly<Record<string, string>> = {
   ruleset: 'rule_set',
   iplist: 'ip_list',
   labelgroup: 'label_group',
-  // Some tools name kinds in the singular, others in the plural.
+  // Some tools name kinds of objects in the singular, others in the plural.
   rule_set: 'rule_sets',
   rule_sets: 'rule_set',
   ip_list: 'ip_lists',
@@ -78,5 +80,8 @@ export const VALUE_SYNONYMS: Readonly<Record<string, string>> = {
   failed: 'failure',
 }
 
-/** Marks the schema of an open object and lists its field names, which the schema itself does not contain. */
+/**
+ * The key under which the schema of an open object lists the names of the object's fields, because its properties are
+ * not part of the schema.
+ */
 export const OPEN_FIELDS = Symbol('fields of an open object')

@@ -28,13 +28,13 @@ export interface ServedRequest {
 
 /**
  * The interface through which the parts of the server create spans without knowing who collects them. Without tracing,
- * they do not get this object. Names and facts come from fixed sets and contain no arguments, people or hosts.
+ * those parts do not get this object. Names and facts come from fixed sets and contain no arguments, people or hosts.
  */
 export interface Tracing {
   /**
    * Runs `work` in its own span, which ends when the work ends. If the work rejects, the span is marked as failed. The
-   * span belongs to the current trace or, if `from` is given, to that trace (W3C Trace Context); it is then linked to
-   * the current span. An unreadable `from` is ignored.
+   * span belongs to the current trace. If `from` is given, it belongs to the trace that `from` names (W3C Trace
+   * Context) and is linked to the current span. An unreadable `from` is ignored.
    */
   readonly span: <T>(name: string, facts: Facts, work: (span: OpenSpan) => Promise<T>, from?: TraceOrigin) => Promise<T>
   /** Opens a span for a request to a PCE, as part of the current trace. */
@@ -54,7 +54,7 @@ export interface Tracing {
 
 /** Runs a stage of a call's processing, in a span of its own if tracing is on. */
 export function inStage<T>(tracing: Tracing | undefined, stage: string, work: () => Promise<T>): Promise<T>
-/** Runs a stage that may be synchronous; without tracing, it stays synchronous. */
+/** Runs a stage that may be synchronous. Without tracing, a synchronous stage returns its result synchronously. */
 export function inStage<T>(tracing: Tracing | undefined, stage: string, work: () => T | Promise<T>): T | Promise<T>
 export function inStage<T>(tracing: Tracing | undefined, stage: string, work: () => T | Promise<T>): T | Promise<T> {
   return tracing === undefined ? work() : tracing.span(stage, {}, async () => work())

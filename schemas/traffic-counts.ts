@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Count, Nullable } from './common.js'
 
-/** The output properties that say how complete an answer about traffic is, in the same words in every tool (D4). */
+/** The output properties that say how complete an answer about traffic is. They are the same in every tool (D4). */
 export const TrafficCounts = {
   window: Type.Object(
     { start: Type.String(), end: Type.String() },
@@ -30,7 +30,10 @@ export const TrafficCounts = {
   }),
 }
 
-/** The output properties for the sums in a row: connections and bytes. They are the same for all types of rows. */
+/**
+ * The output properties for the connections and bytes that a row of an answer adds up. They are the same for all types
+ * of rows.
+ */
 export const TrafficSums = {
   connections: Count('Sum of the connections of its rows'),
   bytes_in: Count('Into the destination'),

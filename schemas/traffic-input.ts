@@ -17,7 +17,7 @@ const include = (description: string) =>
 const exclude = (description: string) =>
   Type.Optional(Type.Array(LabelReference, { maxItems: MAX_FILTER_ENTRIES, description }))
 /**
- * Creates a filter by services. Port ranges and empty names are checked when the entries are read
+ * Creates the schema of a filter by services. Port ranges and empty names are checked only when the entries are read
  * (resolveTrafficServices).
  */
 const services = (description: string) =>
@@ -38,16 +38,16 @@ const services = (description: string) =>
   )
 
 /**
- * Creates a filter by the network or type of a flow's reporter, or by the flow's process or user; an empty list means
- * all.
+ * Creates the schema of a filter by the network or type of the machine that reported a flow, or by the flow's process
+ * or user. An empty list means all.
  */
 const reporter = (description: string) =>
   Type.Optional(Type.Array(Type.String(), { maxItems: MAX_FILTER_ENTRIES, description }))
 
-/** The policy decisions that a traffic query asks for. */
+/** The argument that selects the policy decisions of the flows that a traffic query returns. */
 export const DecisionsInput = Type.Optional(Type.Array(StringEnum(POLICY_DECISIONS), { description: '[] means all' }))
 
-/** The argument that permits a query which reaches the PCE's row limit to be split into several (D136). */
+/** The argument that allows the tool to split a query into several queries if it reaches the PCE's row limit (D136). */
 export const CompleteInput = {
   complete: Type.Optional(Type.Boolean({ description: 'Past row limit' })),
 }

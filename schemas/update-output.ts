@@ -1,7 +1,10 @@
 import { Type } from '@sinclair/typebox'
 import { DryRunOutput } from './dry-run.js'
 
-/** The output property for fields that the PCE dropped or changed. They are found by reading the object back. */
+/**
+ * The output property for fields that the PCE dropped or changed when it stored an object. They are found by reading
+ * the object back.
+ */
 export const DifferencesOut = Type.Optional(
   Type.Array(Type.Unsafe<{ field: string; sent: unknown; stored: unknown }>({ type: 'object' }), {
     description: 'Stored differently, each as {field, sent, stored}',
@@ -9,8 +12,8 @@ export const DifferencesOut = Type.Optional(
 )
 
 /**
- * The output of every tool that changes one object. In addition, such a tool returns the object with its href, in its
- * current state or, in a dry run, in the state after the planned change.
+ * The output properties of every tool that changes one object. In addition, such a tool returns the object with its
+ * href, in its current state or, in a dry run, in the state that it would have after the change.
  */
 export const UpdateOutput = {
   message: Type.String({ description: 'What happened' }),
