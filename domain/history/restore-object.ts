@@ -119,8 +119,8 @@ async function readNamesake(
 ): Promise<PceObject | null> {
   const href = await hrefOf(lookups, kind, name)
   if (typeof href !== 'string') return null
-  // If the version contains the href of the draft object, this object existed already and was not created in place of
-  // the deleted one.
+  // If the version contains the href of the draft object, this object existed already when the version was provisioned,
+  // so it was not created in place of the deleted one.
   const isOther = (await readObject(ctx, kind, toVersionHref(href, version))) !== null
   return isOther ? null : readObject(ctx, kind, href)
 }

@@ -26,8 +26,8 @@ export function intersectBoxes(a: Box, b: Box): Box | null {
 export class TooManySteps extends Error {}
 
 /**
- * The number of steps that a comparison of boxes may still take. All `isCovered` calls of one comparison use up the
- * same number.
+ * The number of steps that a comparison of boxes may still take. All `isCovered` calls of one comparison subtract their
+ * steps from it.
  */
 export interface Allowance {
   steps: number

@@ -9,7 +9,8 @@ export interface Mask {
 }
 
 /**
- * Creates an empty mask. Setting a bit in a bigint would copy all its bits; here it takes the same time for any index.
+ * Creates an empty mask. Setting a bit in a bigint would copy all its bits; setting a bit in this mask takes the same
+ * time for any index.
  */
 export function createMask(): Mask {
   let bytes = new Uint8Array(FIRST_BYTES)

@@ -181,8 +181,8 @@ function* compareIn(
     opens: opens.is,
     closes: closes.is,
     because: [],
-    // An ordinary deny rule matters only in a mode that lets connections pass by default. It is not known what such a
-    // rule does in this mode at the source of a connection.
+    // An ordinary deny rule matters only in a mode that lets connections pass by default. It is not known what a deny
+    // rule at the source of a connection does in such a mode.
     assumes: isAtSource ? assumedBy([unknown('selective_outbound')]) : [],
   }
 }

@@ -27,16 +27,15 @@ export interface RuleSpace {
    */
   stepCost: number
   /**
-   * False if it would have taken too long to determine which domain name patterns contain which others. A box that is
-   * then found to be covered is certainly covered, but a box that is not found to be covered may be covered
-   * nevertheless.
+   * False if it would have taken too long to determine which domain name patterns contain which others. In this case, a
+   * box that is found to be covered by other boxes is certainly covered, but any other box may be covered too.
    */
   isComplete: boolean
   /** The ambiguities found so far in the rules that were converted to boxes. */
   ambiguities: ReadonlySet<Ambiguity>
 }
 
-/** Number of values per mask up to which comparing masks adds nothing noticeable to the cost of a step. */
+/** Masks with up to this number of values add nothing noticeable to the cost of comparing two boxes. */
 const VALUES_PER_COST = 16_384
 
 /**

@@ -89,7 +89,7 @@ const MOST_CHARACTERS = 80
  * Describes the conditions that narrow or widen a rule apart from its providers, consumers and services. There is one
  * phrase for each condition that is not the default. Each phrase contains the value or the field's name as the PCE has
  * it.
- * @param besides a field that is left out here because it is shown elsewhere.
+ * @param besides a field that is left out of the description because the caller shows it elsewhere.
  */
 export function describeConditions(rule: object, names: ReferenceNames, besides?: string): string[] {
   const fields = Object.entries(conditionFieldsOf(rule)).filter(([field]) => field !== besides)

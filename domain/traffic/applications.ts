@@ -54,7 +54,7 @@ export const applicationKey = ({ app, env }: Application): string => `${app}|${e
 /** A separator that cannot occur in a label value. */
 const SEPARATOR = '\u0000'
 
-/** Returns a unique string for an application. */
+/** Returns a string that is different for each application. */
 export const applicationId = ({ app, env }: Application): string => `${app}${SEPARATOR}${env}`
 
 /**

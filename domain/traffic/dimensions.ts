@@ -14,7 +14,7 @@ import {
 import type { FlowEncoder, FlowRow } from './encode-flow.js'
 import { joinedLists, type FlowEnd } from './flow-ends.js'
 
-/** Columns by the names under which they appear in answers. A missing value is null. */
+/** Columns, each stored under the name that it has in answers. A missing value is null. */
 export type Columns = Record<string, Column<string | number | null>>
 
 /** All columns of a row except labels (T8), in the order of answers. */

@@ -1,4 +1,4 @@
-/** Number of places in a block: a power of two. */
+/** Number of places for values in one block of a store; a power of two. */
 const PLACES = 4096
 
 /** Blocks (such as typed arrays) of equal length that together store values for the places 0, 1, 2 and so on. */

@@ -81,8 +81,8 @@ function parseTimestamp(text: string): number {
   const [, date, hours, minutes, seconds = '00', fraction, zone = 'Z'] = parts
   const milliseconds = fraction === undefined ? '' : `.${fraction.slice(0, 3).padEnd(3, '0')}`
   const offset = zone.toUpperCase().replace(/^([+-]\d{2})(\d{2})$/, '$1:$2')
-  // Date.parse rejects hours above 24 and minutes above 59, but reads 24:00 as the next day. So the hour is checked
-  // here.
+  // Date.parse rejects hours above 24 and minutes above 59, but reads 24:00 as the next day. So this function checks
+  // the hour itself.
   return Number(hours) > 23 ? NaN : Date.parse(`${date}T${hours}:${minutes}:${seconds}${milliseconds}${offset}`)
 }
 

@@ -3,7 +3,7 @@ import type { PolicyContents } from '../load-contents.js'
 import { entriesOf } from './read-services.js'
 
 /**
- * Returns a text for comparing parts of rules. Two parts have the same text exactly if they mean the same. The text
+ * Returns a text for comparing parts of rules. Two parts have the same text if and only if they mean the same. The text
  * includes the content of each object to which the part refers, because the content may differ between versions.
  */
 export function textOf(value: unknown, contents: PolicyContents): string {

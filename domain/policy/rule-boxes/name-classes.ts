@@ -37,9 +37,9 @@ const NAMES_PER_STEP = 2000
 const MOST_COMPARED = 5_000_000
 
 /**
- * Divides the domain names of IP lists into classes. The time and memory for comparing lists then depend on their
- * differences and not on their length. A pattern contains every other pattern that it matches: *.example.com contains
- * *.eu.example.com.
+ * Divides the domain names of IP lists into classes. The time and memory for comparing lists then depend on the
+ * differences between the lists and not on their length. A pattern contains every other pattern that it matches:
+ * *.example.com contains *.eu.example.com.
  */
 export const classifyNames = keepClasses(divideNames)
 
