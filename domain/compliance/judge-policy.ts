@@ -248,10 +248,10 @@ export const leastPrivilege: Evaluator = evaluator(
   },
 )
 
-/** The answers on which the verdict about the rule depends. The first answer says whether the rule applies. */
+/** A rule that applies, or may apply, to the assessed part of the estate. */
 interface RuleAbout extends PlacedRule {
   href: string
-  /** The answers on which the verdict about the rule depends. The first one says whether the rule applies. */
+  /** The answers on which the verdict about the rule depends. The first answer says whether the rule applies. */
   answers: readonly Answer[]
 }
 

@@ -231,7 +231,10 @@ export function collectConsumption(encoder: FlowEncoder): Consumption {
  * Counts source addresses that do not belong to an application. Their traffic is not an edge of the application graph.
  */
 export interface UnlabelledCollector {
-  /** Returns true if the source of a row is no application and the destination is one. Only such rows are added. */
+  /**
+   * Returns true if the source of a row belongs to no application and the destination belongs to one. Only such rows
+   * are added.
+   */
   isSource(row: FlowRow): boolean
   readonly add: (row: FlowRow) => void
   /**

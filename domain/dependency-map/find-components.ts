@@ -129,8 +129,8 @@ export function* findArticulationPoints(graph: Adjacency, neighbours = graph): S
 
   const children = groupChildren(order, parent)
   /**
-   * Returns the part of the graph in which `other` is after the removal of `node`. A part below `node` is identified by
-   * the child of `node` in it, any other part by the root of the tree.
+   * Returns the part of the graph in which `other` is after the removal of `node`. A part below `node` in the search
+   * tree is identified by the child of `node` that it contains, any other part by the root of the tree.
    */
   const partOf = (other: number, node: number): number => {
     const isBelow = entered[other]! > entered[node]! && entered[other]! <= last[node]!

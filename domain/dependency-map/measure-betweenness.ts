@@ -94,8 +94,8 @@ function countPaths(source: number, neighbours: Adjacency, scratch: Scratch): vo
     edgesLeft -= own
     let end = to
     if (to < unreached.length) {
-      // A step from the side of the unreached nodes must examine every node to find them, so its cost includes
-      // `unreached.length`.
+      // Going from the unreached nodes to the current level means examining every node in order to find the unreached
+      // ones. Therefore, the cost of this way includes `unreached.length`.
       end =
         edgesLeft + unreached.length < own
           ? pullPaths(to, neighbours, scratch)

@@ -154,7 +154,7 @@ interface NodeMeasures {
 interface InfrastructureScore {
   /** The score as provider or as consumer after deductions, whichever is greater: from 0 to 100 with one decimal. */
   score: number
-  /** The score before deductions, from 0 to 100 with one decimal. */
+  /** The scores as provider and as consumer before deductions, from 0 to 100 with one decimal. */
   provider: number
   consumer: number
   pattern: 'provider' | 'consumer'

@@ -7,7 +7,9 @@ export interface ReachRow {
   node: number
   app: string
   env: string
-  /** True if removing the application from the graph would, or might, separate parts that it connects. */
+  /**
+   * True if removing the application would, or might, separate parts of the graph that only this application connects.
+   */
   is_articulation_point: boolean
   /** True if it is not certain that the application is an articulation point. */
   isPerhapsOne: boolean

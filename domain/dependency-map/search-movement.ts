@@ -331,9 +331,9 @@ const LOOKS_AT_ONCE = 10_000
 
 /**
  * Finds every path of at most `maxHops` hops from a start to a target, shortest first. A path visits no node twice. It
- * passes through no other start or target, because the part between those is found as a separate path. The number of
- * paths can grow exponentially with the number of hops, so the search stops after examining `looks` edges. `starts` and
- * `targets` are indices in the caller's list of nodes.
+ * passes through no other start or target, because its part from or to that node is found as a path of its own. The
+ * number of paths can grow exponentially with the number of hops, so the search stops after examining `looks` edges.
+ * `starts` and `targets` are indices in the caller's list of nodes.
  */
 export function* findPathsBetween(
   graph: GraphLayout,

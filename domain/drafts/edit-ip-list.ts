@@ -41,7 +41,7 @@ export interface PlannedEdit {
   /** The addresses that the list gains and loses. They are computed from those ranges that can be parsed. */
   gained: Moved
   lost: Moved
-  /** Numbers of entries in the list after the edit. */
+  /** Numbers of ranges and of domain names in the list after the edit. */
   ranges: number
   fqdns: number
   warnings: string[]

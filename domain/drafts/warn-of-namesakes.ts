@@ -52,8 +52,8 @@ export async function warnOfNamesakes(
   signal.throwIfAborted()
   const unread: string[] = []
   /**
-   * Reads the workloads that match a filter and notes those with a wanted name or address. Returns true if all were
-   * read.
+   * Reads the workloads that match a filter and remembers those with a wanted name or address. Returns true if all
+   * matching workloads were read.
    */
   const look = async (params: Record<string, string>): Promise<boolean> => {
     const query = { api: pce.workloads, params, signal }

@@ -24,9 +24,9 @@ export function saysTheSame(a: object, b: object): boolean {
 }
 
 /**
- * Warns if the draft of a rule set already contains a rule like the planned one, because the PCE accepts duplicates
- * (P76). Rules and rule sets that are marked for deletion do not count. `siblings` are the rule set's rules of the same
- * type (allow or deny), as `readRulesOfKind` returns them.
+ * Warns if the draft of a rule set already contains a rule with the same effect as the planned one, because the PCE
+ * accepts duplicates (P76). Rules and rule sets that are marked for deletion do not count. `siblings` are the rule
+ * set's rules of the same type (allow or deny), as `readRulesOfKind` returns them.
  */
 export function warnOfRepetition(
   ruleSet: RuleSet,

@@ -49,7 +49,7 @@ export async function warnOfWideEnds(
 }
 
 /**
- * Warns like `warnOfWideEnds`, but about a changed rule. It warns only if the change sets a side or the services, or
+ * Works like `warnOfWideEnds`, but for a changed rule. It warns only if the change sets a side or the services, or
  * enables the rule. Fields that the change leaves out are taken from the stored rule.
  */
 export async function warnOfWideChange(

@@ -101,7 +101,10 @@ function requireLabels(index: LabelIndex, asked: Record<string, readonly LabelRe
   }
 }
 
-/** Reads the keys and labels to remove. Throws not_found and label_not_found. */
+/**
+ * Reads the keys and labels to remove. Throws not_found for a key that no label has, and label_not_found for an unknown
+ * label.
+ */
 function readRemovals(index: LabelIndex, remove: readonly string[]) {
   const removeKeys = new Set<string>()
   const removeLabels = new Set<string>()

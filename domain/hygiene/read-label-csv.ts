@@ -33,7 +33,10 @@ const DELIMITERS = [',', ';', '\t'] as const
 /** Maximum number of problems named in an error. */
 const MOST_NAMED = 20
 const LONGEST_CELL = 1024
-/** Maximum number of columns. A PCE has far fewer label keys, and every unknown column is compared with all keys. */
+/**
+ * Maximum number of columns. It is needed because each unknown column is compared with all label keys, and it does no
+ * harm because a PCE has far fewer keys.
+ */
 const MOST_COLUMNS = 100
 
 /**

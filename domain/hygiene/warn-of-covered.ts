@@ -178,8 +178,8 @@ const SIDES = ['providers', 'consumers'] as const
 const RULES_PER_STEP = 20
 
 /**
- * Finds the existing rules, except `own`, that may apply to a connection of a planned rule and take precedence over
- * that rule. This cheap test excludes most rules of an estate from the comparison.
+ * Finds the existing rules, except `own`, that may apply to a connection of a planned rule and whose type is that of
+ * the planned rule or takes precedence over it. This cheap test excludes most rules of an estate from the comparison.
  */
 function* findNear(
   { ruleSets, boundaries, contents }: Omit<StandingPolicy, 'unread'>,
@@ -262,6 +262,7 @@ const mayBeSame = (a: Demand, b: Demand): boolean =>
 
 function describe({ kind, rule, by }: Redundancy, all: readonly HeldRule[], standing: number): string[] {
   // Other functions warn about a rule that names nobody, or that is exactly equal to another rule of the call.
+  // Therefore this function does not warn about such rules.
   if (kind === 'names_nobody') return []
   const own = all[rule] as HeldRule
   if (by.every((at) => at >= standing && saysTheSame((all[at] as HeldRule).rule, own.rule))) return []

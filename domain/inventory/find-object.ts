@@ -142,7 +142,7 @@ export async function findNamesakes(
   const exact = new Map<string, NamedObject>()
   const isExact = (item: NamedObject) => fields.some((field) => item[field] === name)
   for (const field of fields) {
-    // The PCE matches parts of names, so the exact comparison happens here.
+    // The PCE also finds names that only contain the given name, so this server compares the names exactly.
     const query = { api, policyVersion, params: { [field]: name }, signal }
     const found = await pickEvery(query, (item) => (isExact(item) ? item : shownName(item)))
     for (const one of found)

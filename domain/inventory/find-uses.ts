@@ -32,7 +32,8 @@ export async function loadPolicyUsers(
 
 /**
  * Reads the same objects as `loadPolicyUsers`, and checks the shape of rules so that they can be evaluated.
- * @throws as loadPolicyUsers does, and invalid_response for a rule set or enforcement boundary of unexpected shape.
+ * @throws the errors of `loadPolicyUsers`, and invalid_response for a rule set or enforcement boundary of unexpected
+ * shape.
  */
 export async function loadJudgedUsers(
   pce: PceClient,
@@ -97,7 +98,10 @@ export interface ObjectUses {
   others: PceObject[]
 }
 
-/** Finds the uses of an object in steps, because the policy may have thousands of rules. */
+/**
+ * Finds the uses of an object. The function yields often, so that other work can run, because the policy may have
+ * thousands of rules.
+ */
 export function* findUses({ ruleSets, boundaries, labelGroups, others }: PolicyUsers, href: string): Steps<ObjectUses> {
   const wanted = new Set([toDraftHref(href)])
   // A label group includes the labels of its nested groups. Therefore each group that contains the object, directly or

@@ -9,7 +9,10 @@ import { quote, trimBlanks } from '../text/escape-text.js'
 
 const GROUP = 'labelgroup:'
 
-/** Maximum number of label combinations in one request. They are part of the URL, and servers limit URLs to 8 kB. */
+/**
+ * Maximum number of label combinations in one request. The combinations are part of the URL, and servers limit URLs to
+ * 8 kB.
+ */
 const MOST_ALTERNATIVES = 100
 
 /** The conditions on the labels of a workload. */
@@ -20,8 +23,8 @@ interface LabelConditions {
    */
   param: string[][] | undefined
   /**
-   * The test for the conditions that did not fit into the request and are therefore checked here; undefined if all
-   * fitted.
+   * The test for the conditions that did not fit into the request and that this server therefore checks itself;
+   * undefined if all conditions fitted.
    */
   ownFilter: ((workload: Workload) => boolean) | undefined
 }

@@ -3,7 +3,7 @@ import { EXTERNAL_NETWORK } from '../../schemas/pce/words.js'
 /** A network as given in an interface of a workload or in a traffic row. */
 type Network = { name?: string | null } | null | undefined
 
-/** The answer to the question whether one end of a connection is off the corporate network (P107). */
+/** The answer to the question whether the source or destination of a connection is off the corporate network (P107). */
 export type OffNetwork = 'yes' | 'no' | 'perhaps'
 
 /**

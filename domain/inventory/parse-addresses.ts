@@ -32,7 +32,8 @@ export function sameAddress(a: string, b: string): boolean {
 }
 
 /**
- * Returns an address in its usual spelling: an IPv6 address is in lower case, without its longest sequence of zeros.
+ * Returns an address in its usual spelling: an IPv6 address is in lower case, with `::` in place of its longest
+ * sequence of zeros.
  */
 export function usualSpelling(address: string): string {
   return isAddress(address) ? ipaddr.parse(address).toString() : address

@@ -65,8 +65,8 @@ export interface EventFilter {
 }
 
 /**
- * Creates the filter for events. Creators and objects are compared here instead of by the PCE, because the PCE's own
- * filter has an undocumented syntax and does not search notifications (P26).
+ * Creates the filter for events. This server compares creators and objects itself, because the PCE's own filter has an
+ * undocumented syntax and does not search notifications (P26).
  */
 export function filterEvents({ created_by: by, object }: EventTerms): EventFilter {
   const isBy = by === undefined ? undefined : byCreator(by)

@@ -101,8 +101,8 @@ export interface Uncovered {
   flows: number
   connections: number
   /**
-   * Number of these connections that are certainly not allowed now and that the draft would allow; null if the draft
-   * was not read.
+   * Number of connections counted in `connections` that are certainly not allowed now and that the draft would allow;
+   * null if the draft was not read.
    */
   draft_allowed_connections: number | null
 }

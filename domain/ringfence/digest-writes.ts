@@ -9,7 +9,8 @@ import { bodyOf } from './write-ringfence.js'
 /**
  * Returns the SHA-256 digest, in lower-case hex, of planned ringfences (D75). It covers the traffic window and, for
  * each application, the planned writes with the contents of the services that the rules name, and the sources that are
- * left out, or the reason why nothing is written. The digest ignores connection counts and the order that depends on them, because these change by themselves.
+ * left out, or the reason why nothing is written. The digest ignores connection counts and any order that depends on
+ * these counts, because they change by themselves.
  */
 export function digestWrites(window: TrafficWindow, planned: readonly BatchOutcome[]): string {
   const rows = planned
@@ -33,6 +34,9 @@ const writesOf = (prepared: Prepared) => [
   prepared.plan.remotes.flatMap(({ app, env, rule }) => (rule === 'excluded' ? [[app, env]] : [])),
 ]
 
-/** Returns what a service stands for. Ports that are written into the rule itself are part of its body. */
+/**
+ * Returns the name and the entries of a service object. Returns null for ports that are written into the rule itself,
+ * because they are part of the rule's body.
+ */
 const contentOf = (resolved: ResolvedService): unknown =>
   'ports' in resolved ? null : [resolved.service.name, SERVICE_LISTS.map((list) => resolved.service[list] ?? null)]

@@ -203,7 +203,7 @@ const modeThen = (mode: EndMode, selective: boolean): EndMode =>
 
 type Ends = Pick<Connection, 'source' | 'destination'>
 
-/** Applies `judge` to each group of a grouping. The results are in the order of the group numbers. */
+/** Applies `judge` to the keys of each group and returns the results in the order of the group numbers. */
 function* judgeGroups<K extends object, T>(groups: Grouping<K>, judge: (keys: K) => T): Steps<T[]> {
   const judged: T[] = []
   for (const { keys } of groups) {

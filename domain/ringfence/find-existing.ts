@@ -19,15 +19,15 @@ export interface RingfenceFound {
   /** The rule set name that was searched for. */
   name: string
   /**
-   * The rule set with exactly this name and the scope `[[app, env]]`, even if it is disabled; null if there is no such
-   * rule set.
+   * The rule set with exactly the searched name and the scope `[[app, env]]`, even if it is disabled; null if there is
+   * no such rule set.
    */
   ruleSet: RuleSet | null
   /** Further rule sets with the same name and scope. */
   others: RuleSet[]
   /**
-   * Rule sets that have exactly this name but are not the ringfence. They prevent the creation of a ringfence with this
-   * name.
+   * Rule sets that have exactly the searched name but are not the ringfence. They prevent the creation of a ringfence
+   * with this name.
    */
   conflicts: { ruleSet: RuleSet; why: 'other_scope' | 'pending_deletion' }[]
 }
@@ -54,7 +54,7 @@ export async function findRingfence(
 ): Promise<RingfenceFound> {
   const { items } = await fetchEvery({ api: pce.ruleSets, policyVersion: version, params: { name }, signal })
   const found: RingfenceFound = { name, ruleSet: null, others: [], conflicts: [] }
-  // The PCE matches parts of names, so the exact comparison happens here.
+  // The PCE also finds names that only contain the given name, so this server compares the names exactly.
   for (const ruleSet of items.filter((item) => item.name === name)) {
     if (!hasExactScope(ruleSet, application)) found.conflicts.push({ ruleSet, why: 'other_scope' })
     else if (ruleSet.update_type === 'delete') found.conflicts.push({ ruleSet, why: 'pending_deletion' })
@@ -64,7 +64,7 @@ export async function findRingfence(
   return found
 }
 
-/** Returns true if a rule set has exactly one scope, with exactly these labels in any order. */
+/** Returns true if a rule set has exactly one scope, with exactly the given labels in any order. */
 export function hasExactScope({ scopes }: Pick<RuleSet, 'scopes'>, labels: readonly Label[]): boolean {
   const [scope, ...others] = scopes
   if (scope === undefined || others.length > 0 || scope.length !== labels.length) return false

@@ -75,7 +75,7 @@ interface Facts {
   draft: 'blocked' | 'passes' | 'not given'
   pending: boolean
   /**
-   * Whether the destination drops the flow: no allow rule lets the flow in, so that the destination's mode or a deny
+   * Whether the destination drops the flow, because no allow rule lets the flow in and the destination's mode or a deny
    * rule blocks it.
    */
   destinationDrops: Verdict
@@ -89,7 +89,7 @@ interface Facts {
    */
   denied: Verdict
   /**
-   * Whether iptables rules, whose effect is not known, may decide about the flow: today, or later at a source or
+   * Whether iptables rules, whose effect is not known, may decide about the flow: either today, or later at a source or
    * destination inside the application.
    */
   bypassed: Verdict
@@ -400,7 +400,7 @@ const willSourceEnforce = ({ source, isOwn }: ObservedFlow) =>
 /** Returns whether the draft decision proves that an override deny rule applies. */
 function draftSaysOverride(flow: ObservedFlow): Answer {
   const { destination, source, draft } = flow
-  // The decision "potentially blocked" may come from a source that will not enforce the rule.
+  // The decision "potentially blocked" may come from a source that will not enforce an override deny rule.
   const isOfSource = draft?.startsWith('potentially') === true && source !== 'none' && !willSourceEnforce(flow)
   if (saysOverride(draft)) return isOfSource ? HIDDEN : 'yes'
   const isSilent = (mode: EndMode, other: EndMode) =>
