@@ -43,8 +43,8 @@ export interface PceClientOptions {
   /** Called for every retry, before the wait. The event never contains headers or credentials. */
   onRetry?: (event: RetryEvent) => void
   /**
-   * Called for every answer of the PCE, including answers after which the request was retried. Runs when the call ends,
-   * in that call's own async context.
+   * Called for every answer of the PCE, including answers after which the request was retried. All answers to a call
+   * are reported when the call ends, in the call's own async context.
    */
   onAnswer?: (facts: AnswerFacts) => void
   /**
@@ -172,7 +172,7 @@ export interface ScanOptions<T> extends CollectionOptions {
 export interface ScanOutcome {
   /** Number of objects passed on. */
   items: number
-  /** True if the objects passed on are all that match the parameters. */
+  /** True if every object that matches the parameters has been passed on. */
   isWhole: boolean
   /** The value of X-Total-Count, or null when the PCE sent none. */
   totalCount: number | null

@@ -9,9 +9,9 @@ import { segment, madeBy, type Calls, saidBy } from './create-calls.js'
 
 /** The types of API keys. One request to the PCE lists the keys of only one type (P56). */
 const KEY_TYPES = ['user', 'service_account']
-/** The default name of a new key, since the PCE requires a name. `options.json` can set another name. */
+/** The default name of a new API key, since the PCE requires a name. `options.json` can set another name. */
 const DEFAULT_KEY_NAME = 'pce-client'
-/** Number of keys that the PCE returns by default. A list with this many keys or more may be truncated. */
+/** Number of API keys that the PCE returns by default. A list with this many keys or more may be truncated. */
 const DEFAULT_PAGE = 500
 
 /**
@@ -20,30 +20,32 @@ const DEFAULT_PAGE = 500
  */
 export interface ApiKeyOperations {
   /**
-   * Creates a key of a service account and returns it with its secret. The key expires according to the organisation's
-   * settings, unless `options.json` has `expires_in_seconds` (-1 means never).
+   * Creates an API key of a service account and returns it with its secret. The key expires according to the
+   * organisation's settings, unless `options.json` has `expires_in_seconds` (-1 means never).
    */
   createServiceAccountApiKey(saHref: ReferenceLike, options?: RequestOptions): Promise<CreatedApiKey>
-  /** Deletes a key of a service account. */
+  /** Deletes an API key of a service account. */
   deleteServiceAccountApiKey(saHref: ReferenceLike, keyId: string, options?: RequestOptions): Promise<void>
-  /** Lists the keys of a user, without secrets. @throws {PceIntegerError} unless `userId` is a whole number above 0. */
+  /**
+   * Lists the API keys of a user, without secrets. @throws {PceIntegerError} unless `userId` is a whole number above 0.
+   */
   getUserApiKeys(userId: number | string, options?: RequestOptions): Promise<UserApiKey[]>
   /**
-   * Creates a key of a user and returns it with its secret. `options.json` may have `name` (default `pce-client`) and
-   * `description`.
+   * Creates an API key of a user and returns it with its secret. `options.json` may have `name` (default `pce-client`)
+   * and `description`.
    *
    * @throws {PceIntegerError} unless `userId` is a whole number above 0.
    */
   createUserApiKey(userId: number | string, options?: RequestOptions): Promise<CreatedApiKey>
-  /** Deletes a key of a user. @throws {PceIntegerError} unless `userId` is a whole number above 0. */
+  /** Deletes an API key of a user. @throws {PceIntegerError} unless `userId` is a whole number above 0. */
   deleteUserApiKey(userId: number | string, keyId: string, options?: RequestOptions): Promise<void>
   /**
-   * Lists the keys of the organisation, without secrets: first those of users, then those of service accounts. This
-   * takes two requests, because the PCE lists one type at a time; `type` in `options.params` restricts the list to one
-   * type.
+   * Lists the API keys of the organisation, without secrets: first those of users, then those of service accounts. This
+   * takes two requests, because the PCE lists only one type of keys at a time; `type` in `options.params` restricts the
+   * list to one type.
    */
   getOrgApiKeys(options?: RequestOptions): Promise<OrgApiKey[]>
-  /** Deletes a key of the organisation, whether it belongs to a user or to a service account. */
+  /** Deletes an API key of the organisation, whether it belongs to a user or to a service account. */
   deleteOrgApiKey(keyId: string, options?: RequestOptions): Promise<void>
 }
 

@@ -47,8 +47,8 @@ export interface LabelMappingOperations {
   /** Returns the progress of a job that `runLabelMappingRules` has started. */
   getLabelMappingJob(jobUuid: string, options?: RequestOptions): Promise<LabelMappingRun>
   /**
-   * Assigns the labels that a finished job has found. `data` is sent as the body, for which the PCE documents no
-   * fields.
+   * Assigns the labels that a finished job of `runLabelMappingRules` has found. `data` is sent as the body, for which
+   * the PCE documents no fields.
    */
   assignLabelMappingLabels(jobUuid: string, data?: object, options?: RequestOptions): Promise<void>
   /**
@@ -108,9 +108,9 @@ export function createLabelMappingOperations(calls: Calls): LabelMappingOperatio
  * read is the one in the group's href.
  */
 export interface LabelGroupOperations {
-  /** Lists the labels of a group and of every group inside it. */
+  /** Lists the labels of a label group and of every label group inside it. */
   getLabelGroupAllLabels(lgHref: ReferenceLike, options?: RequestOptions): Promise<LabelRef[]>
-  /** Lists the groups that contain a group, directly or through others. */
+  /** Lists the label groups that contain a label group, directly or through other groups. */
   getLabelGroupMemberOf(lgHref: ReferenceLike, options?: RequestOptions): Promise<{ href: string; name?: string }[]>
 }
 

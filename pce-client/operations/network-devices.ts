@@ -7,26 +7,27 @@ import { saidBy, type Calls } from './create-calls.js'
 /** Operations on the instructions that a network device needs to enforce policy (S9, P55). */
 export interface NetworkDeviceOperations {
   /**
-   * Makes the PCE start building the instructions for a device. When they are ready, the PCE sets the device's
-   * `enforcement_instructions_data_href`. Returns the PCE's answer, or `{}` if it is empty.
+   * Makes the PCE start building the enforcement instructions for a network device. When they are ready, the PCE sets
+   * the device's `enforcement_instructions_data_href`. Returns the PCE's answer, or `{}` if it is empty.
    */
   requestEnforcementInstructions(deviceHref: ReferenceLike, options?: RequestOptions): Promise<Record<string, unknown>>
-  /** Tells the PCE that the instructions have been applied to a device. */
+  /** Tells the PCE that the enforcement instructions have been applied to a network device. */
   applyEnforcementInstructions(
     deviceHref: ReferenceLike,
     data: AppliedInstructions,
     options?: RequestOptions,
   ): Promise<void>
   /**
-   * Makes the PCE start building the instructions for several devices, or for all devices with `all_devices: true`.
+   * Makes the PCE start building the enforcement instructions for several network devices, or for all of them if
+   * `all_devices` is true.
    *
    * @throws {PceError} `invalid_href` for anything that is not a device of this organisation, `invalid_argument` for
    *   data that neither names a device nor says `all_devices: true`.
    */
   multiEnforcementInstructionsRequest(data: EnforcementTargets, options?: RequestOptions): Promise<void>
   /**
-   * Tells the PCE that the instructions have been applied to several devices, or to all devices. Throws like
-   * `multiEnforcementInstructionsRequest`.
+   * Tells the PCE that the enforcement instructions have been applied to several network devices, or to all of them.
+   * Throws like `multiEnforcementInstructionsRequest`.
    */
   multiEnforcementInstructionsApplied(data: EnforcementTargets, options?: RequestOptions): Promise<void>
 }

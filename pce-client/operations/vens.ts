@@ -120,15 +120,15 @@ function checkSeconds({ json }: RequestOptions = {}, name: string, least: number
 
 /** Operations on the VEN software that the PCE holds (S9, P57). Releases have names like `22.2.0-166`. */
 export interface VenReleaseOperations {
-  /** Lists the releases of VEN software. */
+  /** Lists the releases of VEN software that the PCE holds. */
   getVenSoftwareReleases(options?: RequestOptions): Promise<VenRelease[]>
   /** Returns one release of VEN software. */
   getVenSoftwareRelease(release: string, options?: RequestOptions): Promise<VenRelease>
   /** Deletes a release of VEN software from the PCE. */
   deleteVenSoftwareRelease(release: string, options?: RequestOptions): Promise<void>
-  /** Makes a release the default for new VENs. */
+  /** Makes a release of VEN software the default for new VENs. */
   setDefaultVenRelease(release: string, options?: RequestOptions): Promise<void>
-  /** Lists the packages of a release, one for each operating system. */
+  /** Lists the software packages of a VEN release, one for each operating system. */
   getVenReleaseImages(release: string, options?: RequestOptions): Promise<VenImage[]>
 }
 
