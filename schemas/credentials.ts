@@ -61,7 +61,7 @@ export interface CredentialsPort {
   /** Records the result of an attempt to use the caller's PCE; `problem` says why it failed. Never rejects. */
   noteCheck(problem?: string): Promise<void>
   /**
-   * Removes the credentials. Resolves with true if there were any. Rejects with ToolError `shared_mode` or
+   * Removes the caller's credentials. Resolves with true if there were any. Rejects with ToolError `shared_mode` or
    * `keystore_unavailable`.
    */
   remove(): Promise<boolean>

@@ -7,7 +7,7 @@ import { Type } from '@sinclair/typebox'
 export const Part = (of?: string) =>
   Type.Optional(Type.String({ minLength: 1, description: of === undefined ? 'Contains' : `Contains; ${of}` }))
 
-/** The `policy_version` argument of every list of policy objects, read by `readPolicyVersion`. */
+/** The `policy_version` argument of every tool that lists policy objects. `readPolicyVersion` reads this argument. */
 export const PolicyVersionInput = {
   policy_version: Type.Optional(
     Type.Union([Type.String(), Type.Integer({ minimum: 1 })], {

@@ -39,7 +39,7 @@ export const NetworkDevice = Type.Object({
 })
 export type NetworkDevice = Read<typeof NetworkDevice>
 
-/** A port of a device, and the workloads behind it. */
+/** A port of a network device, and the workloads behind it. */
 export const NetworkEndpoint = Type.Object({
   ...OBJECT_FIELDS,
   config: Type.Optional(
@@ -86,13 +86,16 @@ export const NetworkEnforcementNode = Type.Object({
 })
 export type NetworkEnforcementNode = Read<typeof NetworkEnforcementNode>
 
-/** The devices for which instructions are to be created: a list, or all devices of the organisation. */
+/**
+ * The network devices to which a request about enforcement instructions applies: those in a list, or all network
+ * devices of the organisation.
+ */
 export interface EnforcementTargets {
   network_devices?: readonly Reference[]
   all_devices?: boolean
 }
 
-/** The instructions that have been applied to a device (P55). */
+/** The enforcement instructions that have been applied to a network device (P55). */
 export interface AppliedInstructions {
   /** The href of the instructions: the device's `enforcement_instructions_data_href`. */
   enforcement_instructions_data_href?: string

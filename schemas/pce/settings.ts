@@ -70,7 +70,10 @@ export type ReportSettings = Read<typeof ReportSettings>
 const SCOPED = { scope: List(Reference), ven_type: Maybe(OneOf('server', 'endpoint')) }
 const TimeoutByScope = Type.Object({ ...SCOPED, value: Type.Integer() })
 
-/** Times for VENs, by scope, such as how long a VEN that no longer reports counts as online; -1 means for ever. */
+/**
+ * Periods of time for VENs, each with the scope to which it applies: for example, how long a VEN that no longer reports
+ * counts as online. -1 means for ever.
+ */
 export const WorkloadSettings = Type.Object({
   ...SINGLE_FIELDS,
   workload_disconnected_timeout_seconds: List(TimeoutByScope),
