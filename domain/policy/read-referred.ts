@@ -262,8 +262,10 @@ async function readLarge(reader: Reader, { href, as, withInside }: Named): Promi
   const { kind = '' } = parseHref(href) ?? {}
   const unread = { href, kind, content: null, as }
   const withRules = withInside === true && kind === 'rule_sets'
+  // Whether a workload has a VEN is known only at its end, so its addresses always count here.
+  const isPart = (field: string) => isContent(kind, field, withRules) || (kind === 'workloads' && ADDRESSES.has(field))
   try {
-    const read = await digestLarge(reader, href, (field) => isContent(kind, field, withRules), hrefsIn, withRules)
+    const read = await digestLarge(reader, href, isPart, hrefsIn, withRules)
     if (read === null) return { object: unread, size: 0, inside: [] }
     const { content, digest, bytes, hrefs } = read
     return { object: { href, kind, content, digest, as }, size: bytes, inside: hrefs }
@@ -274,6 +276,7 @@ async function readLarge(reader: Reader, { href, as, withInside }: Named): Promi
   }
 }
 
+const ADDRESSES: ReadonlySet<string> = new Set(['public_ip', 'interfaces'])
 const RULES: ReadonlySet<string> = new Set(['rules', 'deny_rules'])
 
 function contentOf(kind: string, object: PceObject, withRules: boolean): Record<string, unknown> {

@@ -357,6 +357,46 @@ t.test('what stands behind the hrefs of a request', async (t) => {
     })
 })
 
+t.test('the addresses of a workload without a VEN that is too long to be shown', async (t) => {
+  const estate = handMade({
+    hosts: { 'old-1': { ip: '10.0.0.9', managed: false } },
+    labels: ['app=pay'],
+    ruleSets: [{ name: 'Payments', scope: 'app=pay', allow: [] }],
+  })
+  const confirmed = tools.map((tool) => (tool.name === 'create-rule' ? { ...tool, requiresConfirm: true } : tool))
+  const bench = await startConfirming(t, { estate, tools: confirmed })
+  const [old] = await bench.pce.workloads.get('draft', null, { params: { name: 'old-1' } })
+  const long = { description: 'x'.repeat(5 * 1024 * 1024), os_detail: 'x'.repeat(5 * 1024 * 1024) }
+  const answerWith = (address: string) => {
+    bench.simulator.faults.clear()
+    const body = { ...old!, ...long, interfaces: [{ name: 'eth0', address }] }
+    bench.simulator.faults.add({
+      kind: 'status',
+      method: 'GET',
+      path: /\/workloads\/[\w-]+$/,
+      times: 9,
+      status: 200,
+      body,
+    })
+  }
+  const args = {
+    ruleset_name: 'Payments',
+    providers: [old!.href],
+    consumers: ['app=pay'],
+    ingress_services: [{ port: 443, proto: 'tcp' }],
+  }
+  answerWith('10.0.0.9')
+  const asked = await bench.call('create-rule', args)
+  partial(
+    t,
+    asked.refers_to?.find(({ href }: Json) => href === old!.href),
+    { content: 'is too long to be shown' },
+  )
+  const { confirm_token: token } = await bench.confirm(asked)
+  answerWith('10.9.9.9')
+  partial(t, await bench.call('create-rule', args, { token }), { error: 'confirm_required', reason: 'stale' })
+})
+
 t.test('a person sees it on the page, and their yes is bound to it as a token is', async (t) => {
   const bench = await startApproving(t, { confirm: { tools: ['update-sec-rule'] }, estate: { estate: ESTATE } })
   const [ann, href] = [bench.person('ann'), '/orgs/1/sec_policy/draft/rule_sets/1/sec_rules/1']
