@@ -43,7 +43,7 @@ const BEYOND_DEFAULT: ReadonlySet<Toolset> = new Set([
  */
 export const isInDefault = ({ toolset }: Pick<AnyTool, 'toolset'>): boolean => !BEYOND_DEFAULT.has(toolset)
 
-/** The functions of a tool that can run in a worker thread. */
+/** The names of the tool functions that can be run in a worker thread. */
 export type Act = 'handler' | 'preview' | 'boundTo'
 
 export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends boolean> {
@@ -68,9 +68,9 @@ export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends bo
   requiresPce: P
   requiresConfirm: boolean
   /**
-   * True if the cost of a call grows with the number of objects in the PCE or with their traffic, so that the call runs
-   * in a worker thread (D61). If it is a function, it decides by the arguments and by `act`, which names the function
-   * of the tool that is about to run.
+   * True if the cost of a call grows with the number of objects in the PCE or with the amount of traffic, so that the
+   * call runs in a worker thread (D61). If it is a function, it decides this from the arguments and from `act`, the
+   * name of the tool's function that is about to run.
    */
   isHeavy?: true | ((args: Static<I>, act: Act) => boolean)
   /**
@@ -90,9 +90,9 @@ export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends bo
    */
   preview?(args: Static<I>, ctx: ToolContext<P>): Promise<Preview>
   /**
-   * Returns the value that `boundTo` would have in a preview made now. It is called whenever a confirmation is redeemed
-   * (D21), because making the whole preview again would cost more. It only reads, and throws the same errors as the
-   * handler.
+   * Returns the same value that `boundTo` would have in a preview made now, without making the whole preview, which
+   * would cost more. It is called whenever a confirmation is redeemed (D21). It only reads, and throws the same errors
+   * as the handler.
    */
   boundTo?(args: Static<I>, ctx: ToolContext<P>): Promise<string>
 }

@@ -89,7 +89,7 @@ function briefField({ field, draft, active }: FieldChange, updateType: UpdateTyp
 
 /**
  * Returns the maximum size of each change, so that all changes and the rest of the answer (`envelope`) together have
- * about STANDARD_BYTES. Changes that are smaller than their share leave the remaining bytes to the larger ones.
+ * about STANDARD_BYTES. If a change needs less than an equal share, the larger changes may use the difference.
  */
 export function shareBytes(changes: readonly object[], envelope: object, most: number): number[] {
   const sizes = changes.map(jsonBytes)

@@ -60,7 +60,7 @@ export function rowsByColumn(columns: readonly string[], objects: readonly Recor
   return objects.map((object) => columns.map((column) => object[column] ?? null))
 }
 
-/** Maximum list lengths to try when an answer is too large, longest first. */
+/** Maximum numbers of entries per list, tried in this order until the answer fits. */
 const LADDER = [1_000, 300, 100, 30, 10, 3, 1, 0] as const
 /** Number of bytes reserved for the part of an answer outside its rows, such as counts and a cursor. */
 const ENVELOPE_BYTES = 2_000
@@ -171,7 +171,7 @@ export function showSections<E extends object, S extends Record<string, Section>
   const limit = widestLimit(most, budget, (tried) => jsonBytes(cut(uniform(tried))))
   const answer = cut(uniform(limit))
   if (limit >= most) return answer
-  // Some bytes are kept free, because the note contains a number that may get more digits.
+  // Some bytes are kept free, because a number in `truncation_note` may get more digits.
   const room = budget - jsonBytes(answer) - SPARE_BYTES
   const filled = cut(
     fillInTurn(
@@ -190,7 +190,7 @@ export function showSections<E extends object, S extends Record<string, Section>
 export const adviseOnRows = (detail: 'standard' | 'full', isFull: boolean, narrower: string): string =>
   detail === 'standard' && !isFull ? 'detail_level full shows more.' : narrower
 
-/** Number of bytes kept free for the note, because the number in it may get more digits. */
+/** Number of bytes kept free for the field `truncation_note`, because a number in it may get more digits. */
 const SPARE_BYTES = 100
 
 /**

@@ -5,7 +5,7 @@ import { clipText, quote } from '../../domain/text/escape-text.js'
 /** The parts of a pending change that are needed to describe its effect. */
 export type JudgedRow = Pick<PolicyChange, 'href' | 'effect' | 'effect_note' | 'risks'> & {
   name?: string | undefined
-  /** True if the effect was not determined. */
+  /** True if the effect of the change on the permitted traffic was not determined. */
   isUnjudged?: boolean
 }
 
@@ -13,8 +13,8 @@ const MOST_NAMED = 5
 export const LONGEST_NAME = 60
 
 /**
- * Sorts changes, worst first. A change whose effect is unknown has the same rank as changes that may permit anything.
- * The sort is stable.
+ * Sorts changes, most dangerous first. A change whose effect is unknown has the same rank as a change that may permit
+ * anything. The sort is stable.
  */
 export function worstFirst<T extends Pick<PolicyChange, 'risks' | 'effect'>>(changes: readonly T[]): T[] {
   return [...changes].sort((a, b) => rankForReview(a) - rankForReview(b))
@@ -54,7 +54,8 @@ const describeRisk = ({ name, href, risks }: JudgedRow) =>
   `${name === undefined || name === '' ? href : quote(clipText(name, LONGEST_NAME))} (${risks?.join(', ')})`
 
 /**
- * Explains the terms for effects and risks that occur in these changes. `since` is the same as for `describeEffects`.
+ * Returns the meanings of the terms for effects and risks that occur in these changes. `since` names the policy with
+ * which the changes are compared, as in `describeEffects`.
  */
 export function explainWords(changes: readonly Explained[], since = 'today'): Record<string, string> {
   const words = new Set<string>()

@@ -67,13 +67,16 @@ export interface Slice<T> {
   start: number
   /** Number of objects that match all filters, including the filters that this server applies itself. */
   totalCount: number
-  /** The number of matches according to the PCE: the X-Total-Count of the query that was sent. */
+  /**
+   * The number of matches that the PCE reported in X-Total-Count. It does not take this server's own filters into
+   * account.
+   */
   pceTotal: number
   /** True if more matches follow. */
   more: boolean
   /** True if the PCE did not send all matching objects, so that the remaining ones appear on no page. */
   isWithheld?: boolean
-  /** Number of objects that the PCE sent; absent if the whole list was available. */
+  /** Number of objects that the PCE sent; absent if this page was cut from a list that was already complete. */
   seen?: number
 }
 

@@ -23,7 +23,10 @@ const NOUNS: Record<string, readonly [one: string, many: string]> = {
 /** Returns the noun for a type of object, in singular or plural: `rule set`, `rule sets`. */
 export const kindOf = (type: string, count = 1): string => NOUNS[type]?.[count === 1 ? 0 : 1] ?? type
 
-/** Combines the effects of several changes. Changes that permit less never hide a change that permits more. */
+/**
+ * Combines the effects of several changes into one. If any of the changes permits more, the result says so, even if
+ * others permit less.
+ */
 export function joinEffects(effects: readonly ShownEffect[]): ShownEffect {
   const has = (effect: ShownEffect) => effects.includes(effect)
   if (has('mixed') || (has('widening') && has('narrowing'))) return 'mixed'

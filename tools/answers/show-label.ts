@@ -11,8 +11,8 @@ export const isWritable = ({ key, value }: { key: string; value: string }): bool
 export const shortLabel = (label: LabelOutput): string | LabelOutput => (isWritable(label) ? writeLabel(label) : label)
 
 /**
- * Shows a label of an object: in the form that callers use, or as an object in full detail. A label is shown as its
- * href if its key and value are not known, because it was deleted or the caller may not see it.
+ * Shows a label of an object as `key=value` or, in full detail, as an object. A label is shown as its href if its key
+ * and value are not known, because it was deleted or the caller may not see it.
  */
 export function showLabelOf({ href, key, value }: LabelRef, detail?: 'standard' | 'full'): string | LabelOutput {
   if (key == null || value == null) return href

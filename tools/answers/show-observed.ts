@@ -14,7 +14,7 @@ import { LONGEST_NAME } from './explain-changes.js'
 
 const MOST_PAIRS = 10
 const MOST_PORTS = 5
-/** Maximum number of pairs of source and destination named in the sentence. */
+/** Maximum number of pairs of source and destination named in the sentence about the traffic that would be cut. */
 const MOST_NAMED = 3
 
 /**

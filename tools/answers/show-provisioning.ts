@@ -27,7 +27,10 @@ export interface Provisioning {
   isDryRun: boolean
 }
 
-/** Maximum size of one list in bytes: enough to recognise what the list contains, and short enough to read. */
+/**
+ * Maximum size, in bytes, of one list in a preview: long enough to recognise what the list contains, short enough to
+ * read.
+ */
 const LIST_BYTES = 3000
 const MOST_NAMED = 5
 const DEEDS: Record<string, string> = { delete: 'deleted', update: 'updated', create: 'created' }
@@ -42,8 +45,8 @@ export function orderForReview(changes: readonly TypedPendingChange[]): TypedPen
 }
 
 /**
- * Describes, for the person who confirms the call, the effect of provisioning these changes: a summary, and the
- * beginning of each list.
+ * Describes, for the person who confirms the call, the effect of provisioning these changes. The description is a
+ * summary and, for each list of changes, as many of its first entries as LIST_BYTES allows.
  */
 export function showProvisioning({
   changes,

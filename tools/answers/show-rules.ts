@@ -69,8 +69,8 @@ export const referencesOf = (rule: Rule | DenyRule): unknown[] => [
 ]
 
 /**
- * Returns the condition fields of a rule that do not have their default value, with names next to hrefs, and whether
- * the rule is logged. These fields narrow or widen the rule; its consumers, providers and services are not among them.
+ * Returns the fields of a rule that narrow or widen it and do not have their default value, and `log_flow` if the rule
+ * is logged. Names are added next to hrefs. Consumers, providers and services are not among these fields.
  */
 export const showConditionFields = (rule: Rule | DenyRule, names: ReferenceNames): Record<string, unknown> => ({
   ...showNamesInside(conditionFieldsOf(rule), names),
@@ -110,8 +110,8 @@ function showIpTables({ ip_tables_rules: tables }: RuleSet) {
 
 /**
  * Converts a rule set to its output form, with allow and deny rules in one list; `denyError` says why deny rules are
- * missing. Detail `standard` writes labels, actors and services in the form that callers use, `full` as objects with
- * hrefs.
+ * missing. Labels, actors and services are written as tool arguments (such as `key=value`) at detail `standard`, and as
+ * objects with hrefs at detail `full`.
  */
 export function showRuleSet(
   ruleSet: RuleSet,
@@ -151,8 +151,8 @@ const SERVICES_SHARE = 4
 
 /**
  * Returns the ports of the services to which the rules refer (`{DNS: "53/udp"}`), and the number of services that were
- * left out. The ports take at most a quarter of the answer. If several services have the same name, the href follows
- * the name. The result for the first rules of a list is never larger than the result for the whole list.
+ * left out. The ports take at most a quarter of the answer. A name that several services share is followed by the href.
+ * Fewer rules never give a larger result, so the result for all rules shows how much space must be reserved.
  */
 export function showPorts(
   rules: readonly (Rule | DenyRule)[],
@@ -266,8 +266,8 @@ export async function showStoredRule(
 }
 
 /**
- * Shows a planned rule in the form that answers use. Names are not looked up, because they were found when the plan was
- * made.
+ * Shows a planned rule in the form that answers use. The names of its objects are not looked up, because the plan
+ * already contains them.
  */
 export function showPlannedRule(rule: PlannedRule) {
   const ends = [...rule.providers, ...rule.consumers].flatMap((actor) => Object.values(actor) as unknown[])

@@ -50,8 +50,8 @@ export function showVersion(
 const CHANGES = { create: 'created', update: 'updated', delete: 'deleted' } as const
 
 /**
- * Converts a difference between two versions to its output form. `since` names the policy of the comparison, as in
- * `describeEffects`.
+ * Converts a change between two versions to its output form. `since` names the policy with which the change is
+ * compared, as in `describeEffects`.
  */
 export function showVersionChange(
   { fields, rules, effect_note: note, ...change }: PolicyChange,

@@ -2,14 +2,17 @@ import type { FieldChange, JudgedChange, PolicyChange } from '../../schemas/poli
 import { differs } from '../../domain/policy/diff-fields.js'
 import { jsonBytes } from './byte-budget.js'
 
-/** Maximum numbers of rules and of items per list, tried in this order until a change that is too large fits. */
+/**
+ * Numbers tried in this order as the maximum number of rules, and of items per list, until a change that is too large
+ * fits.
+ */
 const LADDER = [Infinity, 1_000, 300, 100, 30, 20, 10, 7, 5, 4, 3, 2, 1, 0] as const
 
 /**
  * Shortens a change to at most `most` bytes, unless its names alone are longer. First, lists are reduced to the items
- * that differ between draft and active. Then lists and rules are cut, and `omitted` says so. The effect and risks
- * remain those of the complete change. The assumptions behind them (`assumes`) are left out, because the answer lists
- * them once for all changes.
+ * that differ between draft and active. If this is not enough, lists and rules are cut, and `omitted` says so. The
+ * effect and risks still describe the complete change. The assumptions behind the effect and risks (`assumes`) are left
+ * out, because the answer lists them once for all changes.
  */
 export function trimChange({ assumes: _assumes, ...change }: JudgedChange, most: number): PolicyChange {
   if (jsonBytes(change) <= most) return change

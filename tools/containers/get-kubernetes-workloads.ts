@@ -63,8 +63,8 @@ export default defineTool({
     const cluster =
       href === undefined ? undefined : await findByHref(pce, 'container_clusters', href.trim(), 'draft', signal)
     const params = { namespace, container_clusters: cluster && [cluster.href] }
-    // The PCE's filter accepts hrefs, but its documentation does not say how it compares them, so they are compared
-    // again here.
+    // The PCE's filter accepts hrefs, but its documentation does not say how it compares them, so the cluster's href is
+    // compared again here for every returned workload.
     const ownFilter = allOf<KubernetesWorkload>(
       cluster && ((workload) => workload.container_cluster?.href === cluster.href),
       matchExactly(exact, { namespace }, { namespace: (workload) => [workload.namespace] }),

@@ -67,7 +67,8 @@ export default defineTool({
   async handler(args, ctx): Promise<Static<typeof ModesSetOutput>> {
     const { enforcement_mode: to } = args
     if (args.dry_run === true) return showPlannedModes(ctx, await judge(ctx, args))
-    // Only a preview or a dry run uses the time window, but an invalid window is rejected in a real run, too.
+    // Only a preview or a dry run uses the time window. A real run checks it nevertheless, so that an invalid window is
+    // always rejected.
     chooseWindow(ctx.now(), args, MODE_CHANGE_DAYS)
     // The workloads are read again, directly before the first write.
     const chosen = await choose(ctx, args)
@@ -106,8 +107,8 @@ function judgeChange(
 }
 
 /**
- * Throws if the caller named unmanaged workloads individually, because the caller expects their modes to change.
- * Unmanaged workloads of a chosen application are only skipped and counted.
+ * Throws if the caller named unmanaged workloads individually, because the caller then expects the modes of these
+ * workloads to change. Unmanaged workloads of an application that the caller chose are only skipped and counted.
  */
 function refuseUnmanaged({ workloads }: ChosenWorkloads): void {
   const unmanaged = workloads.filter(({ isManaged }) => !isManaged)

@@ -234,7 +234,10 @@ function showPairs({ verdict }: JudgedFlow): NonNullable<Output['pairs']> {
   }
 }
 
-/** Shows the observed traffic of the flow. `passesByMode` is the result of the function of the same name. */
+/**
+ * Returns the output field about the observed traffic of the flow. `passesByMode` is the result of the function
+ * `passesByMode`.
+ */
 function showObserved(
   { read, decisions, programs }: Observed,
   days: number,
@@ -278,8 +281,8 @@ function showCheck({ checked, differences, unavailable }: PceCheck): Output['pce
 }
 
 /**
- * Returns sentences about workloads that are, or may be, off the corporate network. It is undecided whether the rules
- * for that network apply to them.
+ * Returns sentences about workloads that are, or may be, off the corporate network. It is not known whether rules for
+ * the corporate network apply to these workloads.
  */
 function listOffNetwork(members: readonly Member[]): string[] {
   const tell = (isSure: boolean) => {

@@ -24,7 +24,10 @@ import { AssumesOut, showAssumed } from '../../schemas/assumes.js'
 import { defineTool } from '../define.js'
 
 const NAME = 'suggest-rule'
-/** Maximum number of examples of pairs that a suggested rule would allow beyond the pairs in the question. */
+/**
+ * Maximum number of examples of pairs of source and destination that a suggested rule would allow although the caller
+ * did not ask about them.
+ */
 const MOST_EXAMPLES = 25
 const MOST_MISSES = 3
 
@@ -178,7 +181,8 @@ export default defineTool({
 const NO_VEN = 'No end has a VEN, so no rule has an effect on it.'
 
 /**
- * Returns a sentence that says that the flow passes today although no rule allows it; empty if this is not the case.
+ * Returns a sentence that says that the flow passes today although no rule allows it; empty if the flow does not pass
+ * in this way.
  */
 function tellToday(flow: JudgedFlow): string {
   const modes = modesThatLetPass(flow)

@@ -27,8 +27,8 @@ import { trimChange } from '../answers/trim-change.js'
 const NAME = 'compare-policy-versions'
 const DEFAULT_MAX_RESULTS = 100
 /**
- * Maximum number of changes for which all effects are determined before the page is cut, so that the worst change can
- * be shown first. If there are more changes, only the effects of those on the page are determined.
+ * If there are at most this many changes, all their effects are determined before the page is cut, so that the worst
+ * change can be shown first. If there are more, only the effects of the changes on the page are determined.
  */
 const MOST_RANKED = 500
 /** Number of bytes reserved for everything except the changes: other fields, explanations of effects, and a cursor. */
@@ -114,8 +114,8 @@ export default defineTool({
       const text = `from and to are the same: ${from.name}.`
       throw new ToolError('invalid_argument', text, { argument: 'to', version: from.selector })
     }
-    // The filters contain version numbers instead of `active`, so that a cursor becomes invalid when another version
-    // becomes active.
+    // The cursor is bound to these filters. They contain version numbers instead of `active`, so that the cursor
+    // becomes invalid when another version becomes active.
     const filters = { from: from.selector, to: to.selector, type, href, name, author, detail }
     const position = await decodeCursor(ctx, NAME, filters, cursor)
     const before = await loadPolicy(ctx.pce, from.selector, ctx.signal)

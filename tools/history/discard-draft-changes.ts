@@ -184,7 +184,10 @@ function warnOfOutcome({ still, moved, unread }: Discarded): string[] {
   ]
 }
 
-/** Warns about the consequences of discarding these changes. */
+/**
+ * Returns warnings about deletions that stay pending although discarding these changes brings back objects that use the
+ * deleted ones, and about changes that were not read field by field.
+ */
 function warnOf({ chosen, rest }: Discard, losses: readonly JudgedChange[]): string[] {
   const stranded = findStrandedDeletions(losses, rest).map(
     ({ deletion, usedBy }) =>

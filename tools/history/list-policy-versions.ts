@@ -82,8 +82,8 @@ export default defineTool({
 const authorsOf = (versions: readonly PolicyVersion[]) => versions.flatMap(({ created_by: by }) => by?.href ?? [])
 
 /**
- * Returns the versions of one author, given by href or by the exact name in the PCE, and the names that were read to
- * find this author.
+ * Returns the versions of one author, given by href or by the exact name in the PCE. Also returns the names of authors
+ * if some were read to find this one.
  */
 async function filterByAuthor(
   author: string | undefined,
@@ -102,8 +102,8 @@ async function filterByAuthor(
   if (found.length > 0 || authors.size === 0) return { found, names }
   const [near] = nearPeople(wanted, new Set(names.values()), 1)
   const known = [...new Set(names.values())].sort().slice(0, MOST_NAMED).map(quote).join(', ')
-  // A person with exactly this name may exist without having provisioned anything, so an author with a similar name is
-  // only mentioned and not used.
+  // The caller may mean a person who has exactly this name but has provisioned nothing. An author with a similar name
+  // is therefore only mentioned, and that author's versions are not returned.
   const advice = near === undefined ? `they are by ${known}.` : `the most similar name among them is ${quote(near)}.`
   return { found, names, note: `None of these versions is by ${quote(wanted)}; ${advice}` }
 }

@@ -137,7 +137,7 @@ export default defineTool({
         ctx,
       )
     }
-    // This check must come directly before the write.
+    // This check that nothing has changed since the approval must come directly before the write.
     await requireSameGround(reading, args, plan, ctx.approved)
     ctx.beforeWriting.throwIfAborted()
     const done = await restoreVersion(ctx, plan)
@@ -181,7 +181,7 @@ function describeOutcome({ version, dropped }: RestorePlan, { pending, differing
   }
 }
 
-/** Warns if the draft, read back after the restore, differs from the plan. */
+/** Warns if the draft that is read back after the restore differs from the plan, or cannot be read. */
 function warnOf({ difference, version }: RestorePlan, { pending, differing, unread }: Restored): string[] {
   const planned = new Set(difference.objects.map(({ change }) => change.href))
   const extra = (pending ?? []).filter(({ href }) => !planned.has(toDraftHref(href)))

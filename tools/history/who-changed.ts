@@ -202,8 +202,8 @@ function newestFirst(entries: readonly HistoryEntry[]): HistoryEntry[] {
 }
 
 /**
- * Replaces the hrefs of authors with names. Authors of versions have only an href, whereas events usually contain the
- * name.
+ * Replaces the hrefs of authors with names. Policy versions name their author only by href, whereas events usually
+ * contain the author's name.
  */
 async function nameAuthors(
   { pce, signal }: ToolContext<true>,

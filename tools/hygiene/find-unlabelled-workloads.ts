@@ -234,7 +234,8 @@ export default defineTool({
       ...(warnings.length > 0 && { warnings }),
     }
     const { rows: kept, paging } = await answerPage(NAME, question, slice, rows, ctx, { ...facts, workloads: [] })
-    // The rows are sorted only after the page was cut, so that sorting does not affect where the cursor continues.
+    // The rows are sorted only after the page was cut. The cursor for the next page therefore does not depend on the
+    // sorting.
     const ranks = suggestions.map(rankOf)
     const workloads = kept
       .map((row, at) => ({ row, rank: ranks[at] ?? 0 }))
@@ -268,8 +269,8 @@ async function lookAlikes(index: LabelIndex, uses: ReadonlyMap<string, number>, 
 }
 
 /**
- * Reads the traffic of the page's workloads and passes their peers to the suggester. Returns warnings about traffic
- * that could not be read.
+ * Reads the traffic of the page's workloads and passes the workloads' peers to the suggester. Returns warnings about
+ * traffic that could not be read.
  */
 async function readPeers(
   ctx: ToolContext<true>,

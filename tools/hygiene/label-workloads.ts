@@ -220,8 +220,8 @@ function checkArguments({ workloads, selection, csv, remove_token: token, set, a
 }
 
 /**
- * Throws if a selection matches more workloads than the call allows. A call that writes must give this limit, because
- * the selection may match more workloads than when the caller last looked.
+ * Throws if a selection matches more workloads than `most` (the argument max_matches) or if `most` is missing. A call
+ * that writes must give this limit, because the selection may match more workloads than when the caller last looked.
  */
 function requireBound(most: number | undefined, matched: number): void {
   if (most !== undefined && matched <= most) return
@@ -271,7 +271,8 @@ async function showDryRun(
     ...facts,
     ...(effect !== undefined && { effect: showEffect(effect) }),
   }
-  // For a confirmation, all requests are included, because the confirmation is bound to them.
+  // The answer for a confirmation (its budget is infinite) includes all requests, because the confirmation is bound to
+  // them.
   const isShort = changes.length <= MOST_REQUESTED || answerBudget(ctx.limits) === Infinity
   const requests =
     changes.length === 0 || !isShort ? [] : [...labelRequests(ctx.pce.orgId, created), requestOf(ctx, changes)]

@@ -235,7 +235,7 @@ function warnOfEffect({ effect, effect_note: note, used_by: used }: Judgement): 
   ]
 }
 
-/** In a message that lists the sent fields, replaces this list with the number of added and removed entries. */
+/** Replaces the list of sent fields in a message with the number of added and removed entries of the IP list. */
 function describeEdit(message: string, { body, added, removed }: PlannedEdit): string {
   const parts = [
     added.length > 0 ? countOf(added.length, 'addition') : '',

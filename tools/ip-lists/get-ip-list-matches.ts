@@ -191,8 +191,8 @@ interface FoundLists {
 }
 
 /**
- * Finds the lists that contain the addresses or the domain name in question. They are sorted by how completely they
- * contain them (`whole`, `part`, `uncertain`, `excluded`), and then from the narrowest list to the widest.
+ * Finds the IP lists that contain the addresses or the domain name in question. Lists that contain all of them come
+ * first (the order is `whole`, `part`, `uncertain`, `excluded`). Within each group, the narrowest list comes first.
  */
 async function findLists({ pce, signal }: Ctx, policyVersion: PolicyVersionSelector, asked: AskedAddresses | string) {
   const found: { row: ListRow; size: bigint }[] = []
@@ -285,7 +285,10 @@ interface FoundWorkloads {
   unread: string | null
 }
 
-/** Finds the workloads with an interface that has one of these addresses, and returns at most `most` of them. */
+/**
+ * Finds the workloads with an interface that has one of the addresses in question. Returns at most `most` workloads,
+ * but counts all of them.
+ */
 async function findWorkloads(ctx: Ctx, asked: AskedAddresses, most: number): Promise<FoundWorkloads> {
   const { pce, signal } = ctx
   const kept: { workload: Workload; addresses: string[] }[] = []

@@ -29,7 +29,7 @@ import { selectFields } from '../answers/select-fields.js'
 import { showLabelOf } from '../answers/show-label.js'
 
 const NAME = 'get-label-groups'
-/** Maximum number of objects that a row names as users of its group, unless all are requested. */
+/** Maximum number of objects that a row names as users of a label group, unless the caller requested all of them. */
 const MOST_USERS = 10
 
 const UserOut = Type.Object({
@@ -156,7 +156,10 @@ function requireGroupHref(href: string, orgId: string): string {
 
 interface Everything {
   groups: readonly LabelGroup[]
-  /** The uses of each group, by href of the group; absent if they were not requested or could not be read. */
+  /**
+   * The objects that use each label group, by href of the group; absent if they were not requested or could not be
+   * read.
+   */
   uses?: ReadonlyMap<string, readonly GroupUse[]>
   error?: string
 }

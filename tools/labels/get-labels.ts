@@ -51,8 +51,8 @@ export default defineTool({
     const select = selectFields(fields, Row)
     const { exact, ...filters } = question
     const position = await decodeCursor(ctx, NAME, question, cursor)
-    // The PCE matches key and value as substrings. Before a page is cut, exact matching is applied here to all results
-    // of the PCE, always for the key and if requested for the value.
+    // The PCE matches key and value as substrings. Therefore, this server compares all results of the PCE exactly
+    // before the page is cut: always by key, and also by value if the caller requested it.
     const ownFilter = allOf<Label>(
       matchExactly(true, filters, { key: ({ key }) => [key] }),
       matchExactly(exact, filters, { value: ({ value }) => [value] }),

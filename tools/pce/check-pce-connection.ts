@@ -83,8 +83,8 @@ async function askVersion(pce: PceClient, options: RequestOptions): Promise<stri
 }
 
 /**
- * Describes why the check failed. The text contains nothing from the PCE, because text from the PCE would have to be
- * cleaned again.
+ * Describes why the check failed. The text contains nothing that the PCE sent, because such text would first have to be
+ * cleaned.
  */
 const reasonFor = (error: PceError): string =>
   error instanceof PceApiError

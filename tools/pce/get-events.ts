@@ -148,8 +148,8 @@ function noteOn(
 }
 
 /**
- * Returns true if there are older events that no page can show. With filters, X-Total-Count may still count all events
- * (P6), so only an answer that reached the PCE's limit can have been truncated.
+ * Returns true if there are older events that no page can show. If filters were used, X-Total-Count may nevertheless
+ * count all events (P6). In this case, events can be missing only if the PCE returned as many as its limit permits.
  */
 function isOutOfReach(filters: object, { pceTotal, seen = 0 }: Reach, found: number): boolean {
   if (pceTotal <= PCE_MOST) return false

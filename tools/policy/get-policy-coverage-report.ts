@@ -47,8 +47,8 @@ export default defineTool({
     const [index, { items: workloads }] = await Promise.all([loadLabels(pce, ctx), fetchWorkloads(ctx, labels)])
     const encoder = createFlowEncoder(index)
     const found = collectCoverage(encoder)
-    // The pending changes are read before the policy. If they are provisioned in between, they are part of the policy
-    // in force that is read then.
+    // The pending changes are read before the policy in force. If they are provisioned between the two reads, the
+    // policy that is read contains them.
     const isSame = await isNothingPending(ctx)
     const policy = await readPolicyInForce(pce, ctx.signal, index)
     const draft = isSame ? policy : await readWholePolicy(ctx, 'draft', index)

@@ -171,7 +171,8 @@ export default defineTool({
         chosenNow(chosen, await pce.getPendingPolicyChanges({ signal }), args.hrefs === undefined)
       const now = await look()
       refuseUnapproved(ctx.approved, (await bind(ctx, now)).digest)
-      // Reading the content of the changes took time, too, so they are compared once more with the changes read first.
+      // Reading the content of the changes took time, too, so the pending changes are read once more and compared with
+      // those that were just checked against the approval.
       if (digestChanges(await look()) !== digestChanges(now)) refuseUnapproved(ctx.approved, '')
     }
     const done = await provision(pce, description, chosen, warnings)
@@ -217,8 +218,9 @@ async function chooseChanges(
 }
 
 /**
- * Returns warnings about other people's changes among the changes that the call names by href. If the call names none,
- * no warning is needed: either `refuseOthers` has rejected such changes, or the argument `all_pending` accepts them.
+ * Returns warnings about other people's changes among the changes that the call names by href. If the call names no
+ * hrefs, no warning is needed: either `refuseOthers` has rejected other people's changes, or the argument `all_pending`
+ * accepts them.
  */
 const warnOfNamed = async (
   { hrefs }: Choice,

@@ -131,7 +131,8 @@ export default defineTool({
     const batch = await workThrough(args, outer, dryRun || isConfirmed ? null : write)
     let { results } = batch
     if (isConfirmed && !dryRun) {
-      // All ringfences are planned before the first write, because the confirmation is for the whole plan (D75).
+      // If the call was confirmed, all ringfences are planned before the first write, because the confirmation covers
+      // the whole plan (D75).
       const text = 'What the batch would write has changed since it was confirmed. Nothing was written.'
       requireApproved(approved, digestWrites(batch.shared.window, results), text)
       results = await writeBatch(batch.planning, results, { stopOnError }, async (prepared) => {

@@ -37,8 +37,8 @@ import { referencesOf, ServicesOut, showPorts, showRuleSet } from '../answers/sh
 
 const NAME = 'get-rulesets'
 /**
- * Assumed minimum size of a rule set with rules, as a multiple of the minimum size of a row. It limits the number of
- * rule sets whose deny rules are fetched although the answer has no room for them.
+ * Assumed minimum size of a rule set with rules, as a multiple of the minimum size of a row. The assumption keeps low
+ * the number of rule sets that are fetched with their deny rules although they do not fit into the answer.
  */
 const ROWS_PER_RULE_SET = 8
 
@@ -160,7 +160,7 @@ export default defineTool({
       showRuleSet(ruleSet, names, { detail, denyError: errors.get(ruleSet.href), isWanted: wantedIn?.(ruleSet) })
     const shown = await mapInTurns(found, show, ctx.signal)
     const from = partsBefore(position, found[0])
-    // The rules that the page may show. They are selected in the same way as by `show`.
+    // The rules that the page may show. They are selected in the same way as by the function `show` above.
     const listed = shows('rules')
       ? found.map((ruleSet, at) => shownRules(ruleSet, wantedIn?.(ruleSet)).slice(at === 0 ? from : 0))
       : []
@@ -186,9 +186,9 @@ function holdsWanted(ruleSet: RuleSet, isWanted: (rule: Rule | DenyRule | undefi
 }
 
 /**
- * Creates the function that tests whether a rule of a rule set was requested. The rule must have the given href (if it
- * is the href of a rule), name the given actor (or belong to a scope that names it), and have the given service.
- * Returns undefined if none of these was given.
+ * Creates the function that tests whether a rule of a rule set was requested. If `href` is the href of a rule, the rule
+ * must have it. If `actor` is given, the rule must name it, or belong to a scope that names it. If `service` is given,
+ * the rule must have it. Returns undefined if no such condition was given.
  */
 async function createTest(
   ctx: Ctx,

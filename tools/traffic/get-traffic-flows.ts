@@ -92,8 +92,8 @@ export default defineTool({
       grouping.add,
     )
     const { total, groups } = grouping.busiest(offset + most)
-    // Every page runs the query again, so the cursor contains figures that show whether the traffic has changed since
-    // (D79).
+    // Every page runs the query again. Therefore, the cursor contains figures that show whether the traffic has changed
+    // since the previous page (D79).
     const mark = `${read.pceFlows} ${total} ${connectionsOf(grouping)}${decider.mark()}`
     const cursorAt = (next: number) => encodeCursor(ctx, NAME, question, { offset: next, after: mark, within: null })
     const sample = (await cursorAt(total)) ?? ''

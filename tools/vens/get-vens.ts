@@ -169,7 +169,7 @@ export default defineTool({
     }
     const address = exact === true ? question.ip_address : undefined
     const isJoined = givenFilters(question).length > 0 || address !== undefined
-    // If no filter needs workloads, only the workloads of the page are read, after the page has been determined.
+    // If no filter needs workloads, the workloads are read later, and only for the VENs on the page.
     let works = isJoined ? await readForFilters(ctx, params, labels.param) : null
     const undecided = new Map<string, string>()
     const isMatch = (ven: Ven): boolean => {
@@ -332,8 +332,8 @@ function showMachine(machine: Machine, expand: (label: LabelRef) => LabelRef): S
 }
 
 /**
- * Explains why no VEN matches. After an unknown condition it lists the known ones, because the PCE offers no list of
- * its conditions.
+ * Explains why no VEN matches. If the requested condition is unknown, the explanation lists the conditions in the PCE's
+ * documentation, because the PCE itself offers no list of them.
  */
 function explainNone(condition: string | undefined): string {
   if (condition === undefined || KNOWN_CONDITIONS.includes(condition)) return 'No VEN matches.'

@@ -205,8 +205,8 @@ async function readReleases({ pce, signal }: ToolContext<true>) {
 }
 
 /**
- * The texts for the lists of VENs in the summary. The list `not_known` has no text, because the summary names the parts
- * of this list instead.
+ * The descriptions of the lists of VENs in the summary. The list `not_known` has no description, because the summary
+ * names its parts separately.
  */
 const WORDS: Readonly<Record<Exclude<VenList, 'not_known'>, string>> = {
   not_running: 'suspended or stopped',

@@ -81,8 +81,8 @@ export default defineTool({
     }
 
     const created: LabelOutput[] = []
-    // The call waits for other writes before it creates labels, because after its first write it no longer ends when
-    // its client disconnects.
+    // The call waits for its turn to write before it creates labels, because a call that has written something no
+    // longer ends when its client disconnects, but a call that only waits should.
     const { workload, body, labels } = await ctx.inOrder(orderOf('workloads', name), async ({ others, note }) => {
       refuseCreatedMeanwhile(name, others)
       return writeWithRollback(ctx.pce, {

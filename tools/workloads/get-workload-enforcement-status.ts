@@ -107,7 +107,7 @@ export default defineTool({
   },
 })
 
-/** Leaves out the number of unmanaged workloads if it is zero, because in most groups every workload has a VEN. */
+/** Leaves out the number of unmanaged workloads of a group if it is zero, as it is in most groups. */
 function withoutNone({ unmanaged_count: unmanaged, ...group }: ModeGroup): Partial<ModeGroup> {
   return { ...group, ...(unmanaged > 0 && { unmanaged_count: unmanaged }) }
 }

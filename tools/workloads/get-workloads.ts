@@ -31,7 +31,7 @@ const input = Type.Object(
   { additionalProperties: false },
 )
 
-// In this tool, the contract requires the name `total` instead of `total_count`.
+// The specified output of this tool has the field `total` instead of `total_count`.
 const { total_count: Total, ...FurtherPaging } = PagingOutput
 
 const output = Type.Object({

@@ -147,8 +147,8 @@ export default defineTool({
           return { attached, answer: await updateObject(ctx, { ...plan, body }, false) }
         },
       })
-    // The call waits for other writes before it creates labels, because after its first write it no longer ends when
-    // its client disconnects.
+    // The call waits for its turn to write before it creates labels, because a call that has written something no
+    // longer ends when its client disconnects, but a call that only waits should.
     const { answer, attached } = await (labels === undefined ? write() : ctx.inOrder(plan.order, write))
     return {
       ...withoutStored(answer),

@@ -8,17 +8,20 @@ import { DRY_RUN_BINDING, type PlannedRequest } from '../../../schemas/dry-run.j
 import { describeReferred, nameReferred, showReferred, warnOfUnread } from './show-referred.js'
 
 /**
- * Maximum number of requests or warnings in a preview, and maximum number of characters per value. They keep a preview
- * at a few kilobytes.
+ * Maximum number of requests or warnings in a preview, and maximum number of characters per value. With these limits, a
+ * preview has only a few kilobytes.
  */
 const MOST_LISTED = 10
 const LONGEST_TEXT = 600
 /**
- * The fields of a dry run's answer that define what would be written. The digest that binds a confirmation covers only
- * these fields. Other fields, such as counts of connections, may change on their own (D75).
+ * The fields of a dry run's answer that define what would be written. The digest that binds a confirmation to its call
+ * covers only these fields. Other fields, such as counts of connections, may change without a change of the plan (D75).
  */
 const BOUND = ['href', 'requests', 'previous', 'rules_removed'] as const
-/** The fields of a dry run's answer that say more about the change; a person is shown them as they are. */
+/**
+ * The fields of a dry run's answer that tell more about the change. They are shown unchanged to the person who confirms
+ * it.
+ */
 const FACTS = ['effect', 'effect_note', 'observed', 'note'] as const
 
 /** The fields of a tool that are needed to create its preview. */
@@ -60,7 +63,7 @@ async function previewByDryRun(tool: Previewed, args: Arguments, context: ToolCo
   const isDryRun = args['dry_run'] === true
   const bound = [...BOUND.map((field) => answer[field]), referred?.digest]
   const boundTo = isDryRun ? DRY_RUN_BINDING : await digestContents(bound, signal)
-  // When a confirmation is redeemed, nobody sees the summary, so it stays empty.
+  // When a confirmation is redeemed, only `boundTo` is used and nobody sees the preview, so its summary stays empty.
   return context.isBindingOnly === true
     ? { summary: '', boundTo }
     : { ...previewAnswer(answer, referred, isDryRun), boundTo }
@@ -109,8 +112,8 @@ function previewAnswer(
 }
 
 /**
- * Returns the warnings of an answer as sentences: those of its list, and those that it has in fields of their own, such
- * as `policy_widening_warning`.
+ * Returns all warnings of an answer as sentences: those in its list `warnings`, and those in separate fields, such as
+ * `policy_widening_warning`.
  */
 function warningsOf(answer: Arguments): string[] {
   const own = Object.entries(answer).flatMap(([name, value]) =>

@@ -14,14 +14,16 @@ import {
 } from '../enforcement/describe-enforcement.js'
 import { joinEffects } from '../policy-words.js'
 
-/** Maximum number of traffic changes, each with its peer and port, that are shown for each kind of change. */
+/**
+ * Maximum number of traffic changes shown per effect (such as opened or cut). Each traffic change is one peer and port.
+ */
 const MOST_TRAFFIC = 100
 
 const EFFECTS = { stricter: 'narrowing', looser: 'widening', same_traffic: 'neutral', not_known: 'undecided' } as const
 
 /**
- * Returns everything that a person sees before modes are set: each workload with its modes, and the traffic that is cut
- * or opened.
+ * Returns everything that a person sees before enforcement modes are set: each workload with its modes, and the traffic
+ * that is cut or opened.
  */
 export function showModeChangesForApproval(enforcement: Enforcement): NonNullable<Preview['page']> {
   const { chosen, to, traffic } = enforcement
@@ -72,7 +74,10 @@ const TITLES: Readonly<Record<ChangeEffect, readonly [name: string, effect: Show
   possibly_cut: ['Passes now, and might be cut', 'narrowing'],
 }
 
-/** Returns one object to show for each kind of traffic change. Opened traffic comes first. */
+/**
+ * Returns the observed traffic that would change, as one object to show per effect (such as opened or cut). Opened
+ * traffic comes first.
+ */
 function showTraffic({ traffic }: Enforcement): ShownObject[] {
   if (typeof traffic === 'string') return []
   return (Object.entries(TITLES) as [ChangeEffect, (typeof TITLES)[ChangeEffect]][]).flatMap(

@@ -7,7 +7,7 @@ import { kindOf } from '../policy-words.js'
 
 type Page = NonNullable<Preview['page']>
 
-/** Maximum number of pending changes that the page lists as not included in the call. */
+/** Maximum number of pending changes that a confirmation page lists as not included in the call. */
 const MOST_NOT_INCLUDED = 100
 
 export const nameOf = (name: string | undefined) => (name === undefined || name === '' ? {} : { name })

@@ -9,7 +9,10 @@ import { CONTENT_LEFT_OUT, type ShownReference } from '../../../schemas/approval
 import { jsonBytes } from '../byte-budget.js'
 import { kindOf } from '../policy-words.js'
 
-/** Maximum number of entries of a list that the page shows, and maximum size of all shown contents in bytes. */
+/**
+ * Maximum number of entries shown per list on a confirmation page, and maximum size in bytes of all contents shown on
+ * it.
+ */
 const MOST_ENTRIES = 200
 const MOST_BYTES = 64 * 1024
 /** Maximum number of objects named in a sentence, and maximum length of one name. */
@@ -89,14 +92,14 @@ export function nameReferred({ objects }: ReferredObjects): ReferenceNames {
 }
 
 /**
- * Warns of objects that were not read, so that a change after the decision is not noticed, and of objects that are too
- * long to be shown.
+ * Warns of objects to which the requests refer and that were not read, or are too long to be shown. If an object was
+ * not read, a change of it between the approval and the call is not noticed.
  */
 export const warnOfUnread = (referred: Unread): string[] => sayUnread(referred, 'requests', '')
 
 /**
- * Warns of objects to which pending changes refer and that were not read or are too long to be shown. Objects with a
- * draft are not among them, because they are read together with the changes.
+ * Warns of objects without a draft (such as labels and workloads) to which pending changes refer and that were not read
+ * or are too long to be shown. Objects with a draft need no warning, because they are read together with the changes.
  */
 export const warnOfUnreadNames = (named: Unread): string[] =>
   sayUnread(named, 'changes', ' without a draft (labels, workloads, user groups)')
@@ -152,8 +155,8 @@ interface ShownContent {
 }
 
 /**
- * Returns the content of an object for display. Lists are clipped first, so that long lists take no longer than short
- * ones.
+ * Returns the content of an object for display. Lists are clipped before names are added, so that long lists take no
+ * more time than short ones.
  */
 function readContent(content: Record<string, unknown>, names: ReferenceNames): ShownContent {
   const { shown, notes } = clipLists(besideName(content))

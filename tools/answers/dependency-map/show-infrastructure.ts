@@ -42,7 +42,7 @@ export const InfrastructureResult = Type.Object({
   consumes: Type.Array(Type.String(), { description: 'app|env; out_degree has the total' }),
 })
 
-/** The columns of a row of `in_brief`: the figures of an application, in this order. */
+/** The columns of `in_brief`, in order. Each row of `in_brief` contains these figures of one application. */
 const BRIEF_COLUMNS = ['app', 'env', 'infrastructure_score', 'in_degree', 'out_degree', 'total_connections'] as const
 
 /**
@@ -61,7 +61,9 @@ export const InBrief = Type.Optional(
 
 const PORTS_SHOWN = 5
 const NEIGHBOURS_SHOWN = 20
-/** Maximum number of neighbours named per row if the requested rows do not all fit with more names. */
+/**
+ * Maximum number of neighbours named per row if NEIGHBOURS_SHOWN neighbours per row would leave no room for all rows.
+ */
 const FEWER_NEIGHBOURS = 5
 /** Minimum number of complete rows in an answer that also has brief rows. */
 const LEAST_WHOLE = 10
@@ -81,7 +83,7 @@ interface InfrastructureFacts {
     tier_counts: Static<typeof Tiers>
   }
   reading: Reading
-  /** All rows, highest score first. */
+  /** The rows of all applications, highest score first. */
   rows: readonly InfrastructureRow[]
   consumption: Consumption
   productionEnvs: readonly string[]

@@ -126,7 +126,7 @@ interface MovementFacts {
 
 /**
  * Builds the answer of detect-lateral-movement-paths (T18). The counts of nodes and edges cover all applications; the
- * lists contain only the applications in question (D118).
+ * lists contain only the applications that the caller asked about (D118).
  */
 export function showMovement(
   { days, between, found, question, ports, unlabelledSources, reading, doubts }: MovementFacts,
@@ -229,8 +229,8 @@ export function showMovement(
   const answer = showSections(envelope, sections, {
     detail,
     limits,
-    // Paths have a higher limit than other lists: there are at most 50 of them, and a path is of no use without its
-    // edges.
+    // Even at detail `standard`, a list may have 100 rows, because up to 50 paths are found and a path is of no use
+    // unless the list of edges contains its edges.
     standard: 100,
     hint: (_shown, isFull) =>
       `Totals count everything. ${paths === null ? adviseOnRows(detail, isFull, 'env_name narrows it.') : OF_PATHS}`,
@@ -246,8 +246,8 @@ const all = <T>(rows: readonly T[]) => ({ rows, total: rows.length })
 
 /**
  * Counts the applications by their number of hops to the nearest target; the targets themselves are not counted.
- * `sources_by_hops_undecided` counts, in the same way, the applications for which every path with so few hops contains
- * an edge that may be blocked.
+ * `sources_by_hops_undecided` counts, also by number of hops, only those applications for which every shortest path
+ * contains an edge that may be blocked.
  */
 function showHops({ hopsToTarget, certainHops }: Movement) {
   const all: Record<string, number> = {}

@@ -142,8 +142,8 @@ function planned(workload: ChosenWorkload, to: EnforcementMode): string {
 
 /**
  * Builds the answer with the outcome for each workload. Throws if the PCE refused the changes of all workloads, or if
- * the writing ended early. The error's details contain the completed changes, because a plain error would suggest that
- * nothing happened.
+ * the writing stopped before all workloads were changed. The error's details list the completed changes; without them,
+ * the error would suggest that nothing was changed.
  */
 export function showModesSet(
   { limits }: Pick<Context, 'limits'>,
@@ -244,7 +244,10 @@ function sortOutcomes(outcomes: readonly Row[]): unknown[][] {
     ])
 }
 
-/** Maximum size of one list in bytes: enough to recognise what the list contains, and short enough to read. */
+/**
+ * Maximum size, in bytes, of one list in a preview: long enough to recognise what the list contains, short enough to
+ * read.
+ */
 const LIST_BYTES = 2500
 
 /**

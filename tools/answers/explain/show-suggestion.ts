@@ -10,8 +10,8 @@ type Written = string | object
 
 /**
  * Replaces the labels in a suggested rule with the workloads in the question. Returns undefined if nothing was
- * replaced, or if the result is not a rule between two workloads. Such a rule allows nothing else, but it is useful
- * only as long as these workloads exist, so it is offered only as an alternative (D207).
+ * replaced, or if the result is not a rule between two workloads. A rule between two workloads allows no traffic of
+ * other workloads, but it is useful only as long as both exist, so it is offered only as an alternative (D207).
  */
 export function narrowToWorkloads(
   rule: SuggestedRule,

@@ -61,8 +61,8 @@ function nameEnds(
 }
 
 /**
- * Returns the beginning of a sentence about the offline sources and destinations, and their number: `3 of 5 sources
- * (web-1, web-2 …) are offline, so …`; undefined if there are none.
+ * Returns the beginning of a sentence about the offline sources and destinations (`3 of 5 sources (web-1, web-2 …) are
+ * offline, so …`), and the number of those that are offline; undefined if none is.
  */
 function nameOffline(flow: Flow): { text: string; count: number } | undefined {
   const named = nameEnds(flow, true)

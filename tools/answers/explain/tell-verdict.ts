@@ -155,7 +155,10 @@ export function describeRule({ held }: Pick<ApplyingRule, 'held'>, names: Refere
 
 const describeEnd = ({ name, mode }: Member) => `${quote(name)} (${mode === 'none' ? 'no VEN' : mode})`
 
-/** Describes in a sentence how the source or destination treats the connection in both versions of the policy. */
+/**
+ * Describes in a sentence what the source or destination (`side`) does with the connection, by the active policy and by
+ * the draft.
+ */
 export function tellEnd(side: 'source' | 'destination', { active, draft, [side]: member }: JudgedPair): string {
   const direction = side === 'source' ? 'outbound' : 'inbound'
   if (member.mode === 'none') return 'No VEN: it enforces nothing.'
@@ -194,7 +197,7 @@ export function tellIpTablesAt({ versions, sources, destinations }: JudgedFlow):
   ]
 }
 
-/** Returns one text with the reasons for all undecided answers; undefined if no answer is undecided. */
+/** Returns one text with the reasons why some of these answers are unknown; undefined if none is unknown. */
 export const reasonsOf = (...answers: readonly Answer[]): string | undefined => {
   const reasons = answers.flatMap((answer) => (isUnknown(answer) ? answer.unknown : []))
   return reasons.length === 0 ? undefined : describeReasons([...new Set(reasons)])

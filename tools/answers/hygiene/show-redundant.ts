@@ -34,7 +34,10 @@ const MEANINGS: Readonly<Record<FindingKind, string>> = {
   scope_without_workloads: 'no workload, container or virtual service has the labels of this scope',
 }
 
-/** Maximum number of rules that a finding names as covering the redundant rule, and of examples of undecided rules. */
+/**
+ * Maximum number of rules named per finding as the reason why a rule is redundant, and maximum number of examples of
+ * undecided rules.
+ */
 const MOST_SHOWN = 5
 const STANDARD_FINDINGS = 10
 
@@ -97,7 +100,8 @@ interface Shown {
 }
 
 /**
- * Builds the answer from the report. The counts cover all requested findings; the answer contains as many rows as fit.
+ * Builds the answer from the report on redundant rules. The counts cover all requested findings; the answer contains as
+ * many rows as fit.
  */
 export function showRedundant(
   report: RuleReport,

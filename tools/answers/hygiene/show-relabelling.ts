@@ -128,7 +128,10 @@ const mayCut = (sets: readonly RuleSetEffect[]): boolean =>
       (allow?.lost ?? 0) + (deny?.gained ?? 0) + (override?.gained ?? 0) > 0,
   )
 
-/** Maximum numbers of labels: in a sentence (MOST_NAMED), and in an object of counts by label (MOST_COUNTED). */
+/**
+ * Maximum number of labels named in a sentence (MOST_NAMED), and maximum number of labels in an object that maps labels
+ * to counts (MOST_COUNTED).
+ */
 const MOST_NAMED = 5
 const MOST_COUNTED = 20
 
@@ -195,7 +198,10 @@ export const OUTCOME_COLUMNS = ['workload', 'href', 'before', 'after', 'outcome'
 
 const ORDER: readonly LabelOutcome[] = ['differs', 'unknown', 'refused', 'not_done', 'updated']
 
-/** Returns the table of outcomes, failures first. `expand` adds key and value to a label that was read without them. */
+/**
+ * Returns the table of outcomes, failures first. `expand` adds the key and value to a label that the PCE returned only
+ * by href.
+ */
 export const outcomeRows = (results: readonly WrittenLabels[], expand: (label: LabelRef) => LabelRef): string[][] =>
   [...results]
     .sort((a, b) => ORDER.indexOf(a.outcome) - ORDER.indexOf(b.outcome))

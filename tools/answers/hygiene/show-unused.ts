@@ -96,7 +96,8 @@ interface Found {
   kinds: ReadonlyMap<UsedKind, KindUse>
   idle: IdleRules
   /**
-   * The report on rules without hits, or a sentence if hits could not be assessed; undefined if it was not requested.
+   * The report on rules that no traffic has hit, or a sentence on why hits could not be assessed; undefined if the
+   * report was not requested.
    */
   hits: HitReport | string | undefined
 }
@@ -105,8 +106,8 @@ interface Found {
 const MOST_EXCLUDED = 20
 
 /**
- * Builds the answer. `wanted` contains the requested kinds of objects; `names` returns the names of the objects to
- * which disabled rules refer.
+ * Builds the answer about unused objects. `wanted` contains the requested kinds of objects; `names` returns the names
+ * of the objects to which disabled rules refer.
  */
 export function showUnused(
   { kinds, idle, hits }: Found,

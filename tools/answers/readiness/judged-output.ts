@@ -27,7 +27,10 @@ export const showDecisions = ({ undecided, ...counts }: Record<DecidedWord, numb
   ...(undecided > 0 && { undecided }),
 })
 
-/** Output fields for the totals over all traffic rows of an application. Both reports on applications have them. */
+/**
+ * Output fields for the totals over all traffic rows of an application. The readiness and the coverage report share
+ * them.
+ */
 export const Judged = {
   total_flows: Count('Rows judged: without unknown ones and second reports'),
   total_connections: Count('Of these rows'),

@@ -107,7 +107,7 @@ interface Findings {
   days: number
   found: Coverage
   reliance: Reliance
-  /** The reason why the draft or the list of its rules is missing; null if both are present. */
+  /** The reason why the draft could not be read, or why its rules could not be listed; null if neither failed. */
   draftUnavailable: string | null
   reads: BothWays
   detail: 'standard' | 'full'
@@ -115,8 +115,8 @@ interface Findings {
 }
 
 /**
- * Builds the answer of get-policy-coverage-report. The figures cover all rows; the lists contain as many entries as
- * fit.
+ * Builds the answer of get-policy-coverage-report. The figures cover all traffic rows; the lists contain as many
+ * entries as fit.
  */
 export function showCoverage(findings: Findings): Static<typeof CoverageOutput> {
   const { application, found, reliance, draftUnavailable, reads, detail, limits } = findings

@@ -147,7 +147,7 @@ interface Findings {
 }
 
 /**
- * Builds the answer of enforcement-readiness. The figures cover all rows; the answer contains as many remote
+ * Builds the answer of enforcement-readiness. The figures cover all traffic rows; the answer contains as many remote
  * applications as fit.
  */
 export function showReadiness(findings: Findings): Static<typeof ReadinessOutput> {

@@ -21,7 +21,7 @@ export interface CutSource {
   kind: SourceKind
   /** The source's application in the form `app (env)`; otherwise its host name, FQDN or address. */
   source: string
-  /** The worst effect on any of its ports. */
+  /** The most serious effect among the ports on which the source loses traffic. */
   effect: Loss
   /** Number of connections on the ports on which the source loses traffic. */
   connections: number

@@ -60,8 +60,8 @@ export function showBatch(ctx: Pick<ToolContext<true>, 'pce' | 'limits'>, batch:
 }
 
 /**
- * Returns one note for several ringfences, which says how completely the traffic for their counts was read. An answer
- * that is not shortened contains its own note.
+ * Returns one note on how completely the traffic of these ringfences was read, so that their shortened answers need no
+ * such note of their own.
  */
 function noteOf(done: readonly RingfenceDone[]): { note?: string } {
   const note = coverageNote(...done.flatMap(({ prepared }) => Object.values(prepared.discovery.reads)))
@@ -136,8 +136,8 @@ function shorten(answer: ReturnType<typeof showRingfence>, losses: readonly Loss
     }
   }
   const clipped = warnings.map((text) => (text.length > CLIPPED ? `${text.slice(0, CLIPPED - 1)}…` : text))
-  // The first warning and the worst loss of traffic are added before all others, so that they are kept even if the
-  // others do not fit.
+  // The first warning and the worst loss of traffic are added before all other entries, so that these two are kept even
+  // if the other entries do not fit.
   add(shown.warnings, clipped.slice(0, 1))
   add(shown.would_be_cut, cut.slice(0, 1))
   add(shown.warnings, clipped.slice(1))
@@ -146,8 +146,8 @@ function shorten(answer: ReturnType<typeof showRingfence>, losses: readonly Loss
 }
 
 /**
- * Maximum sizes, in bytes, of the lists in a preview. The worst applications are described; the applications that do
- * not fit are only counted.
+ * Maximum sizes, in bytes, of the lists in a preview. The applications with the worst losses are described;
+ * applications that do not fit are only counted.
  */
 const LIST_BYTES = 5000
 const ORDER_BYTES = 3000

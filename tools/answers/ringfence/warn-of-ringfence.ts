@@ -17,9 +17,9 @@ import { isMode } from '../../../schemas/pce/enforcement-modes.js'
 import type { Actor } from '../../../schemas/pce/rule-set.js'
 import type { CutSource, InfrastructureSource } from './list-losses.js'
 
-/** The ways in which a ringfence can differ from the request, most serious first. */
+/** The ways in which a written ringfence can differ from the ringfence that was requested, most serious first. */
 interface Deviations {
-  /** Fields of the stored rule set that differ from what was sent. */
+  /** The fields of the rule set that the PCE stored differently than they were sent. */
   changed: string[]
   denyWithheld: boolean
   /** The traffic queries for this ringfence (`inbound`, `outbound`) that reached the row limit. */

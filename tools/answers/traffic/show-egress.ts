@@ -91,7 +91,7 @@ const MOST_USERS = 5
 const NOTE =
   'Egress is traffic to destinations without a VEN of this PCE, public or not. A provider is the publisher of the address range: likely means that the range serves its own services, ambiguous that many tenants share it, so who runs the service is unknown: destination and other_names are the names that traffic has for it. was_permitted is what was recorded: policy may have changed since, or no deny rule matched. process matches any part of the path, in any case, in the rows that were read.'
 
-/** Converts a finding to its output form; unknown values are absent. */
+/** Converts a finding to its output form. Fields with unknown values are left out. */
 export function showFinding({ keys, measures, parts, otherNames }: EgressGroup) {
   const { process, destination, dst_ip: ip, fqdn, port, proto, policy_decision: decision, rule } = keys
   const users = parts.user.values().flatMap((user) => user ?? [])
@@ -137,8 +137,8 @@ export function showEgress(
         egress_rows: steps.egress_rows,
         distinct_processes: processes.total,
         findings: findings.total,
-        // The next two fields are set again after the rows are cut to size. Their final values take no more bytes than
-        // these.
+        // The next two fields are set again after the list of findings is cut to size. Their final values take no more
+        // bytes than the values here.
         returned: findings.groups.length,
         findings_truncated: false,
         flows_truncated: read.truncated,

@@ -76,8 +76,8 @@ const ADVICE =
   'Label each unlabelled_workload: policy by label does not reach it. Put known networks into IP lists. Identify each unknown_ip before enforcement: traffic that no rule covers is then blocked.'
 
 /**
- * Builds the answer of find-unmanaged-traffic with the busiest rows of each list. The counts cover all rows with at
- * least `least` connections.
+ * Builds the answer of find-unmanaged-traffic with the busiest rows of each list. The counts cover all rows that have
+ * at least `least` connections.
  */
 export function showUnlabelled(
   finder: UnlabelledTrafficFinder,
