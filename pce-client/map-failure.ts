@@ -75,8 +75,8 @@ export function outcomeOf(failure: Failure, state: CallState): FailedAttempt['ou
 }
 
 /**
- * Creates the error with which a call ends. The code is `outcome_unknown` (D3, D23) if any attempt of a write was sent
- * and got no answer, or if a creating write got a server error, because the write may have succeeded nevertheless. The
+ * Creates the error with which a call ends. The code is `outcome_unknown` (D3, D23) if a write may have been carried
+ * out, because one of its attempts was sent and got no answer, or because of a server error (see `mayBeDone`). The
  * error includes the PCE's last answer. It never includes the HTTP library's error, which holds the request's headers.
  */
 export function toPceError(failure: Failure, state: CallState): PceError {

@@ -33,8 +33,8 @@ function beginNext(): void {
 }
 
 /**
- * Size in bytes above which a body counts as large: large bodies are decompressed, counted and parsed in turns, and
- * only a few at the same time.
+ * Size in bytes above which a body counts as large: large bodies are decompressed and parsed in short steps, and only a
+ * few of them at the same time.
  */
 export const LARGE_BODY = 1024 * 1024
 /**

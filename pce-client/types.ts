@@ -170,9 +170,9 @@ export interface ScanOptions<T> extends CollectionOptions {
 }
 
 export interface ScanOutcome {
-  /** Number of objects passed on. */
+  /** Number of objects passed to `onItems`. */
   items: number
-  /** True if every object that matches the parameters has been passed on. */
+  /** True if every object that matches the parameters has been passed to `onItems`. */
   isWhole: boolean
   /** The value of X-Total-Count, or null when the PCE sent none. */
   totalCount: number | null
@@ -294,7 +294,7 @@ export interface TrafficQueryProgress {
   status?: string
   /** Milliseconds since the query was submitted. */
   elapsedMs: number
-  /** Number of rows passed on so far. */
+  /** Number of rows passed to `onFlows` so far. */
   flows: number
   matchesCount?: number
 }

@@ -31,7 +31,10 @@ export interface TrafficOperations {
     trafficQuery: TrafficQuery,
     options?: Omit<StreamTrafficOptions, 'onFlows'>,
   ): Promise<TrafficFlow[]>
-  /** Like `getTrafficFlowsAsync`, but passes the rows on as they arrive, so that the result is never held in memory. */
+  /**
+   * Like `getTrafficFlowsAsync`, but passes the rows on as they arrive, so that the complete result is never held in
+   * memory.
+   */
   streamTrafficFlows(
     queryName: string,
     trafficQuery: TrafficQuery,
