@@ -24,7 +24,7 @@ export interface Owner {
 
 /** A person or a service, as identified by a verified access token. */
 export interface Identity extends Owner {
-  /** The combined values of the groups claim and the roles claim: strings only, exactly as in the token. */
+  /** The combined values of the groups claim and the roles claim: strings only, exactly as in the access token. */
   readonly groups: readonly string[]
   /**
    * True if the identity provider left the groups out because there are too many (Entra ID: `_claim_names.groups`,

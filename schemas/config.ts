@@ -1,6 +1,6 @@
 import type { Role } from './caller.js'
 
-/** A PCE that is reached with a single key from the environment. */
+/** A PCE that is reached with a single API key from the environment. */
 export interface PceFromEnvironment {
   /** The PCE's address as given, including the scheme if there was one. */
   url: string
@@ -235,7 +235,7 @@ interface AuthenticatedConfig extends CommonConfig {
   login?: BrowserLoginConfig
 }
 
-/** The configuration for HTTP with bearer tokens if every user has their own PCE key. */
+/** The configuration for HTTP with bearer tokens if every user has their own API key of a PCE. */
 export interface PerUserConfig extends AuthenticatedConfig {
   mode: 'per_user'
   keystore: {
@@ -247,14 +247,17 @@ export interface PerUserConfig extends AuthenticatedConfig {
   userPce: UserPceConfig
 }
 
-/** The configuration for HTTP with bearer tokens if all users share one PCE key. */
+/** The configuration for HTTP with bearer tokens if all users share one API key of a PCE. */
 export interface SharedConfig extends AuthenticatedConfig {
   mode: 'shared'
   pce: PceFromEnvironment
   statePath: string
 }
 
-/** The modes of a server with authentication: either every user has a PCE key, or all users share one. */
+/**
+ * The modes of a server with authentication: either every user has their own API key of a PCE, or all users share one
+ * API key.
+ */
 export type PceMode = (PerUserConfig | SharedConfig)['mode']
 
 /**

@@ -4,9 +4,9 @@ import type { Owner } from './caller.js'
 import type { ErrorDetails } from './errors.js'
 
 /**
- * The reason why a confirmation is required (D20): none has been given (`missing`), the token is not from this server
- * (`malformed`) or is for another call (`mismatch`), the time to confirm is over (`expired`), or the consent was given
- * to something other than what the call would do now (`stale`).
+ * The reason why a confirmation is required (D20): none has been given (`missing`), the confirm token is not from this
+ * server (`malformed`) or is for another call (`mismatch`), the time to confirm is over (`expired`), or the consent was
+ * given to something other than what the call would do now (`stale`).
  */
 export type ConfirmReason = 'missing' | 'malformed' | 'mismatch' | 'expired' | 'stale'
 

@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 const NAME = '^\\S(?:.*\\S)?$'
 const LABEL_KEY = '^[^\\s=](?:[^=]*[^\\s=])?$'
 
-/** Explanations of the patterns above, so that nobody has to read a regular expression to correct an argument. */
+/** Explanations of the two patterns above, so that nobody has to read a regular expression to correct an argument. */
 export const PATTERN_MEANINGS: ReadonlyMap<string, string> = new Map([
   [NAME, 'must not be blank, nor begin or end with white space'],
   [LABEL_KEY, 'must not be blank, nor begin or end with white space, nor hold a "="'],

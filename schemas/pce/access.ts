@@ -79,7 +79,7 @@ const AccountKey = Type.Object({
 })
 
 /**
- * An account for programs. The secret of its first key is returned only once, in `api_key`, when the account is
+ * An account for programs. The secret of its first API key is returned only once, in `api_key`, when the account is
  * created.
  */
 export const ServiceAccount = Type.Object({
@@ -116,7 +116,7 @@ export type User = Read<typeof User>
 const KEY_FIELDS = {
   href: Type.String(),
   key_id: Type.String(),
-  /** The user name that is sent with the secret of the key in Basic credentials. */
+  /** The user name that is sent in Basic credentials together with the secret of the API key. */
   auth_username: Type.String(),
   description: MaybeText,
 }
@@ -128,7 +128,7 @@ export type UserApiKey = Read<typeof UserApiKey>
 /** An API key in the list of all keys of the organisation, with the account to which it belongs. */
 export const OrgApiKey = Type.Object({
   ...KEY_FIELDS,
-  /** The name of the key; keys of service accounts have none. */
+  /** The name of the API key; API keys of service accounts have none. */
   name: Maybe(Type.String()),
   state: Type.Optional(Type.String()),
   expires_in_seconds: MaybeNumber,

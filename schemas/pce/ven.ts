@@ -126,7 +126,7 @@ export type VenRelease = Read<typeof VenRelease>
 
 /** A limit: a number, or the word `unlimited`. */
 const Limit = Type.Union([Type.Integer(), Type.String()])
-/** A pairing profile: the initial settings of VENs that pair with one of its keys (P24). */
+/** A pairing profile: the initial settings of VENs that pair with one of its pairing keys (P24). */
 export const PairingProfile = Type.Object({
   ...OBJECT_FIELDS,
   ...EXTERNAL_FIELDS,
