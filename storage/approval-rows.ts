@@ -1,13 +1,16 @@
 import type { ApprovalEnding, ApprovalRow } from '../schemas/state.js'
 import { bounded } from './bound-value.js'
 
-/** Maximum number of undecided questions of one owner. Nobody reads more before they expire. */
+/**
+ * Maximum number of approval questions of one owner that nobody has decided yet. Nobody can read more of them before
+ * they expire.
+ */
 export const MOST_WAITING_PER_OWNER = 50
-/** Maximum number of undecided questions of all owners together. */
+/** Maximum number of undecided approval questions of all owners together. */
 export const MOST_WAITING = 1000
 /**
- * Maximum number of rows that one clean-up marks as expired, and that it deletes. It is small, so that no statement is
- * slow.
+ * Maximum number of rows that one clean-up marks as expired, and maximum number that it deletes. It is small, so that
+ * no statement is slow.
  */
 export const CLEARED = 100
 /**
@@ -15,10 +18,10 @@ export const CLEARED = 100
  * in time may still be running. Undecided questions are deleted after the same time, because they may be large.
  */
 export const WORKING_MS = 60 * 60 * 1000
-/** The time in milliseconds for which decided questions are kept after they have expired. */
+/** The time in milliseconds for which decided approval questions are kept after they have expired. */
 export const KEPT_MS = 24 * 60 * 60 * 1000
 
-/** A row in the form in which both database engines return it. */
+/** A row of the table of approvals, in the form in which both database engines return it. */
 export interface StoredApproval {
   id: string
   owner: string
@@ -30,11 +33,13 @@ export interface StoredApproval {
   expires_at: number | string
 }
 
-/** The SQL that reads the columns of an approval; values that are too long are read as empty. */
+/** The SQL that reads the columns of an approval. A value that is too long is read as an empty value. */
 export const APPROVAL_COLUMNS = `${bounded('id')}, ${bounded('owner')}, ${bounded('call')}, ${bounded('request')}, ${bounded('decision')}, ${bounded('ending')}, expires_at`
 /** The SQL condition for questions that have not been decided and have not become void. */
 export const UNDECIDED = 'decision IS NULL AND ending IS NULL'
-/** The SQL column that numbers the questions of each owner in the order in which they expire. */
+/**
+ * The SQL of a computed column that numbers the questions of each owner separately, in the order in which they expire.
+ */
 export const TURN = 'row_number() OVER (PARTITION BY owner ORDER BY expires_at, id) AS turn'
 /** Compares two questions for sorting: the question that expires first comes first. */
 export const byExpiry = (one: ApprovalRow, other: ApprovalRow): number =>
@@ -52,6 +57,9 @@ export const approvalOf = ({ id, owner, call, expires_at: expiresAt, ...row }: S
 
 const ENDINGS: readonly string[] = ['used', 'void', 'expired'] satisfies ApprovalEnding[]
 
-/** Reads how an approval ended. A word that this server never writes counts as `void`, so that it permits no run. */
+/**
+ * Converts the stored text on how an approval ended. A text that this server never writes counts as `void`, so that it
+ * does not permit the call.
+ */
 const endingOf = (stored: string | null): ApprovalEnding | null =>
   stored === null || ENDINGS.includes(stored) ? (stored as ApprovalEnding | null) : 'void'

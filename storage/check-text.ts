@@ -1,7 +1,7 @@
 /**
- * Returns the text if the store can hold it without a change. Lone surrogates are refused: two strings that differ only
- * in them would be equal in UTF-8, so that one caller could pass for another. Throws a RangeError that never contains
- * the text.
+ * Returns the text if the store can hold it without a change. Otherwise throws a RangeError that never contains the
+ * text. Lone surrogates are not permitted: two strings that differ only in lone surrogates would be equal in UTF-8, so
+ * that one caller could pass for another.
  */
 export function checkText(text: string): string {
   if (text.includes('\0') || Buffer.from(text, 'utf8').toString('utf8') !== text) {

@@ -15,7 +15,7 @@ export function measureState(state: State, meter: Meter | undefined): State {
         isDone = true
         return result
       } catch (error) {
-        // A refusal counts as a normal answer of the store and not as a failure.
+        // A ToolError is the store's regular refusal of a call, so it is measured as a success and not as a failure.
         isDone = error instanceof ToolError
         throw error
       } finally {

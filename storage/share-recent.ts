@@ -1,17 +1,17 @@
 /**
- * Maximum age, in milliseconds, of a result that is reused. Results are reused because anyone can request /readyz, and
- * every check costs a synchronous write.
+ * Maximum age, in milliseconds, at which the result of a passed check is reused. Results are reused because anyone can
+ * request /readyz, and every check costs a synchronous write.
  */
 const FRESH_MS = 1000
 /**
- * Maximum age, in milliseconds, of a failure that is reused. It is shorter, so that the end of an outage is noticed
- * soon.
+ * Maximum age, in milliseconds, at which the result of a failed check is reused. It is shorter than that of a passed
+ * check, so that the end of an outage is noticed soon.
  */
 const FAILED_MS = 250
 
 /**
- * Creates a version of `check` that runs at most once at a time, and at most once per second, or four times per second
- * while it fails. Calls in between share the last result. `now` returns milliseconds.
+ * Creates a version of `check` that runs at most once at a time: at most once per second, or four times per second
+ * while it fails. Calls in between get the last result. `now` returns milliseconds.
  */
 export function shareRecent(check: () => Promise<void>, now: () => number): () => Promise<void> {
   let last: Promise<void> | undefined

@@ -69,10 +69,10 @@ export async function checkKek(keys: Keys, file: KeystoreFile): Promise<void> {
 }
 
 /**
- * Returns the condition under which a record that the current key has wrapped may be stored: the current key must be
- * the keystore's own key, or the next key in a change from another key that this server has. This prevents a server
- * that was not restarted after a key change, or after its reversal, from writing records that could not be opened
- * later.
+ * Returns the condition under which a record wrapped by this server's current key may be stored. The current key must
+ * be the keystore's own key. It may also be the keystore's next key, if this server also has the keystore's own key.
+ * This prevents a server that was not restarted after a key change, or after its reversal, from writing records that
+ * could not be opened later.
  */
 export function mayPut(keys: Keys): PutCondition {
   return {
@@ -82,8 +82,9 @@ export function mayPut(keys: Keys): PutCondition {
 }
 
 /**
- * Returns true if a record was wrapped by a key that this server does not have, but that is the keystore's own or next
- * key. This server was then not restarted after the key change. With any other unknown key, the record is damaged.
+ * Returns true if a key that this server does not have, and that has wrapped a record, is the keystore's own or next
+ * key. In this case, this server was not restarted after the key change. A record with any other unknown key is
+ * damaged.
  */
 export async function isNewKey(kekId: string, notes: Notes): Promise<boolean> {
   return kekId === (await notes.get(NEXT_KEK_NOTE)) || kekId === (await notes.get(KEK_NOTE))
@@ -94,7 +95,7 @@ function readOrClaim(keys: Keys, file: KeystoreFile): Promise<string> {
   return orRefuse(file, async () => {
     const id = await notes.get(KEK_NOTE)
     if (id !== null) return id
-    // If there are records but no key id, somebody has tampered with the file.
+    // A keystore that has records but no note with the id of its key was manipulated.
     if ((await records.page(null, 1)).length > 0) return ''
     // Another process that starts at the same time may have written the id of a different key first.
     return notes.setOnce(KEK_NOTE, keys.current.id)
@@ -139,8 +140,8 @@ async function orRefuse<T>({ place }: KeystoreFile, work: () => Promise<T>): Pro
 }
 
 /**
- * The numbers of records that were rewrapped, that the current key had already wrapped, and that neither key could
- * open. The records that neither key could open were left unchanged.
+ * The numbers of records that were rewrapped now (`rewrapped`), that the current key had wrapped before (`already`),
+ * and that neither key could open (`unreadable`). The unreadable records were left unchanged.
  */
 export interface RewrapCounts {
   rewrapped: number

@@ -70,7 +70,8 @@ const bindWrapped = ({ iss, sub }: Owner, version: string, kekId: string) =>
   bind(['data key', iss, sub, version, kekId])
 
 /**
- * Joins parts, each preceded by its length, so that two different lists of parts never result in the same bytes (D39).
+ * Joins texts to bytes. Each text is preceded by its length, so that two different lists of texts never give the same
+ * bytes (D39).
  */
 function bind(parts: readonly string[]): Buffer {
   const pieces = [Buffer.of(LAYOUT)]
@@ -119,7 +120,7 @@ function readCredentials(value: unknown): PceCredentials {
   return value as PceCredentials
 }
 
-/** A key-encryption key, with its id. A record contains the id of the key that wrapped it. */
+/** A key-encryption key and its id. Each record contains the id of the key that wrapped its data key. */
 interface Kek {
   /** The 32 bytes of the key. */
   key: Buffer

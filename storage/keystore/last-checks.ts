@@ -3,8 +3,8 @@ import type { LastCheck, LastChecks } from '../../schemas/credentials.js'
 import type { Notes } from '../../schemas/state.js'
 
 /**
- * Creates an accessor for the result of the last check of each user's credentials. Each result is stored in a note. It
- * is not secret, because it does not name the PCE. Older versions of the program ignore these notes.
+ * Creates an accessor for the result of the last check of each user's credentials. Each result is stored in a note,
+ * unencrypted: it is not secret, because it does not name the PCE. Older versions of the program ignore these notes.
  */
 export function lastChecks(notes: Notes): LastChecks {
   return {

@@ -29,7 +29,10 @@ export interface KeystoreOptions {
   notes: Notes
   /** The key-encryption key, 32 bytes. */
   kek: Buffer
-  /** The previous key-encryption key. Records that it has wrapped can still be opened, but it wraps no new ones. */
+  /**
+   * The previous key-encryption key during a key change. It still opens the records that it has wrapped, but wraps no
+   * new ones.
+   */
   previousKek?: Buffer
   /** The location of the keystore, for messages. */
   place: KeystorePlace

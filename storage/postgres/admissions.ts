@@ -9,7 +9,7 @@ import type { Problems } from './note-problems.js'
 import { READ_COLUMNS, recordOf, type RecordRow } from './tables.js'
 import { takeTurns } from './take-turns.js'
 
-/** The time for which a replica's places remain valid after its last heartbeat. */
+/** The time for which a replica's places (one per running request) remain valid after its last heartbeat. */
 const LEASE = '45 seconds'
 
 const MOST_REACHED = 10_000
@@ -19,7 +19,9 @@ interface Verdict extends RecordRow {
   retry_after: number
 }
 
-/** The limits that apply to all replicas together, and the maintenance that each replica must do regularly. */
+/**
+ * The limits per caller that apply to all replicas together, and the maintenance that each replica must do regularly.
+ */
 export interface SharedAdmissions extends Admissions {
   /**
    * Records a heartbeat of this replica and deletes outdated rows: places of replicas without heartbeats, places that
@@ -31,9 +33,10 @@ export interface SharedAdmissions extends Admissions {
 }
 
 /**
- * Creates the limits per caller across all replicas (D139): requests per minute by the database's clock, and
- * simultaneous requests. Each running request occupies a place, which is a row that is valid as long as its replica
- * sends heartbeats. `noteAdmission` receives the outcome of each query for an admission: null, or the error.
+ * Creates the limits per caller across all replicas (D139): a limit on requests per minute by the database's clock, and
+ * a limit on simultaneous requests. Each running request occupies a place, which is a row that is valid as long as its
+ * replica sends heartbeats. `noteAdmission` receives the outcome of each query that asks whether a request is admitted:
+ * null if the database answered, otherwise the error.
  */
 export function createAdmissions(
   { query }: Database,
@@ -50,7 +53,7 @@ export function createAdmissions(
     const id = randomUUID()
     held.add(id)
     query('INSERT INTO svc_mcp.places (id, caller, replica) VALUES ($1, $2, $3)', [id, caller, replica]).catch(() => {
-      // If a place cannot be stored, the work continues, although one place too few is counted.
+      // If the row of a place cannot be stored, the request continues, although one running request too few is counted.
     })
     return id
   }
@@ -80,8 +83,8 @@ export function createAdmissions(
   }
 
   /**
-   * The times until which limits stay exhausted, by this replica's monotonic clock. Until then, requests are refused
-   * without a database query.
+   * The times until which callers have exhausted a limit, by limit and caller, on this replica's monotonic clock. Until
+   * then, requests of the caller are refused without a database query.
    */
   const reached = new LRUCache<string, number>({ max: MOST_REACHED })
 
@@ -144,8 +147,8 @@ export function createAdmissions(
         const record = found.version === null ? null : recordOf(found)
         return { record, holdPlace: atATime > 0 ? holdPlace : () => {} }
       } catch (error) {
-        // If only the answer was lost, the place may still be in the database. It is removed from `held`, so that
-        // `tend` treats it as a leftover and removes it.
+        // If the database admitted the request but its answer was lost, it may contain the place. The id is removed
+        // from `held`, so that `tend` treats such a place as a leftover and deletes it.
         held.delete(id)
         throw error
       }

@@ -43,7 +43,10 @@ export interface ConnectOptions {
 /** The time limits in milliseconds for running a statement, and for obtaining a connection (idle or new). */
 const ANSWER_MS = 5000
 export const CONNECTION_MS = 5000
-/** The time, in milliseconds, in which the database must answer a test after a statement got no answer. */
+/**
+ * The time limit, in milliseconds, of the test query that finds out whether the database still answers after a
+ * statement got no answer.
+ */
 const DOUBT_MS = 1000
 /** The interval, in milliseconds, at which a database that does not respond is queried again. */
 const PROBE_MS = 500
@@ -90,10 +93,11 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
   let closing: Promise<void> | undefined
   let doubting: Promise<void> | undefined
 
-  // The pool has already removed the broken idle connection. What matters is whether a new one can be opened.
+  // The pool has already removed the idle connection that failed. What matters is whether a new connection can be
+  // opened.
   pool.on('error', (error: Error & { client?: unknown }) => {
-    // The driver adds its client to the error. The client contains a key with which anybody could cancel statements of
-    // the connection.
+    // The driver adds its client object to the error. The client object contains a key with which anybody could cancel
+    // statements on the connection.
     delete error.client
     noteFailure(error)
   })
@@ -105,8 +109,9 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
   }
 
   /**
-   * Finds out whether the whole database does not respond, or only one statement got no answer in time, perhaps because
-   * somebody has locked a row. A separate connection is used, because all others may be waiting for the same row.
+   * Called after a statement got no answer in time. Finds out whether the database answers no query at all, or whether
+   * only this statement is stuck, perhaps because somebody has locked a row. A separate connection is used, because all
+   * connections of the pool may be waiting for the same row.
    */
   async function doubt(error: Error): Promise<void> {
     const client = new Client({ ...connection, connectionTimeoutMillis: DOUBT_MS, query_timeout: DOUBT_MS })
@@ -117,10 +122,10 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
       await client.connect()
       requireServing(await client.query(IS_SERVING))
     } catch (cause) {
-      // A server without a free connection does respond.
+      // A database that reports that it has no free connection does respond.
       if ((cause as { code?: string }).code !== TOO_MANY_CONNECTIONS) declare(error)
     } finally {
-      // Nothing waits for the end of the connection, because the database may never answer on it.
+      // The result of closing the connection is not awaited, because the database may never answer on it.
       client.end().catch(() => {})
     }
   }
@@ -139,7 +144,8 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
       problem = null
       warn(`The state database at ${config.where} answers again`)
     } catch (error) {
-      // After any error, even a refused login during a failover, the database is queried again later.
+      // Whatever the error is, the database is queried again later; even a refused login may be temporary, during a
+      // failover.
       declare(error as Error)
     }
   }

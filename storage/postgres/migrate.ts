@@ -2,12 +2,12 @@ import { StartupError } from '../../schemas/config.js'
 import type { Database, Query } from './connect.js'
 import { MIGRATIONS, PROGRAM_SCHEMA } from './migrations.js'
 
-/** The id of the lock that a program holds during a migration: the bytes of 'svc-mcp'. */
+/** The id of the advisory lock that a program holds during a migration: the bytes of 'svc-mcp' as a number. */
 const LOCK = String(0x7376632d6d6370n)
 
 /**
- * The time limit, in milliseconds, for a migration step on large tables, and for waiting while another program applies
- * it.
+ * The time limit, in milliseconds, of one migration step, which may be slow on large tables. It also limits the wait
+ * for another program that is applying the step.
  */
 const LONGEST_STEP_MS = 10 * 60_000
 
@@ -29,8 +29,8 @@ interface Version {
 export async function migrate(database: Database, where: string): Promise<number[]> {
   const applied: number[] = []
   for (;;) {
-    // The version is read first, because usually no step is missing. In this case, the right to change the schema is
-    // not needed.
+    // The version is read before anything is changed. Usually no step is missing, and then the program needs no right
+    // to change the schema.
     const version = await readVersion(database.query).catch((error: unknown) => {
       throw unreadable(where, error as Error)
     })

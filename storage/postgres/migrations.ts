@@ -3,8 +3,8 @@ export interface Migration {
   /** The consecutive number of the step. */
   number: number
   /**
-   * The oldest program that can use a database after this step. It is identified by the last step that the program
-   * itself knows.
+   * The oldest program version that can use a database after this step. A program version is identified by the number
+   * of the last step that it knows.
    */
   oldestProgram: number
   sql: string

@@ -1,27 +1,27 @@
 import { describe, isCrowded, isLate, isLocked, isOfRows } from './connect.js'
 
 /**
- * Minimum number of different callers in a row whose requests must get no answer before this counts as a problem of the
- * database. With fewer callers, perhaps only their own rows are locked.
+ * The number of different callers whose requests must get no answer, without an answer to any caller in between, before
+ * this counts as a problem of the database. If there are fewer, perhaps only these callers' own rows are locked.
  */
 const SEVERAL = 3
 /**
- * The time, in milliseconds, for which a request without an answer is counted. After that, the problem may be over,
- * even if no other request has shown it.
+ * The time, in milliseconds, for which a request that got no answer is counted. After that time, the problem may be
+ * over even though no later request has shown it.
  */
 const COUNTED_MS = 10_000
-/** Minimum interval, in milliseconds, between two log lines about locks. */
+/** Minimum interval, in milliseconds, between two log lines about waiting for locked rows. */
 const SAID_MS = 60_000
 
 /**
- * The record of problems that make changes unreliable although the database answers. Both readiness and the gate of
- * changing tools use it, so that they agree.
+ * The record of problems that make changes unreliable although the database answers. The readiness check and the gate
+ * that refuses changing tools both read it, so that they agree.
  */
 export interface Problems {
   find: () => Error | null
   /**
-   * Records the result of a write check: null if it passed, otherwise the error. Only a later write check ends the
-   * problem.
+   * Records the result of a test whether the database can be written: null if it passed, otherwise the error. A failed
+   * test counts as a problem until a later one passes.
    */
   noteWrite: (error: Error | null) => void
   /** Records the result of a heartbeat: null if it succeeded, otherwise the error. */
@@ -42,7 +42,8 @@ export function noteProblems(warn: (line: string) => void): Problems {
   let saidAt = -Infinity
 
   function noteFailure(error: Error): void {
-    // If a statement got no answer in time, `connectDatabase` finds out whether the database answers at all.
+    // Errors of statements without an answer are ignored here, because `connectDatabase` finds out whether the database
+    // answers at all.
     if (!isCrowded(error) && !isLate(error) && !isLocked(error) && !isOfRows(error)) failed = error
   }
 
@@ -83,6 +84,9 @@ export function noteProblems(warn: (line: string) => void): Problems {
   }
 }
 
-/** Returns the database's description of where a statement waited. It names the table but contains no value. */
+/**
+ * Returns the database's description of the place at which a statement waited for a lock. It names the table but
+ * contains no stored value.
+ */
 const placeOf = (error: Error): string =>
   (error as { where?: string }).where?.split('\n')[0]?.slice(0, 200) || describe(error)

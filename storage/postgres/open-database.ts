@@ -20,13 +20,14 @@ export interface OpenDatabaseOptions {
 const TEND_MS = 15_000
 
 /**
- * A statement that tests whether the database can be written, without changing anyone's data. Each check writes a new
- * note and removes earlier ones that are not locked, so that a locked row cannot stop it.
+ * A statement that tests whether the database can be written, without changing anyone's data. Each test writes a new
+ * note and removes the notes of earlier tests. It skips locked notes, so that a locked row cannot stop it.
  */
 const WRITE_MARK = 'SELECT svc_mcp.check_write_1($1)'
 /**
- * Time limit of the write check in milliseconds. It is shorter than that of the readiness checks, so that the gate of
- * changing tools knows of a hanging write as soon as readiness reports it.
+ * Time limit, in milliseconds, of the test whether the database can be written. It is shorter than the time limit of a
+ * readiness request. Therefore, when readiness reports a hanging write, the gate that refuses changing tools already
+ * knows of it.
  */
 const WRITTEN_MS = 2500
 /** Interval, in milliseconds, at which the write check is repeated after it has failed. */
@@ -58,16 +59,16 @@ export async function openDatabase(
     const checkWritable = shareRecent(
       async () => {
         const { total, idle, waiting } = database.figures()
-        // Waiting for a free connection would only show that the load is high. If the database is unreachable, the
-        // statements on the open connections will show it.
+        // If all connections are in use, the test would wait for a free one, and a failure would only show that the
+        // load is high. If the database is unreachable, the statements on the open connections will show it.
         if (waiting > 0 || (idle === 0 && total >= config.poolSize)) return throwKnown()
         try {
           await database.query(WRITE_MARK, [randomUUID()], WRITTEN_MS)
           problems.noteWrite(null)
         } catch (error) {
           if (isCrowded(error as Error)) return throwKnown()
-          // If the database does not answer at all, no problem of writing is recorded, because the outage ends with the
-          // first answer.
+          // If the database does not answer at all, its failure to write is not recorded as a problem. The outage is
+          // over with the first answer, whereas a recorded problem would remain.
           if (database.findProblem() === null) problems.noteWrite(error as Error)
           throw error
         }
@@ -97,7 +98,7 @@ export async function openDatabase(
       await watchWrites()
     }
     await admissions?.tend()
-    // `claim` does not believe such a note anyway, and the next heartbeat tries again.
+    // If a wrong note cannot be repaired now, `claim` does not trust it anyway, and the next heartbeat tries again.
     await mend().catch(problems.noteHeartbeat)
     const timer = setInterval(() => void tend(), TEND_MS).unref()
     return {

@@ -28,8 +28,8 @@ export function credentialRecords({ query, inTransaction }: Database): Credentia
     async put(owner, record, only) {
       if (only === undefined) return (await putRecord(query, owner, record)).count === 1
       return inTransaction(async (run) => {
-        // A transaction that writes one of these notes must wait until this one is committed. This holds even if the
-        // note does not exist yet and therefore has no row that could be locked.
+        // Another transaction that writes one of the notes in `only.notes` must wait until this transaction is
+        // committed. This holds even if the note does not exist yet and therefore has no row that could be locked.
         await run(
           `SELECT pg_advisory_xact_lock_shared(hashtextextended(n, 0)) FROM unnest($1::text[]) AS n ORDER BY n`,
           [only.notes],
@@ -102,17 +102,19 @@ const at = (time: string) => `(extract(epoch FROM clock_timestamp() ${time}) * 1
 /** The SQL of the time 24 hours ago. Ids of tokens that expired later must not be deleted yet. */
 const A_DAY_AGO = at(`- ${KEPT}`)
 /**
- * The SQL of the time one hour from now. The note can contain a later time only if somebody else has written it, or if
- * the clocks of the database and of the servers were more than 25 hours ahead. Such a time would make servers refuse
- * every confirmed call until then. It is therefore read as 24 hours ago. Unless the clocks were ahead, no id of a token
- * that expired later has been deleted (D240).
+ * The SQL of the time one hour from now. The note with the latest expiry time of deleted token ids can contain a later
+ * time only if somebody else has written it, or if the clocks of the database and of the servers were more than 25
+ * hours ahead. A later time would make servers refuse every confirmed call until then. It is therefore read as 24 hours
+ * ago. This is safe unless the clocks were ahead, because no id of a token that expired within the last 24 hours has
+ * been deleted (D240).
  */
 const NEVER = at(`+ interval '1 hour'`)
 
 /**
- * Creates an accessor for the used confirm tokens in the database (see schemas/state.ts; D42). Each token is recorded
- * in two tables, so that nobody makes it usable by deleting one row (D240). `forgetOld` deletes the ids of tokens that
- * expired long ago. A token that expires no later than any of them counts as used, whatever the clock shows then.
+ * Creates an accessor for the used confirm tokens in the database (see schemas/state.ts; D42). Each used token is
+ * recorded in two tables, so that deleting one row does not make it valid again (D240). `forgetOld` deletes the ids of
+ * tokens that expired long ago. A token whose expiry time is not later than that of a deleted id counts as used,
+ * whatever the clock shows by then.
  */
 export function usedTokens({ query }: Database): UsedTokens {
   return {
@@ -162,8 +164,8 @@ export async function forgetOld({ query }: Database): Promise<void> {
 }
 
 /**
- * Resets the note about deleted ids if it contains a time that no server with a right clock writes. Resolves with true if
- * it did.
+ * If the note with the latest expiry time of deleted token ids contains a time that no server with a right clock
+ * writes, resets it to 24 hours ago. Resolves with true if it did.
  */
 export async function mendForgotten({ query }: Database): Promise<boolean> {
   const { count } = await query(
@@ -218,7 +220,10 @@ export function notes({ query, inTransaction }: Database): Notes {
     ])
     return rows[0]?.value ?? null
   }
-  /** Changes a note. If uncommitted registrations have read it, waits until they are committed. */
+  /**
+   * Changes a note. If uncommitted transactions that store a registration have read this note, waits until they are
+   * committed.
+   */
   const changing = <T>(name: string, change: (run: Query) => Promise<T>): Promise<T> =>
     inTransaction(async (run) => {
       await run('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [checkText(name)])
@@ -235,7 +240,7 @@ export function notes({ query, inTransaction }: Database): Notes {
       }),
     remove: (name) =>
       changing(name, async (run) => (await run('DELETE FROM svc_mcp.notes WHERE name = $1', [name])).count > 0),
-    // A note that is there is only read, so that a lock against writing does not prevent the start of a program.
+    // An existing note is only read, so that a lock against writing does not prevent a program from starting.
     setOnce: async (name, value) =>
       (await read(query, name)) ??
       changing(name, async (run) => {

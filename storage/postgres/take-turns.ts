@@ -12,10 +12,11 @@ interface Line {
 }
 
 /**
- * Creates the function that runs the statements with the same key two at a time. The others wait in line without a
- * connection. If a statement was stopped by a lock, the statements in line are refused with the error of `busy`,
- * because the same lock would stop them. If a statement got no answer in time, they are refused with its error. A
- * statement that has waited in line for too long is also refused with the error of `busy`.
+ * Creates the function that runs the statements with the same key two at a time. Further statements wait in line
+ * without a connection. If a running statement was stopped by a lock, the statements in line are refused with the error
+ * of `busy`, because the same lock would stop them. If a running statement got no answer in time, the statements in
+ * line are refused with the error of that statement. A statement that has waited in line for too long is refused with
+ * the error of `busy`, too.
  */
 export function takeTurns(busy: () => Error) {
   const lines = new Map<string, Line>()

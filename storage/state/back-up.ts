@@ -31,8 +31,7 @@ export function backUpState(path: string, target: string, options: Pick<StateOpt
       remedy: 'A backup never replaces a file. Use a new name.',
     })
   const now = () => Date.now()
-  // When the file is opened, the same things are checked as at a server start: that it belongs to this server and is
-  // undamaged.
+  // Opening the file makes the same checks as a server start: that the file belongs to this program and is undamaged.
   openState(path, { ...options, now }).close()
   const draft = `${copy}.new-${process.pid}-${randomBytes(6).toString('hex')}`
   try {

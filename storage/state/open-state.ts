@@ -38,19 +38,19 @@ export interface StateOptions {
   /** Receives a line for the operator about something that was repaired or is unsafe. */
   warn?: (line: string) => void
   /**
-   * The last part of the warning that a new file has been created. It says what this means for the operator if there
-   * should have been a file.
+   * The last part of the warning that a new file has been created. It tells the operator what this means, and what to
+   * check if there should already have been a file.
    */
   ifNew?: string
 }
 
-/** The state in a file, which closes synchronously. */
+/** The state in a file. Unlike the state in a database, it closes synchronously. */
 export type FileState = Omit<State, 'close'> & {
   close: () => void
   /**
-   * Runs `work`, which moves the keystore to another place. Meanwhile, nothing can be written to the file: writes of
-   * this process fail at once, and those of other processes wait and fail after five seconds. If the move succeeds, no
-   * process ever changes a record in the file again. If it rejects, everything is as before.
+   * Runs `work`, which moves the keystore to the location `to`. While `work` runs, nothing can be written to the file:
+   * writes of this process fail at once, and writes of other processes wait and fail after five seconds. If `work`
+   * resolves, no process ever changes a keystore record in the file again. If it rejects, everything is as before.
    */
   moveAway: (to: string, work: () => Promise<void>) => Promise<void>
 }

@@ -65,8 +65,8 @@ export function closeToOthers(place: Place, found: readonly string[]): void {
 }
 
 /**
- * Returns a problem that would prevent the file from being opened or created, as far as this can be seen without
- * changing anything, so that it can be reported together with other faults. Returns undefined if there is none.
+ * Returns a problem that would prevent the file from being opened or created. It finds only what can be seen without a
+ * change, so that the problem can be reported together with other faults. Returns undefined if there is none.
  */
 export function findPlaceFault(path: string, variable: string): Fault | undefined {
   const place = { path: resolve(path), variable, warn: () => {} }
@@ -155,7 +155,8 @@ export function refuse(place: Place, what: string, remedy: string): never {
 export const codeOf = (error: unknown): string => (error as { code?: string }).code ?? 'failed'
 
 /**
- * Looks up a file by name. Returns null if it does not exist. Throws StartupError for anything that must not be used.
+ * Looks up a file by name. Returns null if the file does not exist. Throws StartupError if it exists but must not be
+ * used.
  */
 function lookAt(place: Place, path: string): Found | null {
   const isCompanion = path !== place.path
@@ -195,7 +196,7 @@ function lookAt(place: Place, path: string): Found | null {
   return { path, stats }
 }
 
-/** Returns the file name that an error message suggests. */
+/** Returns the file name that error messages suggest to the operator. */
 const suggested = ({ variable }: Place) => (variable === 'MCP_KEYSTORE_PATH' ? 'keystore.db' : 'state.db')
 
 function closePath(place: Place, path: string): void {
@@ -212,8 +213,8 @@ function closePath(place: Place, path: string): void {
 }
 
 /**
- * Warns of a folder in which anyone could replace the file. Folders with the sticky bit, such as /tmp, cause no
- * warning, because this bit prevents it.
+ * Warns if anyone can write to the file's folder and could therefore replace the file. Folders with the sticky bit,
+ * such as /tmp, cause no warning, because this bit prevents the replacement.
  */
 export function warnOfDirectory(place: Place): void {
   const { mode } = statSync(dirname(place.path))

@@ -20,19 +20,20 @@ export interface Sql {
 /** One connection to the file, shared by all requests of the process. */
 export interface Queries {
   /**
-   * Runs `work`, which reads from the file. If the file is locked, it tries again for a few seconds. Rejects with
-   * Error.
+   * Runs `work`, which reads from the file. If the file is locked, `work` is run again for up to five seconds. Rejects
+   * with Error.
    */
   read: <T>(work: (sql: Sql) => T) => Promise<T>
   /**
-   * Runs `work` in a transaction, which takes effect completely or not at all. Resolves when it is on the disk. If it
-   * rejects, nothing was written as far as can be known. While the file is locked, it tries again for `lockWaitMs`
-   * without blocking the event loop.
+   * Runs `work` in a transaction, which takes effect completely or not at all. Resolves when the changes are on the
+   * disk. A rejection means, as far as can be known, that nothing was written. While the file is locked, the
+   * transaction is tried again for `lockWaitMs` without blocking the event loop.
    */
   write: <T>(work: (sql: Sql) => T, lockWaitMs?: number) => Promise<T>
   /**
-   * Keeps all processes from writing while `work` runs, and then runs `write` before any of them can write. If `work`
-   * rejects, nothing is written. Meanwhile, reads continue, but calls of the method `write` reject.
+   * Keeps all processes from writing to the file while `work` runs, and then runs `write` before any of them can write.
+   * If `work` rejects, `write` does not run. Meanwhile, reads continue, but calls of the method `write` of this object
+   * reject.
    */
   holdStill: (work: () => Promise<void>, write: (sql: Sql) => void) => Promise<void>
   close: () => void
@@ -115,8 +116,8 @@ export function runQueries(db: Database.Database, path: string): Queries {
       if (isClosed) return
       isClosed = true
       try {
-        // libsql releases the file only when its statements are garbage-collected. The checkpoint completes the main
-        // file before that.
+        // libsql releases the file only when its statements are garbage-collected. The checkpoint moves everything in
+        // the log to the main file before that.
         db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
       } catch {
         // If the checkpoint fails, the log stays beside the file and is read at the next start.
@@ -127,9 +128,9 @@ export function runQueries(db: Database.Database, path: string): Queries {
 }
 
 /**
- * Runs the statements in one transaction, blocking the event loop, for use at start-up. If the file is locked, it tries
- * again as often as running processes do. SQLite's own wait tries again only every 100 ms, and could wait for ever
- * beside processes that try every few milliseconds.
+ * Runs the statements in one transaction. It blocks the event loop and is therefore used only at start-up. If the file
+ * is locked, the transaction is tried again every few milliseconds, as other processes do. SQLite's own wait tries
+ * again only every 100 ms and could wait for ever beside these processes.
  *
  * @throws the error of SQLite; SQLITE_BUSY if other processes have locked the file the whole time.
  */
@@ -163,7 +164,7 @@ function rollBack(db: Database.Database): void {
     // After a failed write, the transaction has often ended already.
     if (db.inTransaction) db.exec('ROLLBACK')
   } catch {
-    // If this fails, the next call rolls back before it does anything else.
+    // If the rollback fails, the next call rolls back before it does anything else.
   }
 }
 
@@ -190,7 +191,7 @@ function isBusy(error: unknown): boolean {
   return typeof code === 'string' && /^SQLITE_(BUSY|LOCKED|PROTOCOL)/.test(code)
 }
 
-/** Describes a SQLite error by its code; the original error becomes the cause. */
+/** Converts a SQLite error to an error that names only the path and the code. The original error becomes its cause. */
 function describe(error: unknown, path: string): unknown {
   const code = (error as { code?: unknown }).code
   return typeof code === 'string' ? new Error(`'${path}' cannot be used: ${code}`, { cause: error }) : error

@@ -2,8 +2,8 @@ import { checkText } from '../check-text.js'
 import type { Sql } from './run-queries.js'
 
 /**
- * The SQL that adds the table with the second record of used ids to a file without it. Older programs do not use this
- * table (D144).
+ * The SQL that adds a table to a file without it. The table contains a second record of each used id. Older programs do
+ * not use this table (D144).
  */
 export const ADD_SPENT = `
   CREATE TABLE IF NOT EXISTS spent (id TEXT PRIMARY KEY NOT NULL, expires_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
@@ -14,7 +14,7 @@ export const ADD_SPENT = `
 const CLEARED = 100
 
 /**
- * Records that an id was used, in addition to its row in `used_tokens` or `approvals`, which somebody could reset
+ * Records in a second table that an id was used, because somebody could reset its row in `used_tokens` or `approvals`
  * (D240). Must be called within a write. Returns false if the id was already used.
  */
 export const spend = (sql: Sql, id: string, expiresAt: number): boolean =>

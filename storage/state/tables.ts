@@ -76,7 +76,10 @@ const READ_COLUMNS = `iss, sub, ${bounded('version')}, ${bounded('kek_id')}, ${b
 const FIRST = `SELECT ${READ_COLUMNS} FROM credentials ORDER BY iss, sub LIMIT ?`
 const NEXT = `SELECT ${READ_COLUMNS} FROM credentials WHERE (iss, sub) > (?, ?) ORDER BY iss, sub LIMIT ?`
 
-/** The name of the note in a file whose keystore has been moved to a database. The note contains the new location. */
+/**
+ * The name of the note which says that the keystore in this file has been moved to a database. The note contains the
+ * location of that database.
+ */
 export const MOVED_NOTE = 'moved_to'
 
 /** Writes the note that the keystore has been moved; must be called within a write. */
@@ -150,8 +153,8 @@ const FORGOTTEN = 'used_tokens_forgotten_until'
 
 /**
  * Creates an accessor for the used confirm tokens in the file (see schemas/state.ts; D42). The ids of tokens that
- * expired long ago are deleted, but the latest of their expiry times is kept. A token that expires no later than that
- * counts as used, whatever the clock shows then.
+ * expired long ago are deleted, but the latest of their expiry times is kept. A token whose expiry time is not later
+ * than this time counts as used, whatever the clock shows by then.
  *
  * @param now returns milliseconds since the epoch.
  */
@@ -187,7 +190,7 @@ function forget(sql: Sql, expiredBefore: number): void {
   )!
   if (until === null) return
   sql.run('DELETE FROM used_tokens WHERE expires_at <= ?', until)
-  // The value never decreases, because everything that expired earlier has already been deleted.
+  // The time in this note never decreases, because all ids with an earlier expiry time have already been deleted.
   sql.run('INSERT OR REPLACE INTO notes VALUES (?, ?)', FORGOTTEN, String(until))
 }
 
