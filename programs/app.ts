@@ -39,7 +39,7 @@ interface AppDeps extends AppBasis {
   timers?: McpOptions['timers']
 }
 
-/** Maximum number of tests of PCE credentials that one person may make per minute with the browser form. */
+/** Maximum number of times per minute that one person may test PCE credentials with the browser form. */
 const PCE_TRIES_PER_MINUTE = 10
 
 /**
@@ -61,7 +61,10 @@ declare module 'fastify' {
   }
 }
 
-/** Returns the address of the metrics: the host of the server, or loopback if the server listens on a Unix socket. */
+/**
+ * Returns the address on which metrics are served. The host is that of the server, or loopback if the server listens on
+ * a Unix socket.
+ */
 export const metricsPlace = ({ http }: HttpConfig): HttpListen => {
   const { socket, ...listen } = http
   return { ...listen, port: http.metricsPort ?? 0, ...(socket !== undefined && { host: '127.0.0.1' }) }
@@ -110,9 +113,9 @@ async function buildInsecure(config: InsecureHttpConfig, deps: ObservedDeps): Pr
   return app
 }
 
-// Builds the pipeline in order: a request to a secured route passes the guards, the token check, and then the caller's
-// limits. The caller's context is opened after the body has been read. Public routes are registered separately, so no
-// list of exempt paths is needed.
+// Builds the server with authentication. A request to a secured route passes, in this order, the guards, the token
+// check and the caller's limits; the caller's context is opened after the body has been read. Public routes are
+// registered separately, so no list of exempt paths is needed.
 async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: ObservedDeps): Promise<FastifyInstance> {
   let app: FastifyInstance | null = null
   const composed = await composeAuthenticated(config, { ...deps, listensAt: () => addressOf(app) })
@@ -131,7 +134,7 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ob
   await app.register(rateLimits)
   const { meter, tracing, now } = deps
   await app.register(accessTokens, { oauth, publicUrl, ...rates, ...(now && { now }), ...(meter && { meter }) })
-  // These limits count everything that a caller does, regardless of the route.
+  // These two limits count all requests of a caller together, regardless of the route.
   const inAll = placesFor(config)
   readFigures(deps.meter, inAll, composed)
   const perCaller = { max: rates.inFlightPerCaller, keyOf: callerOf, counts: new Map<string, number>() }
@@ -193,9 +196,9 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ob
 }
 
 /**
- * Creates a rate limit that applies to a caller across all replicas. Unknown callers are counted by each replica
- * separately, so that they cannot load the database. As long as the database does not respond, this is also done for
- * known callers.
+ * Creates a rate limit that counts the requests of a caller across all replicas. Requests of unknown callers are
+ * counted by each replica separately, so that they cannot load the database. While the database does not respond,
+ * requests of known callers are counted in this way, too.
  */
 function overAll(admissions: Admissions, name: string, perMinute: number, here: Limit): Limit {
   return async (request, times = 1) => {
@@ -210,10 +213,12 @@ function overAll(admissions: Admissions, name: string, perMinute: number, here: 
   }
 }
 
-/** Creates the limit on requests in flight, which all routes share, together with its counter. */
+/**
+ * Creates the limit on the number of requests that run at the same time on all routes together, and the counter for it.
+ */
 const placesFor = ({ http: { maxInFlight } }: HttpConfig) => ({ max: maxInFlight, counts: new Map<string, number>() })
 
-/** Registers the gauges. Their values are read when metrics are collected and are not reported as events. */
+/** Registers the gauges, whose values are read each time metrics are collected. */
 function readFigures(
   meter: Observers['meter'],
   { counts }: ReturnType<typeof placesFor>,
@@ -252,7 +257,8 @@ async function registerPages(
   const { admissions } = composed.state
   await app.register(inFlight, inAll)
   await app.register(inFlight, { ...perCaller, hook: 'preParsing' })
-  // The pages count their requests themselves, because only some of these requests cost anything.
+  // The pages count requests towards the rate limit themselves, because only some of these requests cost anything. Only
+  // the limit on simultaneous requests is applied here.
   if (admissions)
     await app.register(admission, {
       admissions,
@@ -343,19 +349,25 @@ function addressOf(app: FastifyInstance | null): { address: string; port: number
 /** Returns the identity with which a request was authenticated, by token or by browser session. */
 const identityOf = ({ identity, visit }: FastifyRequest): Owner | undefined => identity ?? visit?.identity
 
-/** Returns the identity of a request as an owner, or null if it is unknown. */
+/**
+ * Returns the identity with which a request was authenticated, in the form of a keystore owner; null if the caller is
+ * unknown.
+ */
 function knownCaller(request: FastifyRequest): Owner | null {
   const known = identityOf(request)
   return known === undefined ? null : { iss: known.iss, sub: known.sub }
 }
 
 /**
- * Caches, for each identity, the key by which its requests are counted. A WeakMap is possible because all requests with
- * a remembered token have the same identity object.
+ * Caches the key by which the requests of an identity are counted. A WeakMap works because all requests with the same
+ * cached access token share one identity object.
  */
 const callerKeys = new WeakMap<Owner, string>()
 
-/** Returns the key by which a request is counted. Unknown callers of a public page are counted by network address. */
+/**
+ * Returns the key of the caller to whom a request is counted. Unknown callers of a public page are counted by network
+ * address.
+ */
 function callerOf(request: FastifyRequest): string {
   const identity = identityOf(request)
   if (identity === undefined) return keyOf(nobodyAt(request))
@@ -383,8 +395,8 @@ const MOST_REQUESTS_PER_CONNECTION = 1000
  */
 const LARGEST_HEADERS = 32 * 1024
 /**
- * Maximum announced length, in bytes, of a rejected body that is still read. Reading and discarding it keeps the
- * connection usable.
+ * Maximum length, in bytes, that a rejected body may announce so that the server still reads it. Reading and discarding
+ * the body keeps the connection usable.
  */
 const MOST_DROPPED = 4 * 1024 * 1024
 
@@ -446,7 +458,7 @@ async function createServer(
       // The origin guard refuses requests without a Host header, because Node's own refusal would have no request id.
       requireHostHeader: false,
     },
-    // When the process must stop, requests that are already running are completed and not refused.
+    // When the process must stop, requests that are already running are completed and not answered with status 503.
     return503OnClosing: false,
     frameworkErrors(error, request, reply) {
       void answerHttpError(error, request, reply.headers(app.securityHeaders).header(REQUEST_ID_HEADER, request.id))
@@ -472,8 +484,8 @@ async function createServer(
     // Because of `connection: close`, clients that keep connections open, especially proxies, send their next request
     // to another process.
     if (isClosing || isDraining()) reply.header('connection', 'close')
-    // Short bodies are read to the end: if the connection were closed while a proxy is still sending the body, the
-    // proxy would lose the answer.
+    // If a short body was rejected, it is still read to its end. If the connection were closed while a proxy is still
+    // sending the body, the proxy would lose the answer.
     else if (reply.statusCode === 413 && Number(request.headers['content-length']) <= MOST_DROPPED)
       reply.removeHeader('connection')
     done(null, payload)

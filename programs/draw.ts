@@ -1,5 +1,6 @@
 /**
- * The command `svc-mcp draw`. It calls the tool that a picture is based on, as the server would, and draws the answer.
+ * The command `svc-mcp draw`. It calls the tool that supplies the data of a picture, in the same way as the server
+ * would, and draws the picture from the answer.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -22,7 +23,8 @@ import { inWords, type StdioConfig } from '../schemas/config.js'
 import { tools } from '../tools/index.js'
 
 /**
- * Maximum size of an answer in bytes. No model reads these answers, so it is the largest size that can be configured.
+ * Maximum size, in bytes, of an answer from which a picture is drawn. No model reads this answer, so the limit is the
+ * largest size that can be configured.
  */
 const BUDGET = 800_000
 /**

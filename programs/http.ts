@@ -50,20 +50,23 @@ const LAME_DUCK_MS = 500
 const FIRST_WORDS_MS = 500
 const DRAIN_MS = 25_000
 /**
- * The time in which calls that were aborted after DRAIN_MS can still answer, and also the time for sending the last
- * answers.
+ * The time in which calls can still answer after they were aborted at the end of DRAIN_MS. It is also the time for
+ * sending the last answers.
  */
 const LAST_WORDS_MS = 1500
 /**
- * The time between the end of the waits above and the forced exit. Containers are usually killed 30 seconds after the
- * signal.
+ * The time between the end of all the waits above and the forced exit. The whole sum stays below 30 seconds, after
+ * which containers are usually killed.
  */
 const SPARE_MS = 750
 
 /** The default listening address. */
 const LOOPBACK = { host: '127.0.0.1', port: 8080 }
 
-/** The path of the metrics and the setting for their port, for messages about the metrics listener. */
+/**
+ * The path of the metrics, and the name of the setting with their port. Messages about the metrics listener contain
+ * both.
+ */
 const METRICS = { path: '/metrics', portIn: 'MCP_METRICS_PORT' }
 
 /** The module that worker threads load. */
@@ -175,8 +178,8 @@ function inOneLine(text: string): string {
 }
 
 /**
- * Reads the configuration. Rejects with a StartupError that lists every fault, including the faults of the machine that
- * `check` finds.
+ * Reads the configuration. Rejects with a StartupError that lists every fault in the settings, and the faults that
+ * `check` finds on this machine.
  */
 async function readSettings(
   listen: ListenOptions,
@@ -250,19 +253,27 @@ function report({ ok, lines }: CommandReport): void {
   if (!ok) process.exitCode = 1
 }
 
-/** Refuses an empty host. An unset shell variable can cause it, and Node.js would then listen on every address. */
+/**
+ * Rejects an empty host. An unset shell variable can result in an empty value, and Node.js would then listen on every
+ * address.
+ */
 function readHost(value: string): string {
   if (value.trim() === '') throw new InvalidArgumentError('It must not be empty.')
   return value
 }
 
-/** Refuses an empty value. An unset shell variable can cause it, and it would offer every toolset. */
+/**
+ * Rejects an empty list of toolsets. An unset shell variable can result in an empty value, which would offer every
+ * toolset.
+ */
 function readToolsets(value: string): string {
   if (value.trim() === '') throw new InvalidArgumentError('It must not be empty.')
   return value
 }
 
-/** Refuses an empty path. An unset shell variable can cause it, and it would mean the working directory. */
+/**
+ * Rejects an empty path. An unset shell variable can result in an empty value, which would mean the working directory.
+ */
 function readPath(value: string): string {
   if (value.trim() === '') throw new InvalidArgumentError('It must not be empty.')
   return value
@@ -308,7 +319,8 @@ async function serve(config: HttpConfig): Promise<void> {
       isDraining = true
       await withdraw()
       await drain(app, closeSilent, isTold ? DRAIN_MS : 0)
-      // `err` can have any value, even undefined, so a new error is created to make the exit code non-zero.
+      // `err` can have any value, even undefined, which would not make the exit code non-zero. A new error is therefore
+      // thrown.
       if (!isTold) throw new Error('stopped after an unexpected error')
     },
   )

@@ -39,9 +39,9 @@ import { tools } from '../tools/index.js'
  * process to end within 2 seconds.
  */
 const FINISH_MS = 1200
-/** The time, in milliseconds, in which calls can answer and be audited after they were aborted. */
+/** The time, in milliseconds, in which calls that were aborted can still answer and be audited. */
 const LAST_WORDS_MS = 300
-/** The time, in milliseconds, in which the last spans can be sent after that, if tracing is on. */
+/** The time, in milliseconds, in which the last tracing spans can be sent after the calls have ended. */
 const LAST_SPANS_MS = 200
 
 /** The module that worker threads load. */
@@ -79,14 +79,15 @@ const OPTIONS = {
   toolsets: { type: 'string' },
 } as const
 
-/** The commands that can be combined with the options of the server. */
+/** The commands that accept the same options as the server. */
 const COMMANDS = ['doctor'] as const
 
 const startLog = createLogger('info')
 takeWarnings(startLog)
 
 try {
-  // These modules are loaded only for their commands: without a command, a client waits for the server to start.
+  // The modules of commands are loaded only if the command was given, because without a command a client waits for the
+  // server to start.
   if (process.argv[2] === 'draw') {
     const { draw } = await import('./draw.js')
     process.exitCode = await draw(process.argv.slice(3), WORKER)
@@ -180,8 +181,8 @@ async function serve(config: StdioConfig): Promise<void> {
     onFailure: (err) => log.error({ err }, 'request failed'),
     requestId: randomUUID,
     callTool(call, client) {
-      // A client that a request names itself applies only to this request. The client that the handshake names applies
-      // to all other requests.
+      // If a request names its client, that name applies only to this request. The name that the client gave at the
+      // handshake applies to all other requests.
       return dispatcher.dispatch(
         call,
         client === undefined ? callerContext : { ...callerContext, client: client ?? undefined },
@@ -221,10 +222,11 @@ async function traced(
 }
 
 async function finish(dispatcher: Dispatcher): Promise<void> {
-  // Requests that arrived together with the end of the input have not reached the dispatcher yet.
+  // Requests that arrived together with the end of the input reach the dispatcher only in the next turn of the event
+  // loop.
   await nextTurn()
   await endCalls(dispatcher, { finish: FINISH_MS, lastWords: LAST_WORDS_MS })
-  // The last answers have not reached the output yet.
+  // The last answers are written to the output only in the next turn of the event loop.
   await nextTurn()
   if (process.stdout.writableLength > 0)
     await Promise.race([new Promise((sent) => process.stdout.write('', sent)), wait(100)])

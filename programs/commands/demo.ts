@@ -69,14 +69,15 @@ async function play({ once, port }: Options, programs: DemoPrograms): Promise<nu
       )
   const stop = new AbortController()
   const end = () => stop.abort()
-  // The handlers stay registered, because npm and the terminal can both deliver the same Ctrl-C.
+  // The signal handlers stay registered after the first signal, because npm and the terminal can both deliver the same
+  // Ctrl-C.
   for (const signal of SIGNALS) process.on(signal, end)
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    // The reader has closed the pipe before the end, as in `svc-mcp demo | head`.
+    // EPIPE means that the reader has closed the pipe before the story ended, as in `svc-mcp demo | head`.
     if (error.code !== 'EPIPE') throw error
     end()
   })
-  // Child programs run in a separate folder, because a .env file in the current folder would contain settings for
+  // Child programs run in a separate folder, because a .env file in the current folder could contain settings for
   // another PCE.
   const folder = mkdtempSync(join(tmpdir(), 'svc-mcp-demo-'))
   const run: Run = { folder, signal: stop.signal, started: [], picture: null }
@@ -96,7 +97,7 @@ function clear({ folder, picture }: Run): void {
     if (file !== basename(picture)) rmSync(join(folder, file), { recursive: true, force: true })
 }
 
-/** Resolves with the exit code 0 when the signal aborts, which ends the demonstration. */
+/** Resolves with the exit code 0 when the signal aborts. This ends the demonstration. */
 const stopped = (signal: AbortSignal) =>
   new Promise<number>((resolve) => signal.addEventListener('abort', () => resolve(0), { once: true }))
 

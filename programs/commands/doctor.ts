@@ -26,15 +26,15 @@ interface Place {
   isTls: boolean
 }
 
-/** The time limit of one network step, in milliseconds. */
+/** The time limit, in milliseconds, of one network step, such as the connection or the TLS handshake. */
 const PATIENCE_MS = 5000
 /** The time limit of one request to the PCE, including connecting and retries, in milliseconds. */
 const ANSWER_MS = 15_000
-/** A certificate with a shorter remaining lifetime causes a warning: 30 days. */
+/** The remaining lifetime, in milliseconds, below which a certificate causes a warning: 30 days. */
 const SOON_MS = 30 * 24 * 60 * 60 * 1000
 /**
- * Maximum tolerated difference between the clocks, in seconds. If it is larger, event times and traffic windows are
- * wrong, and tokens over HTTP are rejected.
+ * Maximum tolerated difference, in seconds, between the clocks of this machine and the PCE. If it is larger, event
+ * times and traffic windows are wrong, and tokens over HTTP are rejected.
  */
 const LARGEST_SKEW = 30
 
@@ -129,7 +129,7 @@ async function* examinePce(pce: PceFromEnvironment, now: () => number): AsyncGen
 const findingsOf = ({ faults }: StartupError): Finding[] =>
   faults.map(({ problem, remedy }) => ({ check: 'configuration', state: 'failed', found: problem, remedy }))
 
-/** The error of a failed step after which all later checks are impossible. */
+/** The error that ends the checks: a step has failed, so no later step is possible. */
 class Unreachable extends Error {
   constructor(readonly finding: Finding) {
     super(finding.found)
@@ -142,7 +142,10 @@ function placeOf({ origin }: PceClient): Place {
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || (isTls ? 443 : 80), isTls }
 }
 
-/** Checks the steps below HTTP one by one. Throws Unreachable if a step fails. */
+/**
+ * Checks, one by one, the steps that come before HTTP: address, connection, certificate. Throws Unreachable if a step
+ * fails.
+ */
 async function* examineWay({ tls, proxyUrl }: PceFromEnvironment, place: Place): AsyncGenerator<Finding> {
   if (proxyUrl !== undefined) {
     yield { check: 'connection', state: 'skipped', found: `goes through the proxy ${new URL(proxyUrl).host}` }

@@ -55,8 +55,8 @@ interface PceSource {
 
 interface AuthenticatedParts extends ServerParts {
   /**
-   * Returns the address on which this server listens, or null if it does not listen yet. Users may not register this
-   * address as their PCE.
+   * Returns the address on which this server listens, or null if it does not listen yet. It is needed because users may
+   * not register this address as their PCE.
    */
   listensAt?: () => { address: string; port: number } | null
 }
@@ -66,36 +66,37 @@ export interface AuthenticatedServer {
   server: PackageFacts
   dispatcher: DispatcherOptions
   confirmation: Pick<Confirmation, 'hash' | 'states' | 'tokens'>
-  /** The approvals that people give on a web page; absent if calls are confirmed with tokens. */
+  /** The store of approvals that people give on a web page; absent if calls are confirmed with tokens instead. */
   approvals?: Confirmation['approvals']
   auditRoute: AuditRoute
   state: State
-  /** The watch on the single PCE key of shared mode. */
+  /** The object that watches the single PCE key of shared mode. */
   key?: Pick<KeyWatch, 'check' | 'problem'>
   readonly roleOf: (identity: Identity) => Role | null
   offers: ServerOffers
   heavyFigures: HeavyCalls['figures']
   /**
-   * Opens the context of a caller. If the request's headers have narrowed the operator's selection of tools,
-   * `narrowedTo` names the remaining tools. `record` is the caller's keystore record, if the admission has already read
-   * it.
+   * Opens the context of a caller. If the headers of the request allow only some of the tools that the operator has
+   * selected, `narrowedTo` names these tools. `record` is the caller's keystore record, if it was already read when the
+   * request was admitted.
    */
   readonly openContext: (
     identity: Identity,
     request: Origin & { narrowedTo?: ReadonlySet<string>; record?: SealedCredentials | null },
   ) => OfferedContext | Promise<OfferedContext>
   /**
-   * Checks a call with the gates that come before the confirmation gate. Throws the error of the gate that refuses it.
+   * Checks whether a call is permitted, with all gates that come before the confirmation gate. Throws the error of the
+   * gate that refuses the call.
    */
   readonly checkCall: (tool: AnyTool, callerContext: CallerContext) => void
-  /** The checks that must pass before this process receives calls. */
+  /** The checks that must pass before this process receives calls. Readiness depends on them. */
   checks: readonly HealthCheck[]
   close(): Promise<void>
 }
 
 /**
- * Assembles the server of the two authenticated modes. Its gates are in the order of the specification (S2), and
- * credentials come from the keystore or the environment. Rejects with StartupError.
+ * Assembles the server of the two authenticated modes. Calls pass its gates in the order of the specification (S2). PCE
+ * credentials come from the keystore or, in shared mode, from the environment. Rejects with StartupError.
  */
 export async function composeAuthenticated(
   config: PerUserConfig | SharedConfig,
@@ -117,8 +118,9 @@ export async function composeAuthenticated(
     const audit = openAudit(config, parts)
     const heavy = threadTools(config, { ...parts, tools, server, now })
     const openContext = createContextOpener(config.mode, config.roles, pces.find)
-    // Confirm tokens are bound to this state by a random value in it. The state records which tokens were used, so the
-    // same tokens must not be valid with another state file, or with a new file that replaces a lost one.
+    // Confirm tokens are bound to this state by a random value that it contains. Only this state records which of its
+    // tokens were used, so the tokens must not be valid with another state file, or with a new file that replaces a
+    // lost one.
     const audience = `${publicUrl}#${await state.notes.setOnce('confirm_tokens', randomUUID())}`
     const roleOf = (identity: Identity) => mapRole(identity, config.roles)
     const auditRoute = createRouteAudit(audit)
@@ -199,7 +201,10 @@ export async function composeAuthenticated(
   }
 }
 
-/** Removes the advice to use /setup from the tools if the server does not have this page. */
+/**
+ * Removes the advice to use the page /setup from the descriptions of the tools. It is used if the server does not have
+ * this page.
+ */
 const withoutSetup = (tools: readonly AnyTool[]): readonly AnyTool[] =>
   tools.map((tool) => {
     const summary = tool.summary.replace(/ Better: \/setup .*$/, '')

@@ -62,7 +62,8 @@ interface UnauthenticatedServer {
 }
 
 /**
- * Loads the confirmation module with the first call that needs it, because a person waits for a stdio server to start.
+ * Creates a confirmation whose module is loaded only with the first call that needs it, because a person waits for a
+ * stdio server to start.
  */
 function loadConfirmation(now: () => number) {
   let loading: Promise<Confirmation> | undefined
@@ -81,9 +82,9 @@ function loadConfirmation(now: () => number) {
 }
 
 /**
- * Assembles the server for stdio, and for HTTP during development. Without a login, there is no role to check and
- * nobody who could get a confirm token, so the only gate checks that there is a PCE (D9, D15). Over stdio, the person
- * at the client may have to agree to calls (D147). Throws StartupError.
+ * Assembles the server without a login, for stdio, and for HTTP during development. There is no role to check, and
+ * nobody to whom a confirm token could be given. Therefore, the only gate checks that there is a PCE (D9, D15). Over
+ * stdio, the person at the client may have to agree to calls (D147). Throws StartupError.
  */
 export function composeUnauthenticated(
   config: StdioConfig | InsecureHttpConfig,

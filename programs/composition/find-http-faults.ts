@@ -11,7 +11,7 @@ import { findConfirmFaults } from './require-confirmations.js'
 /**
  * Finds what would prevent a start on this machine: unusable files, an unusable socket, unknown names of tools. It
  * changes nothing, so that its faults can be reported together with faults in the settings. Problems that appear only
- * when a file is opened are reported then.
+ * when a file is opened are not among them; they are reported when the file is opened.
  */
 export function findHttpFaults(config: HttpConfig, tools: readonly AnyTool[]): Fault[] {
   const { socket } = config.http

@@ -15,8 +15,9 @@ const PAGE = 200
 /**
  * Runs `svc-mcp-http move-state --from FILE --to URL`: moves a keystore, still encrypted, from its file to a database
  * without a keystore, and marks the file so that no server uses it again. The file is locked from the beginning of the
- * copy until it is marked, so a server that is still running loses nothing that it has acknowledged (D166). Pending
- * confirm tokens and questions are not moved; the calls that they belong to must be made again.
+ * copy until it is marked, so a server that is still running loses no change that it has confirmed to a client (D166).
+ * Unused confirm tokens and open confirmation questions are not moved; the calls to which they belong must be made
+ * again.
  *
  * @throws {StartupError} (rejects) if there is no file or it is empty, or if the database has another keystore or
  * cannot be used. In these cases, nothing has changed. If the database has stored the keystore but the file could not

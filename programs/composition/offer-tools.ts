@@ -4,7 +4,7 @@ import { narrowByHeaders } from '../../plugins/offer/read-headers.js'
 import { type Config, type Fault, type OfferConfig, StartupError } from '../../schemas/config.js'
 import type { AnyTool, Toolset } from '../../tools/define.js'
 
-/** The tools that a server offers, and the function that narrows this offer by the headers of a request. */
+/** The tools that a server offers, and the function that narrows them to those that the headers of a request allow. */
 export interface ServerOffers extends Offers {
   readonly narrow: ReturnType<typeof narrowByHeaders>
 }
@@ -30,7 +30,7 @@ export function offerTools(config: Offering, tools: readonly AnyTool[]): ServerO
   return { ...createOffers(offered, offer), narrow: narrowByHeaders({ offered, tools, always }) }
 }
 
-/** Returns the faults of settings that name tools or toolsets that do not exist, or that leave no tool. */
+/** Returns the faults of settings that name unknown tools or toolsets, or that exclude every tool. */
 export function findOfferFaults(config: Offering, tools: readonly AnyTool[]): Fault[] {
   const { offer = {} } = config
   const unknown = (names: readonly string[] = [], known: ReadonlySet<string>) =>
@@ -69,7 +69,7 @@ function faultOf(variable: string, what: string, unknown: readonly string[], kno
   ]
 }
 
-/** Names the settings that exclude tools, in the words that an operator knows. */
+/** Lists the settings that exclude tools, by the names that an operator knows. */
 function inWords({ readOnly, toolsets, tools, excluded }: OfferConfig): string {
   return [
     ...(readOnly === true ? ['MCP_READ_ONLY=1'] : []),

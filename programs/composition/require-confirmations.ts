@@ -4,8 +4,8 @@ import type { AnyTool } from '../../tools/define.js'
 
 /**
  * Makes the tools in MCP_CONFIRM_TOOLS require confirmation, in addition to the tools that always do (D77, D149).
- * Throws one StartupError for all names in it that are unknown, that belong to a read-only tool, or that belong to a
- * tool for the caller's own PCE key.
+ * Throws a single StartupError for all names in MCP_CONFIRM_TOOLS that are unknown, or whose tools only read or manage
+ * the caller's own PCE key.
  */
 export function requireConfirmations(tools: readonly AnyTool[], names: readonly string[] = []): readonly AnyTool[] {
   const byName = new Map(tools.map((tool) => [tool.name, tool]))

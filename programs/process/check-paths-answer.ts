@@ -17,8 +17,9 @@ const PATIENCE_MS = 5000
 export class HungPathError extends StartupError {}
 
 /**
- * Accesses every path once, in the thread pool, because file operations on a lost network mount never return. Rejects
- * with HungPathError if some paths have not responded in time. It does not matter whether a path exists.
+ * Accesses every path once, so that a lost network mount is noticed: file operations on it never return. They run in
+ * the thread pool, so the main thread is not blocked. Rejects with HungPathError if some paths have not responded in
+ * time. It does not matter whether a path exists.
  *
  * @param look the file operation, which tests replace.
  */

@@ -2,8 +2,8 @@ import { pino, type Logger } from 'pino'
 import { describeLine } from './describe-line.js'
 
 /**
- * Maximum number of characters of the log that wait for a slow reader of standard error. Beyond it, lines are dropped,
- * because logging must never delay a call.
+ * Maximum number of characters of log output that wait for a slow reader of standard error. If more are waiting, new
+ * lines are dropped, because logging must never delay a call.
  */
 const BACKLOG = 1024 * 1024
 
@@ -32,8 +32,8 @@ export function createLogger(level: string, sink: LineSink = (shared ??= standar
 }
 
 /**
- * Creates a child of the log for messages that the operator must see at any MCP_LOG_LEVEL, such as how the process
- * starts or why it does not start.
+ * Creates a child log that writes messages even if MCP_LOG_LEVEL would suppress them. It is for messages that the
+ * operator must see, such as how the process starts or why it does not start.
  */
 export const alwaysSaid = (log: Logger): Logger => log.child({}, { level: 'info' })
 
@@ -54,7 +54,7 @@ function standardError(): LineSink {
     if (stderr.writableLength < BACKLOG) stderr.write(lines)
     lines = ''
   }
-  // The parent process may close its end of the pipe. This must not stop the server.
+  // The parent process may close the other end of the pipe, which causes an error. This must not stop the server.
   stderr.on('error', () => {})
   process.on('exit', flush)
   return {

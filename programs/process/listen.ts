@@ -14,9 +14,9 @@ export interface Listening {
   /** The address for display: a URL with the actual port, or the path of the socket. */
   where: string
   /**
-   * Removes the file name of the Unix socket if it still belongs to this process. After that, a proxy connects to the
-   * next process, while existing connections are still served. A port cannot be released in this way: connections that
-   * arrive while it is closed are lost.
+   * Removes the file name of the Unix socket if it still belongs to this process. Then a proxy connects to the next
+   * process that uses this name, while existing connections are still served. For a port, nothing is done: if it were
+   * closed early, connections that arrive before the next process listens would be lost.
    */
   withdraw: () => Promise<void>
 }
@@ -25,7 +25,7 @@ export interface Listening {
  * Listens on the Unix socket if one is configured, otherwise on host and port. Rejects with StartupError if the address
  * is already in use, is not permitted, or does not belong to this machine.
  *
- * @param said the path for `where`, and the setting of the port, for messages.
+ * @param said the path that the result's `where` contains, and the setting of the port, for messages.
  */
 export async function listen(
   app: Listener,

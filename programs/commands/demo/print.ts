@@ -31,7 +31,9 @@ export function say(text: string): void {
   print(wrap(text, '     '))
 }
 
-/** Prints each text on lines of its own, and indents continuation lines. Returns the number of lines. */
+/**
+ * Prints each text, wrapped at WIDTH columns, with indented continuation lines. Returns the number of printed lines.
+ */
 export function lines(texts: readonly string[]): number {
   const shown = texts.map((text) => wrap(text, '       ').replace(/^ {7}/, '     '))
   for (const text of shown) print(text)

@@ -19,7 +19,10 @@ const LOG_LENGTH = 4000
  */
 export type PceEnvironment = Record<'PCE_HOST' | 'PCE_PORT' | 'PCE_ORG_ID' | 'API_KEY' | 'API_SECRET', string>
 
-/** The folder in which programs run, the signal that ends them, and the list of those that were started. */
+/**
+ * The folder in which the child programs run, the signal that ends them, and the list of the programs that were
+ * started.
+ */
 export interface Stay {
   folder: string
   /** The signal that ends the programs. After it has been aborted, no further program is started. */

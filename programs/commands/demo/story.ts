@@ -10,7 +10,7 @@ const ENV = 'prod'
 const NEW_APP = 'fraud-check'
 const CALLERS = ['ordering', 'web-shop', NEW_APP]
 
-/** The traffic from one application and environment, with the policy decision about it. */
+/** The traffic from one source (an application in an environment), with the policy decision about this traffic. */
 interface Source {
   app: string
   env: string
@@ -30,7 +30,7 @@ interface Plan {
   impact?: { num_managed_workloads?: number }
 }
 
-/** The programs, folder and functions that the story needs. */
+/** What the story needs: the addresses of programs and the PCE, a folder, and a function. */
 export interface Stage {
   url: string
   stdioProgram: string
@@ -134,7 +134,10 @@ export async function tellStory(stage: Stage): Promise<void> {
   )
 }
 
-/** Describes the rule set as it appears to a client that starts a server of its own over stdio. */
+/**
+ * Starts a server of its own over stdio, as a desktop client does, and returns a description of the rule set as this
+ * server shows it.
+ */
 async function askOverStdio({ stdioProgram, folder, pce }: Stage): Promise<string> {
   const desktop = new Client({ name: 'svc-mcp-demo-desktop', version: '1' })
   try {
@@ -179,7 +182,7 @@ async function whoTalksTo(client: Client): Promise<Source[]> {
   return sources
 }
 
-/** Finds the busiest flow to the application that is not allowed. */
+/** Finds the busiest flow to the application among the flows that the policy blocks or would block. */
 async function findBlocked(client: Client) {
   const day = (offset: number) => new Date(Date.now() - offset * 86_400_000).toISOString().slice(0, 10)
   const { columns, data } = (
