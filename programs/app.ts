@@ -419,7 +419,8 @@ async function createApp(
 ): Promise<FastifyInstance> {
   const app = await createServer(http, log, isDraining)
   app.decorate('metricsServer', metricsServer)
-  // Hooks run in reverse order, so the metrics stay available until the last call has ended.
+  // Hooks for `onClose` run in reverse order of their registration, so the metrics stay available until the last call
+  // has ended.
   app.addHook('onClose', () => metricsServer?.close())
   if (tracing !== undefined) {
     app.addHook('onClose', () => tracing.close())

@@ -90,7 +90,7 @@ export async function draw(args: readonly string[], worker: URL): Promise<number
     await program.parseAsync([...args], { from: 'user' })
     return 0
   } catch (error) {
-    // Commander has already printed the error. The error contains the exit code.
+    // Commander has already printed its message. The error that it throws contains the exit code.
     if (error instanceof Error && 'exitCode' in error) return error.exitCode as number
     if (!(error instanceof DrawError)) throw error
     process.stderr.write(`svc-mcp draw: ${error.message}\n`)

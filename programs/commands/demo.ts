@@ -54,7 +54,7 @@ export async function runDemo(args: readonly string[], programs: DemoPrograms): 
     const options = program.parse([...args], { from: 'user' }).opts<Options>()
     return await play(options, programs)
   } catch (error) {
-    // Commander has already printed the error. The error contains the exit code.
+    // Commander has already printed its message. The error that it throws contains the exit code.
     if (error instanceof Error && 'exitCode' in error) return error.exitCode as number
     process.stderr.write(`svc-mcp demo: ${error instanceof Error ? error.message : String(error)}\n`)
     return 1

@@ -38,7 +38,10 @@ export interface ServerParts extends Observers {
   log: ServerLog
   /** The module that worker threads load to run heavy tools. Without it, heavy tools run in the main thread. */
   worker?: URL
-  /** The destination of audit entries if no audit file is configured. Without it, such entries are not written. */
+  /**
+   * The destination of audit entries if no audit file is configured. If this is absent, too, no audit entries are
+   * written.
+   */
   auditStream?: Writable
   /** Returns milliseconds since the epoch. */
   now?: () => number

@@ -21,7 +21,10 @@ export const nameOfLastCheck = ({ iss, sub }: Owner) => `last_check ${JSON.strin
 
 /** The latest time that a Date can hold, in milliseconds since the epoch. */
 const LATEST = 8.64e15
-/** Maximum number of characters of a message that are read. This server's own messages are far shorter. */
+/**
+ * Maximum number of characters read of the message in a stored check result. This server's own messages are far
+ * shorter.
+ */
 const LONGEST_MESSAGE = 2000
 
 /**

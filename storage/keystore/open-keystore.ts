@@ -39,7 +39,8 @@ export interface KeystoreOptions {
 }
 
 /**
- * Opens the keystore on top of its records (D24, D39), after checking that the key belongs to the keystore.
+ * Opens the keystore whose encrypted records are in `records` (D24, D39), after checking that the key belongs to the
+ * keystore.
  *
  * @throws {StartupError} (rejects) if the key does not match, or the store cannot be read.
  */

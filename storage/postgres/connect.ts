@@ -44,7 +44,7 @@ export interface ConnectOptions {
 const ANSWER_MS = 5000
 export const CONNECTION_MS = 5000
 /**
- * The time limit, in milliseconds, of the test query that finds out whether the database still answers after a
+ * The time limit, in milliseconds, of each step of the test that finds out whether the database still answers after a
  * statement got no answer.
  */
 const DOUBT_MS = 1000

@@ -37,7 +37,10 @@ export interface Problems {
 export function noteProblems(warn: (line: string) => void): Problems {
   let unwritable: Error | null = null
   let failed: Error | null = null
-  /** The callers whose requests got no answer since the last answer to any caller, each with the last error. */
+  /**
+   * The callers whose requests got no answer, each with the last error. The map is cleared when the database answers
+   * any caller.
+   */
   const unanswered = new Map<string, { at: number; error: Error }>()
   let saidAt = -Infinity
 

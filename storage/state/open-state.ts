@@ -123,7 +123,10 @@ function connect(place: Place, found: readonly string[]): Queries {
 
 const ELSEWHERE = 'It was not changed. Use the path of another file, which will be created.'
 
-/** Checks that the file belongs to this program. This comes first, because nothing may be written to a foreign file. */
+/**
+ * Checks that the file belongs to this program. This check comes before all others, because nothing may be written to a
+ * file of another program.
+ */
 function checkIdentity(place: Place, db: Database.Database): void {
   if (pragma(db, 'application_id') !== APPLICATION_ID) refuse(place, 'is an SQLite file of another program', ELSEWHERE)
   const version = pragma(db, 'user_version') as number

@@ -45,9 +45,9 @@ export const CREATE_FILE = `
 `
 
 /**
- * The settings of every connection. Overwritten and deleted rows are zeroed, code in a foreign schema is not trusted,
- * and the write-ahead log shrinks again after many writes. SQLite does not wait for a busy file, because its wait would
- * block the event loop; `run-queries.ts` waits instead.
+ * The settings of every connection. Overwritten and deleted rows are zeroed, code that the schema of a manipulated file
+ * could contain is not trusted, and the write-ahead log shrinks again after many writes. SQLite does not wait for a
+ * busy file, because its wait would block the event loop; `run-queries.ts` waits instead.
  */
 export const SET_UP_CONNECTION = `
   PRAGMA synchronous = FULL;

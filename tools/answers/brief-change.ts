@@ -80,7 +80,10 @@ function writeLabels(value: unknown): unknown {
   return isNamed && Object.keys(rest).length === 0 ? `${label.key as string}=${label.value as string}` : value
 }
 
-/** Returns a field of a new or deleted object with its only value; returns nothing if the value is the default. */
+/**
+ * Returns a field of a new or deleted object with the one value that it has, which is in the draft or in the active
+ * policy; returns nothing if this value is the default.
+ */
 function briefField({ field, draft, active }: FieldChange, updateType: UpdateType): FieldChange[] {
   const value = writeLabels(draft ?? active)
   if (isDefault(field, value)) return []

@@ -6,8 +6,8 @@ import { makeSafe } from '../../domain/text/escape-text.js'
 const MAX_RESPONSE_BYTES = 800_000
 
 /**
- * Minimum size, in bytes, of a complete row in any answer; most of it is the href. The number of rows that are worth
- * fetching is calculated from it.
+ * Minimum size, in bytes, of a complete row in any answer; most of it is the href. From this size follows the maximum
+ * number of rows that are fetched for a page.
  */
 const MIN_ROW_BYTES = 100
 /**
@@ -215,9 +215,9 @@ function fillInTurn(lists: readonly (readonly unknown[])[], limit: number, room:
 }
 
 /**
- * Numbers of rows per section to try, largest first (T12). Fewer than 5 rows are needed only with a small budget or
- * very long names. The last number is 0, because totals without rows are still a valid answer, while exceeding the
- * budget is not.
+ * Numbers that are tried in this order as the maximum number of rows per section, until the answer fits (T12). Fewer
+ * than 5 rows are needed only with a small budget or very long names. The last number is 0, because totals without rows
+ * are still a valid answer, while exceeding the budget is not.
  */
 const SECTION_LADDER = [2_000, 1_000, 500, 250, 100, 50, 25, 10, 5, 2, 1, 0] as const
 const STANDARD_LIMIT = 25

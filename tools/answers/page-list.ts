@@ -14,9 +14,9 @@ export interface Paging {
 }
 
 /**
- * Cuts the rows of a slice to the answer's budget and creates the cursor for the next page. `rows` are the items of the
- * slice in their output form, in the same order. `envelope` contains the other fields of the answer, which count
- * towards its size.
+ * Cuts a page to the answer's budget and creates the cursor for the next page. `slice` contains the page's objects;
+ * `rows` are the same objects in their output form, in the same order. `envelope` contains the other fields of the
+ * answer, which count towards its size.
  */
 export async function answerPage<T extends { href: string }, R>(
   tool: string,

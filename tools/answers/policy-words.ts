@@ -35,6 +35,6 @@ export function joinEffects(effects: readonly ShownEffect[]): ShownEffect {
   return has('narrowing') ? 'narrowing' : 'neutral'
 }
 
-/** The warning about a new override deny rule. */
+/** The warning that is shown when an override deny rule is created. */
 export const OVERRIDE_WARNING =
   'An override deny beats every allow rule, in this and every other rule set. Use it to isolate an incident, or for traffic that must never flow; a ringfence needs a plain deny. VENs older than 22.3.0 ignore it.'

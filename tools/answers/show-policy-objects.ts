@@ -39,8 +39,8 @@ export function showWrittenIpList(list: IpList): IpListWrittenOut {
 }
 
 /**
- * Converts a service to its output form. Of its three lists (ports, Windows services, Windows egress services), those
- * that the PCE does not return for this service are left out.
+ * Converts a service to its output form. A service can have three lists (ports, Windows services, Windows egress
+ * services); a list that the PCE does not return for this service is left out.
  */
 export function showService(service: Service): ServiceOut {
   const { service_ports: ports, windows_services: windows, windows_egress_services: egress } = service

@@ -16,8 +16,8 @@ import { isInForce } from '../../domain/policy/load-snapshot.js'
 import { denyType, type RuleType } from '../../domain/policy/rule-type.js'
 
 /**
- * Converts actors to their output form: the type and, if the actor refers to an object, its href with either its key
- * and value or its name.
+ * Converts actors to their output form, which contains the type. If the actor refers to an object, it also contains the
+ * href and, for a label, key and value; for any other object, the name.
  */
 function showActors(actors: readonly Actor[] | null | undefined, names: ReferenceNames): ActorOut[] {
   return (actors ?? []).map((actor) => {
@@ -222,7 +222,7 @@ const WRITTEN: Record<string, typeof writeActors | typeof writeServices> = {
   egress_services: writeServices,
 }
 
-/** Formats fields of a stored rule as the arguments that would create them again. */
+/** Converts fields of a stored rule to the tool arguments with which the same fields could be set again. */
 function writeFields(fields: Record<string, unknown>, names: ReferenceNames): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(fields).map(([field, value]) => [field, WRITTEN[field]?.(value as never, names) ?? value]),
@@ -230,7 +230,7 @@ function writeFields(fields: Record<string, unknown>, names: ReferenceNames): Re
 }
 
 /**
- * Converts a rule like `showRule`, but with consumers, providers and services in the form that callers use, and with
+ * Works like `showRule`, but writes consumers, providers and services as tool arguments (such as `key=value`), and
  * conditions in words.
  */
 function writeRule(rule: Rule | DenyRule, type: RuleType, names: ReferenceNames) {
@@ -276,8 +276,8 @@ export function showPlannedRule(rule: PlannedRule) {
     const { key, value, name } = known.get(href) ?? {}
     return { key, value, name: name ?? undefined }
   }
-  // The name of a list that was given by href may not be unique, and nothing has checked this. Therefore all names
-  // except those of labels are treated as not unique.
+  // The name of an IP list that the caller gave by href may not be unique, and nothing has checked this. Therefore all
+  // names except those of labels are treated as not unique.
   const names = Object.assign(nameOf, { isShared: (href: string) => !href.includes('/labels/') })
   return {
     rule_type: rule.type,

@@ -108,8 +108,8 @@ export default defineTool({
 })
 
 /**
- * Removes the href, because the answer shows it elsewhere. Also removes the name if it is null, because the namespace
- * identifies the profile.
+ * Returns a profile without its href, which the answer shows elsewhere, and without its name if this is null, because
+ * the namespace identifies the profile.
  */
 const withoutIds = ({ href: _href, name, ...profile }: ProfileOut) => ({ ...profile, ...(name !== null && { name }) })
 
@@ -157,7 +157,10 @@ const MODE_UNTOLD =
 const UNLABELLED =
   'The profile assigns no labels, so the traffic of its pods cannot be told from other traffic, and what would be cut is not known.'
 
-/** Warns that assign_labels replaces any choice of labels in the profile, because it sets exactly one label per key. */
+/**
+ * Warns that assign_labels sets exactly one label per key. If the profile offers a choice of several labels for a key,
+ * this choice is lost.
+ */
 function warnOfRestrictions({ labels }: ContainerWorkloadProfile): string[] {
   const keys = (labels ?? []).flatMap((entry) => ('restriction' in entry ? [entry.key] : []))
   if (keys.length === 0) return []

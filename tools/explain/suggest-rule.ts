@@ -244,7 +244,7 @@ function tellRemaining({ rules, undecided, decision }: PairVerdict, names: Refer
 
 /**
  * Returns an alternative rule that is limited to the two workloads in the question; returns none if the rule with
- * labels allows nothing else anyway.
+ * labels allows no other traffic anyway.
  */
 function showByWorkload(
   { ends, service }: JudgedFlow,

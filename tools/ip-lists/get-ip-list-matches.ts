@@ -258,8 +258,8 @@ function noteOf(list: IpList, { hold, taken, held }: AddressMatch): { note?: str
 }
 
 /**
- * Compares a domain name with the domain names of a list as texts. `*` in a list stands for any characters, and case
- * does not matter.
+ * Compares a domain name, as text, with the domain names of an IP list. `*` in the list stands for any characters, and
+ * case does not matter.
  */
 function matchName(list: IpList, fqdn: string): { row: ListRow; size: bigint } | undefined {
   const names = (list.fqdns ?? []).flatMap((one) => one.fqdn ?? []).filter((pattern) => compileName(pattern)(fqdn))

@@ -117,7 +117,7 @@ export default defineTool({
     const isUnseen = (end: AppFilter) => isAsked(end) && !edges.nodes.some((node) => matchesFilter(node, end))
     if (isUnseen(question.start) || isUnseen(question.target)) {
       // Labels are read afresh, because the flows contain current names and a label may have been renamed since the
-      // list was cached.
+      // list of labels was cached.
       await loadLabels(ctx.pce, ctx, 'fresh')
       question = await resolve()
     }

@@ -80,7 +80,10 @@ function releasesOf(text: string): Release[] {
   return parsed.releases
 }
 
-/** Reads the changelog; returns null if it was not shipped. Throws if it was shipped but cannot be read. */
+/**
+ * Reads the changelog; returns null if the file was not shipped with the server. Throws if the file exists but cannot
+ * be read.
+ */
 async function readChangelog(server: ToolContext['server']): Promise<string | null> {
   try {
     return await server.changelog()

@@ -35,8 +35,8 @@ interface Previewed {
 
 /**
  * Adds a preview to a tool that changes something but has no preview of its own. The preview consists of the tool's dry
- * run and of the objects that the dry run's requests name by href (D77, D232). It counts as heavy if the dry run is
- * heavy.
+ * run and of the objects that the dry run's requests name by href (D77, D232). The preview is heavy (it runs in a
+ * worker thread) if the dry run is.
  */
 export function withPreview<T extends Previewed>(tool: T): T {
   const { isHeavy, effect, input } = tool

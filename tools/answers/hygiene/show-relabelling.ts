@@ -70,7 +70,7 @@ export const showEffect = ({ rule_sets: sets, ...effect }: RelabellingEffect): S
   rule_sets: sets.slice(0, MOST_RULE_SETS),
 })
 
-/** Describes the effect of a relabelling in one or two sentences for the person who decides about it. */
+/** Describes the effect of a relabelling in one or two sentences for the person who decides whether to make it. */
 export function describeEffect({ enforced, left_all_scopes: left, rule_sets: sets }: RelabellingEffect): string[] {
   const entered = sets.filter(({ enter }) => enter > 0).length
   const leaving = sets.filter(({ leave }) => leave > 0).length
@@ -135,7 +135,7 @@ const mayCut = (sets: readonly RuleSetEffect[]): boolean =>
 const MOST_NAMED = 5
 const MOST_COUNTED = 20
 
-/** Keeps the counts of the first labels and replaces the other counts with their sum. */
+/** Returns the counts of the first MOST_COUNTED labels and, as `(others)`, the sum of the other counts. */
 export function firstOf(counts: LabelCounts): LabelCounts {
   const all = Object.entries(counts)
   const others = all.slice(MOST_COUNTED).reduce((sum, [, many]) => sum + many, 0)

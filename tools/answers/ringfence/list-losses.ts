@@ -61,8 +61,8 @@ export interface LossGroup {
 }
 
 /**
- * Groups the losses, worst first. Each group contains only the ports with the group's effect, so a source that
- * certainly loses some ports and possibly loses others appears in two groups.
+ * Groups the losses, worst first. Each group contains only the ports with the group's effect. A source that certainly
+ * loses traffic on some ports and possibly on others therefore appears in two groups.
  */
 export function groupLosses(sources: Sources): LossGroup[] {
   const groups = new Map<string, { of: Omit<LossGroup, 'sources' | 'ports'>; names: Set<string>; ports: Set<string> }>()

@@ -44,7 +44,8 @@ type Keys = Record<string, string | number | null>
 interface FlowTable {
   read: FlowsRead
   /**
-   * The decisions that follow from the rules of a policy version; null if rows are shown with the recorded decisions.
+   * The decisions that were derived from the rules of a policy version; null if the rows show the decisions that the
+   * PCE recorded.
    */
   decided: DecidedTraffic | null
   /** The grouping keys that are columns, in their order. They are the same on every page. */

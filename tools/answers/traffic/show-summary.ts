@@ -124,7 +124,8 @@ interface SummaryFacts {
   summary: FlowSummary
   read: FlowsRead
   /**
-   * The decisions that follow from the rules of a policy version; null if rows are counted with the recorded decisions.
+   * The decisions that were derived from the rules of a policy version; null if the rows are counted by the decisions
+   * that the PCE recorded.
    */
   decided: DecidedTraffic | null
   identityLabels: readonly string[]
