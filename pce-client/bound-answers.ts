@@ -55,7 +55,7 @@ export function tooLarge(what: string): PceError {
 }
 
 export function tooManyBytes(most: number): PceError {
-  return tooLarge(`is larger than ${most / MIB} MiB`)
+  return tooLarge(`is larger than ${most < MIB ? `${most / 1024} KiB` : `${most / MIB} MiB`}`)
 }
 
 export function tooManyElements(most: number): PceError {

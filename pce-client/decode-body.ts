@@ -25,6 +25,7 @@ export async function decodeBody(body: Buffer, encoding: string | undefined, bou
   const isPacked = isGzip(body)
   const small = isPacked ? await unpackSmall(body) : body.length <= LARGE_BODY ? body : undefined
   if (small === undefined) return inLargePlace(() => (isPacked ? unpackLarge(body, bounds) : readLarge(body, bounds)))
+  if (small.length > bounds.bytes) throw tooManyBytes(bounds.bytes)
   new JsonMeter(bounds.elements).take(small)
   return small.toString('utf8')
 }

@@ -131,8 +131,8 @@ export interface RequestOptions {
   totalTimeoutMs?: number
   /**
    * Maximum size of each answer to this call, in bytes of uncompressed text. It also applies to streamed answers, such
-   * as the result of a job or traffic query, and to downloads. A larger answer fails with `body_too_large`. Must be at
-   * least 1 MiB. The client's own limits always apply as well.
+   * as the result of a job or traffic query, and to downloads. A larger answer fails with `body_too_large`. The client's
+   * own limits always apply as well.
    */
   maxBytes?: number
 }

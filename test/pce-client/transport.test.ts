@@ -791,6 +791,16 @@ t.test('maxBytes bounds every way to read', async (t) => {
   }
 })
 
+t.test('a small packed answer is measured unpacked', async (t) => {
+  const body = gzipSync(JSON.stringify(['x'.repeat(100 * 1024)]))
+  const server = await startServer(t, () => ({
+    headers: { 'content-encoding': 'gzip', 'content-type': 'application/json' },
+    body,
+  }))
+  const error = await rejection(clientOf(server).get('labels', { maxBytes: 64 * 1024 }))
+  partial(t, error, { code: 'body_too_large', message: /is larger than 64 KiB/ })
+})
+
 t.test('connections are reused, shared and bounded', async (t) => {
   let open = 0
   let most = 0
