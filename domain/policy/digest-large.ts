@@ -20,7 +20,7 @@ export interface LargeObject {
   content: Record<string, unknown>
   /** A digest of the whole content. */
   digest: string
-  /** The hrefs in the content, without repetitions. */
+  /** The hrefs of other objects in the content, without repetitions. */
   hrefs: readonly string[]
   /** Number of bytes that were read. */
   bytes: number
@@ -49,9 +49,11 @@ export async function digestLarge(
   let digest = createFieldsDigest(signal)
   let hrefs = new Set<string>()
   let [name, own, hasDenyRules] = ['', '', false]
+  // The object's own parts, such as the rules of a rule set, must not use up the maximum number of hrefs.
+  const othersIn = (value: unknown) => hrefsIn(value).filter((found) => parseHref(found)?.parent?.href !== href)
   const add = async (field: string, values: readonly unknown[], isList: boolean) => {
     await digest.add(field, values, isList)
-    for (const found of hrefsIn(values)) if (hrefs.size < MOST_HREFS) hrefs.add(found)
+    for (const found of othersIn(values)) if (hrefs.size < MOST_HREFS) hrefs.add(found)
   }
   const { bytes } = await pce.getInParts(href, {
     includeOrg: false,
@@ -74,7 +76,7 @@ export async function digestLarge(
   })
   if (own === '') return null
   if (withDenyRules && !hasDenyRules) {
-    const rules = await digestDenyRules({ pce, signal }, own, hrefsIn)
+    const rules = await digestDenyRules({ pce, signal }, own, othersIn)
     await digest.add('deny_rules', [rules.digest], false)
     for (const found of rules.hrefs) hrefs.add(found)
   }

@@ -65,6 +65,8 @@ const MOST_HELD = 8 * 1024 * 1024
 const MOST_HELD_LATER = 64 * 1024
 /** Total number of bytes read for digests of large objects, after which no further large object is read. */
 const MOST_STREAMED = 64 * 1024 * 1024
+/** Number of bytes counted for an object that was found to be too large while it was read: the limit for any answer. */
+const READ_IN_VAIN = 32 * 1024 * 1024
 const IN_FLIGHT = 4
 
 /** The value that stands for all fields of an object, apart from the PCE's records of authors and times. */
@@ -272,7 +274,7 @@ async function readLarge(reader: Reader, { href, as, withInside }: Named): Promi
   } catch (error) {
     if (!isUnread(error) || reader.signal.aborted) throw error
     const isTooLarge = error.code === 'body_too_large'
-    return { object: { ...unread, ...(isTooLarge && { isTooLarge }) }, size: 0, inside: [] }
+    return { object: { ...unread, ...(isTooLarge && { isTooLarge }) }, size: isTooLarge ? READ_IN_VAIN : 0, inside: [] }
   }
 }
 

@@ -223,16 +223,17 @@ t.test('what stands behind the hrefs of a request', async (t) => {
 
   await t.test('so is a rule set of which the rules count', async (t) => {
     const [name, args] = ['update-ruleset', { name: 'Payments', enabled: false }]
-    const allow = { href: ruleHref, ...ALL, description: 'x'.repeat(1000), ingress_services: [{ href: web }] }
+    const allow = { href: ruleHref, ...ALL, description: 'x'.repeat(1000), ingress_services: [{ port: 443, proto: 6 }] }
     const answerWith = (last: object) => {
       bench.simulator.faults.clear()
-      const rules = Array.from({ length: 9000 }, (_, at) => ({ ...allow, href: `${set}/sec_rules/${at + 1}` }))
+      // There are more rules than hrefs are collected, and only the last rule names the service Web.
+      const rules = Array.from({ length: 10_100 }, (_, at) => ({ ...allow, href: `${set}/sec_rules/${at + 1}` }))
       const body = {
         href: set,
         name: 'Payments',
         enabled: true,
         scopes: [[]],
-        rules: [...rules, { ...allow, ...last }],
+        rules: [...rules, { ...allow, ingress_services: [{ href: web }], ...last }],
       }
       bench.simulator.faults.add({
         kind: 'status',
