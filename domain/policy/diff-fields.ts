@@ -1,5 +1,6 @@
 import { AUTHORSHIP } from './authorship.js'
 import type { FieldChange } from '../../schemas/policy-changes.js'
+import { toDraftHref } from '../inventory/parse-href.js'
 import { findDifferences } from './compare-stored.js'
 
 /**
@@ -55,6 +56,20 @@ export function withoutFalseExclusions(value: unknown, reduce = (object: Fields)
     ([field, inner]) => field !== 'exclusion' || inner === true,
   )
   return Object.fromEntries(said.map(([field, inner]) => [field, withoutFalseExclusions(inner, reduce)]))
+}
+
+/**
+ * Returns a text that is the same for two items of a list that do not differ, however the PCE wrote them: references
+ * count by href alone, and fields without content, such as `exclusion: false`, count as absent.
+ */
+export const keyOfItem = (item: unknown): string => JSON.stringify(sortedContent(bare(item)))
+
+function sortedContent(value: unknown): unknown {
+  if (typeof value === 'string') return toDraftHref(value)
+  if (Array.isArray(value)) return value.map(sortedContent)
+  if (typeof value !== 'object' || value === null) return value
+  const said = Object.entries(value).filter(([, inner]) => inner != null && inner !== '')
+  return said.sort(([a], [b]) => (a < b ? -1 : 1)).map(([field, inner]) => [field, sortedContent(inner)])
 }
 
 /** Returns true if two values differ in meaning. */

@@ -1097,10 +1097,12 @@ t.test('a change larger than an answer shows as much of the difference as fits a
   const range = (n: number) => ({ from_ip: `10.${n >> 8}.${n & 255}.0/24`, description: 'a network of many' })
   const list = await pce.ipLists.create({ name: 'long', ip_ranges: Array.from({ length: 2000 }, (_, n) => range(n)) })
   await pce.provisionPolicyChanges('long', [list.href])
-  await pce.ipLists.update(list.href, { ip_ranges: Array.from({ length: 2001 }, (_, n) => range(n + 1)) })
+  // Written in another way, an item is the same.
+  const rewritten = Array.from({ length: 2001 }, (_, n) => ({ exclusion: false, ...range(n + 1) }))
+  await pce.ipLists.update(list.href, { ip_ranges: rewritten })
   const long = await bench.ok(TOOL)
   t.ok(Buffer.byteLength(JSON.stringify(long)) <= 10_000)
-  partial(t, rowsOf(long).long, { omitted: /items that differ/, effect: 'neutral' })
+  partial(t, rowsOf(long).long, { omitted: /items that differ\.$/, effect: 'neutral' })
   partial(t, rowsOf(long).long.fields, [
     {
       field: 'ip_ranges',

@@ -235,6 +235,8 @@ t.test('an allow rule above a deny rule that covers it is what opens the port', 
   const { findings, counts, summary } = await bench.ok('find-redundant-rules')
   t.same([findings, counts], [[], {}])
   t.match(summary, /^None of the 2 enabled rules of the draft is found redundant\./)
+  const narrowed = await bench.ok('find-redundant-rules', { kinds: ['any_to_any'] })
+  t.match(narrowed.summary, /is found redundant in what was asked for\./)
 })
 
 t.test('what is switched off with its rule set neither counts nor covers', async (t) => {

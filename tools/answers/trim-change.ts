@@ -1,5 +1,5 @@
 import type { FieldChange, JudgedChange, PolicyChange } from '../../schemas/policy-changes.js'
-import { differs } from '../../domain/policy/diff-fields.js'
+import { differs, keyOfItem } from '../../domain/policy/diff-fields.js'
 import { jsonBytes } from './byte-budget.js'
 
 /**
@@ -59,8 +59,8 @@ export const trimAmongOthers = (change: JudgedChange, room: number): PolicyChang
 function onlyDifferent({ field, draft, active }: FieldChange): FieldChange {
   if (!Array.isArray(draft) || !Array.isArray(active)) return { field, draft, active }
   const without = (items: unknown[], others: unknown[]) => {
-    const known = new Set(others.map((other) => JSON.stringify(other)))
-    return items.filter((item) => !known.has(JSON.stringify(item)))
+    const known = new Set(others.map(keyOfItem))
+    return items.filter((item) => !known.has(keyOfItem(item)))
   }
   const [ours, theirs] = [without(draft, active), without(active, draft)]
   // If two lists differ only in how often an item occurs, neither contains an item that the other lacks, so both are

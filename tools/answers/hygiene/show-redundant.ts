@@ -129,7 +129,14 @@ export function showRedundant(
   return showSections(
     {
       summary: [
-        summarise(report, version, all.length - (counts.any_to_any ?? 0), counts, undecided?.rules ?? 0),
+        summarise(
+          report,
+          version,
+          all.length - (counts.any_to_any ?? 0),
+          counts,
+          undecided?.rules ?? 0,
+          kinds.size < FINDING_KINDS.length || ruleSet !== undefined,
+        ),
         ...tellPending(all.filter(({ by }) => by.some((at) => pendingOf(rules[at] as HeldRule) !== undefined)).length),
       ].join(' '),
       policy_version: version,
@@ -159,6 +166,7 @@ function summarise(
   removable: number,
   counts: Partial<Record<string, number>>,
   undecided: number,
+  isNarrowed: boolean,
 ): string {
   const any = counts.any_to_any ?? 0
   const scopes = counts.scope_without_workloads ?? 0
@@ -166,7 +174,7 @@ function summarise(
     version === 'draft' ? `the ${rules.length} enabled rules of the draft` : `the ${rules.length} rules in force`
   return [
     removable === 0
-      ? `None of ${all} is found redundant.`
+      ? `None of ${all} is found redundant${isNarrowed ? ' in what was asked for' : ''}.`
       : `${removable} of ${all} can be removed, all of them at once, without changing what is decided about any connection.`,
     ...(any > 0 ? [`${countOf(any, 'rule')} from anything to anything.`] : []),
     ...(scopes > 0
