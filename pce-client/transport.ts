@@ -21,7 +21,7 @@ export interface SendOptions extends RequestOptions {
 }
 
 export interface TracedResponse extends PceResponse {
-  /** True if an earlier attempt of the same call may have been carried out before this answer was given. */
+  /** True if an earlier attempt at the same call may already have taken effect on the PCE. */
   repeated: boolean
 }
 

@@ -136,8 +136,9 @@ export const knownDependencies: Evaluator = evaluator(
       ...(open > 0 && { undecided: open }),
       inside_one_application: traffic.inside,
     }
-    // Traffic that may be blocked already is possibly no dependency. Of such rows, the lower bound leaves out those
-    // with a known remote party, and the upper bound those with an unknown one.
+    // Traffic that may be blocked already may not be a real dependency. So the share of rows with a known remote party
+    // is lowest if only its possibly blocked rows are left out, and highest if only those with an unknown remote party
+    // are.
     const known = all - unknown
     const openKnown = open - openUnknown
     const lower = percentOf(known - openKnown, all - openKnown)

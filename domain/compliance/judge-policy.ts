@@ -275,8 +275,8 @@ function rulesAbout(
 const labelsOf = ({ app, env }: Assessment): Label[] => [app, env].filter((label) => label !== null)
 
 /**
- * The reasons for doubt that are not reported because they do not matter: a rule that applies to only some of the
- * assessed workloads still counts as applying.
+ * Reasons for doubt that are not reported. They only say that a rule applies to some but not all of the assessed
+ * workloads, and such a rule counts as applying.
  */
 const OF_SOME: ReadonlySet<Reason> = new Set(['label', 'workload'])
 

@@ -244,8 +244,9 @@ function adviseOn({ ip_ranges: ranges }: IpList, wanted: IpRange): string | unde
 }
 
 /**
- * Explains each added range that changes nothing. In `moved`, `held` are the addresses that the list contains after the
- * edit, `taken` those that its exclusions remove, and `gained` those that the edit adds.
+ * Explains each added range that changes nothing. `moved` says for each address family how the edit affects the list:
+ * `held` are the addresses in the list after the edit, `taken` those that the list's exclusions remove, and `gained`
+ * those that are in the list only because of the edit.
  */
 function warnOfIdle(added: readonly IpRange[], moved: readonly MovedFamily[]): string[] {
   const idle = added.flatMap((range) => {

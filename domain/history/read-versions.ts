@@ -73,8 +73,8 @@ export interface ChosenVersion {
 
 /**
  * Finds the version that the caller selected. Throws not_found {version, oldest, newest} if there is no version with
- * this number. If the PCE did not list all versions, a number below the listed ones is accepted; whether that version
- * exists shows when it is read.
+ * this number. If the PCE did not list all versions, a number below the listed ones is accepted. Only
+ * reading that version will show whether it exists.
  */
 export function chooseVersion({ versions, total }: VersionList, asked: PolicyVersionSelector): ChosenVersion {
   if (asked === 'draft') return { selector: asked, facts: null, name: 'the draft' }

@@ -10,9 +10,9 @@ import { READ_TYPES, draftHrefOf } from './load-policy.js'
 type Changed = PolicyDifference['objects'][number]
 
 /**
- * Returns the differing objects that match the filter. If the filter contains an author, `note` says who the authors
- * are if nothing matches, and how many authors' names are not known.
- * @throws {ToolError} not_found naming the href or the name if neither version has an object with it.
+ * Returns the differing objects that match the filter. `note` is only about a filter that contains an author: it lists
+ * the authors if nothing matches, and counts the authors whose names are not known.
+ * @throws {ToolError} not_found if neither version has an object with the given href or name, which the error contains.
  */
 export async function selectDifferences(
   ctx: Pick<ToolContext<true>, 'pce' | 'signal'>,

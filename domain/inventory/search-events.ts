@@ -52,7 +52,7 @@ interface EventTerms {
 
 /** A filter that selects events by their creator and by the object that they are about. */
 export interface EventFilter {
-  /** Returns true if an event matches. Undefined if the caller gave neither a creator nor an object. */
+  /** A function that returns true if an event matches; undefined if the caller gave neither a creator nor an object. */
   test: EventTest | undefined
   /**
    * Explains an empty result: how many and which events were tested, who caused them, and whether they contain the

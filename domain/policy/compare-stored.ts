@@ -74,7 +74,7 @@ function containsAll(stored: unknown, sent: readonly unknown[]): boolean {
   const found = Array.isArray(stored) ? (stored as unknown[]) : []
   if (found.length !== sent.length) return false
   // The most detailed items are matched first. Otherwise a less detailed item could take the partner of a more detailed
-  // one. Both lists are sorted in this way, so that in long lists the partners are close together.
+  // one. As both lists are sorted in this way, the partner of an item is usually near the beginning of `left`.
   const left = mostDetailedFirst(found)
   return mostDetailedFirst(sent).every((item) => {
     const at = left.findIndex((candidate) => contains(candidate, item))

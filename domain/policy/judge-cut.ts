@@ -85,8 +85,8 @@ export function createCutJudge(
     const dropsAt = (side: Side, end: FlowEnd) =>
       modesFrom(modeOf(end)).map((mode) => judges.map((judge) => dropsBy(judge(side, mode))))
     const [atSource, atDestination] = [dropsAt('src', connection.source), dropsAt('dst', connection.destination)]
-    // All pairs of modes are compared, because an end that drops the connection anyway hides the effect at the other
-    // end.
+    // Every combination of the two ends' enforcement modes is compared: an end that drops the connection both before
+    // and after the change hides the change's effect at the other end.
     const stages = atSource.flatMap((src) =>
       atDestination.map((dst) => {
         const drops = src.map((one, at) => anyOf([one, dst[at] as Answer]))

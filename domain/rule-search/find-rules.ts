@@ -53,7 +53,7 @@ export interface RuleSearch {
 }
 
 export interface FoundRule extends PlacedRule {
-  /** The sides of the rule that matched; undefined if the search named no source or destination. */
+  /** The sides of the rule that matched the search; undefined if it named neither a source nor a destination. */
   sides?: Side[]
   /**
    * Those of the matching sides that include the workload only by its address. For such a side, the PCE does not send

@@ -57,7 +57,7 @@ export const anyAddress =
   (make: (random: Random) => { ip: string; fqdn?: string }): Party =>
   (random) => ({ endpoint: make(random), managed: false, user: null })
 
-/** Creates the relation between two groups of hosts, or returns an empty list if one of the groups is empty. */
+/** Returns a list with the relation between two groups of hosts. The list is empty if one of the groups is empty. */
 export function join(from: readonly Host[], to: readonly Host[], relation: Omit<Relation, 'from' | 'to'>): Relation[] {
   return from.length === 0 || to.length === 0 ? [] : [{ ...relation, from: anyOf(from), to: anyOf(to) }]
 }

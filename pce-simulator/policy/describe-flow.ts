@@ -133,8 +133,8 @@ export function describeFlow(
 const networkOf = ({ workload }: End) => workload?.interfaces?.[0]?.network ?? null
 
 /**
- * Removes the workload at the other end of a conversation whose reporter was outside the corporate network. The PCE
- * does not look up a workload for the other end's address in this case (P107).
+ * Replaces the workload at the end that did not report the conversation with null. This is for reporters outside the
+ * corporate network: for the other end's address, the PCE then looks up no workload (P107).
  */
 function seenFromOutside({ src, dst, ...rest }: Resolved, { flowDirection }: Conversation): Resolved {
   const bare = (end: End): End => ({ ...end, workload: null })
@@ -180,8 +180,8 @@ const isPod = ({ href }: Workload) => href.includes('/kubernetes_workloads/')
 const isEndpoint = ({ workload }: End) => workload?.ven?.ven_type === 'endpoint'
 
 /**
- * Describes an IP list that contains the source or destination of a row. Rows recorded at a PCE contain the list's
- * draft href and the number of its addresses.
+ * Describes an IP list that contains the source or destination of a row. In rows captured from a real PCE, the list has
+ * its draft href and the number of its addresses.
  */
 function describeIpList(list: IpList, reality: Reality) {
   const version = reality === 'core-25.2' ? 'draft' : 'active'

@@ -78,8 +78,8 @@ export function byLabels(labelSetsOf: (object: PceObject) => readonly ReadonlySe
 }
 
 /**
- * Creates a filter that matches a part of any of an object's addresses. A text that cannot be part of an address is
- * refused with 406 invalid_ip_address.
+ * Creates a filter that matches an object if the given text occurs in at least one of its addresses. A text that cannot
+ * be part of an address is refused with 406 invalid_ip_address.
  */
 export function byAddress(addressesOf: (object: PceObject) => readonly string[]): Filter {
   return (value) => {

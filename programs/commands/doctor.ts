@@ -206,8 +206,8 @@ async function waitFor<S extends Socket>(socket: S, event: string): Promise<S> {
 }
 
 /**
- * Reports the names in the certificate and the time at which it expires. Throws Unreachable if a server with these
- * settings would reject the certificate.
+ * Reports the names in the PCE's certificate and the time at which it expires. Throws Unreachable if the svc-mcp server
+ * would reject the PCE's certificate with these settings.
  */
 async function examineCertificate(place: Place, settings: PceFromEnvironment['tls']): Promise<Finding> {
   const { verify, caFile, clientCertFile, clientKeyFile } = settings

@@ -159,7 +159,7 @@ async function workThrough(
   const window = chooseWindow(outer.now(), args, DEFAULT_DAYS)
   const { auto_order: autoOrder = false, stop_on_error: stopOnError = false } = args
   for (const { ruleset_name: name } of apps) if (name !== undefined) refuseHidden({ ruleset_name: name })
-  // If the call is cancelled while data for the next application is read, nothing more must be written.
+  // If the call is cancelled while data for the next application is read, the call must not write anything more.
   const planning = { ...reportRising(outer), signal: outer.beforeWriting }
   const labels = await loadLabels(planning.pce, planning, 'fresh')
   const shared = shareReads(planning, window, chooseSources(labels, args), args.complete)

@@ -29,7 +29,7 @@ const RESERVED: RefusedKind = 'a reserved address'
 const METADATA_V4 = new Set(['169.254.169.254', '169.254.170.2', '169.254.170.23', '100.100.100.200', '192.0.0.192'])
 const AZURE_HOST_AGENT = '168.63.129.16'
 
-/** The unique local addresses that AWS (the whole prefix) and Google use for services of their own cloud. */
+/** The prefixes of unique local addresses from which AWS and Google serve metadata and other cloud services. */
 const METADATA_V6 = [ipaddr.IPv6.parseCIDR('fd00:ec2::/32'), ipaddr.IPv6.parseCIDR('fd20:ce::/112')]
 /**
  * The address 169.254.169.254 as the last 32 bits of an IPv6 address. Such an IPv6 address belongs to Oracle's metadata

@@ -109,8 +109,9 @@ export const renderMessagePage = ({ title, text, hint, code, requestId, link }: 
   })
 
 /**
- * Renders the page after a logout. The session with this server has ended, but this server cannot end the session at
- * the identity provider, so the next login asks for the password. `loginPath` is null if there is no browser login.
+ * Renders the page after a logout. Only the session with this server has ended, because the server cannot end the
+ * session at the identity provider. The link to the next login therefore requests that the identity provider asks for
+ * the password instead of logging the person in silently. `loginPath` is null if there is no browser login.
  * `backTo` is the page to which the next login leads; if it is absent, the login leads to the server's home page
  * (`HomePage`).
  */

@@ -24,7 +24,7 @@ import {
   type Enforcement,
 } from './describe-enforcement.js'
 
-/** The columns of the table of traffic that would be, or may be, cut or opened. */
+/** The columns of the table of traffic that will, or might, be newly blocked or newly allowed. */
 export const TRAFFIC_COLUMNS = [
   'effect',
   'direction',
