@@ -63,8 +63,11 @@ const HIDDEN_IN_JSON = /[\u007F-\u009F\p{Zl}\p{Zp}\p{Cf}\p{Default_Ignorable_Cod
  * Formats a value as JSON with escapes (`\u202e`) for hidden characters, so that a terminal shows the whole text on one
  * line. Parsing the JSON returns the same value.
  */
-export const visibleJson = (value: object): string =>
-  JSON.stringify(value).replace(HIDDEN_IN_JSON, (character) =>
+export const visibleJson = (value: object): string => escapeJson(JSON.stringify(value))
+
+/** Puts escapes into a JSON text as `visibleJson` does. Parsing the result returns the same value. */
+export const escapeJson = (json: string): string =>
+  json.replace(HIDDEN_IN_JSON, (character) =>
     [...Array(character.length).keys()]
       .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`)
       .join(''),

@@ -1,4 +1,5 @@
 import { pino, type Logger } from 'pino'
+import { escapeJson } from '../../domain/text/escape-text.js'
 import { describeLine } from './describe-line.js'
 
 /**
@@ -19,7 +20,8 @@ let shared: LineSink | undefined
 /**
  * Creates the server log. With both transports, it writes to standard error, because standard output carries JSON-RPC
  * or the audit log. Lines are JSON, or readable text if standard error is a terminal (D109). The values of fields that
- * have the name of a secret are replaced, also in logged errors.
+ * have the name of a secret are replaced, also in logged errors. Hidden characters are escaped as in the audit log,
+ * because texts of the PCE and of clients get into lines.
  */
 export function createLogger(level: string, sink: LineSink = (shared ??= standardError())): Logger {
   const options = {
@@ -28,7 +30,7 @@ export function createLogger(level: string, sink: LineSink = (shared ??= standar
     timestamp: pino.stdTimeFunctions.isoTime,
     redact: { paths: SECRETS.flatMap((name) => [name, `err.${name}`]), censor: '[redacted]' },
   }
-  return pino(options, sink)
+  return pino(options, { write: (line) => sink.write(escapeJson(line)) })
 }
 
 /**

@@ -36,6 +36,15 @@ t.test('how a start goes is said at any level', async (t) => {
   }
 })
 
+t.test('a name cannot hide anything in a line, and is read back as it is', async (t) => {
+  const lines: string[] = []
+  const name = 'pay\u2028\u2029\u202e\u200b\u0085\u{e0041}\nend'
+  createLogger('info', { write: (line) => lines.push(line) }).warn({ name, err: new Error(name) }, name)
+  t.equal(lines.length, 1)
+  t.match(lines[0], /^[\x20-\x7E]+\n$/)
+  partial(t, JSON.parse(lines[0]!), { name, msg: name, err: { message: name } })
+})
+
 t.test('a line at a terminal', async (t) => {
   const time = '2026-06-15T12:00:01.234Z'
   const cases: [object | string, string][] = [
@@ -43,15 +52,15 @@ t.test('a line at a terminal', async (t) => {
       { level: 30, time, msg: 'request', path: '/mcp', ms: 3.5, client: 'a b' },
       '12:00:01 INFO  request path=/mcp ms=3.5 client="a b"\n',
     ],
-    [{ level: 60, time, msg: 'first\nsecond' }, '12:00:01 FATAL first\nsecond\n'],
+    [{ level: 60, time, msg: 'first\nsecond' }, '12:00:01 FATAL first\n    second\n'],
     [{ level: 60, time, msg: 'a fault', remedy: 'Mend it.' }, '12:00:01 FATAL a fault\n    Mend it.\n'],
     [
       { level: 50, time, msg: 'failed', err: { message: 'why', stack: 'Error: why\n    at here' } },
       '12:00:01 ERROR failed\n    Error: why\n        at here\n',
     ],
     [
-      { level: 40, time, msg: 'odd \u001b[2J\u202e', name: '\u001b]0;x' },
-      '12:00:01 WARN  odd \uFFFD[2J\uFFFD name="\\u001b]0;x"\n',
+      { level: 40, time, msg: 'odd \u001b[2J\u202e\u2028\u2029\u{e0041}\ufe0f', name: '\u001b]0;x' },
+      '12:00:01 WARN  odd \uFFFD[2J\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD name="\\u001b]0;x"\n',
     ],
     ['no line of ours\n', 'no line of ours\n'],
   ]
