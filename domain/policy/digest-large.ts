@@ -22,7 +22,7 @@ export interface LargeObject {
   digest: string
   /** The hrefs of other objects in the content, without repetitions. */
   hrefs: readonly string[]
-  /** Number of bytes that were read. */
+  /** Number of bytes that were read; of deny rules that were read separately, the number of characters. */
   bytes: number
 }
 
@@ -75,12 +75,14 @@ export async function digestLarge(
     },
   })
   if (own === '') return null
+  let read = bytes
   if (withDenyRules && !hasDenyRules) {
     const rules = await digestDenyRules({ pce, signal }, own, othersIn)
     await digest.add('deny_rules', [rules.digest], false)
     for (const found of rules.hrefs) hrefs.add(found)
+    read += rules.size
   }
-  return { content: name === '' ? {} : { name }, digest: digest.end(), hrefs: [...hrefs], bytes }
+  return { content: name === '' ? {} : { name }, digest: digest.end(), hrefs: [...hrefs], bytes: read }
 }
 
 /**
@@ -91,9 +93,10 @@ async function digestDenyRules(
   { pce, signal }: Reader,
   ruleSet: string,
   hrefsIn: (value: unknown) => string[],
-): Promise<{ digest: string; hrefs: Set<string> }> {
+): Promise<{ digest: string; hrefs: Set<string>; size: number }> {
   let digest = createFieldsDigest(signal)
   let hrefs = new Set<string>()
+  let size = 0
   const policyVersion = readPolicyVersion(parseHref(ruleSet)?.version)
   const maxBytes = MOST_DENY_RULE_BYTES
   try {
@@ -103,8 +106,10 @@ async function digestDenyRules(
         onBegin() {
           digest = createFieldsDigest(signal)
           hrefs = new Set()
+          size = 0
         },
         async onItems(rules) {
+          size += JSON.stringify(rules).length
           await digest.add('deny_rules', rules, true)
           for (const found of hrefsIn(rules)) if (hrefs.size < MOST_HREFS) hrefs.add(found)
         },
@@ -113,5 +118,5 @@ async function digestDenyRules(
   } catch (error) {
     if (!(error instanceof PceApiError) || error.status !== 404) throw error
   }
-  return { digest: digest.end(), hrefs }
+  return { digest: digest.end(), hrefs, size }
 }
