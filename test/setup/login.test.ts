@@ -12,6 +12,10 @@ import { ON_FILE_ONLY } from '../contract/authenticated-service.js'
 
 type Service = Awaited<ReturnType<typeof startService>>
 
+/** What a request to the token endpoint has in its header Authorization. */
+const credentialsOf = (request?: { authorization: string | undefined }) =>
+  Buffer.from(request!.authorization!.replace('Basic ', ''), 'base64').toString()
+
 /** From the login to the page after the callback; `change` may tamper with what the provider sends back. */
 async function logIn(
   { visitor, provider }: Service,
@@ -67,9 +71,14 @@ t.test('the authorization request', async (t) => {
       resource: service.oauth.audience,
       code_verifier: random,
     })
-    const basic = Buffer.from(request!.authorization!.replace('Basic ', ''), 'base64').toString()
-    t.equal(decodeURIComponent(basic), 'setup-page:client-secret')
+    t.equal(credentialsOf(request), 'setup-page:client-secret', 'as it is: not every provider decodes it')
     t.equal(request!.form.client_secret, undefined)
+  })
+
+  t.test('with what a header cannot carry as it is', async (t) => {
+    const service = await startService(t, { login: { clientId: 'setup-page', clientSecret: 'a-b_c.d*e:f g%h+ü~' } })
+    t.equal((await logIn(service)).statusCode, 302)
+    t.equal(credentialsOf(service.provider.tokenRequests[0]), 'setup-page:a-b_c.d*e%3Af+g%25h%2B%C3%BC%7E')
   })
 
   t.test('of a public client', async (t) => {
@@ -79,14 +88,42 @@ t.test('the authorization request', async (t) => {
     partial(t, request, { form: { client_id: 'setup-page', code_verifier: /./ }, authorization: undefined })
   })
 
-  t.test('where the provider takes the secret only in the body', async (t) => {
+  t.test('where the provider takes the secret in the body, too', async (t) => {
     const service = await startService(t)
-    service.provider.document = { token_endpoint_auth_methods_supported: ['client_secret_post'] }
+    service.provider.document = { token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'] }
     t.equal((await logIn(service)).statusCode, 302)
-    partial(t, service.provider.tokenRequests[0], {
-      form: { client_secret: 'client-secret' },
-      authorization: undefined,
-    })
+    t.same(
+      service.provider.tokenRequests.map(({ form, authorization }) => [form.client_secret, authorization]),
+      [['client-secret', undefined]],
+    )
+  })
+
+  t.test('where the provider takes the secret of this client only in the header', async (t) => {
+    const service = await startService(t)
+    const { provider } = service
+    provider.document = { token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'] }
+    provider.takes = 'client_secret_basic'
+    const methods = () =>
+      provider.tokenRequests
+        .splice(0)
+        .map(({ form, authorization }) => [form.client_secret !== undefined, authorization !== undefined])
+    t.equal((await logIn(service)).statusCode, 302)
+    t.same(methods(), [
+      [true, false],
+      [false, true],
+    ])
+    t.equal((await logIn(service)).statusCode, 302)
+    t.same(methods(), [[false, true]], 'which is remembered')
+    provider.takes = 'client_secret_post'
+    t.equal((await logIn(service)).statusCode, 302)
+    t.same(
+      methods(),
+      [
+        [false, true],
+        [true, false],
+      ],
+      'but not for ever',
+    )
   })
 
   t.test('for an audience that is not a URI', async (t) => {
@@ -107,6 +144,16 @@ t.test('the authorization request', async (t) => {
     const uri = await startService(t, { oauth: { requestedScope } })
     const { headers } = await uri.visitor().get('/setup/login')
     t.equal(new URL(headers.location as string).searchParams.get('resource'), uri.oauth.audience)
+  })
+
+  t.test('for several scopes', async (t) => {
+    const service = await startService(t, { oauth: { requestedScope: 'openid svc-mcp.use profile offline_access' } })
+    const asked = new URL((await service.visitor().get('/setup/login')).headers.location as string).searchParams
+    t.equal(asked.get('scope'), 'openid svc-mcp.use profile', 'each once, and none for what a login does not need')
+    const requestedScope = 'openid api://svc-mcp/svc-mcp.use'
+    const { visitor } = await startService(t, { oauth: { audience: '7d1c-client-id', requestedScope } })
+    const { headers } = await visitor().get('/setup/login')
+    t.equal(new URL(headers.location as string).searchParams.get('resource'), null)
   })
 
   t.test('for names, where the provider has them', async (t) => {
@@ -213,6 +260,48 @@ t.test('refuses bad answers of the provider', async (t) => {
   }
   t.notMatch(written, /TOKEN-CANARY|QUERY-CANARY|client-secret|eyJ/, 'codes, tokens and queries are in no log')
   t.equal(log.filter(({ msg }) => msg === 'login failed').length, 31, 'but every failure is')
+})
+
+t.test('a client that the provider refuses is told as that', async (t) => {
+  const service = await startService(t)
+  const { provider, log } = service
+  const json = { 'content-type': 'application/json' }
+  const challenge = { 'www-authenticate': 'Basic realm="provider CANARY", error="CANARY"' }
+  const refusals: Record<string, [status: number, headers: Record<string, string>, body: string, reason?: string]> = {
+    'as RFC 6749 has it': [401, { ...json, ...challenge }, '{"error":"invalid_client"}'],
+    'with 400': [400, json, '{"error":"invalid_client","error_description":"<b>CANARY</b>"}'],
+    'with a challenge that nobody can read': [
+      401,
+      { ...json, 'www-authenticate': '=,"' },
+      '{"error":"invalid_client"}',
+    ],
+    'with a challenge alone': [401, challenge, ''],
+    'with a page': [401, { 'content-type': 'text/html', ...challenge }, '<h1>CANARY</h1>'],
+    'in the words of Keycloak': [401, json, '{"error":"unauthorized_client"}', 'unauthorized_client'],
+    'in the words of Auth0': [401, json, '{"error":"access_denied","error_description":"Unauthorized"}'],
+  }
+  for (const [what, [status, headers, body, reason = 'invalid_client']] of Object.entries(refusals)) {
+    provider.faults.token = (response) => response.writeHead(status, headers).end(body)
+    const answer = await logIn(service)
+    t.equal(answer.statusCode, 403, what)
+    contains(t, answer.body, `refused the client with which this server logs people in (${reason}).`)
+    contains(t, answer.body, 'MCP_OAUTH_CLIENT_ID and MCP_OAUTH_CLIENT_SECRET must be those of one client')
+    t.notMatch(answer.body, /CANARY|client-secret/)
+    partial(
+      t,
+      log.findLast(({ msg }) => msg === 'login failed')!,
+      {
+        error: 'login_failed',
+        reason,
+        remedy: /^MCP_OAUTH_CLIENT_ID and MCP_OAUTH_CLIENT_SECRET must be those of one client/,
+      },
+    )
+    t.notOk(await isLoggedIn(answer.browser))
+  }
+  provider.faults.token = (response) =>
+    response.writeHead(401, { ...json, ...challenge }).end('{"error":"invalid_grant"}')
+  contains(t, (await logIn(service)).body, 'This login was already used or took too long.')
+  t.notMatch(JSON.stringify(log), /CANARY|client-secret/)
 })
 
 t.test('a login belongs to the browser that started it', async (t) => {

@@ -43,6 +43,8 @@ export async function startPretendProvider(t: Test) {
     idToken: {} as Record<string, unknown>,
     /** Requests to the token endpoint. */
     tokenRequests: [] as { form: Record<string, string>; authorization: string | undefined }[],
+    /** The one way in which it lets the client prove what it is. */
+    takes: undefined as 'client_secret_basic' | 'client_secret_post' | undefined,
     discoveries: 0,
   }
 
@@ -74,6 +76,8 @@ export async function startPretendProvider(t: Test) {
     const form = Object.fromEntries(new URLSearchParams(await bodyOf(request)))
     knobs.tokenRequests.push({ form, authorization: request.headers.authorization })
     if (knobs.faults.token) return knobs.faults.token(response)
+    const way = request.headers.authorization === undefined ? 'client_secret_post' : 'client_secret_basic'
+    if (knobs.takes !== undefined && way !== knobs.takes) return json({ error: 'invalid_client' }, 401)
     const pending = codes.get(form.code ?? '')
     codes.delete(form.code ?? '')
     const proof = createHash('sha256')

@@ -8,11 +8,12 @@ import {
   randomNonce,
   randomPKCECodeVerifier,
   randomState,
+  ResponseBodyError,
 } from 'openid-client'
 import { clipText } from '../../../domain/text/escape-text.js'
 import { ToolError } from '../../../schemas/errors.js'
 import { LOGIN_SECONDS, type PendingLogin } from './browser-session.js'
-import { explainLoginFailure, type Fetch, discoverProvider } from './find-provider.js'
+import { explainLoginFailure, type Fetch, discoverProvider, isRefusedClient, type Provider } from './find-provider.js'
 import type { HomePage, LoginOptions } from '../ports.js'
 
 /** The conditions of a login, and the page to which it leads. */
@@ -59,17 +60,18 @@ export function createBrowserLogin(
 ): BrowserLogin {
   const { publicUrl, home, now, audience } = options
   const provider = discoverProvider(options)
+  const exchangeCode = createCodeExchange()
   const redirectUri = `${publicUrl}${home}/callback`
   const resource = resourceOf(options, publicUrl)
   // The hash of the issuer is short, because several logins must fit into one cookie.
   const at = createHash('sha256').update(options.issuer).digest('base64url').slice(0, 8)
   return {
     async start({ isAnew, backTo, maxAgeSeconds }) {
-      const configuration = await provider()
+      const [configuration] = await provider()
       const [state, nonce, verifier] = [randomState(), randomNonce(), randomPKCECodeVerifier()]
       const url = buildAuthorizationUrl(configuration, {
         redirect_uri: redirectUri,
-        scope: `openid ${knowsNames(configuration) ? 'profile ' : ''}${options.scope}`,
+        scope: scopesOf(options.scope, configuration),
         ...resource,
         // Providers older than RFC 8707 read the audience from `audience` instead of `resource`; other providers ignore
         // it.
@@ -92,12 +94,12 @@ export function createBrowserLogin(
     async finish(query, { state, nonce, verifier, at: begunAt = at }) {
       // An authorization code of one provider must not be sent to another provider (RFC 9700, 4.4).
       if (begunAt !== at) throw otherProvider()
-      const configuration = await provider()
+      const endpoints = await provider()
       const url = new URL(redirectUri)
       url.search = query
       const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier }
       try {
-        const answer = await authorizationCodeGrant(configuration, url, checks, resource)
+        const answer = await exchangeCode(endpoints, (one) => authorizationCodeGrant(one, url, checks, resource))
         const claims = answer.claims()
         const [name, authTime] = [readName(claims), claims?.auth_time]
         return {
@@ -112,6 +114,36 @@ export function createBrowserLogin(
   }
 }
 
+/**
+ * Creates the function that exchanges an authorization code. If the provider refuses this client in the first way to
+ * authenticate and there is another, the exchange is repeated in that way. A provider authenticates the client before it
+ * looks at the code (RFC 6749, 4.1.3), so the code should still be good. If this client was not refused in the other
+ * way, whatever became of the code, later exchanges begin with it.
+ */
+function createCodeExchange() {
+  let first = 0
+  return async <Answer>(
+    provider: Provider,
+    exchange: (configuration: Configuration) => Promise<Answer>,
+  ): Promise<Answer> => {
+    const at = first % provider.length
+    const other = (at + 1) % provider.length
+    try {
+      return await exchange(provider[at]!)
+    } catch (error) {
+      if (other === at || !isRefusedClient(error)) throw error
+    }
+    try {
+      const answer = await exchange(provider[other]!)
+      first = other
+      return answer
+    } catch (error) {
+      if (error instanceof ResponseBodyError && !isRefusedClient(error)) first = other
+      throw error
+    }
+  }
+}
+
 const otherProvider = () =>
   new ToolError(
     'login_failed',
@@ -121,11 +153,16 @@ const otherProvider = () =>
   )
 
 /**
- * Returns true if the provider announces the scope `profile`. The scope is requested only in this case, because a
- * provider may refuse a scope that it does not know (RFC 6749, 3.3).
+ * Returns the scopes of the login: `openid`, those that clients are told to request, and `profile` if the provider
+ * announces it, because a provider may refuse a scope that it does not know (RFC 6749, 3.3). `offline_access` is left
+ * out, because a login needs its token once and never renews it.
  */
-const knowsNames = (provider: Configuration): boolean =>
-  provider.serverMetadata().scopes_supported?.includes('profile') === true
+function scopesOf(requested: string, provider: Configuration): string {
+  const knowsNames = provider.serverMetadata().scopes_supported?.includes('profile') === true
+  const scopes = new Set(['openid', ...(knowsNames ? ['profile'] : []), ...requested.split(' ')])
+  scopes.delete('offline_access')
+  return [...scopes].join(' ')
+}
 
 /** Maximum number of characters of a name in the session cookie. */
 const LONGEST_NAME = 100
@@ -139,12 +176,12 @@ function readName(claims: IDToken | undefined): string | undefined {
 
 /**
  * Returns the resource for which a token is requested (RFC 8707, 2). It must be an absolute URI, so it is the audience
- * or, if the audience is not a URI, this server's own address. If the scope is a URI and the audience is not, no
- * resource is sent, because Entra ID refuses a `resource` that differs from its scope.
+ * or, if the audience is not a URI, this server's own address. If a scope is a URI and the audience is not, no resource
+ * is sent, because Entra ID refuses a `resource` that differs from its scope.
  */
 function resourceOf({ audience, scope }: LoginOptions, publicUrl: string): { resource?: string } {
   if (URL.canParse(audience) && !audience.includes('#')) return { resource: audience }
-  return URL.canParse(scope) ? {} : { resource: publicUrl }
+  return scope.split(' ').some((one) => URL.canParse(one)) ? {} : { resource: publicUrl }
 }
 
 /**

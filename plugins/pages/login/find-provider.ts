@@ -1,11 +1,8 @@
 import {
   allowInsecureRequests,
   AuthorizationResponseError,
-  type ClientAuth,
   ClientError,
-  ClientSecretBasic,
-  ClientSecretPost,
-  type Configuration,
+  Configuration,
   customFetch,
   discovery,
   None,
@@ -13,6 +10,7 @@ import {
   type ServerMetadata,
 } from 'openid-client'
 import { ToolError } from '../../../schemas/errors.js'
+import { waysToAuthenticate } from './authenticate-client.js'
 
 interface ProviderOptions {
   /** The issuer, written exactly as the provider itself writes it. */
@@ -34,25 +32,31 @@ const FRESH_MS = 60 * 60_000
 const COOLDOWN_MS = 5_000
 
 /**
+ * The endpoints of the identity provider, once for each way in which this client can authenticate there, in the order
+ * in which they are tried. There is at least one.
+ */
+export type Provider = readonly [Configuration, ...Configuration[]]
+
+/**
  * Creates the function that returns the endpoints of the identity provider. It reads them from the provider's discovery
  * document at the first login, and again when they are an hour old. Simultaneous logins share one download. While the
  * provider is down, the endpoints that were read before are used. If there are none, the function rejects with
  * ToolError `login_unavailable`, because the provider does not answer or its document is unusable.
  */
-export function discoverProvider(options: ProviderOptions): () => Promise<Configuration> {
-  let known: { configuration: Configuration; at: number } | null = null
+export function discoverProvider(options: ProviderOptions): () => Promise<Provider> {
+  let known: { provider: Provider; at: number } | null = null
   let failed: { error: Error; at: number } | null = null
-  let loading: Promise<Configuration> | null = null
+  let loading: Promise<Provider> | null = null
 
-  async function load(): Promise<Configuration> {
+  async function load(): Promise<Provider> {
     try {
-      const configuration = await discover(options)
-      known = { configuration, at: options.now() }
+      const provider = await discover(options)
+      known = { provider, at: options.now() }
       failed = null
-      return configuration
+      return provider
     } catch (error) {
       failed = { error: explainUnavailable(error), at: options.now() }
-      if (known !== null) return known.configuration
+      if (known !== null) return known.provider
       throw failed.error
     } finally {
       loading = null
@@ -61,38 +65,32 @@ export function discoverProvider(options: ProviderOptions): () => Promise<Config
 
   return () => {
     const now = options.now()
-    if (known !== null && now - known.at < FRESH_MS) return Promise.resolve(known.configuration)
+    if (known !== null && now - known.at < FRESH_MS) return Promise.resolve(known.provider)
     if (failed !== null && now - failed.at < COOLDOWN_MS) {
-      return known !== null ? Promise.resolve(known.configuration) : Promise.reject(failed.error)
+      return known !== null ? Promise.resolve(known.provider) : Promise.reject(failed.error)
     }
     return (loading ??= load())
   }
 }
 
-async function discover({ issuer, clientId, clientSecret, fetch }: ProviderOptions): Promise<Configuration> {
-  const configuration = await discovery(
-    new URL(issuer),
-    clientId,
-    clientSecret,
-    // How the client secret must be sent is known only when the discovery document has been read.
-    (...args) => authenticate(args[0], clientSecret)(...args),
-    {
-      [customFetch]: boundFetch(fetch),
-      timeout: PATIENCE_SECONDS,
-      // The library would refuse plain http even on loopback. `checkMetadata` decides which addresses may use it.
-      execute: [allowInsecureRequests],
-    },
-  )
-  checkMetadata(configuration.serverMetadata(), issuer)
-  return configuration
-}
-
-function authenticate({ token_endpoint_auth_methods_supported: ways }: ServerMetadata, secret?: string): ClientAuth {
-  if (secret === undefined) return None()
-  // If a provider names no method for sending the client secret, it supports client_secret_basic (RFC 8414, 2).
-  return (ways ?? ['client_secret_basic']).includes('client_secret_basic')
-    ? ClientSecretBasic(secret)
-    : ClientSecretPost(secret)
+async function discover({ issuer, clientId, clientSecret, fetch }: ProviderOptions): Promise<Provider> {
+  const send = boundFetch(fetch)
+  const found = await discovery(new URL(issuer), clientId, undefined, None(), {
+    [customFetch]: send,
+    timeout: PATIENCE_SECONDS,
+    // The library would refuse plain http even on loopback. `checkMetadata` decides which addresses may use it.
+    execute: [allowInsecureRequests],
+  })
+  const metadata = found.serverMetadata()
+  checkMetadata(metadata, issuer)
+  const configurations = waysToAuthenticate(metadata, clientSecret).map((way) => {
+    const configuration = new Configuration(metadata, clientId, undefined, way)
+    configuration[customFetch] = send
+    configuration.timeout = PATIENCE_SECONDS
+    allowInsecureRequests(configuration)
+    return configuration
+  })
+  return configurations as [Configuration, ...Configuration[]]
 }
 
 function checkMetadata(metadata: ServerMetadata, issuer: string): void {
@@ -123,14 +121,27 @@ const LARGEST_ANSWER = 256 * 1024
 
 /**
  * Creates a `fetch` for the identity provider that follows no redirects and reads at most 256 KiB. It rejects with
- * ToolError `login_unavailable` if the answer is larger; all other errors are those of `fetch`.
+ * ToolError `login_unavailable` if the answer is larger; all other errors are those of `fetch`. An answer 401 is
+ * returned as the refusal of the client that it is (RFC 6749, 5.2): with its challenge, or without a readable body, the
+ * library would not read which error it names.
  */
 function boundFetch(fetch: Fetch): Fetch {
   return async (input, init) => {
     const response = await fetch(input, { ...init, redirect: 'manual' })
     const { status, statusText, headers } = response
     const body = await readBounded(response)
+    if (status === 401) return Response.json({ error: errorIn(body) ?? 'invalid_client' }, { status })
     return new Response(body.length === 0 ? null : body, { status, statusText, headers })
+  }
+}
+
+/** Returns the error that a body names; returns undefined if it names none. */
+function errorIn(body: Buffer): string | undefined {
+  try {
+    const { error } = JSON.parse(body.toString()) as { error?: unknown }
+    return typeof error === 'string' && error !== '' ? error : undefined
+  } catch {
+    return undefined
   }
 }
 
@@ -185,12 +196,23 @@ const OPERATOR_HINT = 'Try again; if this keeps happening, ask the operator of t
  * `details.reason` of the ToolError is short and safe to log.
  */
 export function explainLoginFailure(error: unknown): ToolError {
+  if (isRefusedClient(error)) return refusedClient(error.error)
   if (error instanceof AuthorizationResponseError || error instanceof ResponseBodyError)
     return explainRefusal(error.error)
   const code = error instanceof ClientError ? (error.code ?? 'unknown') : null
   if (code === null || NO_ANSWER.has(code) || isOwn(error)) return explainUnavailable(error)
   return failed("The identity provider's answer does not belong to this login.", code)
 }
+
+/**
+ * Returns true if the token endpoint refused this server as a client, and not the login. Providers also say so with
+ * `unauthorized_client` (Keycloak), or with 401 and another error (Auth0: `access_denied`).
+ */
+export const isRefusedClient = (error: unknown): error is ResponseBodyError =>
+  error instanceof ResponseBodyError &&
+  (error.error === 'invalid_client' ||
+    error.error === 'unauthorized_client' ||
+    (error.status === 401 && error.error !== 'invalid_grant'))
 
 /** Explains a failure that occurred before a login could begin, in the same way as `explainLoginFailure`. */
 function explainUnavailable(error: unknown): ToolError {
@@ -227,3 +249,16 @@ const unavailable = (reason: string) =>
 
 const failed = (message: string, reason: string) =>
   new ToolError('login_failed', message, { reason }, { hint: OPERATOR_HINT })
+
+function refusedClient(named: string): ToolError {
+  const reason = named === 'unauthorized_client' ? named : 'invalid_client'
+  return new ToolError(
+    'login_failed',
+    `The identity provider refused the client with which this server logs people in (${reason}).`,
+    { reason, remedy: REMEDY_OF_CLIENT },
+    { hint: `Nobody can log in until the operator has mended it. ${REMEDY_OF_CLIENT}` },
+  )
+}
+
+const REMEDY_OF_CLIENT =
+  'MCP_OAUTH_CLIENT_ID and MCP_OAUTH_CLIENT_SECRET must be those of one client at MCP_OAUTH_ISSUER, which may use the authorization code flow and whose secret has not expired.'
