@@ -41,6 +41,7 @@ const OAUTH_VARIABLES = ['MCP_PUBLIC_URL', 'MCP_OAUTH_ISSUER', 'MCP_OAUTH_JWKS_U
 const PCE_MODES = ['per_user', 'shared'] as const satisfies readonly PceMode[]
 /** Matches one scope token of OAuth (RFC 6749, 3.3). */
 const SCOPE_TOKEN = /^[\x21\x23-\x5B\x5D-\x7E]+$/
+const USUAL_SCOPE = 'svc-mcp.use'
 const MOST_PER_MINUTE = 1_000_000
 
 /**
@@ -331,18 +332,13 @@ function readMetricsPort(reading: Reading, { port, socket }: ListenOptions): num
 /** Reads the settings for checking access tokens. The URLs among these settings are not checked here. */
 function readOAuth(reading: Reading): OAuthConfig {
   const { env, faults } = reading
-  const requiredScope = env.MCP_OAUTH_REQUIRED_SCOPE || 'svc-mcp.use'
-  const requestedScope = env.MCP_OAUTH_REQUEST_SCOPE
-  for (const [name, scope] of Object.entries({
-    MCP_OAUTH_REQUIRED_SCOPE: requiredScope,
-    MCP_OAUTH_REQUEST_SCOPE: requestedScope || requiredScope,
-  })) {
-    if (!SCOPE_TOKEN.test(scope) && env[name])
-      faults.push({
-        problem: `${name} must be a single scope without whitespace`,
-        remedy: `It is ${shown(scope)}: write one scope, such as ${name}=svc-mcp.use`,
-      })
-  }
+  const requiredScope = env.MCP_OAUTH_REQUIRED_SCOPE || USUAL_SCOPE
+  if (!SCOPE_TOKEN.test(requiredScope))
+    faults.push({
+      problem: 'MCP_OAUTH_REQUIRED_SCOPE must be a single scope without whitespace',
+      remedy: `It is ${shown(requiredScope)}: write one scope, such as MCP_OAUTH_REQUIRED_SCOPE=${USUAL_SCOPE}`,
+    })
+  const requestedScope = readRequestedScopes(reading, requiredScope)
   const audience = readClaim(reading, 'MCP_OAUTH_AUDIENCE', 'aud')
   const tokenIssuer = readClaim(reading, 'MCP_OAUTH_TOKEN_ISSUER', 'iss')
   const more = readList(reading, 'MCP_OAUTH_GROUPS_CLAIM')
@@ -355,6 +351,30 @@ function readOAuth(reading: Reading): OAuthConfig {
     ...(requestedScope && { requestedScope }),
     groupsClaims: [...new Set(['groups', 'roles', ...more])],
   }
+}
+
+/** The scopes of OpenID Connect (Core, 5.4 and 11). None of them is of this server's API. */
+const OPENID_SCOPES = new Set(['openid', 'profile', 'email', 'address', 'phone', 'offline_access'])
+
+/** Reads the scopes that clients request. Returns them separated by single blanks, each once. */
+function readRequestedScopes({ env, faults, warnings }: Reading, requiredScope: string): string | undefined {
+  const value = env.MCP_OAUTH_REQUEST_SCOPE ?? ''
+  const scopes = [...new Set(value.split(' ').filter((scope) => scope !== ''))]
+  if (scopes.length === 0) return undefined
+  const wrong = scopes.find((scope) => !SCOPE_TOKEN.test(scope))
+  if (wrong !== undefined)
+    faults.push({
+      problem:
+        'MCP_OAUTH_REQUEST_SCOPE must be scopes separated by blanks, without quotes, backslashes and other whitespace',
+      remedy: `One of them is ${shown(wrong)}: write them such as MCP_OAUTH_REQUEST_SCOPE=openid ${USUAL_SCOPE} offline_access`,
+    })
+  if (value.includes(','))
+    warnings.push('MCP_OAUTH_REQUEST_SCOPE has a comma, which is part of a scope: separate scopes by blanks.')
+  if (!scopes.includes(requiredScope) && scopes.every((scope) => OPENID_SCOPES.has(scope)))
+    warnings.push(
+      `MCP_OAUTH_REQUEST_SCOPE is all that clients request, and it lacks MCP_OAUTH_REQUIRED_SCOPE (${requiredScope}): their tokens will be refused, unless the provider adds it.`,
+    )
+  return scopes.join(' ')
 }
 
 /**

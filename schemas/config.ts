@@ -118,8 +118,9 @@ export interface OAuthConfig {
   audience: string
   requiredScope: string
   /**
-   * The name by which clients must request `requiredScope`, if this differs from the name in access tokens. (In Entra
-   * ID, the requested name begins with the App ID URI.)
+   * The scopes that clients must request instead of `requiredScope` alone, separated by blanks. They contain other names
+   * than access tokens in Entra ID, where a requested scope begins with the App ID URI, and several scopes where a
+   * provider issues tokens only with `openid`.
    */
   requestedScope?: string
   /** Names of the claims that contain groups; the groups of a caller are the values of all these claims together. */

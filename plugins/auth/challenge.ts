@@ -5,12 +5,13 @@ import type { BearerError, InvalidTokenError } from './read-token.js'
 
 interface ChallengeOptions {
   metadataUrl: string
+  /** The scopes, separated by blanks. */
   scope: string
 }
 
 /**
  * Builds the value of the header WWW-Authenticate. It contains the URL of the protected resource metadata (S7), the
- * error code and reason if the request had an access token (RFC 6750, 3), and the scope that the client should request.
+ * error code and reason if the request had an access token (RFC 6750, 3), and the scopes that the client should request.
  * It contains nothing that a client sent.
  */
 export function renderChallenge(
@@ -52,7 +53,7 @@ export function describeResource(
   return {
     resource: withoutSlash(publicUrl),
     authorization_servers: [issuer],
-    scopes_supported: [requestedScope ?? requiredScope],
+    scopes_supported: (requestedScope ?? requiredScope).split(' '),
     bearer_methods_supported: ['header'],
     resource_name: name,
   }

@@ -250,7 +250,7 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
     name: 'MCP_OAUTH_REQUEST_SCOPE',
     appliesTo: 'authenticated HTTP',
     meaning:
-      'Scope that clients request, if the provider names it differently (Entra ID: https://mcp.example.com/svc-mcp.use)',
+      'Scopes that clients request instead, separated by blanks, if the provider names the scope differently (Entra ID: https://mcp.example.com/svc-mcp.use) or wants more (openid svc-mcp.use offline_access)',
   },
   {
     name: 'MCP_OAUTH_GROUPS_CLAIM',

@@ -112,6 +112,21 @@ t.test('requests the scope by its request name and checks tokens for its own', a
   }
 })
 
+t.test('requests several scopes where it is told to', async (t) => {
+  const keys = await startKeyServer(t, key)
+  const { app, send } = await authApp(t, {
+    issuer: 'https://login.example',
+    jwksUrl: keys.url,
+    audience: '0b7c1f9d-client-id',
+    requiredScope: 'svc-mcp.use',
+    requestedScope: 'openid svc-mcp.use offline_access',
+    groupsClaims: ['groups'],
+  })
+  t.same((await app.inject(RESOURCE)).json().scopes_supported, ['openid', 'svc-mcp.use', 'offline_access'])
+  const { parameters } = parseChallenge(String((await send()).headers['www-authenticate']))
+  t.equal(Object.fromEntries(parameters).scope, 'openid svc-mcp.use offline_access')
+})
+
 t.test('metadata gives the public URL with its path and without a trailing slash', async (t) => {
   for (const [publicUrl, resource] of [
     ['https://mcp.example.test/', 'https://mcp.example.test'],

@@ -118,7 +118,7 @@ for (const page of pages) {
       partial(t, resource.json(), {
         resource: settings.MCP_PUBLIC_URL,
         authorization_servers: [settings.MCP_OAUTH_ISSUER],
-        scopes_supported: [settings.MCP_OAUTH_REQUEST_SCOPE ?? 'svc-mcp.use'],
+        scopes_supported: (settings.MCP_OAUTH_REQUEST_SCOPE ?? 'svc-mcp.use').split(' '),
       })
 
       for (const { title, token, typ, expected } of examples) {

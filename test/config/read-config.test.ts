@@ -259,11 +259,10 @@ t.test('HTTP without MCP_DEV_INSECURE=1: the start-up gates in order', (t) => {
       'MCP_OAUTH_ISSUER must not contain a user name, a password or a fragment',
     ],
     [{ ...all, MCP_OAUTH_REQUIRED_SCOPE: 'a b' }, 'MCP_OAUTH_REQUIRED_SCOPE must be a single scope without whitespace'],
-    [{ ...all, MCP_OAUTH_REQUEST_SCOPE: 'a b' }, 'MCP_OAUTH_REQUEST_SCOPE must be a single scope without whitespace'],
-    [
-      { ...all, MCP_OAUTH_REQUEST_SCOPE: 'api://x/"y"' },
-      'MCP_OAUTH_REQUEST_SCOPE must be a single scope without whitespace',
-    ],
+    ...['a\tb', 'openid api://x/"y"'].map((scopes): [Env, string] => [
+      { ...all, MCP_OAUTH_REQUEST_SCOPE: scopes },
+      'MCP_OAUTH_REQUEST_SCOPE must be scopes separated by blanks, without quotes, backslashes and other whitespace',
+    ]),
     [{ ...all, MCP_ROLE_DEFAULT: 'Reader' }, 'MCP_ROLE_DEFAULT must be one of reader, operator, admin'],
     [{ ...all, MCP_CONFIRM_TTL_SECONDS: '0' }, 'MCP_CONFIRM_TTL_SECONDS must be a whole number from 1 to 3600'],
     [{ ...all, MCP_CONFIRM_TTL_SECONDS: '3601' }, 'MCP_CONFIRM_TTL_SECONDS must be a whole number from 1 to 3600'],
@@ -421,7 +420,7 @@ t.test('per_user, with every variable', (t) => {
       ...PCE,
       MCP_PUBLIC_URL: 'https://mcp.example.com/',
       MCP_OAUTH_REQUIRED_SCOPE: 'mine',
-      MCP_OAUTH_REQUEST_SCOPE: 'api://svc-mcp/mine',
+      MCP_OAUTH_REQUEST_SCOPE: ' openid  api://svc-mcp/mine offline_access openid',
       MCP_OAUTH_TOKEN_ISSUER: 'http://idp.example.com/adfs/services/trust',
       MCP_OAUTH_GROUPS_CLAIM: 'https://example.com/groups, groups',
       MCP_ROLE_GROUPS_READER: ' r1, r2 ,,',
@@ -452,7 +451,7 @@ t.test('per_user, with every variable', (t) => {
     http: { publicUrl: /^https:\/\/mcp\.example\.com$/ },
     oauth: {
       requiredScope: 'mine',
-      requestedScope: 'api://svc-mcp/mine',
+      requestedScope: 'openid api://svc-mcp/mine offline_access',
       tokenIssuer: 'http://idp.example.com/adfs/services/trust',
       groupsClaims: ['groups', 'roles', 'https://example.com/groups'],
     },

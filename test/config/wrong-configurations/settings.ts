@@ -1022,7 +1022,19 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'per_user',
       env: { MCP_OAUTH_REQUEST_SCOPE: 'api://svc-mcp/"use"' },
       refused: [
-        'MCP_OAUTH_REQUEST_SCOPE must be a single scope without whitespace → It is "api://svc-mcp/\\"use\\"": write one scope, such as MCP_OAUTH_REQUEST_SCOPE=svc-mcp.use',
+        'MCP_OAUTH_REQUEST_SCOPE must be scopes separated by blanks, without quotes, backslashes and other whitespace → One of them is "api://svc-mcp/\\"use\\"": write them such as MCP_OAUTH_REQUEST_SCOPE=openid svc-mcp.use offline_access',
+      ],
+    },
+    {
+      start: 'per_user',
+      env: { MCP_OAUTH_REQUEST_SCOPE: 'openid,svc-mcp.use' },
+      warned: ['MCP_OAUTH_REQUEST_SCOPE has a comma, which is part of a scope: separate scopes by blanks.'],
+    },
+    {
+      start: 'per_user',
+      env: { MCP_OAUTH_REQUEST_SCOPE: 'openid offline_access' },
+      warned: [
+        'MCP_OAUTH_REQUEST_SCOPE is all that clients request, and it lacks MCP_OAUTH_REQUIRED_SCOPE (svc-mcp.use): their tokens will be refused, unless the provider adds it.',
       ],
     },
   ],
