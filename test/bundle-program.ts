@@ -21,8 +21,7 @@ const BANNER = [
 
 /** The path of `<name>.ts` of programs/ bundled from the sources, with what its threads load beside it; the first call of a run makes it. */
 export function bundleProgram(name: 'http' | 'stdio'): string {
-  bundle('worker')
-  return bundle(name)
+  return bundle(name, 'worker')
 }
 
 /**
@@ -40,7 +39,7 @@ export async function bundleRelease(
   const changed = join(ROOT, path)
   let isChanged = false
   await build({
-    ...optionsFor('http', folder),
+    ...optionsFor(['http'], folder),
     plugins: [
       {
         name: 'another release',
@@ -59,19 +58,25 @@ export async function bundleRelease(
   return join(folder, 'http.js')
 }
 
-function bundle(name: 'http' | 'stdio' | 'worker'): string {
-  const outfile = join(FOLDER, `${name}.js`)
-  if (existsSync(outfile)) return outfile
-  // Renamed into place, so that no process starts half a program.
-  const own = join(FOLDER, String(process.pid))
-  buildSync(optionsFor(name, own))
-  renameSync(join(own, `${name}.js`), outfile)
-  return outfile
+type Program = 'http' | 'stdio' | 'worker'
+
+/** Bundles those programs that no process of the run has bundled yet, together, as they share most sources; returns the first one's path. */
+function bundle(...names: [Program, ...Program[]]): string {
+  const pathOf = (name: Program) => join(FOLDER, `${name}.js`)
+  const missing = names.filter((name) => !existsSync(pathOf(name)))
+  if (missing.length > 0) {
+    // Renamed into place, so that no process starts half a program.
+    const own = join(FOLDER, String(process.pid))
+    buildSync(optionsFor(missing, own))
+    // The first one comes last: where it is, the others are.
+    for (const name of missing.toReversed()) renameSync(join(own, `${name}.js`), pathOf(name))
+  }
+  return pathOf(names[0])
 }
 
-const optionsFor = (name: 'http' | 'stdio' | 'worker', outdir: string): BuildOptions => ({
+const optionsFor = (names: Program[], outdir: string): BuildOptions => ({
   absWorkingDir: ROOT,
-  entryPoints: [`programs/${name}.ts`],
+  entryPoints: names.map((name) => `programs/${name}.ts`),
   outdir,
   bundle: true,
   external: NOT_BUNDLED,

@@ -28,12 +28,19 @@ export interface AuthAppOptions {
 export class Clock {
   #now = Math.floor(Date.now() / 1000) * 1000
   #timers = new Set<{ at: number; fn: () => void }>()
+  #planned = () => {}
   readonly now = () => this.#now
 
   readonly schedule = (fn: () => void, ms: number) => {
     const timer = { at: this.#now + ms, fn }
     this.#timers.add(timer)
+    this.#planned()
     return () => void this.#timers.delete(timer)
+  }
+
+  /** Resolves as soon as something is planned. */
+  async untilPlanned() {
+    if (this.#timers.size === 0) await new Promise<void>((resolve) => (this.#planned = resolve))
   }
 
   /** How many things are planned. */

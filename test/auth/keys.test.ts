@@ -37,9 +37,7 @@ async function door(t: Test, published: (ForgedKey | JWK)[] = [rsa], fault: KeyF
 }
 
 /** Waits for the download that is under way: when it has come to an end, the next one is planned. */
-async function settle({ clock }: { clock: Clock }) {
-  while (clock.planned === 0) await turn()
-}
+const settle = ({ clock }: { clock: Clock }) => clock.untilPlanned()
 
 t.test('which keys of a set are used', async (t) => {
   const published = (key: ForgedKey, over: Record<string, unknown>): JWK => ({ ...key.jwk, ...over })

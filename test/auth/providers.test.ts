@@ -1,7 +1,6 @@
 /**
  * Tokens of a real OpenID provider in the shapes of the common vendors (D13, D14, D45, S10).
  */
-import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { decodeJwt } from 'jose'
 import { startIdentityProvider, type IdentityProviderOptions } from '../identity/identity-provider.js'
@@ -136,7 +135,7 @@ for (const away of ['refuses connections', 'answers 503'] as const) {
     let failures = 0
     for (let at = 0; at < 30; at++) {
       clock.pass(10)
-      while (clock.planned === 0) await turn()
+      await clock.untilPlanned()
       if ((await bearer(accessToken)).statusCode !== 200) failures++
     }
     t.equal(failures, 0)
