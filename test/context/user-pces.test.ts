@@ -211,6 +211,13 @@ t.test('keeps one client per caller and version of the credentials', async (t) =
   t.not(sameAgain, second)
 })
 
+/** How many connections stay open: those that are idle would be closed later anyway, so the turns of the event loop are counted. */
+async function openSoonAfter(pce: { readonly open: number }): Promise<number> {
+  let turns = 0
+  await until(() => pce.open === 0 || ++turns > 1000)
+  return pce.open
+}
+
 t.test('closes connections that use a replaced or removed key', async (t) => {
   const pce = await startEchoPce(t, pki)
   const { call } = await startUserService(t, { pki })
@@ -223,10 +230,7 @@ t.test('closes connections that use a replaced or removed key', async (t) => {
     await call(ann, 'get-labels')
     t.ok(pce.open > 0)
     partial(t, await end(), { status: 'ok' })
-    const endedAt = performance.now()
-    // Idle ones would be closed after four seconds anyway.
-    await until(() => pce.open === 0 || performance.now() - endedAt > 2500)
-    t.equal(pce.open, 0, what)
+    t.equal(await openSoonAfter(pce), 0, what)
   }
 })
 
@@ -240,10 +244,8 @@ t.test('a removal or registration in another process takes effect at once', asyn
   t.same(valuesOf(await one.call(ann, 'get-labels')), ['canary-of-key-2'])
   t.same(valuesOf(await two.call(ann, 'get-labels')), ['canary-of-key-2'])
   await one.call(ann, DELETE)
-  const removedAt = performance.now()
   partial(t, await two.call(ann, 'get-labels'), { error: 'no_pce_credentials' })
-  await until(() => pce.open === 0 || performance.now() - removedAt > 2500)
-  t.equal(pce.open, 0, 'and the other process keeps no connection with the key')
+  t.equal(await openSoonAfter(pce), 0, 'and the other process keeps no connection with the key')
   partial(t, await two.call(ann, STATUS), { registered: false })
 })
 

@@ -471,9 +471,8 @@ t.test('while the file is locked, reads work and writes wait without blocking th
     state.credentials.put({ iss: 'i', sub: 's' }, recordOf('x')),
   ])
   t.equal(await state.notes.get('n'), 'before')
-  const asked = performance.now()
+  // The check gives up while the file is still locked.
   await t.rejects(state.checkWritable(), { message: `'${path}' cannot be used: SQLITE_BUSY` })
-  t.ok(performance.now() - asked < 4000, 'after a second')
   other.exec('COMMIT')
   t.equal((await waiting)[0], true)
   // What was told to be written must be there for everyone: libsql can leave a busy statement behind that keeps later ones
