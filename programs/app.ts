@@ -170,7 +170,7 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ob
       ...(composed.approvals && {
         asking: {
           states: composed.confirmation.states,
-          hash: (args) => composed.confirmation.hash(args),
+          hash: composed.hashCall,
           watch: composed.approvals.watch,
         },
       }),

@@ -1,13 +1,14 @@
 import { Type } from '@sinclair/typebox'
-import { TextOrObject } from './label-reference.js'
+import { LabelReference } from './label-reference.js'
 
 /**
  * Creates the schema of a flow's source or destination: a single reference as text or object, or labels that must all
  * match.
  */
 const EndInput = (description: string) => {
-  const one = TextOrObject<{ key?: string; value?: string; href?: string }>()
-  return Type.Union([...one.anyOf, Type.Array(one, { minItems: 1, maxItems: 20 })], { description })
+  return Type.Union([...LabelReference.anyOf, Type.Array(LabelReference, { minItems: 1, maxItems: 20 })], {
+    description,
+  })
 }
 
 /** The arguments that describe the flow, for every tool that answers a question about a single flow. */

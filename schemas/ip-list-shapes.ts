@@ -15,7 +15,7 @@ export const IpRangeInput = Type.Object(
 export type IpRangeInput = Static<typeof IpRangeInput>
 
 /** A domain name, as text or as `{fqdn, description?}`; `planFqdns` checks its form. */
-const FqdnReference = TextOrObject<{ fqdn: string; description?: string }>()
+const FqdnReference = TextOrObject<{ fqdn: string; description?: string }>(['fqdn', 'description'])
 export type FqdnReference = Static<typeof FqdnReference>
 
 /** The domain names of an IP list, either a single one as in the specification, or a list as the PCE stores it. */

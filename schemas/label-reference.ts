@@ -7,11 +7,11 @@ import { OPEN_FIELDS } from './synonyms.js'
  * would be right. A full schema would be repeated wherever a reference is possible, and would take up a third of the
  * text that a model reads about some tools.
  */
-export const TextOrObject = <T extends object>(fields: readonly (keyof T & string)[] = []) =>
+export const TextOrObject = <T extends object>(fields: readonly (T extends unknown ? keyof T & string : never)[]) =>
   Type.Union([Type.String(), Type.Unsafe<T>({ type: 'object', [OPEN_FIELDS]: fields })])
 
 /** A label in any form that callers may use: `"key=value"`, an href, `{key, value}` or `{href}`. */
-export const LabelReference = TextOrObject<{ key?: string; value?: string; href?: string }>()
+export const LabelReference = TextOrObject<{ key?: string; value?: string; href?: string }>(['key', 'value', 'href'])
 
 /** A filter for objects that have all given labels. */
 export const LabelsFilter = Type.Optional(
@@ -23,7 +23,7 @@ export const LabelsFilter = Type.Optional(
 /** An application as `app|env` or `{app, env}`, or an app or env label in any form. */
 export const ApplicationReference = TextOrObject<
   { key?: string; value?: string; href?: string } | { app: string; env: string }
->()
+>(['key', 'value', 'href', 'app', 'env'])
 
 /** The form in which answers show a label. */
 export const LabelOut = Type.Object(

@@ -85,7 +85,12 @@ export const StoredDenyRuleOut = Type.Object(DENY_PARTS, { description: 'As stor
 /** The services that the caller gave, each in resolved form: a service object as `{href, name}`, or ports. */
 export const ResolvedServices = Type.Optional(Type.Array(Type.Object({}), { description: 'As resolved' }))
 /** A label or label group in a scope, or a consumer or provider of a rule, in the form that callers write. */
-export const ActorInput = TextOrObject<{ key?: string; value?: string; href?: string; exclusion?: boolean }>()
+export const ActorInput = TextOrObject<{ key?: string; value?: string; href?: string; exclusion?: boolean }>([
+  'key',
+  'value',
+  'href',
+  'exclusion',
+])
 
 export interface ServiceObject {
   port?: number

@@ -11,6 +11,7 @@ import { ERROR_TABLE } from '../errors/table.js'
 import { admitCall, type Admitted, type Gate, RefusedCall, refuseUnknown } from './admit-call.js'
 import type { AuditLog } from './audit-log.js'
 import type { CallerContext, Sender, ToolCall } from './call.js'
+import { leaveOutNulls } from './leave-out-nulls.js'
 import { leaveOutHidden } from './offered-hints.js'
 import { type CallRecord, recordCall } from './record-call.js'
 import { createWriteOrder } from './write-order.js'
@@ -172,7 +173,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   async function decideAndRun(sent: ToolCall, callerContext: CallerContext, run: Run): Promise<Dispatched> {
     const tool = toolOf(sent, callerContext)
-    const call = tool?.requiresConfirm === true ? takeConfirmToken(sent) : sent
+    const call = tool === undefined ? sent : readCall(sent, tool)
     const record = recordCall(call, callerContext, tool, options)
     const { validateArguments, findOutputProblems } = await (validation ??= loadValidation())
     if (tool === undefined) {
@@ -331,6 +332,16 @@ const writtenOff = ({ effect }: AnyTool) =>
   effect === 'read'
     ? shuttingDown()
     : new ToolError('outcome_unknown', 'The server is shutting down, and the PCE has not answered yet.')
+
+/**
+ * Reads a call as everything after it sees it. This comes before the hash of the arguments (`params_hash`), so that a
+ * call with nulls that mean nothing is the same call as one without.
+ */
+function readCall(sent: ToolCall, tool: AnyTool): ToolCall {
+  const call = tool.requiresConfirm ? takeConfirmToken(sent) : sent
+  const args = leaveOutNulls(call.arguments, tool.input)
+  return args === call.arguments ? call : { ...call, arguments: args }
+}
 
 /**
  * Moves the confirm token out of the arguments. Clients that cannot set `params._meta` send the token in a `_meta`

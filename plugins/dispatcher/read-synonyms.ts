@@ -1,7 +1,8 @@
 import type { TSchema } from '@sinclair/typebox'
 import { FIELD_SYNONYMS, OPEN_FIELDS, VALUE_SYNONYMS } from '../../schemas/synonyms.js'
 
-interface OpenSchema extends TSchema {
+/** A schema that may be the one of an open object. */
+export interface OpenSchema extends TSchema {
   [OPEN_FIELDS]?: readonly string[]
 }
 
@@ -49,7 +50,7 @@ function readFields(value: Record<string, unknown>, schema: OpenSchema): Record<
 const names = new WeakMap<TSchema, ReadonlySet<string>>()
 
 /** Returns the names of the schema's fields. They are cached, because every call needs them. */
-function namesOf(schema: OpenSchema, properties: Record<string, TSchema>): ReadonlySet<string> {
+export function namesOf(schema: OpenSchema, properties: Record<string, TSchema>): ReadonlySet<string> {
   let known = names.get(schema)
   if (known === undefined) {
     known = new Set(schema[OPEN_FIELDS] ?? Object.keys(properties))
@@ -58,7 +59,8 @@ function namesOf(schema: OpenSchema, properties: Record<string, TSchema>): Reado
   return known
 }
 
-function nameMeant(name: string, known: ReadonlySet<string>): string | undefined {
+/** Returns the known name that a synonym means; undefined if the name is known itself, or is no synonym. */
+export function nameMeant(name: string, known: ReadonlySet<string>): string | undefined {
   if (known.has(name) || !Object.hasOwn(FIELD_SYNONYMS, name)) return undefined
   const meant = (FIELD_SYNONYMS[name] ?? []).filter((one) => known.has(one))
   return meant.length === 1 ? meant[0] : undefined
@@ -88,5 +90,6 @@ const fold = (text: string) =>
     .toLowerCase()
     .replaceAll(/[\s-]+/g, '_')
 
-const alternativesOf = (schema: TSchema): OpenSchema[] =>
+/** Returns the alternatives of a schema at every depth of nested unions, or the schema itself if it is no union. */
+export const alternativesOf = (schema: TSchema): OpenSchema[] =>
   Array.isArray(schema.anyOf) ? (schema.anyOf as TSchema[]).flatMap(alternativesOf) : [schema]

@@ -182,8 +182,7 @@ function messageOf(error: ValueError): string {
     error.type === ValueErrorType.Kind ||
     error.message === `Expected ${typeOf(error.schema)}`
   if (!isTypeProblem) return error.message.replace(/^E/, 'e')
-  const leaveOut = error.value === null ? ' (leave it out instead)' : ''
-  return `expected ${wanted}${wanted.startsWith('one of') ? '' : `, got ${got}`}${leaveOut}`
+  return `expected ${wanted}${wanted.startsWith('one of') ? '' : `, got ${got}`}`
 }
 
 function unknownName(error: ValueError): string {

@@ -92,7 +92,10 @@ async function resume(call: InnerCall, sealed: string, asking: Asking): Promise<
   // Some clients send a confirm token in the `_meta` of the arguments. `_meta` is removed, because the hash of the
   // arguments does not include it (D19).
   const { _meta: _token, ...own } = args
-  const state = await asking.states.open(sealed, factsOf(call, await asking.hash(own), asking))
+  const state = await asking.states.open(
+    sealed,
+    factsOf(call, await asking.hash(String(call.params?.name), own), asking),
+  )
   if (state !== null) return state
   throw invalidParams('params.requestState is not of this call, has expired or was used: call again without it')
 }

@@ -80,8 +80,8 @@ export interface Asking {
    * only with the first question.
    */
   states: { seal(state: RequestState): string | Promise<string>; open: RequestStates['open'] }
-  /** Computes the hash of a call's arguments (D19). */
-  hash: (args: Record<string, unknown>) => string | Promise<string>
+  /** Computes the hash of the arguments of a call of the tool (D19). */
+  hash: (tool: string, args: Record<string, unknown>) => string | Promise<string>
   /** Reports people's decisions on the approval page; absent if people do not decide on a page. */
   watch?: DecisionWatch
 }

@@ -25,6 +25,7 @@ import { deriveCursorKey } from '../../plugins/dispatcher/cursor-keys.js'
 import type { DispatcherOptions } from '../../plugins/dispatcher/dispatch.js'
 import type { HeavyCalls } from '../../plugins/dispatcher/heavy/heavy-calls.js'
 import { createRouteAudit, type AuditRoute } from '../../plugins/dispatcher/record-call.js'
+import { createArgumentsReader } from '../../plugins/dispatcher/leave-out-nulls.js'
 import { createCallTracker, type CallTracker } from '../../plugins/dispatcher/run-handler.js'
 import { readPackage, type PackageFacts } from '../process/read-package.js'
 import type { Identity, Role } from '../../schemas/caller.js'
@@ -65,7 +66,9 @@ interface AuthenticatedParts extends ServerParts {
 export interface AuthenticatedServer {
   server: PackageFacts
   dispatcher: DispatcherOptions
-  confirmation: Pick<Confirmation, 'hash' | 'states' | 'tokens'>
+  confirmation: Pick<Confirmation, 'states' | 'tokens'>
+  /** Computes the hash of the arguments of a call of the tool (D19), read as the dispatcher reads them (D242). */
+  readonly hashCall: (tool: string, args: Record<string, unknown>) => string
   /** The store of approvals that people give on a web page; absent if calls are confirmed with tokens instead. */
   approvals?: Confirmation['approvals']
   auditRoute: AuditRoute
@@ -124,6 +127,7 @@ export async function composeAuthenticated(
     const audience = `${publicUrl}#${await state.notes.setOnce('confirm_tokens', randomUUID())}`
     const roleOf = (identity: Identity) => mapRole(identity, config.roles)
     const auditRoute = createRouteAudit(audit)
+    const readArguments = createArgumentsReader(tools)
     const confirmation = createConfirmation({
       config: config.confirm,
       audience,
@@ -162,6 +166,7 @@ export async function composeAuthenticated(
         tracing,
       },
       confirmation,
+      hashCall: (name, args) => confirmation.hash(readArguments(name, args)),
       ...(confirmation.approvals && { approvals: confirmation.approvals }),
       auditRoute,
       state,

@@ -13,6 +13,7 @@ import type { OfferedContext, ServerLog } from '../../plugins/dispatcher/call.js
 import { confirmGate } from '../../plugins/dispatcher/confirm-gate.js'
 import type { DispatcherOptions } from '../../plugins/dispatcher/dispatch.js'
 import { createHeavyCalls, type HeavyCalls } from '../../plugins/dispatcher/heavy/heavy-calls.js'
+import { createArgumentsReader } from '../../plugins/dispatcher/leave-out-nulls.js'
 import { createCallTracker } from '../../plugins/dispatcher/run-handler.js'
 import { replicaOf } from '../process/name-replica.js'
 import { type PackageFacts, readPackage } from '../process/read-package.js'
@@ -68,7 +69,8 @@ interface UnauthenticatedServer {
  * Creates a confirmation whose module is loaded only with the first call that needs it, because a person waits for a
  * stdio server to start.
  */
-function loadConfirmation(now: () => number) {
+function loadConfirmation(now: () => number, tools: readonly AnyTool[]) {
+  const readArguments = createArgumentsReader(tools)
   let loading: Promise<Confirmation> | undefined
   const load = () =>
     (loading ??= import('../../plugins/confirm/create-confirmation.js').then(({ createConfirmation }) =>
@@ -76,7 +78,7 @@ function loadConfirmation(now: () => number) {
     ))
   return {
     admit: async (call: CallToConfirm) => (await load()).admit(call),
-    hash: async (args: Record<string, unknown>) => (await load()).hash(args),
+    hash: async (tool: string, args: Record<string, unknown>) => (await load()).hash(readArguments(tool, args)),
     states: {
       seal: async (state: RequestState) => (await load()).states.seal(state),
       open: async (sealed: string, facts: RequestFacts) => (await load()).states.open(sealed, facts),
@@ -100,7 +102,7 @@ export function composeUnauthenticated(
   const pce = config.pce === undefined ? null : connectPce(config.pce, callTracker, parts.log)
   const now = parts.now ?? (() => Date.now())
   const confirm = config.mode === 'stdio' ? config.confirm : undefined
-  const confirmation = confirm && loadConfirmation(now)
+  const confirmation = confirm && loadConfirmation(now, parts.tools)
   const tools = confirm === undefined ? parts.tools : requireConfirmations(parts.tools, confirm.tools)
   const heavy = threadTools(config, { ...parts, tools, server, now })
   return {

@@ -85,7 +85,8 @@ t.test('a state is of one call of one caller, and good once', async (t) => {
     ['of another caller', bob, callOf({ hrefs: [href] }, answered)],
   ]
   for (const [why, token, body] of foreign) t.equal((await send(token, body)).error.code, -32602, why)
-  partial(t, said((await send(ann, callOf({ hrefs: [href] }, answered))).result), { error: 'person_declined' })
+  const withNull = { hrefs: [href], dry_run: null }
+  partial(t, said((await send(ann, callOf(withNull, answered))).result), { error: 'person_declined' })
   t.equal((await send(ann, callOf({ hrefs: [href] }, answered))).error.code, -32602, 'used')
 
   const unanswered = await send(ann, callOf({ hrefs: [href] }))
@@ -180,7 +181,7 @@ t.test('over stdio a form asks, whichever SDK the client is made with', async (t
     for (const [given, error] of answers) {
       answer = given
       const before = labels()
-      const call = { name: 'create-label', arguments: { key: 'app', value: `asked-${sdk}` } }
+      const call = { name: 'create-label', arguments: { key: 'app', value: `asked-${sdk}`, dry_run: null } }
       const result = (await client.callTool(call)) as Json
       t.equal(result.isError === true ? said(result).error : undefined, error, `${sdk}: ${JSON.stringify(given)}`)
       t.equal(labels() - before, error === undefined ? 1 : 0)

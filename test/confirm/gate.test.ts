@@ -68,6 +68,7 @@ t.test('the two steps', async (t) => {
       sha256('{"change_description":"Provisioned via MCP","dry_run":false}'),
       'a default that is sent counts, one that is not does not',
     )
+    t.equal(await hashOf({ hrefs: null, dry_run: null }), EMPTY, 'null counts as left out')
     const unreadable = await bench.post(
       `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${TOOL}","arguments":{"change_description":"\\ud800"}}}` as never,
       'ann',
@@ -84,7 +85,7 @@ t.test('the two steps', async (t) => {
   await t.test('runs once with the token for that hash', async (t) => {
     const before = simulator.state.policyVersion
     const token = await bench.tokenFor(TOOL, {})
-    const bound = await bench.call(TOOL, {}, { token })
+    const bound = await bench.call(TOOL, { change_description: null }, { token })
     partial(t, bound, { ok: true, version: before + 1, provisioned_hrefs: [first.href, String] })
     t.equal(simulator.state.policyVersion, before + 1)
     await bench.draft('Another')
