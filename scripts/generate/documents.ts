@@ -8,6 +8,7 @@ import { SKILLS } from '../docs/skills.js'
 import { tools } from '../../tools/index.js'
 import { CITED_PAGES, definedNumbers, findBrokenLinks, findDangling } from '../docs/check-citations.js'
 import { findUntestedCommands } from '../docs/find-commands.js'
+import { readResults } from '../clients/results.js'
 import { replaceSection } from '../docs/markdown.js'
 import { renderInstallButtons } from '../docs/render-buttons.js'
 import { parseFolder } from '../docs/read-interfaces.js'
@@ -17,6 +18,7 @@ import { renderErrorTables } from '../docs/render-errors.js'
 import { renderEnvironmentFile, renderEnvironmentTable, renderTracingTable } from '../docs/render-environment.js'
 import { renderSkill } from '../docs/render-skill.js'
 import { renderToolPage, renderToolsetTable } from '../docs/render-tools.js'
+import { renderTriedClients } from '../docs/render-tried-clients.js'
 import { renderVocabulary } from '../docs/render-vocabulary.js'
 import { renderManifest, type ProjectFacts } from '../release/manifest.js'
 import { renderServerJson } from '../release/server-json.js'
@@ -28,6 +30,7 @@ const README = 'README.md'
 const CLIENT_PAGE = 'docs/pce-client.md'
 const CONFIGURATION_PAGE = 'docs/configuration.md'
 const OPERATIONS_PAGE = 'docs/operations.md'
+const CLIENTS_PAGE = 'docs/clients/README.md'
 const DECISIONS_PAGE = 'docs/decisions.md'
 const SKILL_FOLDER = 'skills'
 const NOT_OURS = new Set(['node_modules', 'dist', 'test-artifacts', 'snapshots'])
@@ -72,6 +75,7 @@ function render(): Map<string, string> {
       DECISIONS_PAGE,
       replaceSection(read(DECISIONS_PAGE), 'decisions-by-subject', renderDecisionIndex(read(DECISIONS_PAGE))),
     ],
+    [CLIENTS_PAGE, replaceSection(read(CLIENTS_PAGE), 'tried', renderTriedClients(readResults()))],
     ['deploy/mcp-registry/server.json', renderServerJson(project)],
     ['deploy/claude-desktop/manifest.json', renderManifest(project)],
     ['.env.example', renderEnvironmentFile(CONFIG_VARIABLES)],
