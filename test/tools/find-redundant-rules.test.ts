@@ -280,3 +280,18 @@ t.test('a proof that is only pending says so', async (t) => {
   await bench.pce.provisionPolicyChanges('all', [`/orgs/1/sec_policy/draft/rule_sets/1`])
   t.same(await ask(), [undefined, [[rule.href, undefined]], false])
 })
+
+t.test('a proof in a rule set with other pending rules is not said to be pending itself', async (t) => {
+  const web = { from: 'role=web', to: 'role=db', services: [WEB] }
+  const set = { name: 'pay', scope: 'app=pay env=prod', allow: [web, { ...web, from: 'ams', to: 'ams' }] }
+  const bench = await startBench(t, { estate: handMade({ hosts: HOSTS, ruleSets: [set] }) })
+  const other = { providers: ['role=web'], consumers: ['role=db'], ingress_services: ['All Services'] }
+  await bench.ok('create-rule', { ruleset_name: 'pay', ...other })
+  const { summary, findings } = await bench.ok('find-redundant-rules', { kinds: ['covered'] })
+  t.same(
+    findings.map(({ by }: Json) => by.map((one: Json) => one.pending)),
+    [['rule set: update']],
+  )
+  t.match(summary, /1 rests on rules whose rule sets have pending changes, perhaps only of other rules/)
+  t.notMatch(summary, /rests on rules with changes/)
+})

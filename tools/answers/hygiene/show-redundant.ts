@@ -137,7 +137,7 @@ export function showRedundant(
           undecided?.rules ?? 0,
           kinds.size < FINDING_KINDS.length || ruleSet !== undefined,
         ),
-        ...tellPending(all.filter(({ by }) => by.some((at) => pendingOf(rules[at] as HeldRule) !== undefined)).length),
+        ...tellPending(all.map(({ by }) => by.map((at) => rules[at] as HeldRule))),
       ].join(' '),
       policy_version: version,
       rules_compared: compared,
@@ -185,18 +185,37 @@ function summarise(
   ].join(' ')
 }
 
-/** Returns a warning that some findings are valid only after pending changes are provisioned. */
-const tellPending = (many: number): string[] =>
-  many === 0
-    ? []
-    : [
-        `${many} ${many === 1 ? 'rests' : 'rest'} on rules with changes that are not provisioned (pending in \`by\`): provision these first, or together with the removal, or what is in force loses them.`,
-      ]
+/**
+ * Returns warnings that some findings are valid only after pending changes are provisioned. `proofs` has the rules on
+ * which each finding rests. A rule set is also pending if only others of its rules are.
+ */
+function tellPending(proofs: readonly (readonly HeldRule[])[]): string[] {
+  const isSure = ({ rule, holder }: HeldRule) => updateOf(rule) != null || updateOf(holder) === 'create'
+  const [sure, open] = [
+    proofs.filter((by) => by.some(isSure)).length,
+    proofs.filter((by) => !by.some(isSure) && by.some((held) => pendingOf(held) !== undefined)).length,
+  ]
+  const rest = (many: number) => `${many} ${many === 1 ? 'rests' : 'rest'}`
+  return [
+    ...(sure > 0
+      ? [
+          `${rest(sure)} on rules with changes that are not provisioned (pending in \`by\`): provision these first, or together with the removal, or what is in force loses them.`,
+        ]
+      : []),
+    ...(open > 0
+      ? [
+          `${rest(open)} on rules whose rule sets have pending changes, perhaps only of other rules (\`rule set: update\` in \`by\`): compare-draft-active shows whether scopes or the state of the rule set are among them.`,
+        ]
+      : []),
+  ]
+}
+
+const updateOf = (object: object) => (object as { update_type?: string | null }).update_type
 
 /** Returns the unprovisioned change of a rule or, if there is none, that of its rule set. */
 function pendingOf({ rule, holder }: HeldRule): string | undefined {
-  const [own, around] = [rule, holder].map((one) => (one as { update_type?: string | null }).update_type)
-  return own ?? (around == null ? undefined : `rule set: ${around}`)
+  const around = updateOf(holder)
+  return updateOf(rule) ?? (around == null ? undefined : `rule set: ${around}`)
 }
 
 const REASONS = {
