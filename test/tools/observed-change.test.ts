@@ -128,6 +128,24 @@ t.test('a list that deny rules name grows', async (t) => {
   t.same(observed.connections, { ...none, cut: 3, not_affected: 5 })
 })
 
+t.test('traffic is not looked up for a list that only grows and that allow rules alone name', async (t) => {
+  const allow = [{ from: 'iplist:Office', to: 'ams', services: [{ port: 443, proto: 6 }], extra: true }]
+  const bench = await startBench(t, {
+    estate: handMade({
+      ...ESTATE,
+      ipLists: { Office: ['198.51.100.0/24', '203.0.113.0/24'] },
+      ruleSets: [{ name: 'crm', scope: 'app=crm', allow }],
+    }),
+  })
+  const dryRun = async (edit: object) => {
+    const args = { name: 'Office', dry_run: true, ...edit }
+    const { effect, observed } = await bench.ok('edit-ip-list-ranges', args)
+    return [effect, observed === undefined, queries(bench).length > 0]
+  }
+  t.same(await dryRun({ add_ranges: ['192.0.2.0/24'] }), ['widening', true, false])
+  t.same(await dryRun({ remove_ranges: ['198.51.100.0/24'] }), ['narrowing', false, true])
+})
+
 t.test('traffic that no rule of several concerns is not counted', async (t) => {
   const { ok } = await start(t)
   const rule = { rule_type: 'deny', unscoped_consumers: true }

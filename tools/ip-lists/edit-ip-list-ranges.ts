@@ -95,7 +95,7 @@ export default defineTool({
   isHeavy: true,
   pceRequests: {
     atMost: 18,
-    and: 'where rules use the list, one or two for each other object that these name; two for each rule set on releases that list deny rules apart; in a dry run that takes something away, up to twelve for the draft and the traffic, 20 for the modes of its ends or the list of managed workloads, six more for active policy where anything is pending, one for each rule set of both on releases that list deny rules apart, and up to ten for addresses that the traffic names from off the corporate network; all of these again if somebody else changes the list during the call',
+    and: 'where rules use the list, one or two for each other object that these name; two for each rule set on releases that list deny rules apart; in a dry run of an edit that may permit less, up to twelve for the draft and the traffic, 20 for the modes of its ends or the list of managed workloads, six more for active policy where anything is pending, one for each rule set of both on releases that list deny rules apart, and up to ten for addresses that the traffic names from off the corporate network; all of these again if somebody else changes the list during the call',
   },
   input: Type.Object(
     {
@@ -179,7 +179,7 @@ async function editList(
   }
   const answer = await updateObject(ctx, plan, dryRun)
   const { warnings, ...observed } = showObserved(
-    await observeDryRun(ctx, answer, { is: 'ip_list', list: answer.stored }),
+    cutsNothing(judged) ? null : await observeDryRun(ctx, answer, { is: 'ip_list', list: answer.stored }),
   )
   const { previous: _before, message, ...shown } = withoutStored(answer)
   const { assumes: _assumes, ...judgement } = judged
@@ -196,6 +196,13 @@ async function editList(
     ctx.limits,
   )
 }
+
+/**
+ * Returns true if the edit certainly permits no less than before, so that no observed traffic can hang on it. To look
+ * the traffic up would only name what is undecided with and without the edit.
+ */
+const cutsNothing = ({ effect, assumes = [] }: Judgement) =>
+  (effect === 'widening' || effect === 'neutral') && assumes.length === 0
 
 const hasChange = ({ body }: PlannedEdit) => Object.keys(body).length > 0
 
