@@ -18,7 +18,17 @@ import { parseChallenge } from './auth-app.js'
 
 const FOLDER = 'docs/identity-providers'
 /** By page, how many of its tokens give somebody a role. */
-const ACCEPTED = { 'ad-fs': 2, auth0: 2, 'entra-id': 3, google: 0, keycloak: 2, okta: 1, ping: 4 }
+const ACCEPTED = {
+  'ad-fs': 2,
+  'any-openid-connect': 2,
+  auth0: 2,
+  'entra-id': 3,
+  google: 0,
+  keycloak: 2,
+  'lemonldap-ng': 1,
+  okta: 1,
+  ping: 4,
+}
 /** A minute after the tokens of the pages were issued. */
 const NOW = 1_795_680_060_000
 const STATUS = 'check-pce-credentials-status'

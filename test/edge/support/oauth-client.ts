@@ -6,7 +6,15 @@ import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprot
 import { Browser } from '../../identity/browser.js'
 import type { IdentityProvider } from '../../identity/identity-provider.js'
 
-const REDIRECT = 'http://127.0.0.1/oauth/callback'
+/** Where the provider sends the person back to. Nobody listens there: the scripted browser stops before it. */
+export const REDIRECT = 'http://127.0.0.1/oauth/callback'
+
+export interface PersonOptions {
+  /** The client as the provider knows it. Without it the client registers itself. */
+  client?: OAuthClientInformationMixed
+  /** Where the client describes itself (its metadata document), for providers that read that. */
+  clientMetadataUrl?: string
+}
 
 export interface Seen {
   method: string
@@ -26,8 +34,14 @@ export interface Person extends OAuthClientProvider {
 }
 
 /** The SDK's client side of OAuth for one person, who logs in as soon as they are sent to the provider. */
-export function createPerson(idp: IdentityProvider, login: string): Person {
-  const held: { tokens?: OAuthTokens; client?: OAuthClientInformationMixed; verifier?: string; code?: string } = {}
+export function createPerson(
+  idp: Pick<IdentityProvider, 'logIn'>,
+  login: string,
+  { client, clientMetadataUrl }: PersonOptions = {},
+): Person {
+  const held: { tokens?: OAuthTokens; client?: OAuthClientInformationMixed; verifier?: string; code?: string } = {
+    ...(client && { client }),
+  }
   const seen: Seen[] = []
   const logins: URL[] = []
   return {
@@ -35,6 +49,7 @@ export function createPerson(idp: IdentityProvider, login: string): Person {
     logins,
     held,
     redirectUrl: REDIRECT,
+    ...(clientMetadataUrl !== undefined && { clientMetadataUrl }),
     clientMetadata: {
       client_name: 'a client nobody has registered',
       redirect_uris: [REDIRECT],
