@@ -21,6 +21,7 @@ import rateLimits, { type Limit } from '../plugins/rate-limits/index.js'
 import requestId, { REQUEST_ID_HEADER, requestIdOf, RequestLog } from '../plugins/request-id/index.js'
 import securityHeaders from '../plugins/security-headers/index.js'
 import pages, { deriveSessionKey, type SetupOptions } from '../plugins/pages/index.js'
+import unreadBodies, { closeIfUnread } from '../plugins/unread-bodies/index.js'
 import traceRequests, { openTracing } from '../plugins/tracing/index.js'
 import type { Owner } from '../schemas/caller.js'
 import type { HttpConfig, HttpListen, InsecureHttpConfig, PerUserConfig, SharedConfig } from '../schemas/config.js'
@@ -394,11 +395,6 @@ const MOST_REQUESTS_PER_CONNECTION = 1000
  * The maximum size of all headers together, in bytes. An access token with about two hundred groups needs this size.
  */
 const LARGEST_HEADERS = 32 * 1024
-/**
- * Maximum length, in bytes, that a rejected body may announce so that the server still reads it. Reading and discarding
- * the body keeps the connection usable.
- */
-const MOST_DROPPED = 4 * 1024 * 1024
 
 interface Watched extends Observers {
   metricsServer: FastifyInstance | null
@@ -462,7 +458,9 @@ async function createServer(
     // When the process must stop, requests that are already running are completed and not answered with status 503.
     return503OnClosing: false,
     frameworkErrors(error, request, reply) {
-      void answerHttpError(error, request, reply.headers(app.securityHeaders).header(REQUEST_ID_HEADER, request.id))
+      reply.headers(app.securityHeaders).header(REQUEST_ID_HEADER, request.id)
+      // No hook runs for such a request.
+      closeIfUnread(request, reply, () => void answerHttpError(error, request, reply))
     },
     clientErrorHandler(error: NodeJS.ErrnoException, socket) {
       if (!socket.writable) return void socket.destroy()
@@ -476,19 +474,16 @@ async function createServer(
   // An unknown Expect header is ignored, which is allowed (RFC 9110, 10.1.1). Node's own 417 would have no request id.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
 
+  await app.register(unreadBodies)
   let isClosing = false
   app.addHook('preClose', (done) => {
     isClosing = true
     done()
   })
-  app.addHook('onSend', (request, reply, payload, done) => {
+  app.addHook('onSend', (_request, reply, payload, done) => {
     // Because of `connection: close`, clients that keep connections open, especially proxies, send their next request
     // to another process.
     if (isClosing || isDraining()) reply.header('connection', 'close')
-    // If a short body was rejected, it is still read to its end. If the connection were closed while a proxy is still
-    // sending the body, the proxy would lose the answer.
-    else if (reply.statusCode === 413 && Number(request.headers['content-length']) <= MOST_DROPPED)
-      reply.removeHeader('connection')
     done(null, payload)
   })
   await app.register(requestId)

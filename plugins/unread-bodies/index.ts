@@ -1,0 +1,73 @@
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+
+/** Maximum number of bytes of an unread body that are read and discarded after the answer. */
+const MOST_DROPPED = 4 * 1024 * 1024
+/** The time, in milliseconds, after which a connection is closed if the client neither sends anything nor closes it. */
+const SILENCE_MS = 5000
+
+/** The connections on which an answer with `Connection: close` was sent before the body of its request had arrived. */
+const ending = new WeakSet<Socket>()
+
+/**
+ * Says `Connection: close` in every answer that leaves before the body of its request has arrived (D248). A proxy that
+ * reuses connections would otherwise send the next request, which may be another caller's, behind a body that is still
+ * on its way. Further requests on such a connection are ignored (RFC 9112, 9.6).
+ */
+export default fp(
+  (app, _options, done) => {
+    app.addHook('onRequest', (request, reply, next) => {
+      if (!ending.has(request.raw.socket)) return next()
+      reply.hijack()
+      request.raw.resume()
+    })
+    app.addHook('onSend', (request, reply, payload, next) => closeIfUnread(request, reply, () => next(null, payload)))
+    done()
+  },
+  { name: 'unread-bodies' },
+)
+
+/**
+ * Makes the connection close after the answer if the body of the request has not arrived completely, and then calls
+ * `next`. If the body arrived together with the headers, the connection stays open.
+ */
+export function closeIfUnread({ raw }: FastifyRequest, reply: FastifyReply, next: () => void): void {
+  // Fastify itself closes the connection after every body that it cannot parse, even if it has read all of it.
+  if (raw.complete && reply.hasHeader('connection')) reply.removeHeader('connection')
+  if (raw.complete !== false || !hasBody(raw)) return next()
+  // Node.js parses the bytes that arrived together with the headers only after the hooks that refuse a request.
+  queueMicrotask(() => {
+    if (!raw.complete) {
+      reply.header('connection', 'close')
+      lingerAfter(raw)
+    }
+    next()
+  })
+}
+
+const hasBody = ({ headers }: IncomingMessage) =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+
+/**
+ * Makes the connection of a request end gradually after the answer. If it were closed while the client is still
+ * sending, the operating system would reset it, and the client could lose the answer. Therefore only the sending side
+ * is closed, and the rest of the body is discarded, until the client closes the connection too, sends nothing for 5 s
+ * or sends more than 4 MiB. The time limit for a whole request applies as well.
+ */
+function lingerAfter(request: IncomingMessage): void {
+  const { socket } = request
+  ending.add(socket)
+  // Node.js calls this method when it has sent an answer with `Connection: close`.
+  socket.destroySoon = () => {
+    let dropped = 0
+    request.on('data', (chunk: Buffer) => {
+      dropped += chunk.length
+      if (dropped > MOST_DROPPED) socket.destroy()
+    })
+    request.resume()
+    socket.setTimeout(SILENCE_MS)
+    socket.end()
+  }
+}
