@@ -29,6 +29,8 @@ export interface IdentityProviderOptions {
   scope?: string
   tokenSeconds?: number
   algorithm?: 'RS256' | 'PS256' | 'ES256' | 'EdDSA'
+  /** Fetches the documents in which clients describe themselves (client ID metadata documents); without it none is read. */
+  fetchDocument?: typeof fetch
 }
 
 export interface Tokens {
@@ -79,7 +81,7 @@ export async function startIdentityProvider(t: Test, options: IdentityProviderOp
   const scopeAt = (resource: string) => (vendor.qualifiesScopes ? `${resource}/${scope}` : scope)
   const storage = new Storage()
   const faults: Faults = { status: 0, beforeTokens: () => {} }
-  const seen = { keyFetches: 0, tokenRequests: 0, requests: 0 }
+  const seen = { keyFetches: 0, tokenRequests: 0, registrations: 0, requests: 0 }
   let keys = [makeKey(algorithm)]
   let answer: (request: IncomingMessage, response: ServerResponse) => void = () => {}
 
@@ -88,6 +90,7 @@ export async function startIdentityProvider(t: Test, options: IdentityProviderOp
     response.setHeader('connection', 'close')
     seen.requests++
     if (request.url === `${mount}/jwks`) seen.keyFetches++
+    if (request.url === `${mount}/reg`) seen.registrations++
     const isForTokens = request.url === `${mount}/token`
     if (isForTokens) seen.tokenRequests++
     if (faults.status !== 0) {
@@ -181,8 +184,10 @@ export async function startIdentityProvider(t: Test, options: IdentityProviderOp
       pairwiseIdentifier: (_ctx, login) => subOf(login),
       findAccount: (_ctx, login) => ({ accountId: login, claims: () => ({ sub: login, name: login }) }),
       extraTokenClaims: () => ({}),
+      ...(options.fetchDocument && { fetch: options.fetchDocument }),
       features: {
         devInteractions: { enabled: true },
+        ...(options.fetchDocument && { clientIdMetadataDocument: { enabled: true, ack: 'draft-02' } }),
         clientCredentials: { enabled: true },
         registration: { enabled: true },
         resourceIndicators: {
@@ -337,7 +342,7 @@ export async function startIdentityProvider(t: Test, options: IdentityProviderOp
     origin,
     oauth,
     people,
-    /** How often the keys, tokens, and anything at all, have been asked for. */
+    /** How often the keys, tokens, registrations, and anything at all, have been asked for. */
     seen,
     faults,
     tokensFor,
