@@ -194,7 +194,7 @@ export default fp<{ tracing?: Tracing }>(
 export function authMetadata(app: FastifyInstance, options: AuthMetadataOptions, done: () => void): void {
   const resource = describeResource(options.publicUrl, options.oauth, options.name)
   const elsewhere = discoveryUrl(options.oauth)
-  for (const url of [METADATA_PATH, `${METADATA_PATH}/mcp`]) {
+  for (const url of [METADATA_PATH, `${METADATA_PATH}/mcp`, `${METADATA_PATH}/mcp/`]) {
     app.get(url, { schema: { response: { 200: ProtectedResource } } }, (_request, reply) =>
       reply.header('cache-control', CACHEABLE).send(resource),
     )

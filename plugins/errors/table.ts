@@ -330,7 +330,7 @@ export const ERROR_TABLE: Record<ErrorCode, ErrorRow> = {
   method_not_allowed: { status: 405, message: 'This method is not allowed here.', level: 'info', turn: ['caller'] },
   not_acceptable: {
     status: 406,
-    message: 'The client must accept both application/json and text/event-stream.',
+    message: 'The client must accept application/json, and text/event-stream too if it wants streams.',
     level: 'info',
     turn: ['caller'],
   },

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { ToolError } from '../../schemas/errors.js'
 import { convertHttp } from '../errors/convert.js'
 import { renderHttpError } from '../errors/render-errors.js'
+import { ERROR_TABLE } from '../errors/table.js'
 import { codeOfRefusal, eraOf, type RequestHeaders } from './eras.js'
 import { RPC, rpcError, type RpcErrorBody, RpcProblem } from './read-envelope.js'
 import type { Era } from './versions.js'
@@ -14,8 +15,8 @@ import type { Era } from './versions.js'
  * Throws ToolError `not_acceptable` (406) or `unsupported_media_type` (415).
  */
 export function checkHeaders(headers: IncomingHttpHeaders): void {
-  if (!acceptsBoth(headers.accept ?? '')) {
-    throw new ToolError('not_acceptable', 'The client must accept both application/json and text/event-stream.')
+  if (acceptedOf(headers) === null) {
+    throw new ToolError('not_acceptable', ERROR_TABLE.not_acceptable.message)
   }
   const mediaType = (headers['content-type'] ?? '').split(';', 1)[0]!.trim().toLowerCase()
   if (mediaType !== 'application/json') {
@@ -28,33 +29,54 @@ export function checkHeaders(headers: IncomingHttpHeaders): void {
 }
 
 /**
- * The values of the Accept header that are known to accept both media types. They are remembered, because a client
- * sends the same value with every request, and there are only a few different clients.
+ * Returns true if the client says by name that it accepts streams of server-sent events. Clients that accept anything,
+ * or send no Accept header, do not expect a stream.
  */
-const sufficient = new Set<string>()
+export const acceptsStreams = (headers: IncomingHttpHeaders): boolean => acceptedOf(headers) === 'streams'
+
+/** The formats in which a client accepts answers: JSON alone, or streams beside JSON. */
+type Accepted = 'json' | 'streams'
+
+/**
+ * What known values of the Accept header accept. They are remembered, because a client sends the same value with every
+ * request, and there are only a few different clients.
+ */
+const known = new Map<string, Accepted>()
 const MOST_SPELLINGS = 100
 const LONGEST_REMEMBERED = 200
 
-function acceptsBoth(accept: string): boolean {
-  if (sufficient.has(accept)) return true
-  const types = acceptedTypes(accept)
-  if (!accepts(types, 'application', 'json') || !accepts(types, 'text', 'event-stream')) return false
-  if (sufficient.size < MOST_SPELLINGS && accept.length <= LONGEST_REMEMBERED) sufficient.add(accept)
-  return true
+/** Returns the formats that a client accepts; null if it does not accept JSON. */
+function acceptedOf({ accept }: IncomingHttpHeaders): Accepted | null {
+  if (accept === undefined || accept.trim() === '') return 'json'
+  const remembered = known.get(accept)
+  if (remembered !== undefined) return remembered
+  const { taken, refused } = readRanges(accept)
+  const takes = (type: string, subtype: string) => {
+    const ranges = [`${type}/${subtype}`, `${type}/*`, '*/*']
+    const decisive = ranges.find((range) => taken.has(range) || refused.has(range))
+    return decisive !== undefined && taken.has(decisive) ? decisive : null
+  }
+  if (takes('application', 'json') === null) return null
+  const stream = takes('text', 'event-stream')
+  const accepted = stream === null || stream === '*/*' ? 'json' : 'streams'
+  if (known.size < MOST_SPELLINGS && accept.length <= LONGEST_REMEMBERED) known.set(accept, accepted)
+  return accepted
 }
 
-/** Returns the media ranges of an Accept header, except for ranges that `q=0` excludes (RFC 9110, 12.5.1). */
-function acceptedTypes(accept: string): Set<string> {
-  const types = new Set<string>()
+/**
+ * Reads the media ranges of an Accept header. The ranges in `refused` have `q=0` (RFC 9110, 12.5.1). The most specific
+ * range that matches a type decides about it.
+ */
+function readRanges(accept: string): { taken: Set<string>; refused: Set<string> } {
+  const taken = new Set<string>()
+  const refused = new Set<string>()
   for (const range of accept.toLowerCase().split(',')) {
     const [type = '', ...parameters] = range.split(';').map((part) => part.trim())
-    if (!parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter))) types.add(type)
+    const isRefused = parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter))
+    ;(isRefused ? refused : taken).add(type)
   }
-  return types
+  return { taken, refused }
 }
-
-const accepts = (types: Set<string>, type: string, subtype: string) =>
-  types.has(`${type}/${subtype}`) || types.has(`${type}/*`) || types.has('*/*')
 
 interface RpcErrorAnswer {
   status: number

@@ -31,8 +31,8 @@ export interface Answered {
 export type Answer = (request: JSONRPCRequest, ports: MessagePorts) => Promise<Answered>
 
 /**
- * The body of the HTTP answer: a JSON text, a stream of server-sent events, or null if the client left before either
- * began.
+ * The body of the HTTP answer: a JSON text, a stream, or null if the client left before either began. The stream
+ * consists of server-sent events or, for a client that does not accept these, of blanks and then the JSON text.
  */
 type HttpAnswer = Answered | Readable | null
 
@@ -40,7 +40,8 @@ type HttpAnswer = Answered | Readable | null
  * The exchange of messages for one HTTP request to the MCP endpoint, which contains a single JSON-RPC request or a
  * batch. It exists only as long as the HTTP request, so that no answer can reach another caller (D6). The answer is
  * plain JSON, unless something must be sent before it: a progress notification, or a heartbeat after 5 seconds. In that
- * case, it becomes a stream of server-sent events.
+ * case, it becomes a stream of server-sent events. For a client that accepts only JSON, notifications are left out, and
+ * the heartbeats are line breaks before the JSON text (D249).
  */
 export class HttpExchange implements MessagePorts {
   /** Resolves exactly once, with the body of the HTTP answer. */
@@ -52,7 +53,7 @@ export class HttpExchange implements MessagePorts {
   #hasLeft = false
   /**
    * The finished answers of a batch, which are sent when all answers are complete. The list is empty once there is a
-   * stream, because answers are then sent at once.
+   * stream of events, because answers are then sent at once.
    */
   #texts: string[] = []
   #resolve!: (answer: HttpAnswer) => void
@@ -65,6 +66,7 @@ export class HttpExchange implements MessagePorts {
     private readonly requests: readonly JSONRPCRequest[],
     private readonly batch: boolean,
     private readonly timers: Timers,
+    private readonly hasEvents: boolean,
   ) {
     this.answer = new Promise((resolve) => (this.#resolve = resolve))
     this.ended = new Promise((resolve) => (this.#noteEnd = resolve))
@@ -78,15 +80,16 @@ export class HttpExchange implements MessagePorts {
       if (this.#closed) return
       const answered = await answer(request, this)
       if (this.#closed) return
-      if (this.#stream === null) this.#texts.push(answered.text)
+      if (this.#stream === null || !this.hasEvents) this.#texts.push(answered.text)
       else this.#event(answered.text)
       status = answered.status
       if (at + 1 < this.requests.length) await this.#untilTaken()
     }
-    if (this.#stream === null)
-      this.#resolve(
-        this.batch ? { text: `[${this.#texts.join(',')}]`, status: 200 } : { text: this.#texts[0]!, status },
-      )
+    if (this.#stream === null || !this.hasEvents) {
+      const text = this.batch ? `[${this.#texts.join(',')}]` : this.#texts[0]!
+      if (this.#stream === null) this.#resolve({ text, status: this.batch ? 200 : status })
+      else this.#stream.write(text)
+    }
     this.#end()
   }
 
@@ -119,7 +122,7 @@ export class HttpExchange implements MessagePorts {
   }
 
   notify(message: object): void {
-    if (!this.#closed) this.#event(JSON.stringify(message))
+    if (!this.#closed && this.hasEvents) this.#event(JSON.stringify(message))
   }
 
   #openStream(): PassThrough {
@@ -129,8 +132,7 @@ export class HttpExchange implements MessagePorts {
       // because close() handles the departure.
       this.#stream.on('error', () => {})
       this.#resolve(this.#stream)
-      for (const text of this.#texts) this.#event(text)
-      this.#texts = []
+      if (this.hasEvents) for (const text of this.#texts.splice(0)) this.#event(text)
     }
     return this.#stream
   }
@@ -164,7 +166,7 @@ export class HttpExchange implements MessagePorts {
   }
 
   #keepAlive(): void {
-    this.#openStream().write(': working\n\n')
+    this.#openStream().write(this.hasEvents ? ': working\n\n' : '\n')
     this.#cancelTimer = this.timers.after(KEEP_ALIVE_MS, () => this.#keepAlive())
   }
 }

@@ -5,7 +5,7 @@ import type { Offer } from '../../schemas/offer.js'
 import type { AnyTool } from '../../tools/define.js'
 import { systemTimers } from './answer-request.js'
 import { answerMessage } from './answer-message.js'
-import { answerRpcError, checkHeaders } from './check-headers.js'
+import { acceptsStreams, answerRpcError, checkHeaders } from './check-headers.js'
 import { HttpExchange } from './http-exchange.js'
 import { listTool } from './list-tools.js'
 import { createOfferedTools } from './offered-tools.js'
@@ -34,16 +34,19 @@ export interface McpOptions {
   timers?: Timers
 }
 
-const ENDPOINT = '/mcp'
+/** The paths of the endpoint. Some people and clients end every URL with a slash. */
+const ENDPOINTS = ['/mcp', '/mcp/']
 const LARGEST_BODY = 1024 * 1024
 const OTHER_METHODS: HTTPMethods[] = ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 // The headers of a stream. Each event must reach the client at once, even through proxies that buffer (S17).
 const STREAM_HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' }
+// The headers of a JSON text that comes late, after blanks that show proxies that the call is alive.
+const LATE_JSON_HEADERS = { 'content-type': JSON_TYPE, 'x-accel-buffering': 'no' }
 
 /**
- * Serves `POST /mcp`: Streamable HTTP without MCP sessions, so that any replica can serve any request. Errors from any
+ * Serves `POST /mcp` (and `POST /mcp/`): Streamable HTTP without MCP sessions, so that any replica can serve any request. Errors from any
  * hook on this route are sent as JSON-RPC. Requires the `dispatcher` decorator.
  */
 export default function mcp(app: FastifyInstance, options: McpOptions, done: () => void): void {
@@ -57,43 +60,46 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
     (_request, body, parsed) => parsed(null, body),
   )
 
-  app.post(
-    ENDPOINT,
-    {
-      onRequest(request, _reply, next) {
-        checkHeaders(request.headers)
-        next()
+  for (const url of ENDPOINTS) {
+    app.post(
+      url,
+      {
+        onRequest(request, _reply, next) {
+          checkHeaders(request.headers)
+          next()
+        },
       },
-    },
-    async (request, reply) => {
-      const envelope = readEnvelope(bodyOf(request), versionOf(request))
-      if (envelope.messages.length > 1) await options.charge?.(request, envelope.messages.length - 1)
-      // Notifications and responses are accepted, although without MCP sessions nothing can receive them.
-      if (!envelope.messages.some((message) => message.kind === 'request')) return reply.code(202).send()
-      const answer = await serve(envelope, request, reply)
-      if (answer === null) return reply.hijack()
-      if ('text' in answer) return reply.code(answer.status).header('content-type', JSON_TYPE).send(answer.text)
-      return reply.headers(STREAM_HEADERS).send(answer)
-    },
-  )
+      answerPost,
+    )
+    app.route({
+      method: OTHER_METHODS,
+      url,
+      onRequest(_request, reply) {
+        reply.header('allow', 'POST')
+        throw new ToolError(
+          'method_not_allowed',
+          'This endpoint only accepts POST: there are no sessions and no server-initiated streams.',
+        )
+      },
+      handler: (_request, reply) => reply,
+    })
+  }
 
-  app.route({
-    method: OTHER_METHODS,
-    url: ENDPOINT,
-    onRequest(_request, reply) {
-      reply.header('allow', 'POST')
-      throw new ToolError(
-        'method_not_allowed',
-        'This endpoint only accepts POST: there are no sessions and no server-initiated streams.',
-      )
-    },
-    handler: (_request, reply) => reply,
-  })
+  async function answerPost(request: FastifyRequest, reply: FastifyReply) {
+    const envelope = readEnvelope(bodyOf(request), versionOf(request))
+    if (envelope.messages.length > 1) await options.charge?.(request, envelope.messages.length - 1)
+    // Notifications and responses are accepted, although without MCP sessions nothing can receive them.
+    if (!envelope.messages.some((message) => message.kind === 'request')) return reply.code(202).send()
+    const answer = await serve(envelope, request, reply)
+    if (answer === null) return reply.hijack()
+    if ('text' in answer) return reply.code(answer.status).header('content-type', JSON_TYPE).send(answer.text)
+    return reply.headers(acceptsStreams(request.headers) ? STREAM_HEADERS : LATE_JSON_HEADERS).send(answer)
+  }
 
   async function serve({ messages, batch }: Envelope, request: FastifyRequest, reply: FastifyReply) {
     const requests = messages.flatMap((message) => (message.kind === 'request' ? [message.request] : []))
     const callerContext = options.contextOf(request)
-    const exchange = new HttpExchange(requests, batch, options.timers ?? systemTimers)
+    const exchange = new HttpExchange(requests, batch, options.timers ?? systemTimers, acceptsStreams(request.headers))
     reply.raw.once('close', () => exchange.close())
     // The client may have left while `callerContext` was created.
     if (reply.raw.destroyed) return null

@@ -542,12 +542,60 @@ t.test('a long call becomes a stream with keep-alives', async (t) => {
   partial(t, events, [{ event: 'message', data: { id: 1, result: { structuredContent: { text: 'read' } } } }])
 })
 
+t.test('a client that does not ask for streams gets JSON, however long it takes', async (t) => {
+  const { app, post } = await insecureApp()
+  t.teardown(() => app.close())
+  const MODERN = '2026-07-28'
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': MODERN,
+    'io.modelcontextprotocol/clientCapabilities': {},
+    progressToken: 1,
+  }
+  for (const accept of ['application/json', '*/*', 'application/json, text/event-stream;q=0', undefined])
+    for (const isModern of [false, true]) {
+      const { tools, read } = testTools()
+      const clock = fakeClock()
+      const { app } = await insecureApp(tools, {}, { timers: clock })
+      t.teardown(() => app.close())
+      const ask = (name: string) =>
+        app.inject({
+          method: 'POST',
+          url: '/mcp',
+          headers: {
+            'content-type': 'application/json',
+            ...(accept !== undefined && { accept }),
+            ...(isModern && { 'mcp-protocol-version': MODERN, 'mcp-method': 'tools/call', 'mcp-name': name }),
+          },
+          payload: request('tools/call', { name, _meta: isModern ? meta : { progressToken: 1 } }),
+        })
+      const quick = await ask('echo')
+      const why = `${accept}, ${isModern}`
+      t.match(quick.headers['content-type'], /^application\/json/, why)
+      t.same(quick.json().result.structuredContent, { text: 'nothing' }, why)
+      const running = ask('wait-read')
+      await read.arrived
+      clock.advance(45_000)
+      read.open()
+      const answer = await running
+      t.match(answer.headers['content-type'], /^application\/json/, why)
+      t.equal(answer.body.match(/^\n*/)![0].length, 5, `${why}: signs of life after 5 s, and every 10 s`)
+      t.same(answer.json().result.structuredContent, { text: 'read' }, why)
+    }
+  const calls = [1, 2].map((id) => request('tools/call', { name: 'echo', _meta: { progressToken: id } }, id))
+  const batch = await post(calls, { accept: 'application/json', 'mcp-protocol-version': '2025-03-26' })
+  t.same(
+    batch.json().map(({ id, result }: { id: number; result: object }) => [id, Object.keys(result)]),
+    [1, 2].map((id) => [id, ['content', 'structuredContent']]),
+    'nothing of a batch is lost',
+  )
+})
+
 t.test('a client that leaves', async (t) => {
   const { tools, read, write, seen } = testTools()
-  const { app, audit } = await insecureApp(tools)
+  const { app, audit, post } = await insecureApp(tools)
   t.teardown(() => app.close())
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
-  const leave = async (name: string, arrived: Promise<void>) => {
+  const leave = async (name: string, arrived: Promise<void>, before = () => Promise.resolve()) => {
     const socket = httpRequest(`${url}/mcp`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
@@ -555,11 +603,16 @@ t.test('a client that leaves', async (t) => {
     socket.on('error', () => {})
     socket.end(JSON.stringify(request('tools/call', { name })))
     await arrived
+    await before()
     socket.destroy()
   }
   const outcome = (tool: string) => audit.find((entry) => entry.phase === 'outcome' && entry.tool === tool)
 
-  await leave('wait-read', read.arrived)
+  await leave('wait-read', read.arrived, async () => {
+    const cancel = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }
+    t.equal((await post(cancel)).statusCode, 202)
+    t.equal(seen.read?.aborted, false, 'a cancellation in a request of its own names no call for certain')
+  })
   await until(() => outcome('wait-read') !== undefined)
   partial(
     t,
