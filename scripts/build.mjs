@@ -6,7 +6,7 @@
  * this. Messages go to standard error, because `npm pack --json` promises JSON on standard output.
  */
 import './ensure-install.mjs'
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import {
@@ -24,6 +24,7 @@ import {
 } from 'node:fs'
 import { dirname, join, posix, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { bundlePictures } from './bundle-pictures.mjs'
 
 const NOT_SHIPPED = new Set(['deploy', 'dist', 'docs', 'data', 'node_modules', 'scripts', 'test', 'test-artifacts'])
@@ -109,6 +110,7 @@ async function compileInto(folder) {
   const declared = emitDeclarations(scratch)
   // In a fresh clone, this package is only available after the install at the beginning of this program.
   const { build } = await import('esbuild')
+  const schemas = await listSchemas(build, scratch)
   const common = {
     absWorkingDir: root,
     outdir: scratch,
@@ -123,6 +125,12 @@ async function compileInto(folder) {
     minifyWhitespace: true,
     lineLimit: 200,
     // Bundled CommonJS packages still load Node's own modules with require.
+    plugins: [
+      replaceModule(
+        'plugins/mcp/listed-schemas.ts',
+        `export const LISTED_SCHEMAS = JSON.parse(${JSON.stringify(schemas)})`,
+      ),
+    ],
     banner: { js: "import { createRequire } from 'node:module';const require = createRequire(import.meta.url);" },
   }
   await Promise.all([
@@ -144,6 +152,37 @@ async function compileInto(folder) {
     if (!existsSync(folder)) throw error
     rmSync(scratch, { recursive: true, force: true })
   }
+}
+
+/**
+ * Computes the schemas that tools/list shows, as JSON text, by running the sources. They are the longest part of a
+ * start otherwise.
+ */
+async function listSchemas(build, folder) {
+  const script = join(folder, 'list-schemas.mjs')
+  const contents = `
+    import { listSchemas } from './plugins/mcp/list-tools.js'
+    import { tools } from './tools/index.js'
+    console.log(JSON.stringify(Object.fromEntries(tools.map((tool) => [tool.name, listSchemas(tool)]))))`
+  await build({
+    absWorkingDir: root,
+    stdin: { contents, loader: 'ts', resolveDir: root },
+    outfile: script,
+    bundle: true,
+    packages: 'external',
+    platform: 'node',
+    format: 'esm',
+    logLevel: 'warning',
+  })
+  const { stdout } = await promisify(execFile)(process.execPath, [script], { maxBuffer: 16 * 1024 * 1024 })
+  rmSync(script)
+  return stdout.trim()
+}
+
+/** An esbuild plugin that bundles the given contents in place of a module. */
+function replaceModule(path, contents) {
+  const filter = new RegExp(`/${path.replaceAll('.', '\\.')}$`)
+  return { name: path, setup: (bundler) => bundler.onLoad({ filter }, () => ({ contents })) }
 }
 
 /** Emits the types of the PCE client, which other programs import. Ends this process if type checking fails. */

@@ -11,10 +11,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { isDeepStrictEqual } from 'node:util'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { satisfies } from 'semver'
+import { createOfferedTools } from '../plugins/mcp/offered-tools.js'
+import { listTool } from '../plugins/mcp/list-tools.js'
+import { isInDefault } from '../tools/define.js'
+import { tools as allTools } from '../tools/index.js'
 import { summaryLine } from './summary-line.js'
 import { findBrokenLinks } from './docs/check-citations.js'
 import { fileNameOf } from './release/files.js'
@@ -209,8 +214,14 @@ async function step(name: string, check: () => void | Promise<void>): Promise<vo
 async function expectSurface(client: Client): Promise<void> {
   const server = client.getServerVersion()?.name
   const { tools } = await client.listTools()
-  if (server !== 'svc-mcp' || !tools.some(({ name }) => name === 'provision-policy'))
-    throw new Error(`${server} lists ${tools.length} tools`)
+  if (server !== 'svc-mcp') throw new Error(`${server} answers`)
+  // The build computes the schemas of the list, so they are compared with those of the sources.
+  const offered = new Set(allTools.filter(isInDefault).map((tool) => tool.name))
+  const expected = createOfferedTools(allTools.map(listTool))(offered)
+  const shown = (list: typeof tools) =>
+    list.map(({ name, inputSchema, outputSchema }) => ({ name, inputSchema, outputSchema }))
+  if (!isDeepStrictEqual(shown(tools), shown(expected)))
+    throw new Error(`the ${tools.length} listed tools are not those of the sources`)
   // Documents are read from the disk when they are first requested.
   const { resources } = await client.listResources()
   for (const { uri } of resources) {

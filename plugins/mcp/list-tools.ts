@@ -1,32 +1,41 @@
 import type { Tool } from '@modelcontextprotocol/sdk/types.js'
+import { LISTED_SCHEMAS, type ListedSchemas } from './listed-schemas.js'
 import { annotationsOf, type AnyTool, describe, titleOf } from '../../tools/define.js'
 
 /**
- * Builds one entry of tools/list. The entry is as short as possible without losing meaning for a model, because the
- * list is part of every conversation. A JSON round trip removes TypeBox's symbols here, so that this need not be done
- * for each answer.
+ * Returns one entry of tools/list. The entry is as short as possible without losing meaning for a model, because the
+ * list is part of every conversation.
  */
 export function listTool(tool: AnyTool): Tool {
   const known = listed.get(tool)
   if (known !== undefined) return known
+  const { inputSchema, outputSchema } = LISTED_SCHEMAS?.[tool.name] ?? listSchemas(tool)
   const entry = {
     name: tool.name,
     title: titleOf(tool),
     description: describe(tool),
-    inputSchema: compactSchema(withoutBounds(tool.input)),
-    outputSchema: shareParts(compactSchema(typesOnly(tool.output)) as Record<string, unknown>),
+    inputSchema,
+    outputSchema,
     annotations: annotationsOf(tool),
   }
-  const plain = JSON.parse(JSON.stringify(entry)) as Tool
-  listed.set(tool, plain)
-  return plain
+  listed.set(tool, entry)
+  return entry
 }
 
-/**
- * The cached entries, by tool. All servers of a process share them, because building all entries takes longer than all
- * other steps of a server's start together.
- */
+/** The cached entries, by tool. All servers of a process share them. */
 const listed = new WeakMap<AnyTool, Tool>()
+
+/**
+ * Computes the schemas of an entry. A JSON round trip removes TypeBox's symbols here, so that this need not be done for
+ * each answer.
+ */
+export function listSchemas(tool: Pick<AnyTool, 'input' | 'output'>): ListedSchemas {
+  const schemas = {
+    inputSchema: compactSchema(withoutBounds(tool.input)),
+    outputSchema: shareParts(compactSchema(typesOnly(tool.output)) as Record<string, unknown>),
+  }
+  return JSON.parse(JSON.stringify(schemas)) as ListedSchemas
+}
 
 /**
  * For each type, the keywords that apply only to values of this type. They are ignored for values of other types (JSON

@@ -64,7 +64,12 @@ export function makeProject(t: Test): SmallProject {
       'http.ts': "import '../tools/release.js'\n",
       'worker.ts': "export { release } from '../tools/release.js'\n",
     },
-    tools: { 'release.ts': '', 'later.ts': "export { release as later } from './release.js'\n" },
+    plugins: { mcp: { 'list-tools.ts': 'export const listSchemas = () => ({})\n' } },
+    tools: {
+      'index.ts': 'export const tools = []\n',
+      'release.ts': '',
+      'later.ts': "export { release as later } from './release.js'\n",
+    },
     'pce-simulator': { 'pce-sim.ts': "import { release } from '../tools/release.js'\nconsole.log(release)\n" },
     'pce-client': { 'index.ts': "export { release } from '../tools/release.js'\n" },
     knowledge: { documents: { 'one.md': '# One\n' } },
