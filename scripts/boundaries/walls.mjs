@@ -178,7 +178,7 @@ const ROOMS = [
   {
     name: 'programs/process',
     files: '^programs/process/',
-    may: ['^programs/process/', '^plugins/dispatcher/', SCHEMAS],
+    may: ['^programs/process/', '^plugins/dispatcher/', '^domain/text/escape-text\\.ts$', SCHEMAS],
     why: 'What concerns the process itself: its output, its signals, its sockets, its package.',
   },
   {
