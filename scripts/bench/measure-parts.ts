@@ -2,6 +2,7 @@ import { SUMMARY } from './measure-flows.js'
 import { callTool } from './run-child.js'
 import { startPce } from './start-pce.js'
 import { median } from './statistics.js'
+import { judge } from './judge.js'
 
 const ROUNDS = 3
 /** The number of rows of one day. It is so large that two days do not fit into one query. */
@@ -63,13 +64,12 @@ export async function measureParts(): Promise<PartsFigures> {
 
 /** Formats the lines of the report. */
 export function describeParts({ single, divided, ratio, memory }: PartsFigures): string[] {
-  const verdict = (met: boolean) => (met ? 'met' : 'MISSED')
   const speed = (rows: number) => `${rows.toFixed(0).padStart(7)} rows/s`
   return [
     `Traffic past the row limit: ${SUMMARY} over ${DAYS} days of ${ROWS_OF_A_DAY} rows`,
     `  one day, one query          ${speed(single)}`,
     `  complete: true, ${DAYS} parts    ${speed(divided)}`,
-    `  ratio                       ${ratio.toFixed(2)}   target at least 1.00: ${verdict(ratio >= 1)}`,
-    `  memory more than one query  ${memory.toFixed(0).padStart(4)} MiB   target at most 150: ${verdict(memory <= 150)}`,
+    `  ratio                       ${ratio.toFixed(2)}   ${judge(ratio, { atLeast: 1 }, 2)}`,
+    `  memory more than one query  ${memory.toFixed(0).padStart(4)} MiB   ${judge(memory, { atMost: 150 })}`,
   ]
 }

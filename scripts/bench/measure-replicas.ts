@@ -10,6 +10,7 @@ import { familySeconds, peakMemory, processorSeconds } from './processor-time.js
 import { startPce } from './start-pce.js'
 import { startProvider } from './start-provider.js'
 import { startServer, type StartedServer } from './start-server.js'
+import { judge } from './judge.js'
 import { median, percentile } from './statistics.js'
 
 const CALLERS = 20
@@ -373,5 +374,15 @@ export function describeReplicas({ replicas, price, confirmed, registered, memor
       line(ENGINE_NAMES.shared, shared),
       `    ratio to the file: rate ${ratio(shared.perSecond, file.perSecond)}, processor ${ratio(shared.serverCpu, file.serverCpu)}; of one: ${writes(shared)}`,
     )
+  const costs = [
+    ...CALL_NAMES.flatMap((name) => [
+      replicas[name].one,
+      replicas[name].three,
+      ...ENGINES.flatMap((engine) => Object.values(price[name][engine])),
+    ]),
+    ...[confirmed, registered].flatMap(({ file, shared }) => [file, shared]),
+  ]
+  const failed = costs.reduce((sum, { failures }) => sum + failures, 0)
+  lines.push(`  failures${' '.repeat(24)}${String(failed).padStart(8)}   ${judge(failed, { atMost: 0 })}`)
   return lines
 }

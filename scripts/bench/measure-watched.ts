@@ -7,6 +7,7 @@ import { GROUP, load, startAuthenticated, tokensOf } from './measure-authenticat
 import { startProvider } from './start-provider.js'
 import type { StartedServer } from './start-server.js'
 import { median } from './statistics.js'
+import { judge } from './judge.js'
 
 const ROUNDS = 9
 
@@ -67,8 +68,14 @@ export async function describeWatched(): Promise<string[]> {
       return [
         'Processor time of a tools/call with access tokens: with metrics, and with traces of every call, against neither',
         line('neither', `${cost('bare').toFixed(0).padStart(7)} µs`),
-        line('metrics', `${cost('measured').toFixed(0).padStart(7)} µs   ratio ${ratio('measured').toFixed(2)}`),
-        line('traces', `${cost('traced').toFixed(0).padStart(7)} µs   ratio ${ratio('traced').toFixed(2)}`),
+        line(
+          'metrics',
+          `${cost('measured').toFixed(0).padStart(7)} µs   ratio ${ratio('measured').toFixed(2)}   ${judge(ratio('measured'), { atMost: 1.1 }, 2)}`,
+        ),
+        line(
+          'traces',
+          `${cost('traced').toFixed(0).padStart(7)} µs   ratio ${ratio('traced').toFixed(2)}   ${judge(ratio('traced'), { atMost: 1.6 }, 2)}`,
+        ),
       ]
     })
   } finally {
