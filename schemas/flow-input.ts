@@ -5,15 +5,12 @@ import { LabelReference } from './label-reference.js'
  * Creates the schema of a flow's source or destination: a single reference as text or object, or labels that must all
  * match.
  */
-const EndInput = (description: string) => {
-  return Type.Union([...LabelReference.anyOf, Type.Array(LabelReference, { minItems: 1, maxItems: 20 })], {
-    description,
-  })
-}
+const EndInput = (description: string) =>
+  Type.Union([Type.Array(LabelReference, { minItems: 1, maxItems: 20 }), ...LabelReference.anyOf], { description })
 
 /** The arguments that describe the flow, for every tool that answers a question about a single flow. */
 export const FlowInput = {
-  source: EndInput('Workload name or href, IP, key=value (a list is ANDed), or iplist:NAME'),
+  source: EndInput('Workload name or href, IP, iplist:NAME, or key=value, several of which are ANDed'),
   destination: EndInput('As source'),
   port: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_535, description: 'Of tcp and udp' })),
   proto: Type.Union([Type.String(), Type.Integer()], { description: 'tcp, udp, icmp or a number' }),

@@ -1,21 +1,27 @@
-import { Type, type TObject } from '@sinclair/typebox'
+import { Type, type TObject, type TSchema } from '@sinclair/typebox'
 import { OPEN_FIELDS } from './synonyms.js'
 
 /**
  * Creates the schema of a reference to an object of the PCE: either a text or a JSON object. The fields of the JSON
  * object are not in the schema. They are checked by the code that resolves the reference, because it can explain what
- * would be right. A full schema would be repeated wherever a reference is possible, and would take up a third of the
- * text that a model reads about some tools.
+ * would be right. tools/list has the text alone, because it lists the first alternative of every union (D243).
  */
 export const TextOrObject = <T extends object>(fields: readonly (T extends unknown ? keyof T & string : never)[]) =>
   Type.Union([Type.String(), Type.Unsafe<T>({ type: 'object', [OPEN_FIELDS]: fields })])
+
+/**
+ * Creates the schema of a reference that tools/list shows as an object, because a text cannot say everything that the
+ * object can. As above, the code that resolves the reference checks the fields.
+ */
+export const ObjectOrText = <T extends object>(properties: Record<keyof T & string, TSchema>) =>
+  Type.Union([Type.Unsafe<T>({ type: 'object', properties, [OPEN_FIELDS]: Object.keys(properties) }), Type.String()])
 
 /** A label in any form that callers may use: `"key=value"`, an href, `{key, value}` or `{href}`. */
 export const LabelReference = TextOrObject<{ key?: string; value?: string; href?: string }>(['key', 'value', 'href'])
 
 /** A filter for objects that have all given labels. */
 export const LabelsFilter = Type.Optional(
-  Type.Union([Type.String({ maxLength: 16_384 }), Type.Array(LabelReference, { maxItems: 50 })], {
+  Type.Union([Type.Array(LabelReference, { maxItems: 50 }), Type.String({ maxLength: 16_384 })], {
     description: 'Has all of these; labelgroup:NAME too',
   }),
 )

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Nullable, StringEnum } from './common.js'
-import { TextOrObject } from './label-reference.js'
+import { ObjectOrText, TextOrObject } from './label-reference.js'
 
 export const RULE_TYPES = ['allow', 'deny', 'override_deny'] as const
 
@@ -100,15 +100,27 @@ export interface ServiceObject {
   service?: string
 }
 
-/** One service in any form that callers may use. */
-export const ServiceInput = TextOrObject<ServiceObject>(['port', 'to_port', 'proto', 'href', 'service'])
+/** One service in any form that callers may use: an object in one of three forms, or its name. */
+export const ServiceInput = ObjectOrText<ServiceObject>({
+  port: Type.Integer({ description: 'Port' }),
+  to_port: Type.Integer({ description: 'Last' }),
+  proto: Type.Union([Type.String(), Type.Integer()], { description: 'tcp, 6 …' }),
+  href: Type.String({ description: 'Href' }),
+  service: Type.String({ description: 'Name' }),
+})
 
 /**
  * Creates the schema of a list of services. A single service counts as a list of one, and a string as a service's name
  * (T5).
  */
-export const ServicesInput = (description: string) => {
-  return Type.Union([Type.Array(ServiceInput, { maxItems: 100 }), ...ServiceInput.anyOf], { description })
+export const ServicesInput = (description: string) =>
+  Type.Union([Type.Array(ServiceInput, { maxItems: 100 }), ...ServiceInput.anyOf], { description })
+
+/** Creates the schema of a list of services that are hardly ever given by anything but their names. */
+export const NamedServicesInput = (description: string) => {
+  const [object, text] = ServiceInput.anyOf
+  const one = Type.Union([text, object])
+  return Type.Union([Type.Array(one, { maxItems: 100 }), ...one.anyOf], { description })
 }
 
 /** Creates the schema of one side of a rule: its consumers or its providers. */
@@ -117,8 +129,8 @@ export const ActorsInput = (description: string) => Type.Array(ActorInput, { min
 export const RuleParts = {
   providers: ActorsInput('Destinations: ams, key=value, iplist:NAME, href …'),
   consumers: ActorsInput('Sources'),
-  ingress_services: ServicesInput('{port, proto, to_port?}, {service: NAME} or {href}'),
-  egress_services: ServicesInput('Windows consumer programs: {service} or {href}; allow only'),
+  ingress_services: ServicesInput('Each by port and proto, service or href'),
+  egress_services: NamedServicesInput('Services of Windows consumer programs, by name; allow only'),
   unscoped_consumers: Type.Boolean({ default: false, description: 'Beyond the scope' }),
   description: Type.String({ description: 'Text' }),
 }

@@ -26,5 +26,5 @@ export const PolicyVersionOut = {
 
 /** The `exact` argument of every list tool with text filters. */
 export const ExactInput = {
-  exact: Type.Optional(Type.Boolean({ description: 'Whole values' })),
+  exact: Type.Optional(Type.Boolean({ description: 'Whole, not parts' })),
 }

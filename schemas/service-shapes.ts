@@ -1,7 +1,7 @@
 import { Type, type Static, type TProperties } from '@sinclair/typebox'
 import { Nullable } from './common.js'
 
-const Proto = Type.Union([Type.Integer(), Type.String()], { description: 'tcp, 6 …' })
+const Proto = Type.Union([Type.String(), Type.Integer()], { description: 'tcp, 6 …' })
 const Int = (description: string) => Type.Optional(Type.Integer({ description }))
 const Text = (description: string) => Type.Optional(Type.String({ description }))
 const Entries = <T extends TProperties>(properties: T, description: string) =>
@@ -13,8 +13,14 @@ const Entries = <T extends TProperties>(properties: T, description: string) =>
  */
 export const ServiceListsInput = {
   service_ports: Entries(
-    { port: Int('Absent: all'), to_port: Int('Last'), proto: Proto },
-    'For ICMP also icmp_type, icmp_code',
+    {
+      port: Int('Absent: all'),
+      to_port: Int('Last'),
+      proto: Proto,
+      icmp_type: Int('ICMP type'),
+      icmp_code: Int('ICMP code'),
+    },
+    'Ports and protocols',
   ),
   windows_services: Entries(
     {

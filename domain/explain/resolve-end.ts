@@ -27,7 +27,7 @@ import { quote, trimBlanks } from '../text/escape-text.js'
 
 /**
  * A caller's reference to the source or destination of a flow: a workload, an address, one label, several labels
- * (ANDed), or an IP list.
+ * (ANDed), or an IP list. A list of one is what is in it.
  */
 export type EndReference = LabelReference | readonly LabelReference[]
 
@@ -67,13 +67,16 @@ export async function resolveEnd(
   signal: AbortSignal,
 ): Promise<AskedEnd> {
   try {
-    if (isList(reference)) return endOfLabels(reference.map((one) => findLabel(lookups, one)))
-    const text = textOf(reference)
+    const references = isList(reference) ? reference : [reference]
+    const [only] = references
+    if (only === undefined || references.length > 1)
+      return endOfLabels(references.map((one) => findLabel(lookups, one)))
+    const text = textOf(only)
     if (text !== null && isAddress(text)) {
       return { kind: 'address', name: text, address: text, ...(await findByAddress(pce, text, signal)) }
     }
     const object = text === null ? null : await findNamed({ pce, lookups, signal }, text)
-    return object ?? endOfLabels([findLabel(lookups, reference)])
+    return object ?? endOfLabels([findLabel(lookups, only)])
   } catch (error) {
     if (!(error instanceof ToolError)) throw error
     const { code, message, details, hint } = error

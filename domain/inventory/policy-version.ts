@@ -5,20 +5,23 @@ import { quote } from '../text/escape-text.js'
 
 /**
  * Parses the policy version that a caller names: `draft` (the default), `active`, or the number of a version, as a
- * number or text.
+ * number or text. `argument` is the name of the argument, for the error.
  * @throws {ToolError} invalid_argument for any other value.
  */
-export function readPolicyVersion(asked: string | number | undefined): PolicyVersionSelector {
-  const text = String(asked ?? 'draft').trim()
+export function readPolicyVersion(
+  asked: string | number | undefined,
+  argument = 'policy_version',
+): PolicyVersionSelector {
+  const text = String(asked ?? 'draft')
+    .trim()
+    .toLowerCase()
   if (text === 'draft' || text === 'active') return text
   const number = /^[1-9]\d*$/.test(text) ? Number(text) : NaN
   if (Number.isSafeInteger(number)) return number
   throw new ToolError(
     'invalid_argument',
-    `policy_version ${quote(text)} is not valid: use draft, active or the number of a version.`,
-    {
-      argument: 'policy_version',
-    },
+    `${argument} ${quote(text)} is not valid: use draft, active or the number of a version.`,
+    { argument },
   )
 }
 

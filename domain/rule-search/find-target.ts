@@ -30,7 +30,7 @@ const WHERE = { argument: 'applies_to' }
 
 /**
  * Finds the target that a caller names: a workload by href, name or host name; an address, which stands for the
- * workload that has it, if there is one; or labels. Throws not_found with similar names, ambiguous_name if several
+ * workload that has it, if there is one; or labels. A list of one is what is in it. Throws not_found with similar names, ambiguous_name if several
  * workloads have the name or address, and label_not_found.
  */
 export async function findTarget(
@@ -38,11 +38,12 @@ export async function findTarget(
   labels: LabelIndex,
   asked: string | readonly LabelReference[],
 ): Promise<Target> {
-  if (typeof asked !== 'string') return targetOfLabels(labels, asked)
-  const text = asked.trim()
+  const [first] = typeof asked === 'string' || asked.length > 1 ? [asked] : asked
+  if (typeof first !== 'string') return targetOfLabels(labels, asked as readonly LabelReference[])
+  const text = first.trim()
   if (isAddress(text)) return targetOfAddress(ctx, labels, text)
   if (!text.startsWith('/') && text.includes('=')) return targetOfLabels(labels, [text])
-  if (!text.startsWith('/')) return targetOfWorkload(labels, await findNamedWorkload(ctx.pce, asked, ctx.signal))
+  if (!text.startsWith('/')) return targetOfWorkload(labels, await findNamedWorkload(ctx.pce, first, ctx.signal))
   const found = isKubernetes({ href: text })
     ? toWorkload(await findObject(ctx.pce, 'kubernetes_workloads', { href: text }, ctx.signal))
     : await findObject(ctx.pce, 'workloads', { href: text }, ctx.signal)

@@ -12,6 +12,7 @@ import { measureList, type ListSize } from './measure-list.js'
 import { validateArguments } from '../../plugins/dispatcher/validate-arguments.js'
 import { renderSnapshot, snapshots } from '../../scripts/generate/snapshots.js'
 import { surfaceOf } from '../../scripts/generate/tool-surface.js'
+import { OPEN_FIELDS } from '../../schemas/synonyms.js'
 import { isInDefault, TOOLSETS } from '../../tools/define.js'
 import { tools } from '../../tools/index.js'
 import { EXAMPLE_CALLS, GOOD_CALLS, PLACE_OF_CALLS, REFUSED_CALLS } from '../acceptance/calls.js'
@@ -19,7 +20,7 @@ import { partial } from '../partial.js'
 import { CONTRACT, CONTRACT_FILE, DEFAULT_NAMES, NAMES, namesOf, placeOf } from './contract.js'
 
 interface Schema {
-  type?: string | string[]
+  type?: string
   enum?: unknown[]
   default?: unknown
   description?: string
@@ -30,6 +31,8 @@ interface Schema {
   items?: Schema
   anyOf?: Schema[]
   allOf?: Schema[]
+  $ref?: string
+  $defs?: Record<string, Schema>
 }
 
 const pathOf = (path: string) => fileURLToPath(new URL(path, import.meta.url))
@@ -89,7 +92,8 @@ t.test('the toolsets are those of the contract', async (t) => {
 t.test('each tool keeps its contract: names, types, roles and gates', async (t) => {
   for (const surface of known) {
     const expected = CONTRACT[surface.name]!
-    const input = surface.inputSchema as Schema
+    // What the server takes; the list has one form of it (D243).
+    const input = tools.find(({ name }) => name === surface.name)!.input as Schema
     await t.test(surface.name, async (t) => {
       t.same(surface.roles, expected.roles, 'roles')
       t.equal(surface.requires_pce, expected.requires_pce, 'requires_pce')
@@ -111,6 +115,11 @@ t.test('each tool keeps its contract: names, types, roles and gates', async (t) 
         Object.keys(input.properties ?? {}).sort(),
         Object.keys(expected.arguments).sort(),
         `${placeOf(surface.name)}: the arguments of ${surface.name}, no more and no fewer`,
+      )
+      t.same(
+        Object.keys(surface.inputSchema.properties ?? {}),
+        Object.keys(input.properties ?? {}),
+        'the list has the same arguments',
       )
       t.equal('fields' in expected.arguments, expected.rows !== undefined, 'what takes fields has rows')
       for (const [name, argument] of Object.entries(expected.arguments)) {
@@ -147,15 +156,61 @@ const SELF_EXPLANATORY = new Set(
 
 t.test('every property at every depth is described, and unknown input is refused at every depth', async (t) => {
   for (const { name, inputSchema } of surfaces) {
-    t.same(undescribed(inputSchema), [], `${name}: input`)
     t.equal(inputSchema.additionalProperties, false, `${name}: the list says that unknown arguments are refused`)
   }
   // The list of tools leaves what is refused below the arguments to the error, and the descriptions of outputs to the documentation.
   for (const { name, input, output } of tools) {
+    t.same(undescribed(input as Schema), [], `${name}: input`)
     t.same(openObjects(input), [], `${name}: objects that would take unknown properties beside their own`)
     const unclear = undescribed(output as Schema).filter((path) => !SELF_EXPLANATORY.has(path.split('.').at(-1)!))
     t.same(unclear, [], `${name}: output`)
   }
+})
+
+/** The keywords of the portable core beside those that say what a value is. */
+const BESIDE = { input: ['description'], output: ['$defs'] }
+const OF_TYPE: Record<string, readonly string[]> = {
+  object: ['properties', 'required', 'additionalProperties'],
+  array: ['items'],
+  string: ['enum'],
+}
+
+/** What a schema has that is not portable (D243): other keywords, no type or several, objects and lists of nothing. */
+function unportable(schema: Schema, side: 'input' | 'output'): string[] {
+  const parts = [schema, ...Object.values(schema.$defs ?? {})].flatMap((root) => [...walk(root)])
+  return parts.flatMap(([path, part]) => {
+    const { type, anyOf, $ref: reference, enum: values = [], properties = {}, required = [], items } = part
+    const said = side === 'input' ? [type] : [type, anyOf, reference]
+    const allowed = [...BESIDE[side], ...(type === undefined ? ['anyOf', '$ref'] : ['type', ...(OF_TYPE[type] ?? [])])]
+    const faults = [
+      said.filter((one) => one !== undefined).length !== 1 && 'not exactly one type',
+      type !== undefined && typeof type !== 'string' && 'a list of types',
+      ...Object.keys(part).map((key) => !allowed.includes(key) && key),
+      anyOf !== undefined && anyOf.length < 2 && 'one alternative',
+      values.some((value) => typeof value !== 'string' || value === '') && 'an odd value',
+      required.some((name) => !(name in properties)) && 'requires what it has not',
+      side === 'input' && path !== '' && type === 'object' && Object.keys(properties).length === 0 && 'any object',
+      side === 'input' && type === 'array' && items === undefined && 'a list of anything',
+      side === 'input' && path !== '' && part.additionalProperties !== undefined && 'additionalProperties',
+    ]
+    return faults.flatMap((fault) => (fault === false ? [] : [`${path}: ${fault}`]))
+  })
+}
+
+t.test('the schemas of the list are within the portable core', async (t) => {
+  for (const { name, inputSchema, outputSchema } of surfaces) {
+    t.same(unportable(inputSchema as Schema, 'input'), [], `${name}: input`)
+    t.same(unportable(outputSchema as Schema, 'output'), [], `${name}: output`)
+  }
+  for (const [why, part] of Object.entries<object>({
+    'a list of types': { type: ['string', 'array'], items: { type: 'string' } },
+    nothing: {},
+    alternatives: { anyOf: [{ type: 'string' }, { type: 'integer' }] },
+    'a bound': { type: 'string', minLength: 1 },
+    'any object': { type: 'object' },
+    'a list of anything': { type: 'array' },
+  }))
+    t.not(unportable({ type: 'object', properties: { part: part as Schema } }, 'input').length, 0, why)
 })
 
 t.test('what is counted in traffic means the same wherever it is answered, by either of its names', async (t) => {
@@ -191,7 +246,7 @@ t.test('tools/list leaves output descriptions to the documentation', async (t) =
 /** Most bytes for each tool of a toolset, on average: of what a model reads, and of the whole entry. */
 const MOST_EACH = { model: 2048, whole: 6144 }
 /** Most bytes of the toolset `default` together, which every conversation pays for that names no other. */
-const MOST_DEFAULT = { model: 40 * 1024, whole: 120 * 1024 }
+const MOST_DEFAULT = { model: 36 * 1024, whole: 120 * 1024 }
 
 /** Fails where entries of the list take more than they may, with the largest of them. */
 function withinBudget(t: Test, what: string, sizes: readonly ListSize[], most: Record<'model' | 'whole', number>) {
@@ -232,7 +287,7 @@ t.test('what was there before the newer arguments has not grown', async (t) => {
 
 t.test('schemas are JSON Schema 2020-12, and each example is valid', async (t) => {
   // One for all tools, because each would compile the schema of schemas once more.
-  const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, validateFormats: false })
+  const ajv = new Ajv2020({ strict: true, validateFormats: false })
   for (const tool of tools) {
     const { name, inputSchema, outputSchema } = surfaceOf(tool)
     t.equal(inputSchema.type, 'object', `${name}: the input is an object`)
@@ -247,9 +302,11 @@ t.test('schemas are JSON Schema 2020-12, and each example is valid', async (t) =
 t.test('what operators ask for can be called as it is written', async (t) => {
   const asked = read('requests.json') as { request: string; tool: string; arguments: Record<string, unknown> }[]
   t.equal(asked.length, 40)
+  const ajv = new Ajv2020({ strict: true, validateFormats: false })
   for (const { request, tool, arguments: args } of asked) {
     const called = tools.find(({ name }) => name === tool)!
     partial(t, validateArguments(called, args), args, request)
+    t.ok(ajv.validate(surfaceOf(called).inputSchema, args), `${request} ${ajv.errorsText()}`)
   }
 })
 
@@ -303,7 +360,7 @@ t.test('a snapshot shows every property, bound, default and part of a surface', 
   for (const part of [
     'name: string',
     '— Whole',
-    'kind?: "a" | "b" = "a"',
+    'kind?: "a" | "b" — default a',
     'rows?: array<',
     'inner: ',
     '— Of it',
@@ -321,20 +378,19 @@ const splitUnion = (type: string) => (type.includes('<') ? [type] : type.split('
 /** Whether a schema takes values of a type of the contract: string, integer, array, array<string>, array<array<string|object>> … */
 function accepts(schema: Schema, type: string): boolean {
   if (schema.anyOf !== undefined) return schema.anyOf.some((choice) => accepts(choice, type))
-  const types = [schema.type].flat()
   const [, element] = /^array(?:<(.*)>)?$/.exec(type) ?? []
   if (type.startsWith('array')) {
     return (
-      types.includes('array') &&
+      schema.type === 'array' &&
       (element === undefined || element.split(/\|(?![^<]*>)/).every((part) => accepts(schema.items!, part)))
     )
   }
-  return types.includes(type)
+  return schema.type === type
 }
 
 function elementOf(schema: Schema): Schema | undefined {
   if (schema.anyOf !== undefined) return schema.anyOf.map(elementOf).find((found) => found !== undefined)
-  if ([schema.type].flat().includes('array')) return elementOf(schema.items!)
+  if (schema.type === 'array') return elementOf(schema.items!)
   return schema.properties === undefined ? undefined : schema
 }
 
@@ -359,16 +415,15 @@ const undescribed = (schema: Schema) =>
   )
 
 /**
- * What is unknown is refused where it is resolved (tests of the tools): references in object form, which name no property, and
- * the entries of a service, whose error says which of the three lists a field belongs to.
+ * What is unknown is refused where it is resolved (tests of the tools): references in object form, and the entries of a service,
+ * whose error says which of the three lists a field belongs to.
  */
 const isLeftToResolver = (path: string, part: Schema) =>
-  (path !== '' && Object.keys(part.properties ?? {}).length === 0) ||
-  /^\.(?:service_ports|windows_services|windows_egress_services)\[\]$/.test(path)
+  OPEN_FIELDS in part || /^\.(?:service_ports|windows_services|windows_egress_services)\[\]$/.test(path)
 
 const openObjects = (schema: Schema) =>
   [...walk(schema)].flatMap(([path, part]) =>
-    [part.type].flat().includes('object') && part.additionalProperties !== false && !isLeftToResolver(path, part)
+    part.type === 'object' && part.additionalProperties !== false && !isLeftToResolver(path, part)
       ? [path === '' ? '(root)' : path]
       : [],
   )

@@ -511,6 +511,9 @@ t.test('what is refused', async (t) => {
     const said = String((await bench.fails(TOOL, { ...quiet('web-1', 'db-1'), ...args }, code)).message)
     t.ok(message.test(said), said)
   }
+  const single = quiet('web-1', 'db-1')
+  const listed = { ...single, source: ['web-1'], destination: ['db-1'] }
+  t.same(await bench.ok(TOOL, listed), await bench.ok(TOOL, single), 'a list of one is what is in it')
   await refused({ source: 'web-9' }, 'not_found', /^source: No workload is named exactly "web-9"\.$/)
   const far = await bench.fails(TOOL, quiet('web-9', 'db-1'), 'not_found')
   t.equal(far.hint, 'No name of a workload contains it; get-workloads lists them.', 'others were not looked at')

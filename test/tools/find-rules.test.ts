@@ -122,6 +122,8 @@ t.test('that apply to a workload, an address or labels', async (t) => {
     [8, 'provider'],
   ])
   const labels = await bench.ok('find-rules', { applies_to: ['app=pay', 'env=prod'], as: 'provider' })
+  for (const one of ['pay-db', '10.0.0.2', 'app=pay'])
+    t.same(await bench.ok('find-rules', { applies_to: [one] }), await bench.ok('find-rules', { applies_to: one }), one)
   t.same(
     labels.rules.map((rule: Json) => [idOf(rule.href), rule.uncertain]),
     [
@@ -258,7 +260,7 @@ t.test('pages, and bad arguments', async (t) => {
     [{ as: 'provider' }, 'invalid_argument'],
   ]
   const advised: [object, string, RegExp][] = [
-    [{ service: 443 }, 'invalid_argument', /expected string or object with port, to_port, proto, href, service, got/],
+    [{ service: 443 }, 'invalid_argument', /expected object with port, to_port, proto, href, service or string, got/],
     [{ service: '443/tcp' }, 'invalid_argument', / A port is written \{port: 443, proto: "tcp"\}\.$/],
     [{ service: '443' }, 'invalid_argument', / A port is written \{port: 443, proto: "tcp"\}\.$/],
     [{ service: '80-443/UDP' }, 'invalid_argument', / A port is written \{port: 80, to_port: 443, proto: "udp"\}\.$/],

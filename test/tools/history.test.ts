@@ -300,10 +300,12 @@ t.test('compare-policy-versions', async (t) => {
   await t.test('refuses a version that is none, and two that are the same', async (t) => {
     partial(t, await fails(TOOL, { from: 9 }, 'not_found'), { version: 9, oldest: 1, newest: 5 })
     await fails(TOOL, { from: 5 }, 'invalid_argument')
-    const word = await fails(TOOL, { from: '1' }, 'invalid_argument')
-    t.equal(word.message, 'compare-policy-versions: /from: expected integer or one of "draft", "active", got string')
+    const word = await fails(TOOL, { from: 'newest' }, 'invalid_argument')
+    t.equal(word.message, 'from "newest" is not valid: use draft, active or the number of a version.')
+    partial(t, await fails(TOOL, { from: 1, to: '0' }, 'invalid_argument'), { argument: 'to' })
     const none = await fails(TOOL, { from: 0 }, 'invalid_argument')
-    t.equal(none.message, 'compare-policy-versions: /from: must be at least 1, or one of "draft", "active"; got 0')
+    t.equal(none.message, 'compare-policy-versions: /from: must be at least 1, or string; got 0')
+    t.same(await ok(TOOL, { from: '1', to: 'Draft' }), await ok(TOOL, { from: 1, to: 'draft' }), 'as text, too')
     await fails(TOOL, {}, 'invalid_argument')
   })
 

@@ -144,7 +144,7 @@ export default defineTool({
     { additionalProperties: false },
   ),
   output,
-  example: { source: 'app=ordering', destination: 'app=payments', port: 8443, proto: 'tcp', lookback_days: 1 },
+  example: { source: ['app=ordering'], destination: ['app=payments'], port: 8443, proto: 'tcp', lookback_days: 1 },
   async handler(args, ctx): Promise<Output> {
     const { lookback_days: back, start_date: start, end_date: end, ...asked } = args
     const observes = back !== 0 || start !== undefined || end !== undefined

@@ -113,7 +113,7 @@ export default defineTool({
   },
   input: Type.Object(FlowInput, { additionalProperties: false }),
   output,
-  example: { source: 'app=ordering', destination: 'app=payments', port: 8443, proto: 'tcp' },
+  example: { source: ['app=ordering'], destination: ['app=payments'], port: 8443, proto: 'tcp' },
   async handler(args, ctx): Promise<Output> {
     const today = await judgeFlow(ctx, args)
     const flow = await judgeByRules(today, ctx.signal)

@@ -11,6 +11,7 @@ import { type PolicyDifference, comparePolicies, describeDifference } from '../.
 import { loadPolicy } from '../../domain/history/load-policy.js'
 import { selectDifferences } from '../../domain/history/select-differences.js'
 import { type ChosenVersion, chooseVersion, loadVersions } from '../../domain/history/read-versions.js'
+import { readPolicyVersion } from '../../domain/inventory/policy-version.js'
 import { loadAuthorNames } from '../../domain/inventory/reference-names.js'
 import { rankForReview } from '../../domain/policy/judge-change.js'
 import { capital } from '../../domain/text/capital.js'
@@ -34,8 +35,7 @@ const MOST_RANKED = 500
 /** Number of bytes reserved for everything except the changes: other fields, explanations of effects, and a cursor. */
 const ENVELOPE_BYTES = 3_500
 
-const VersionInput = (description: string) =>
-  Type.Union([Type.Integer({ minimum: 1 }), StringEnum(['draft', 'active'] as const)], { description })
+const VersionInput = (description: string) => Type.Union([Type.String(), Type.Integer({ minimum: 1 })], { description })
 
 const Side = (description: string) =>
   Type.Object(
@@ -100,16 +100,15 @@ export default defineTool({
     { additionalProperties: false },
   ),
   output,
-  example: { from: 1, to: 'draft' },
+  example: { from: '1', to: 'draft' },
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, fields, resource_type: type = 'all' } = args
     const { href, name, author, detail_level: detail = 'standard' } = args
     const select = selectFields(fields, VersionChangeOut)
+    const asked = { from: readPolicyVersion(args.from, 'from'), to: readPolicyVersion(args.to ?? 'active', 'to') }
     const list = await loadVersions(ctx.pce, ctx.signal)
-    const [from, to] = [args.from, args.to ?? 'active'].map((asked) => chooseVersion(list, asked)) as [
-      ChosenVersion,
-      ChosenVersion,
-    ]
+    const from = chooseVersion(list, asked.from)
+    const to = chooseVersion(list, asked.to)
     if (from.selector === to.selector) {
       const text = `from and to are the same: ${from.name}.`
       throw new ToolError('invalid_argument', text, { argument: 'to', version: from.selector })

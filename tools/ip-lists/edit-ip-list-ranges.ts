@@ -4,8 +4,8 @@ import { AssumesOut, showAssumedBy } from '../../schemas/assumes.js'
 import { ByName } from '../../schemas/by-name.js'
 import { DryRunInput } from '../../schemas/dry-run.js'
 import { ToolError } from '../../schemas/errors.js'
-import { FqdnInput } from '../../schemas/ip-list-shapes.js'
-import { TextOrObject } from '../../schemas/label-reference.js'
+import { FqdnInput, IpRangeInput } from '../../schemas/ip-list-shapes.js'
+import { ObjectOrText } from '../../schemas/label-reference.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
 import { EFFECT_MEANINGS, NO_EFFECT, PolicyChangeOut } from '../../schemas/policy-changes.js'
 import { ObservedOut } from '../../schemas/observed-traffic.js'
@@ -42,12 +42,7 @@ const MOST_NAMED = 20
 /** Maximum number of attempts to edit a list that keeps changing. */
 const MOST_ROUNDS = 3
 
-const RangeInput = TextOrObject<{ from_ip: string; to_ip?: string; exclusion?: boolean; description?: string }>([
-  'from_ip',
-  'to_ip',
-  'exclusion',
-  'description',
-])
+const RangeInput = ObjectOrText<IpRangeInput>(IpRangeInput.properties)
 
 const MovedOut = (description: string) =>
   Type.Optional(
@@ -121,7 +116,7 @@ export default defineTool({
     { additionalProperties: false },
   ),
   output,
-  example: { name: 'Branch offices', add_ranges: ['198.51.100.0/24'] },
+  example: { name: 'Branch offices', add_ranges: [{ from_ip: '198.51.100.0/24' }] },
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { pce, signal } = ctx
     const { href, name, dry_run: dryRun, ...asked } = args

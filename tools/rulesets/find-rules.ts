@@ -109,7 +109,7 @@ export default defineTool({
         Type.String({ minLength: 1, description: 'Made or changed it: user name, full name or href' }),
       ),
       applies_to: Type.Optional(
-        Type.Union([Type.String({ minLength: 1 }), Type.Array(LabelReference, { minItems: 1, maxItems: 20 })], {
+        Type.Union([Type.Array(LabelReference, { minItems: 1, maxItems: 20 }), Type.String({ minLength: 1 })], {
           description: 'Workload by name or href, address, or labels: with scopes, groups and IP lists resolved',
         }),
       ),

@@ -42,7 +42,7 @@ const NAME = 'get-rulesets'
  */
 const ROWS_PER_RULE_SET = 8
 
-const LabelsInput = Type.Union([Type.String({ maxLength: 16_384 }), Type.Array(LabelReference, { maxItems: 50 })], {
+const LabelsInput = Type.Union([Type.Array(LabelReference, { maxItems: 50 }), Type.String({ maxLength: 16_384 })], {
   description: 'Of the scope',
 })
 

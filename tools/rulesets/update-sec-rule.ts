@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { DryRunInput } from '../../schemas/dry-run.js'
 import {
   RuleChangeInput,
-  ServicesInput,
+  NamedServicesInput,
   ResolvedServices,
   StoredRuleOut,
   WideningOut,
@@ -47,7 +47,7 @@ export default defineTool({
     {
       href: Type.String({ description: '.../sec_rules/ID' }),
       ...RuleChangeInput,
-      egress_services: Type.Optional(ServicesInput('{service} or {href}; [] clears')),
+      egress_services: Type.Optional(NamedServicesInput('As in create-ruleset; [] clears')),
       ...DryRunInput,
     },
     { additionalProperties: false },

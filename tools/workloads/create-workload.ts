@@ -56,7 +56,7 @@ export default defineTool({
     { additionalProperties: false },
   ),
   output: WorkloadCreated,
-  example: { name: 'legacy-db-01', ip_addresses: ['10.200.0.15'], labels: [{ key: 'app', value: 'payments' }] },
+  example: { name: 'legacy-db-01', ip_addresses: ['10.200.0.15'], labels: ['app=payments'] },
   async handler(
     { name, ip_addresses: addresses, labels: asked = [], dry_run: dryRun },
     ctx,
