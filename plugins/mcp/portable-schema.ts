@@ -1,14 +1,4 @@
-import { shareParts } from './share-parts.js'
-
-/**
- * A schema in the portable core (D243): what the interfaces of all models, and the converters of all well-known clients,
- * take and pass on whole. Each schema has exactly one `type`, or it is an `anyOf` of such schemas.
- */
-export interface Portable {
-  [keyword: string]: unknown
-  type?: string
-  anyOf?: Portable[]
-}
+import { type Portable, shareParts } from './share-parts.js'
 
 /** A schema as TypeBox makes it. */
 interface Schema {

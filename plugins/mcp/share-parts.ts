@@ -1,4 +1,12 @@
-import type { Portable } from './portable-schema.js'
+/**
+ * A schema in the portable core (D243): what the interfaces of all models, and the converters of all well-known clients,
+ * take and pass on whole. Each schema has exactly one `type`, or it is an `anyOf` of such schemas.
+ */
+export interface Portable {
+  [keyword: string]: unknown
+  type?: string
+  anyOf?: Portable[]
+}
 
 /**
  * The size, in bytes, of a reference to a shared part of a schema, and the size of the part's definition without the
