@@ -56,6 +56,7 @@ t.test('without a token only the public documents are reachable', async (t) => {
     ['/readyz', 200],
     ['/.well-known/oauth-protected-resource', 200],
     ['/.well-known/oauth-protected-resource/mcp', 200],
+    ['/.well-known/oauth-protected-resource/mcp/', 200],
     ['/.well-known/oauth-authorization-server', 302],
     ['/setup/logout', 200],
   ]

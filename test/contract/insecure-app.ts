@@ -6,6 +6,7 @@ import { buildApp } from '../../programs/app.js'
 import type { InsecureHttpConfig } from '../../schemas/config.js'
 import { ToolError } from '../../schemas/errors.js'
 import { defineTool, type AnyTool } from '../../tools/define.js'
+import { fakeClock } from '../fake-clock.js'
 
 export type Line = Record<string, unknown>
 
@@ -18,11 +19,14 @@ export const CONFIG: InsecureHttpConfig = {
   http: { host: '127.0.0.1', port: 0, allowedHosts: [], maxInFlight: 256 },
 }
 
-/** The real app of dev-insecure around tools of the test, with its audit and its log as lists. */
+/**
+ * The real app of dev-insecure around tools of the test, with its audit and its log as lists. Its timers stand still unless the test has
+ * its own, so that no answer becomes a stream because the machine is slow.
+ */
 export async function insecureApp(
   tools: readonly AnyTool[] = testTools().tools,
   config: Partial<InsecureHttpConfig> = {},
-  { timers, worker }: Pick<Parameters<typeof buildApp>[1], 'timers' | 'worker'> = {},
+  { timers = fakeClock(), worker }: Pick<Parameters<typeof buildApp>[1], 'timers' | 'worker'> = {},
 ) {
   const audit: Line[] = []
   const log: Line[] = []
