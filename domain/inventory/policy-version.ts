@@ -12,9 +12,7 @@ export function readPolicyVersion(
   asked: string | number | undefined,
   argument = 'policy_version',
 ): PolicyVersionSelector {
-  const text = String(asked ?? 'draft')
-    .trim()
-    .toLowerCase()
+  const text = String(asked ?? 'draft').trim()
   if (text === 'draft' || text === 'active') return text
   const number = /^[1-9]\d*$/.test(text) ? Number(text) : NaN
   if (Number.isSafeInteger(number)) return number

@@ -37,6 +37,10 @@ const ENVELOPE_BYTES = 3_500
 
 const VersionInput = (description: string) => Type.Union([Type.String(), Type.Integer({ minimum: 1 })], { description })
 
+/** These arguments have always taken their words in any case. */
+const readVersion = (asked: string | number, argument: string) =>
+  readPolicyVersion(typeof asked === 'string' ? asked.toLowerCase() : asked, argument)
+
 const Side = (description: string) =>
   Type.Object(
     { ...Type.Partial(VersionOut).properties, is: Type.String({ description: 'Number, draft or active' }) },
@@ -105,7 +109,7 @@ export default defineTool({
     const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, fields, resource_type: type = 'all' } = args
     const { href, name, author, detail_level: detail = 'standard' } = args
     const select = selectFields(fields, VersionChangeOut)
-    const asked = { from: readPolicyVersion(args.from, 'from'), to: readPolicyVersion(args.to ?? 'active', 'to') }
+    const asked = { from: readVersion(args.from, 'from'), to: readVersion(args.to ?? 'active', 'to') }
     const list = await loadVersions(ctx.pce, ctx.signal)
     const from = chooseVersion(list, asked.from)
     const to = chooseVersion(list, asked.to)
