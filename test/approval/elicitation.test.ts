@@ -99,11 +99,12 @@ t.test('a state is of one call of one caller, and good once', async (t) => {
   t.equal(bench.provisioned(), 0)
 })
 
-t.test('a repeated call waits 45 s for the page, not until the approval expires', async (t) => {
+t.test('a repeated call waits 45 s for the page, not until the approval expires, also without streams', async (t) => {
   const bench = await startApproving(t)
   const href = await bench.draft('one')
   const ann = await bench.service.tokenOf('ann')
-  const send = async (body: object): Promise<Json> => (await bench.service.send(ann, body, { headers: HEADERS })).json()
+  const headers = { ...HEADERS, accept: 'application/json' }
+  const send = async (body: object): Promise<Json> => (await bench.service.send(ann, body, { headers })).json()
   const { requestState } = (await send(callOf({ hrefs: [href] }))).result
   // The timer of the wait is fired by hand; all others run as they are.
   const started = new Promise<() => void>((fire) => {
