@@ -41,7 +41,7 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   keys_unavailable:
     'The check `signing keys` of `/readyz`: this machine does not reach `MCP_OAUTH_JWKS_URL`. The log says why (`cannot be loaded`).',
   login_failed:
-    'The log has the `reason` (`login failed`). `aud mismatch` and the like are [settings of the provider](authenticated-http.md#the-identity-provider); with `invalid_client` or `unauthorized_client` the provider refused `MCP_OAUTH_CLIENT_ID` with its secret, and the line has a `remedy`.',
+    'The log has the `reason` (`login failed`). `aud mismatch` and the like are [settings of the provider](authenticated-http.md#the-identity-provider); with `invalid_client` or `unauthorized_client` the provider refused, or seems to have refused, `MCP_OAUTH_CLIENT_ID` with its secret, and the line has a `remedy`.',
   login_unavailable:
     'If it goes on: the log has the `reason`. A code of SQLite is about the state file; anything else is the identity provider, or the way to it.',
   origin_not_allowed: 'If a web page of yours calls the server: add its host to `MCP_ALLOWED_HOSTS`.',

@@ -16,6 +16,15 @@ type Service = Awaited<ReturnType<typeof startService>>
 const credentialsOf = (request?: { authorization: string | undefined }) =>
   Buffer.from(request!.authorization!.replace('Basic ', ''), 'base64').toString()
 
+const BOTH_METHODS = { token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'] }
+
+/** Where the requests to the token endpoint since the last call had the secret. */
+const methodsOf = ({ provider }: Service) =>
+  provider.tokenRequests.splice(0).map(({ authorization }) => (authorization === undefined ? 'post' : 'basic'))
+
+const refuseClient: Fault = (response) =>
+  response.writeHead(401, { 'content-type': 'application/json' }).end('{"error":"invalid_client"}')
+
 /** From the login to the page after the callback; `change` may tamper with what the provider sends back. */
 async function logIn(
   { visitor, provider }: Service,
@@ -90,7 +99,7 @@ t.test('the authorization request', async (t) => {
 
   t.test('where the provider takes the secret in the body, too', async (t) => {
     const service = await startService(t)
-    service.provider.document = { token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'] }
+    service.provider.document = BOTH_METHODS
     t.equal((await logIn(service)).statusCode, 302)
     t.same(
       service.provider.tokenRequests.map(({ form, authorization }) => [form.client_secret, authorization]),
@@ -101,29 +110,84 @@ t.test('the authorization request', async (t) => {
   t.test('where the provider takes the secret of this client only in the header', async (t) => {
     const service = await startService(t)
     const { provider } = service
-    provider.document = { token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'] }
-    provider.takes = 'client_secret_basic'
-    const methods = () =>
-      provider.tokenRequests
-        .splice(0)
-        .map(({ form, authorization }) => [form.client_secret !== undefined, authorization !== undefined])
+    Object.assign(provider, { document: BOTH_METHODS, takes: 'client_secret_basic' })
     t.equal((await logIn(service)).statusCode, 302)
-    t.same(methods(), [
-      [true, false],
-      [false, true],
-    ])
+    t.same(methodsOf(service), ['post', 'basic'])
     t.equal((await logIn(service)).statusCode, 302)
-    t.same(methods(), [[false, true]], 'which is remembered')
+    t.same(methodsOf(service), ['basic'], 'which is remembered')
     provider.takes = 'client_secret_post'
     t.equal((await logIn(service)).statusCode, 302)
-    t.same(
-      methods(),
-      [
-        [false, true],
-        [true, false],
-      ],
-      'but not for ever',
-    )
+    t.same(methodsOf(service), ['basic', 'post'], 'but not for ever')
+  })
+
+  t.test('where the provider refuses the secret once, and the other way fails otherwise', async (t) => {
+    const service = await startService(t)
+    const { provider } = service
+    provider.document = BOTH_METHODS
+    const failures: Record<string, Fault> = {
+      'a malformed request': (response) =>
+        response.writeHead(400, { 'content-type': 'application/json' }).end('{"error":"invalid_request"}'),
+      'too many, as JSON': (response) =>
+        response.writeHead(429, { 'content-type': 'application/json' }).end('{"error":"slow_down"}'),
+      'too many, as a page': (response) => response.writeHead(429, { 'content-type': 'text/html' }).end('<h1>Slow'),
+      'a page': (response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>Sign in</h1>'),
+      'a broken connection': (response) => response.socket?.destroy(),
+    }
+    for (const [what, failure] of Object.entries(failures)) {
+      provider.faults.token = (response) => {
+        provider.faults.token = failure
+        refuseClient(response)
+      }
+      contains(
+        t,
+        (await logIn(service)).body,
+        'refused the client with which this server logs people in (invalid_client)',
+      )
+      t.same(methodsOf(service), ['post', 'basic'], what)
+      delete provider.faults.token
+      t.equal((await logIn(service)).statusCode, 302, 'the next login works')
+      t.same(methodsOf(service), ['post'], 'in the first way')
+    }
+  })
+
+  t.test('where the provider accepts the client in the other way, but not the login', async (t) => {
+    const logins: Record<string, (service: Service) => ReturnType<typeof logIn>> = {
+      'was already used or took too long': (service) =>
+        logIn(service, { change: (query) => query.set('code', 'guessed') }),
+      'answer does not belong to this login': (service) => {
+        service.provider.idToken = { nonce: 'other' }
+        return logIn(service)
+      },
+    }
+    for (const [what, logInBadly] of Object.entries(logins)) {
+      const service = await startService(t)
+      Object.assign(service.provider, { document: BOTH_METHODS, takes: 'client_secret_basic' })
+      contains(t, (await logInBadly(service)).body, what)
+      t.same(methodsOf(service), ['post', 'basic'])
+      service.provider.idToken = {}
+      t.equal((await logIn(service)).statusCode, 302)
+      t.same(methodsOf(service), ['basic'], 'the way is remembered')
+    }
+  })
+
+  t.test('where the provider refuses the secret in both ways', async (t) => {
+    const service = await startService(t)
+    const { provider, clock } = service
+    Object.assign(provider, { document: BOTH_METHODS, faults: { token: refuseClient } })
+    for (const expected of [['post', 'basic'], ['post'], ['basic'], ['post']]) {
+      contains(
+        t,
+        (await logIn(service)).body,
+        'refused the client with which this server logs people in (invalid_client)',
+      )
+      t.same(methodsOf(service), expected)
+    }
+    clock.offset += 60_000
+    await logIn(service)
+    t.same(methodsOf(service), ['basic', 'post'], 'a minute later')
+    Object.assign(provider, { faults: {}, takes: 'client_secret_post' })
+    t.same([(await logIn(service)).statusCode, (await logIn(service)).statusCode], [403, 302], 'it heals by itself')
+    t.same(methodsOf(service), ['basic', 'post'])
   })
 
   t.test('for an audience that is not a URI', async (t) => {
@@ -217,6 +281,17 @@ t.test('refuses bad answers of the provider', async (t) => {
     await expectRefusal(`error ${error}`, answer)
     t.notMatch(answer.body, /alert|<img|QUERY-CANARY|evil\.example/, 'nothing of the query is said again')
   }
+  for (const error of ['unauthorized_client', 'invalid_client']) {
+    const answer = await logIn(service, { change: (query) => query.set('error', error) })
+    await expectRefusal(error, answer)
+    contains(t, answer.body, `The answer that came back names ${error}: `)
+    contains(t, answer.body, 'If every login ends like this, the operator must mend it. MCP_OAUTH_CLIENT_ID and ')
+    partial(
+      t,
+      log.findLast(({ msg }) => msg === 'login failed')!,
+      { reason: error, remedy: /^If every login .* MCP_OAUTH_CLIENT_ID and / },
+    )
+  }
   for (const error of ['server_error', 'temporarily_unavailable']) {
     const answer = await logIn(service, { change: (query) => query.set('error', error) })
     await expectRefusal(error, answer, 503)
@@ -259,7 +334,7 @@ t.test('refuses bad answers of the provider', async (t) => {
     for (const secret of [form.code, form.code_verifier, authorization]) t.notOk(written.includes(secret!))
   }
   t.notMatch(written, /TOKEN-CANARY|QUERY-CANARY|client-secret|eyJ/, 'codes, tokens and queries are in no log')
-  t.equal(log.filter(({ msg }) => msg === 'login failed').length, 31, 'but every failure is')
+  t.equal(log.filter(({ msg }) => msg === 'login failed').length, 33, 'but every failure is')
 })
 
 t.test('a client that the provider refuses is told as that', async (t) => {
@@ -270,6 +345,7 @@ t.test('a client that the provider refuses is told as that', async (t) => {
   const refusals: Record<string, [status: number, headers: Record<string, string>, body: string, reason?: string]> = {
     'as RFC 6749 has it': [401, { ...json, ...challenge }, '{"error":"invalid_client"}'],
     'with 400': [400, json, '{"error":"invalid_client","error_description":"<b>CANARY</b>"}'],
+    'with 400 and a challenge': [400, { ...json, ...challenge }, '{"error":"invalid_client"}'],
     'with a challenge that nobody can read': [
       401,
       { ...json, 'www-authenticate': '=,"' },
@@ -298,9 +374,11 @@ t.test('a client that the provider refuses is told as that', async (t) => {
     )
     t.notOk(await isLoggedIn(answer.browser))
   }
-  provider.faults.token = (response) =>
-    response.writeHead(401, { ...json, ...challenge }).end('{"error":"invalid_grant"}')
-  contains(t, (await logIn(service)).body, 'This login was already used or took too long.')
+  for (const status of [400, 401]) {
+    provider.faults.token = (response) =>
+      response.writeHead(status, { ...json, ...challenge }).end('{"error":"invalid_grant"}')
+    contains(t, (await logIn(service)).body, 'This login was already used or took too long.', String(status))
+  }
   t.notMatch(JSON.stringify(log), /CANARY|client-secret/)
 })
 

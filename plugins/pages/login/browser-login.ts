@@ -8,12 +8,19 @@ import {
   randomNonce,
   randomPKCECodeVerifier,
   randomState,
-  ResponseBodyError,
+  type ResponseBodyError,
 } from 'openid-client'
 import { clipText } from '../../../domain/text/escape-text.js'
 import { ToolError } from '../../../schemas/errors.js'
 import { LOGIN_SECONDS, type PendingLogin } from './browser-session.js'
-import { explainLoginFailure, type Fetch, discoverProvider, isRefusedClient, type Provider } from './find-provider.js'
+import {
+  explainLoginFailure,
+  type Fetch,
+  discoverProvider,
+  isAcceptedClient,
+  isRefusedClient,
+  type Provider,
+} from './find-provider.js'
 import type { HomePage, LoginOptions } from '../ports.js'
 
 /** The conditions of a login, and the page to which it leads. */
@@ -60,7 +67,7 @@ export function createBrowserLogin(
 ): BrowserLogin {
   const { publicUrl, home, now, audience } = options
   const provider = discoverProvider(options)
-  const exchangeCode = createCodeExchange()
+  const exchangeCode = createCodeExchange(now)
   const redirectUri = `${publicUrl}${home}/callback`
   const resource = resourceOf(options, publicUrl)
   // The hash of the issuer is short, because several logins must fit into one cookie.
@@ -114,32 +121,48 @@ export function createBrowserLogin(
   }
 }
 
+/** The time, in milliseconds, for which a callback tries only one way after this client was refused in both. */
+const ONE_WAY_MS = 60_000
+
 /**
  * Creates the function that exchanges an authorization code. If the provider refuses this client in the first way to
  * authenticate and there is another, the exchange is repeated in that way. A provider authenticates the client before it
- * looks at the code (RFC 6749, 4.1.3), so the code should still be good. If this client was not refused in the other
- * way, whatever became of the code, later exchanges begin with it.
+ * looks at the code (RFC 6749, 4.1.3), so the code should still be good. If the provider accepts the client in the other
+ * way, whatever became of the code, later exchanges begin with it. Any other failure of the other way proves nothing, so
+ * the refusal is thrown. While both ways are refused, the exchanges of a minute take turns with one way each, because a
+ * provider may count the failures and lock the client out.
  */
-function createCodeExchange() {
+function createCodeExchange(now: () => number) {
   let first = 0
+  let oneWayUntil = 0
   return async <Answer>(
     provider: Provider,
     exchange: (configuration: Configuration) => Promise<Answer>,
   ): Promise<Answer> => {
     const at = first % provider.length
     const other = (at + 1) % provider.length
+    let refusal: ResponseBodyError
     try {
       return await exchange(provider[at]!)
     } catch (error) {
       if (other === at || !isRefusedClient(error)) throw error
+      refusal = error
+    }
+    if (now() < oneWayUntil) {
+      first = other
+      throw refusal
     }
     try {
       const answer = await exchange(provider[other]!)
       first = other
       return answer
     } catch (error) {
-      if (error instanceof ResponseBodyError && !isRefusedClient(error)) first = other
-      throw error
+      if (isAcceptedClient(error)) {
+        first = other
+        throw error
+      }
+      if (isRefusedClient(error)) oneWayUntil = now() + ONE_WAY_MS
+      throw refusal
     }
   }
 }
@@ -186,7 +209,7 @@ function resourceOf({ audience, scope }: LoginOptions, publicUrl: string): { res
 
 /**
  * Maximum number of callbacks (returns from the identity provider) that are processed at the same time. Each callback
- * causes one request to the identity provider and ends within seconds.
+ * causes at most two requests to the identity provider and ends within seconds.
  */
 const MOST_EXCHANGES = 16
 /**
@@ -195,8 +218,8 @@ const MOST_EXCHANGES = 16
  */
 const MOST_PER_CLIENT = 4
 /**
- * The value of `retry_after`, in seconds. It is about the time after which an exchange with a provider that does not
- * respond is given up.
+ * The value of `retry_after`, in seconds. It is the time after which a request to a provider that does not respond is
+ * given up. A callback makes a second request only after an answer to the first.
  */
 const RETRY_AFTER = 5
 

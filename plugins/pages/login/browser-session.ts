@@ -143,8 +143,8 @@ export function takeLogin(
 }
 
 /**
- * The logins that this process has tried to complete. They are remembered so that each login causes only one request to
- * the provider. Successful logins are also recorded for all processes.
+ * The logins that this process has tried to complete. They are remembered so that the code of each login is sent to the
+ * provider by one attempt only. Successful logins are also recorded for all processes.
  */
 export interface TriedLogins {
   /** Remembers an attempt to complete the login with this `state`. Returns true if it is the first attempt. */

@@ -121,14 +121,16 @@ const LARGEST_ANSWER = 256 * 1024
 
 /**
  * Creates a `fetch` for the identity provider that follows no redirects and reads at most 256 KiB. It rejects with
- * ToolError `login_unavailable` if the answer is larger; all other errors are those of `fetch`. An answer 401 is
- * returned as the refusal of the client that it is (RFC 6749, 5.2): with its challenge, or without a readable body, the
- * library would not read which error it names.
+ * ToolError `login_unavailable` if the answer is larger; all other errors are those of `fetch`. Challenges are left out,
+ * because the library reads no error beside one, whatever the status. An answer 401 is returned as the refusal of the
+ * client that it is (RFC 6749, 5.2), even if it has no readable body.
  */
 function boundFetch(fetch: Fetch): Fetch {
   return async (input, init) => {
     const response = await fetch(input, { ...init, redirect: 'manual' })
-    const { status, statusText, headers } = response
+    const { status, statusText } = response
+    const headers = new Headers(response.headers)
+    headers.delete('www-authenticate')
     const body = await readBounded(response)
     if (status === 401) return Response.json({ error: errorIn(body) ?? 'invalid_client' }, { status })
     return new Response(body.length === 0 ? null : body, { status, statusText, headers })
@@ -214,6 +216,15 @@ export const isRefusedClient = (error: unknown): error is ResponseBodyError =>
     error.error === 'unauthorized_client' ||
     (error.status === 401 && error.error !== 'invalid_grant'))
 
+/**
+ * Returns true if the token endpoint accepted this server as a client, although the login failed: it refused the code,
+ * or it sent tokens that do not belong to this login.
+ */
+export const isAcceptedClient = (error: unknown): boolean =>
+  error instanceof ResponseBodyError
+    ? error.error === 'invalid_grant'
+    : error instanceof ClientError && error.code !== undefined && !NO_ANSWER.has(error.code)
+
 /** Explains a failure that occurred before a login could begin, in the same way as `explainLoginFailure`. */
 function explainUnavailable(error: unknown): ToolError {
   if (error instanceof ToolError) return error
@@ -235,6 +246,7 @@ function explainRefusal(named: string): ToolError {
   const error = KNOWN_ERRORS.has(named) ? named : 'unknown'
   if (PASSING.has(error)) return unavailable(error)
   if (error === 'access_denied') return failed('The login was refused or cancelled at the identity provider.', error)
+  if (error === 'invalid_client' || error === 'unauthorized_client') return unprovenRefusal(error)
   if (error === 'invalid_grant') return failed('This login was already used or took too long.', error)
   return failed(`The identity provider did not accept the login request (${error}).`, error)
 }
@@ -260,5 +272,16 @@ function refusedClient(named: string): ToolError {
   )
 }
 
+/** Explains a refusal of the client that stood in the browser's query, which whoever started the login can forge. */
+function unprovenRefusal(reason: string): ToolError {
+  const remedy = `If every login ends like this, the operator must mend it. ${REMEDY_OF_CLIENT}`
+  return new ToolError(
+    'login_failed',
+    `The answer that came back names ${reason}: the identity provider seems to refuse the client of this server.`,
+    { reason, remedy },
+    { hint: remedy },
+  )
+}
+
 const REMEDY_OF_CLIENT =
-  'MCP_OAUTH_CLIENT_ID and MCP_OAUTH_CLIENT_SECRET must be those of one client at MCP_OAUTH_ISSUER, which may use the authorization code flow and whose secret has not expired.'
+  'MCP_OAUTH_CLIENT_ID and MCP_OAUTH_CLIENT_SECRET must be those of one client at MCP_OAUTH_ISSUER, which may use the authorization code flow and whose secret has not expired. A public client has no secret, a confidential one must have it.'
