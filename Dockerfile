@@ -4,23 +4,29 @@
 # into the same namespace (a sidecar in the pod, or `network_mode: service:proxy`), or share a Unix socket with it by passing
 # `--socket /run/svc-mcp/http.sock` instead of the default arguments. Nothing is exposed, so there is no EXPOSE.
 # stdio: docker run -i --entrypoint node svc-mcp dist/stdio.js
+#
+# In a company's network (docs/deploy.md): NODE_IMAGE is where the base image is, and two secrets, which stay in no layer and no
+# history, are for npm: `ca`, the certificates that it trusts besides Node.js's own, and `npmrc`, a configuration with the registry to ask.
 
 ARG NODE_VERSION=24
+ARG NODE_IMAGE=docker.io/library/node
 
-FROM node:${NODE_VERSION}-slim AS build
+FROM ${NODE_IMAGE}:${NODE_VERSION}-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci
+RUN --mount=type=secret,id=ca --mount=type=secret,id=npmrc \
+    NODE_EXTRA_CA_CERTS=$(ls /run/secrets/ca 2>/dev/null) NPM_CONFIG_USERCONFIG=/run/secrets/npmrc npm ci
 COPY . .
 # People run the simulator on their own machine; the image serves a real PCE.
 RUN npm run build && rm -r dist/pce-simulator dist/*/pce-simulator
 
-FROM node:${NODE_VERSION}-slim AS modules
+FROM ${NODE_IMAGE}:${NODE_VERSION}-slim AS modules
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci --omit=dev
+RUN --mount=type=secret,id=ca --mount=type=secret,id=npmrc \
+    NODE_EXTRA_CA_CERTS=$(ls /run/secrets/ca 2>/dev/null) NPM_CONFIG_USERCONFIG=/run/secrets/npmrc npm ci --omit=dev
 
-FROM node:${NODE_VERSION}-slim
+FROM ${NODE_IMAGE}:${NODE_VERSION}-slim
 LABEL org.opencontainers.image.title="svc-mcp" \
       org.opencontainers.image.description="Model Context Protocol server for a policy compute engine (PCE)" \
       org.opencontainers.image.licenses="Apache-2.0"

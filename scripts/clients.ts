@@ -5,7 +5,7 @@
  * test/clients/results.json, of which docs/clients/README.md shows a table; `--write` writes it. No model is asked: the
  * tool objects that a client would hand to a model are called directly. The last line is `N passed, N failed`.
  */
-import { fork, spawnSync } from 'node:child_process'
+import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -21,6 +21,7 @@ import { startServer } from './bench/start-server.js'
 import { CLIENTS, describePackages, FOLDER, runsHere, type TriedClient } from './clients/clients.js'
 import { CALLS, judgeSession, type Expected, type Session, type Step } from './clients/judge-session.js'
 import { readResults, RESULTS_FILE, type ClientResult } from './clients/results.js'
+import { runOnline } from './run-online.js'
 import { summaryLine } from './summary-line.js'
 
 const HELP = `npm run clients [-- [--write] [CLIENT ...]]
@@ -34,7 +35,6 @@ const GROUP = 'operators'
 /** A document that names only tools of the default list, so that every client is served the same text. */
 const DOCUMENT = 'methodology/core-services'
 const PATIENCE_MS = 120_000
-const OFFLINE = /\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ENETUNREACH|EHOSTUNREACH|ETIMEDOUT|ENOTCACHED)\b/
 
 type Transport = 'stdio' | 'http'
 type Servers = Partial<Record<Transport, object>>
@@ -169,10 +169,8 @@ async function runProgram(
  * program ends without having run a client.
  */
 function runOrSkip(command: string, args: readonly string[]): string {
-  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd: root, encoding: 'utf8' })
-  if (status === 0) return stdout
-  const said = `${error?.message ?? ''}${stderr}`
-  if (!OFFLINE.test(said)) throw new Error(`${command} ${args.join(' ')}: ${said}`)
+  const output = runOnline(command, args, root)
+  if (output !== undefined) return output
   console.log('The package registry cannot be reached, so no client was run.')
   console.log(summaryLine({ passed: 0, failed: 0 }))
   process.exit(0)

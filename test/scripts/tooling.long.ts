@@ -358,11 +358,11 @@ t.test('.ci/run adds up every suite and fails when one of them failed or died', 
   // Each command is a shell script that npm starts, or npx for the suite of another Node.js; `npm test NAME` starts that of the suite.
   const runIn = ({ lts, ...commands }: Record<string, string>, installPackages: string) => {
     const scripts = Object.fromEntries(
-      ['check', 'demo', 'conformance', 'smoke'].map((name) => [name, `sh commands/${name}.sh`]),
+      ['check', 'demo', 'conformance', 'smoke', 'clients'].map((name) => [name, `sh commands/${name}.sh`]),
     )
     const dir = t.testdir({
       'package.json': JSON.stringify({ name: 'x', scripts: { ...scripts, test: 'sh commands/run-suite.sh' } }),
-      scripts: { 'ensure-install.mjs': '' },
+      scripts: { 'ensure-install.mjs': '', 'container.mjs': `console.log('2 passed, 0 failed')` },
       commands: {
         ...Object.fromEntries(Object.entries(commands).map(([name, text]) => [`${name}.sh`, text])),
         'run-suite.sh': 'exec sh "commands/${1:-test}.sh"',
@@ -387,9 +387,10 @@ t.test('.ci/run adds up every suite and fails when one of them failed or died', 
     lts: two,
     conformance: two,
     smoke: two,
+    clients: two,
     demo: 'true',
   }
-  t.same(runIn(good, 'exit 0'), { status: 0, lastLine: '19 passed, 0 failed' })
+  t.same(runIn(good, 'exit 0'), { status: 0, lastLine: '23 passed, 0 failed' })
   const bad = {
     ...good,
     test: "echo '3 passed, 1 failed'; exit 1",
@@ -399,7 +400,7 @@ t.test('.ci/run adds up every suite and fails when one of them failed or died', 
   }
   // The install passed; a suite without a count, one that exits non-zero without a failure, the packages and the demo count as one failure
   // each.
-  t.same(runIn(bad, 'exit 1'), { status: 1, lastLine: '15 passed, 5 failed' })
+  t.same(runIn(bad, 'exit 1'), { status: 1, lastLine: '19 passed, 5 failed' })
 })
 
 t.test('a measurement waits for the end of its processes before it removes what they write', async (t) => {
