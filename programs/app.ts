@@ -473,6 +473,14 @@ async function createServer(
   app.server.maxConnections = MOST_CONNECTIONS
   // An unknown Expect header is ignored, which is allowed (RFC 9110, 10.1.1). Node's own 417 would have no request id.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
+  // A client that waits for `100 Continue` gets it when its body is wanted, so it sends no body for a request that is
+  // refused by its headers.
+  app.server.on('checkContinue', (request, response) => {
+    request.once('resume', () => {
+      if (!response.headersSent) response.writeContinue()
+    })
+    app.server.emit('request', request, response)
+  })
 
   await app.register(unreadBodies)
   let isClosing = false

@@ -3,8 +3,10 @@ import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 
-/** Maximum number of bytes of an unread body that are read and discarded after the answer. */
+/** Maximum number of bytes that are read from a connection and discarded after the answer. */
 const MOST_DROPPED = 4 * 1024 * 1024
+/** The time, in milliseconds, after which a connection is closed whatever the client does. */
+const LONGEST_MS = 30_000
 /** The time, in milliseconds, after which a connection is closed if the client neither sends anything nor closes it. */
 const SILENCE_MS = 5000
 
@@ -21,7 +23,6 @@ export default fp(
     app.addHook('onRequest', (request, reply, next) => {
       if (!ending.has(request.raw.socket)) return next()
       reply.hijack()
-      request.raw.resume()
     })
     app.addHook('onSend', (request, reply, payload, next) => closeIfUnread(request, reply, () => next(null, payload)))
     done()
@@ -35,7 +36,7 @@ export default fp(
  */
 export function closeIfUnread({ raw }: FastifyRequest, reply: FastifyReply, next: () => void): void {
   // Fastify itself closes the connection after every body that it cannot parse, even if it has read all of it.
-  if (raw.complete && reply.hasHeader('connection')) reply.removeHeader('connection')
+  if (raw.complete && !ending.has(raw.socket) && reply.hasHeader('connection')) reply.removeHeader('connection')
   if (raw.complete !== false || !hasBody(raw)) return next()
   // Node.js parses the bytes that arrived together with the headers only after the hooks that refuse a request.
   queueMicrotask(() => {
@@ -53,21 +54,23 @@ const hasBody = ({ headers }: IncomingMessage) =>
 /**
  * Makes the connection of a request end gradually after the answer. If it were closed while the client is still
  * sending, the operating system would reset it, and the client could lose the answer. Therefore only the sending side
- * is closed, and the rest of the body is discarded, until the client closes the connection too, sends nothing for 5 s
- * or sends more than 4 MiB. The time limit for a whole request applies as well.
+ * is closed, and everything that arrives is discarded, until the client closes the connection too, sends nothing for
+ * 5 s or sends more than 4 MiB, but for at most 30 s.
  */
-function lingerAfter(request: IncomingMessage): void {
-  const { socket } = request
+function lingerAfter({ socket }: IncomingMessage): void {
+  const mostRead = socket.bytesRead + MOST_DROPPED
   ending.add(socket)
   // Node.js calls this method when it has sent an answer with `Connection: close`.
   socket.destroySoon = () => {
-    let dropped = 0
-    request.on('data', (chunk: Buffer) => {
-      dropped += chunk.length
-      if (dropped > MOST_DROPPED) socket.destroy()
+    // Node.js feeds its parser with this event. Without the parser, further requests cost nothing.
+    socket.removeAllListeners('data')
+    socket.on('data', () => {
+      if (socket.bytesRead > mostRead) socket.destroy()
     })
-    request.resume()
+    socket.resume()
     socket.setTimeout(SILENCE_MS)
+    const deadline = setTimeout(() => socket.destroy(), LONGEST_MS).unref()
+    socket.once('close', () => clearTimeout(deadline))
     socket.end()
   }
 }
