@@ -43,6 +43,9 @@ const LIMITS = [
   `${mostCharacters('process_name')} if it names a process or a Windows service, ${mostCharacters('cursor')} if it is a cursor, and`,
   `${mostCharacters('')} otherwise; a list has at most ${mostEntries()} entries. What is longer is refused with \`invalid_argument\`, which`,
   'names the argument and its limit, before anything else looks at it. An escape such as `⟨U+202E⟩` counts as one character.',
+  '',
+  'Where an argument takes several types, `tools/list` shows the first; the others are taken all the same. Null for an argument that',
+  'is not required counts as left out.',
 ].join('\n')
 
 function describeRequests({ atMost, and }: NonNullable<AnyTool['pceRequests']>): string {
