@@ -79,7 +79,9 @@ t.test('challenge and metadata name the public URL, whatever the Host', async (t
       `Bearer resource_metadata="${PUBLIC_URL}/.well-known/oauth-protected-resource"`,
     )
     t.equal(refused.headers['cache-control'], 'no-store')
-    for (const path of ['/.well-known/oauth-protected-resource', '/.well-known/oauth-protected-resource/mcp']) {
+    t.equal((await post(over(version), alice, PING, { path: '/mcp/' })).status, 200)
+    for (const end of ['', '/mcp', '/mcp/']) {
+      const path = `/.well-known/oauth-protected-resource${end}`
       const headers = { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'http' }
       const metadata = await sendRequest(over(version), { method: 'GET', path, headers })
       partial(t, JSON.parse(metadata.body), { resource: PUBLIC_URL, authorization_servers: [idp.issuer] })
@@ -412,7 +414,8 @@ t.test('a public URL with a path', async (t) => {
   const named = /resource_metadata="([^"]+)"/.exec(refused.headers['www-authenticate']!)![1]!
   t.equal(named, `${publicUrl}/.well-known/oauth-protected-resource`)
   const wellKnown = '/.well-known/oauth-protected-resource/policy'
-  for (const place of [new URL(named).pathname, `${new URL(named).pathname}/mcp`, wellKnown, `${wellKnown}/mcp`])
+  const places = [new URL(named).pathname, wellKnown].flatMap((place) => [place, `${place}/mcp`, `${place}/mcp/`])
+  for (const place of places)
     partial(t, JSON.parse((await get(place)).body), { resource: publicUrl }, place)
   const admitted = await sendRequest(target, { ...call, headers: { ...headers, authorization: `Bearer ${alice}` } })
   t.equal(admitted.status, 200)
