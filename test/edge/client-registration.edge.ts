@@ -1,7 +1,9 @@
 /**
  * The two ways in which a client that nobody has registered gets a client ID from a provider: it registers itself (RFC 7591), or its ID is
- * the address of a document that describes it. Each by a client of the SDK and by the bridge `mcp-remote`, up to a tool's answer.
+ * the address of a document that describes it. Each by a client of the SDK and by the bridge `mcp-remote`, up to a tool's answer. The
+ * server has a path, so both name it with the same `resource`.
  */
+import { createServer as createProxy, request } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
@@ -43,6 +45,21 @@ async function publishClients(t: Test, redirectUris: Readonly<Record<string, str
   return { idOf, reads, fetch: trustingFetch(certificate.cert) }
 }
 
+/** A proxy that strips the server's path, as deploy/proxy/nginx.conf does. */
+async function startProxy(t: Test, port: number, { path, to }: { path: string; to: number }) {
+  const proxy = createProxy((incoming, outgoing) => {
+    if (!incoming.url!.startsWith(path)) return void outgoing.writeHead(404).end()
+    const { method, headers } = incoming
+    const passed = request(
+      { host: '127.0.0.1', port: to, path: incoming.url!.slice(path.length), method, headers },
+      (answer) => answer.pipe(outgoing.writeHead(answer.statusCode!, answer.headers)),
+    )
+    incoming.pipe(passed.on('error', () => outgoing.destroy()))
+  })
+  await new Promise<void>((resolve) => proxy.listen(port, '127.0.0.1', resolve))
+  t.teardown(() => (proxy.closeAllConnections(), proxy.close()))
+}
+
 /** The client has the tools, and the server knows who calls. */
 async function checkCall(t: Test, client: Client, audited: () => Record<string, unknown> | undefined) {
   t.equal((await client.listTools()).tools.length, DEFAULT_NAMES.length)
@@ -51,17 +68,16 @@ async function checkCall(t: Test, client: Client, audited: () => Record<string, 
 }
 
 t.test('a client that nobody has registered', async (t) => {
-  const [port, callbackPort] = [await freePort(), await freePort()]
-  const base = `http://127.0.0.1:${port}`
+  const [port, ownPort, callbackPort] = [await freePort(), await freePort(), await freePort()]
+  const base = `http://127.0.0.1:${port}/policy`
+  await startProxy(t, port, { path: '/policy', to: ownPort })
   const site = await publishClients(t, { sdk: REDIRECT, 'mcp-remote': redirectOf(callbackPort) })
   const idp = await startIdentityProvider(t, {
     people: { alice: { groups: [GROUP_OF.operator] } },
-    // The bridge asks for `${base}/`, the SDK for `base`.
-    audience: base,
     fetchDocument: site.fetch,
   })
   const world = await createWorld(t, { publicUrl: base, idp })
-  await world.serve({ args: ['--port', String(port)], env: { MCP_AUDIT_LOG_PATH: world.auditPath } })
+  await world.serve({ args: ['--port', String(ownPort)], env: { MCP_AUDIT_LOG_PATH: world.auditPath } })
   const audited = () => world.auditEntries().findLast(({ phase }) => phase === 'decision')
   const logIn = async (url: string) => {
     const browser = new Browser()

@@ -1,6 +1,8 @@
 /** A provider that nobody here wrote, as docs/identity-providers/lemonldap-ng.md sets it up: pages, and a client from a bare 401. */
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import t, { type Test } from 'tap'
+import { allowInsecureRequests, authorizationCodeGrant, Configuration, type ServerMetadata } from 'openid-client'
+import { waysToAuthenticate } from '../../plugins/pages/login/authenticate-client.js'
 import { freePort } from '../free-port.js'
 import { Browser } from '../identity/browser.js'
 import { contains, partial } from '../partial.js'
@@ -114,6 +116,19 @@ t.test('LemonLDAP::NG lets people and clients in', async (t) => {
     const answer = await fetch(`${base}/mcp`, { method: 'POST', headers: { authorization: `Bearer ${idToken}` } })
     t.equal(answer.status, 401)
     await logged(program, 'InvalidTokenError: not an access token')
+  })
+
+  await t.test('it reads the id and the secret in the header as they are written there', async (t) => {
+    const [inHeader] = waysToAuthenticate(
+      { token_endpoint_auth_methods_supported: ['client_secret_basic'] },
+      SETUP.secret,
+    )
+    const metadata = provider.metadata as Pick<ServerMetadata, 'issuer' | 'token_endpoint'>
+    const configuration = new Configuration(metadata, SETUP.id, undefined, inHeader)
+    allowInsecureRequests(configuration)
+    const callback = new URL(`${base}/setup/callback?code=invented`)
+    const asked = authorizationCodeGrant(configuration, callback, { pkceCodeVerifier: 'x'.repeat(43) })
+    partial(t, await asked.catch((error: unknown) => error), { status: 400, error: 'invalid_grant' })
   })
 
   await t.test('a wrong secret is told as that', async (t) => {
