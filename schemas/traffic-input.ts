@@ -57,7 +57,7 @@ export const CompleteInput = {
  * and the others refer to it.
  */
 export const FILTER_FORMS =
-  'key=value, iplist:NAME, href, IP, CIDR … Same key or kind ORed, others ANDed; inner lists: ORed blocks'
+  'key=value, iplist:NAME, href, IP, CIDR … Same key or kind ORed, others ANDed; ORed blocks: a=b&c=d'
 
 /**
  * Returns the arguments for the tools whose callers define a traffic query (T6, T7). `forms` is the description of the

@@ -115,7 +115,7 @@ async function identify(lookups: PolicyLookups, reference: LabelReference, place
   return { label: findLabel(lookups, reference) }
 }
 
-const FORMS = 'Use "ams", "key=value", "iplist:<name>", "labelgroup:<name>", "workload:<name>" or an href.'
+const FORMS = 'Use "ams", "key=value", "!key=value" (all but these), "iplist:<name>", "labelgroup:<name>", "workload:<name>" or an href.'
 
 /**
  * Returns advice on a text that is not a valid reference. If a label value or an object's name is exactly this text,
@@ -155,7 +155,8 @@ function adviseKey(lookups: PolicyLookups, text: string): string | undefined {
 export const ACTOR_OBJECT = 'An object is {key, value} or {href}, optionally with exclusion: true or false.'
 
 /**
- * Splits a reference into the object it names, its `exclusion`, and the name that answers show beside an href (D101).
+ * Splits a reference into the object it names, its `exclusion` (a text begins with `!`), and the name that answers show
+ * beside an href (D101).
  * It also checks the form, because the input schemas do not: `named` is null if the form is wrong. The caller must
  * check that the name belongs to the href.
  */
@@ -164,7 +165,10 @@ export function splitExclusion(reference: ActorReference): {
   name?: string
   exclusion: boolean
 } {
-  if (typeof reference === 'string') return { named: reference, exclusion: false }
+  if (typeof reference === 'string') {
+    const text = trimBlanks(reference)
+    return text.startsWith('!') ? { named: text.slice(1), exclusion: true } : { named: reference, exclusion: false }
+  }
   const { exclusion = false, type, name, ...rest } = reference
   const isAllWorkloads = type === 'ams' && name === undefined && Object.keys(rest).length === 0
   const named = isAllWorkloads ? 'ams' : isLabelReference(rest) ? rest : null

@@ -2,7 +2,9 @@ import type { PceClient } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { TrafficFlow, TrafficQuery, TrafficSelector, TrafficServiceFilter } from '../../schemas/pce/traffic.js'
 import {
+  isUnresolved,
   loadLabels,
+  resolveLabel,
   unresolvedFilter,
   type LabelIndex,
   type LabelReference,
@@ -17,8 +19,8 @@ import { fileName } from './file-name.js'
 import { resolveTrafficTerm, type TermPlace, type TrafficTerm } from './resolve-filter-term.js'
 
 /**
- * The filter references that a caller gave. A flat list is one set of conditions. A list of lists contains alternative
- * blocks, which are sent to the PCE unchanged (T7).
+ * The filter references that a caller gave. A flat list is one set of conditions. A list of lists, or of texts such as
+ * `app=a&env=b`, contains alternative blocks, which are sent to the PCE unchanged (T7).
  */
 type IncludeReferences = readonly (LabelReference | readonly LabelReference[])[]
 
@@ -88,7 +90,7 @@ async function build(
   }
   const side = async (name: 'sources' | 'destinations') => {
     const include = args[`include_${name}`] ?? []
-    const blocks = toBlocks(include, `include_${name}`)
+    const blocks = toBlocks(splitTexts(include, lookups.labels), `include_${name}`)
     const found: TrafficTerm[][] = []
     for (const list of blocks.lists) found.push(await terms(list, { side: name, mode: 'include' }))
     const included = blocks.nested ? found : multiplyOut(found.flat(), `include_${name}`)
@@ -150,8 +152,27 @@ function reporterTests(args: TrafficFilterArguments): ((flow: TrafficFlow) => bo
   ]
 }
 
-function toBlocks(include: IncludeReferences, argument: string): { nested: boolean; lists: LabelReference[][] } {
-  const lists = include.filter((entry): entry is LabelReference[] => Array.isArray(entry))
+/** Matches the `&` before the next condition of a block. A `&` in a name is followed by something else. */
+const NEXT_CONDITION = /&(?=\s*(?:[^=&:/\s]+=|(?:iplist|labelgroup|workload):|\/orgs\/))/
+
+/**
+ * Converts texts such as `app=a&env=b` to blocks. If there is one, every other text is a block of one condition. A text
+ * that is exactly a label is that label, whatever it contains.
+ */
+function splitTexts(include: IncludeReferences, labels: LabelIndex): IncludeReferences {
+  const isBlock = (entry: unknown): entry is string =>
+    typeof entry === 'string' && NEXT_CONDITION.test(entry) && isUnresolved(resolveLabel(labels, entry))
+  if (!include.some(isBlock)) return include
+  return include.map((entry) => (isBlock(entry) ? entry.split(NEXT_CONDITION) : isList(entry) ? entry : [entry]))
+}
+
+const isList = (entry: IncludeReferences[number]): entry is readonly LabelReference[] => Array.isArray(entry)
+
+function toBlocks(
+  include: IncludeReferences,
+  argument: string,
+): { nested: boolean; lists: (readonly LabelReference[])[] } {
+  const lists = include.filter(isList)
   if (lists.some((list) => list.length > MAX_CONDITIONS)) {
     throw new ToolError('invalid_argument', `A list in ${argument} has more than ${MAX_CONDITIONS} conditions.`, {
       argument,

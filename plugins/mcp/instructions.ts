@@ -6,7 +6,7 @@ import type { Tool } from '@modelcontextprotocol/sdk/types.js'
  */
 export const INSTRUCTIONS: readonly string[] = [
   'Tools for a policy compute engine (PCE) that micro-segments workloads by labels. Concepts, method and compliance are resources (illumio://…): read the one that fits before you plan.',
-  'References: a label is "key=value", {key, value} or an href; app_name and env_name also take the bare value. providers, consumers and the include_/exclude_ filters also take "iplist:NAME", "labelgroup:NAME", "workload:NAME"; rules "ams" (all workloads) and {key, value, exclusion: true}; traffic IP addresses and CIDRs. A service is {port, proto, to_port?}, {service: "NAME"} or {href}; {service: "All Services"} is all.',
+  'References: a label is "key=value", {key, value} or an href; app_name and env_name also take the bare value. providers, consumers and the include_/exclude_ filters also take "iplist:NAME", "labelgroup:NAME", "workload:NAME"; rules "ams" (all workloads) and "!key=value" (all but these); traffic IP addresses and CIDRs. A service is {port, proto, to_port?}, {service: "NAME"} or {href}; {service: "All Services"} is all.',
   'Names match exactly; an argument described as "Contains" finds what contains it, unless exact: true. What does not resolve is an error, never ignored.',
   'Arguments take the words of answers (app, policy_decision, protocol …), group_by those of columns. potentially_blocked is blocked once a workload enforces; unknown was decided by nobody. flows_truncated: all counts are lower bounds; complete: true divides the query until all is read.',
   'Times are UTC: YYYY-MM-DD (as an end: to the end of that day), ISO 8601 or epoch. lookback_days is at most 365.',

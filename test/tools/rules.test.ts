@@ -126,7 +126,7 @@ t.test('update-sec-rule', async (t) => {
         rule_type: 'allow',
         enabled: false,
         providers: ['role=web'],
-        consumers: ['iplist:Branch offices', { key: 'app', value: 'payments', exclusion: true }],
+        consumers: ['iplist:Branch offices', '!app=payments'],
         ingress_services: ['S-HTTP', { port: 8000, to_port: 8010, proto: 17 }],
         update_type: 'create',
       },

@@ -48,16 +48,17 @@ t.test('get-rulesets', async (t) => {
     await own.pce.labelGroups.create({ ...group, key: 'role', labels: [] })
     const [workload] = await own.pce.workloads.getAll()
     const rule = {
-      providers: ['ams', 'iplist:Vendors', { key: 'env', value: 'prod', exclusion: true }],
-      consumers: ['role=web', `labelgroup:${group.name}`, workload!.href],
+      providers: ['ams', 'iplist:Vendors', ' !env=prod'],
+      consumers: ['!labelgroup:Edge', 'role=web', `labelgroup:${group.name}`, workload!.href],
       ingress_services: [{ port: 443, proto: 6 }, 'SSH'],
     }
     await own.ok('create-ruleset', { name: 'Of short forms', scopes: [['app=ordering', 'env=prod']], rules: [rule] })
     const { rulesets } = await own.ok('get-rulesets', { name: 'Of short forms' })
     t.same(rulesets[0].scopes, [['app=ordering', 'env=prod']])
     const [shown] = rulesets[0].rules
-    t.same(shown.providers, ['ams', 'iplist:Vendors', { key: 'env', value: 'prod', exclusion: true }])
+    t.same(shown.providers, ['ams', 'iplist:Vendors', '!env=prod'])
     t.same(shown.consumers, [
+      '!labelgroup:Edge',
       'role=web',
       `labelgroup:${group.name}`,
       { type: 'workload', href: workload!.href, name: workload!.name ?? workload!.hostname },
@@ -577,7 +578,7 @@ t.test('create-ruleset', async (t) => {
           { type: 'workload', name: 'payments-prod-web-01' },
         ],
       })
-      t.same(answer.ruleset.rules[1].consumers, [{ key: 'env', value: 'dev', exclusion: true }])
+      t.same(answer.ruleset.rules[1].consumers, ['!env=dev'])
       t.notOk('differences' in answer.ruleset)
     },
   )

@@ -140,6 +140,23 @@ t.test('filters as the PCE gets them', async (t) => {
     await bench.fails(TOOL, { ...WEEK, include_sources: ['app=pay', ['env=prod']] }, 'invalid_argument')
   })
 
+  await t.test('takes blocks as texts; a label that contains what would divide one is that label', async (t) => {
+    const odd = await bench.pce.labels.create({ key: 'app', value: 'R&D&env=prod' })
+    const { sources, destinations } = await query({
+      include_sources: ['app=payments & env=prod', 'app=pay'],
+      include_destinations: ['app=R&D&env=prod'],
+    })
+    t.same(sources.include, [[label('app', 'payments'), label('env', 'prod')], [label('app', 'pay')]])
+    t.same(destinations.include, [[{ label: { href: odd.href } }]])
+    partial(
+      t,
+      await bench.fails(TOOL, { ...WEEK, include_sources: ['app=none&env=prod'] }, 'unresolved_label_filter'),
+      {
+        unresolved: ['app=none'],
+      },
+    )
+  })
+
   await t.test('addresses, IP lists, workloads, label groups and host names are real filters', async (t) => {
     const { sources, destinations } = await query({
       include_sources: ['10.0.0.1', '2001:db8::1'],

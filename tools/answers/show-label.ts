@@ -3,9 +3,9 @@ import type { LabelRef } from '../../schemas/pce/label.js'
 import { writeLabel } from '../../schemas/label-reference.js'
 import { trimBlanks } from '../../domain/text/escape-text.js'
 
-/** Returns true if the text `key=value` would be read back as this label (T3). */
+/** Returns true if the text `key=value` would be read back as this label (T3). At the beginning, `!` excludes a label. */
 export const isWritable = ({ key, value }: { key: string; value: string }): boolean =>
-  /^[^=:/\s]+$/.test(key) && value === trimBlanks(value)
+  /^(?!!)[^=:/\s]+$/.test(key) && value === trimBlanks(value)
 
 /** Formats a label in the form that callers use, `key=value`, or as an object if that form would not identify it. */
 export const shortLabel = (label: LabelOutput): string | LabelOutput => (isWritable(label) ? writeLabel(label) : label)

@@ -179,8 +179,8 @@ export function showPorts(
 const NAMED_BY: Record<string, string> = { ip_list: 'iplist', label_group: 'labelgroup' }
 
 /**
- * Formats a consumer, provider or scope condition in the form that callers use: `ams`, `key=value`, `iplist:NAME`,
- * {key, value, exclusion} (T4). The result is an object if a text would not identify it, for example for workloads and
+ * Formats a consumer, provider or scope condition in the form that callers use: `ams`, `key=value`, `!key=value` for all
+ * but these, `iplist:NAME` (T4). The result is an object if a text would not identify it, for example for workloads and
  * for IP lists whose names are not unique.
  */
 function shortActor(actor: ActorOut | ScopeOut, names: ReferenceNames): string | Partial<ActorOut | ScopeOut> {
@@ -194,7 +194,7 @@ function shortActor(actor: ActorOut | ScopeOut, names: ReferenceNames): string |
   const isPlain = key === undefined ? name === trimBlanks(name ?? '') : isWritable({ key, value: value ?? '' })
   if (!isPlain || names.isShared?.(href) === true) return actor
   if (exclusion !== true) return text
-  return key === undefined ? actor : { key, value, exclusion }
+  return type === 'label' || type === 'label_group' ? `!${text}` : actor
 }
 
 /** Formats a service as its name if the name is unique, otherwise as an object. */
