@@ -415,8 +415,7 @@ t.test('a public URL with a path', async (t) => {
   t.equal(named, `${publicUrl}/.well-known/oauth-protected-resource`)
   const wellKnown = '/.well-known/oauth-protected-resource/policy'
   const places = [new URL(named).pathname, wellKnown].flatMap((place) => [place, `${place}/mcp`, `${place}/mcp/`])
-  for (const place of places)
-    partial(t, JSON.parse((await get(place)).body), { resource: publicUrl }, place)
+  for (const place of places) partial(t, JSON.parse((await get(place)).body), { resource: publicUrl }, place)
   const admitted = await sendRequest(target, { ...call, headers: { ...headers, authorization: `Bearer ${alice}` } })
   t.equal(admitted.status, 200)
 
