@@ -248,14 +248,17 @@ const LONGEST_VALUE = 255
 
 /** Reads the arguments of a prompt. Throws ToolError `invalid_argument` that names all wrong arguments. */
 function readArguments(prompt: Prompt, given: Readonly<Record<string, unknown>>): Record<string, string> {
+  const isOptional = (name: string) => prompt.arguments.some((one) => one.name === name && one.required !== true)
+  // Null for an optional argument counts as left out (D242).
+  const kept = Object.entries(given).filter(([name, value]) => value !== null || !isOptional(name))
   const problems = [
     ...prompt.arguments.flatMap(({ name, required }) =>
       required === true && !Object.hasOwn(given, name) ? [`${name}: required`] : [],
     ),
-    ...Object.entries(given).flatMap(([name, value]) => problemOf(prompt, name, value)),
+    ...kept.flatMap(([name, value]) => problemOf(prompt, name, value)),
   ]
   if (problems.length > 0) throw new ToolError('invalid_argument', `${prompt.name}: ${problems.join('; ')}`)
-  return given as Record<string, string>
+  return Object.fromEntries(kept) as Record<string, string>
 }
 
 function problemOf(prompt: Prompt, name: string, value: unknown): string[] {

@@ -98,7 +98,8 @@ async function listPrompts(ports: KnowledgePorts): Promise<InnerResult> {
 }
 
 async function getPrompt(params: Params, ports: KnowledgePorts): Promise<InnerResult> {
-  const { name, arguments: given = {} } = params ?? {}
+  const { name } = params ?? {}
+  const given = params?.arguments ?? {}
   if (typeof name !== 'string') throw invalidParams('params.name must be a string')
   if (!isObject(given)) throw invalidParams('params.arguments must be an object')
   try {

@@ -9,7 +9,8 @@ import {
 } from './eras.js'
 import { instructionsFor } from './instructions.js'
 import type { RequestPorts, ServerPorts } from './ports.js'
-import { invalidParams } from './rpc-failure.js'
+import { RPC } from './read-envelope.js'
+import { invalidParams, RpcFailure } from './rpc-failure.js'
 import { BATCH_VERSION, type Era, negotiate, SUPPORTED_VERSIONS } from './versions.js'
 
 interface LifecyclePorts {
@@ -63,15 +64,20 @@ const discover = ({ server, capabilities, cache }: LifecyclePorts): InnerResult 
 
 const instructionsOf = ({ listTools, offered }: ServerPorts) => instructionsFor(listTools(offered))
 
+const STREAM_NEEDED = 'subscriptions/listen is answered with a stream: the client must accept text/event-stream.'
+
 /**
  * Answers a request for a subscription. Nothing to which a client could subscribe ever changes, so the server grants no
  * notifications and ends the subscription at once. An open stream would count against the caller's limit for concurrent
- * requests without ever sending anything (MCP subscriptions, "Acknowledgment", "Graceful Closure").
+ * requests without ever sending anything (MCP subscriptions, "Acknowledgment", "Graceful Closure"). A client that
+ * accepts JSON alone would miss the acknowledgement, so it is refused.
  */
-function listen({ params }: InnerCall, { request }: LifecyclePorts): InnerResult {
+function listen({ params }: InnerCall, { request, server }: LifecyclePorts): InnerResult {
   const { notifications } = params ?? {}
   if (typeof notifications !== 'object' || notifications === null || Array.isArray(notifications))
     throw invalidParams('params.notifications must be an object')
+  if (request.isDeaf === true)
+    throw new RpcFailure(RPC.refused, STREAM_NEEDED, { error: 'not_acceptable', request_id: server.requestId() }, 406)
   const meta = { [SUBSCRIPTION_KEY]: request.id }
   request.notify('notifications/subscriptions/acknowledged', { _meta: meta, notifications: {} })
   return { kind: 'result', result: { _meta: meta } }

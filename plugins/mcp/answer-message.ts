@@ -19,6 +19,7 @@ export async function answerMessage(
   const ports: RequestPorts = {
     id,
     client,
+    isDeaf: client.isDeaf ?? false,
     notify: (method, params) => client.notify({ method, params, jsonrpc: '2.0' }),
   }
   let era = guessEra(request, headers)

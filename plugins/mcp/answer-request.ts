@@ -101,7 +101,8 @@ async function callOneTool(
   request: RequestPorts,
   progress: Progress,
 ): Promise<InnerResult> {
-  const { name, arguments: args = {} } = call.params ?? {}
+  const { name, arguments: given } = call.params ?? {}
+  const args = given ?? {}
   if (typeof name !== 'string') throw invalidParams('params.name must be a string')
   if (!isObject(args)) throw invalidParams('params.arguments must be an object')
   const requestId = newId()

@@ -116,7 +116,7 @@ function readLegacy(method: string, params: unknown): ReadCall {
   if (!isObject(params)) throw invalidParams('Invalid params: params must be an object')
   const { task: _task, _meta: meta, ...rest } = params
   const call: InnerCall = { method, params: rest, canAsk: NOBODY }
-  if ('_meta' in params) Object.assign(call, readMeta(meta))
+  if (meta !== undefined && meta !== null) Object.assign(call, readMeta(meta))
   return { era, call }
 }
 
@@ -125,7 +125,7 @@ const NOBODY = { form: false, url: false }
 /** Reads the parts of `_meta` that are the same in both protocol eras. */
 function readMeta(meta: unknown): Pick<InnerCall, 'progressToken' | 'confirmToken' | 'trace'> {
   if (!isObject(meta)) throw invalidParams('Invalid params: _meta must be an object')
-  const { progressToken, confirm_token: confirmToken } = meta
+  const [progressToken, confirmToken] = [meta.progressToken ?? undefined, meta.confirm_token ?? undefined]
   if (progressToken !== undefined && typeof progressToken !== 'string' && !Number.isSafeInteger(progressToken))
     throw invalidParams('Invalid params: _meta.progressToken must be a string or an integer')
   const trace = readTrace(meta)
@@ -159,7 +159,8 @@ function readModern(method: string, params: unknown, headers: RequestHeaders | u
   if (headers !== undefined && named !== undefined && named !== version)
     throw mismatch(`MCP-Protocol-Version is ${show(named)}, and _meta says ${show(version)}`)
   if (version !== MODERN_VERSION) throw unsupported(version)
-  const { inputResponses, requestState, ...own } = rest.params
+  const { inputResponses: responses, requestState: state, ...own } = rest.params
+  const [inputResponses, requestState] = [responses ?? undefined, state ?? undefined]
   if (headers !== undefined) checkHeaders(method, own, headers)
   if (inputResponses !== undefined && !isObject(inputResponses))
     throw invalidParams('params.inputResponses must be an object')
@@ -196,7 +197,7 @@ function readEnvelopeOf(params: unknown): {
   const isOurs = version === MODERN_VERSION
   if (isOurs && !isObject(meta[CAPABILITIES_KEY]))
     throw incomplete(`params._meta.${CAPABILITIES_KEY} must be an object`)
-  const info = meta[CLIENT_INFO_KEY]
+  const info = meta[CLIENT_INFO_KEY] ?? undefined
   if (isOurs && info !== undefined && !isImplementation(info))
     throw incomplete(`params._meta.${CLIENT_INFO_KEY} must have name and version, both strings`)
   return { meta, params: rest, _meta: meta }

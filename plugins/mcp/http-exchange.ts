@@ -52,8 +52,8 @@ export class HttpExchange implements MessagePorts {
   #gone: AbortController | null = null
   #hasLeft = false
   /**
-   * The finished answers of a batch, which are sent when all answers are complete. The list is empty once there is a
-   * stream of events, because answers are then sent at once.
+   * The finished answers, which are sent when all answers are complete. The list is empty once there is a stream,
+   * because answers are then sent at once.
    */
   #texts: string[] = []
   #resolve!: (answer: HttpAnswer) => void
@@ -61,6 +61,8 @@ export class HttpExchange implements MessagePorts {
   #stream: PassThrough | null = null
   #cancelTimer = () => {}
   #closed = false
+  /** What comes before the next answer in a stream without events, in which a batch is a JSON array. */
+  #before: string
 
   constructor(
     private readonly requests: readonly JSONRPCRequest[],
@@ -68,6 +70,7 @@ export class HttpExchange implements MessagePorts {
     private readonly timers: Timers,
     private readonly hasEvents: boolean,
   ) {
+    this.#before = batch ? '[' : ''
     this.answer = new Promise((resolve) => (this.#resolve = resolve))
     this.ended = new Promise((resolve) => (this.#noteEnd = resolve))
   }
@@ -79,17 +82,18 @@ export class HttpExchange implements MessagePorts {
     for (const [at, request] of this.requests.entries()) {
       if (this.#closed) return
       const answered = await answer(request, this)
+      // The stream may have begun during this call, with all the answers before it.
+      if (at > 0 && this.#stream?.writableNeedDrain === true) await this.#untilTaken()
       if (this.#closed) return
-      if (this.#stream === null || !this.hasEvents) this.#texts.push(answered.text)
-      else this.#event(answered.text)
+      if (this.#stream === null) this.#texts.push(answered.text)
+      else this.#send(answered.text)
       status = answered.status
       if (at + 1 < this.requests.length) await this.#untilTaken()
     }
-    if (this.#stream === null || !this.hasEvents) {
+    if (this.#stream === null) {
       const text = this.batch ? `[${this.#texts.join(',')}]` : this.#texts[0]!
-      if (this.#stream === null) this.#resolve({ text, status: this.batch ? 200 : status })
-      else this.#stream.write(text)
-    }
+      this.#resolve({ text, status: this.batch ? 200 : status })
+    } else if (this.batch && !this.hasEvents) this.#stream.write(']')
     this.#end()
   }
 
@@ -122,7 +126,7 @@ export class HttpExchange implements MessagePorts {
   }
 
   notify(message: object): void {
-    if (!this.#closed && this.hasEvents) this.#event(JSON.stringify(message))
+    if (!this.#closed && this.hasEvents) this.#send(JSON.stringify(message))
   }
 
   #openStream(): PassThrough {
@@ -132,7 +136,8 @@ export class HttpExchange implements MessagePorts {
       // because close() handles the departure.
       this.#stream.on('error', () => {})
       this.#resolve(this.#stream)
-      if (this.hasEvents) for (const text of this.#texts.splice(0)) this.#event(text)
+      // These answers may exceed BACKLOG, but they take no more memory than they already did.
+      for (const text of this.#texts.splice(0)) this.#stream.write(this.#frame(text))
     }
     return this.#stream
   }
@@ -156,13 +161,28 @@ export class HttpExchange implements MessagePorts {
     })
   }
 
-  /** Sends one event on a single `data` line, which is possible because JSON text contains no raw line breaks. */
-  #event(json: string): void {
+  /** Sends one message in the stream. */
+  #send(json: string): void {
     const stream = this.#openStream()
     // If a client leaves more than BACKLOG bytes unread, it does not get the answer. The changes of its call are
     // completed nevertheless.
     if (stream.readableLength + stream.writableLength > BACKLOG) stream.destroy()
-    else stream.write(`event: message\ndata: ${json}\n\n`)
+    else stream.write(this.#frame(json))
+  }
+
+  /**
+   * Returns a message as a part of the stream. An event has a single `data` line, which is possible because JSON text
+   * contains no raw line breaks.
+   */
+  #frame(json: string): string {
+    if (this.hasEvents) return `event: message\ndata: ${json}\n\n`
+    const part = this.#before + json
+    this.#before = ','
+    return part
+  }
+
+  get isDeaf(): boolean {
+    return !this.hasEvents
   }
 
   #keepAlive(): void {

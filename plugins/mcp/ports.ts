@@ -119,10 +119,14 @@ export interface RequestPorts {
   elicit?: Elicit
   /** Sends a notification that belongs to the request. */
   readonly notify: (method: string, params: object) => void
+  /** True if notifications do not reach the client, because it accepts nothing before the answer. */
+  readonly isDeaf?: boolean
 }
 
 /** The facts and functions that the transport provides for one request. */
 export interface MessagePorts extends Departure {
   /** Sends a notification before the answer. `message` is a complete JSON-RPC message. */
   notify(message: object): void
+  /** True if notifications do not reach the client. */
+  readonly isDeaf?: boolean
 }

@@ -25,5 +25,5 @@ export const invalidParams = (message: string, data?: object): RpcFailure =>
 
 /** Throws if a request contains a cursor. Lists have only one page and no cursors, so no cursor can be valid. */
 export function refuseCursor(params: Record<string, unknown> | undefined): void {
-  if (params?.cursor !== undefined) throw invalidParams('this server did not issue params.cursor')
+  if ((params?.cursor ?? null) !== null) throw invalidParams('this server did not issue params.cursor')
 }

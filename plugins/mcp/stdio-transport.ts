@@ -209,7 +209,7 @@ class AnswerCollector {
 function withoutTask(request: JSONRPCRequest): JSONRPCRequest {
   if (request.params === undefined) return request
   const { task: _task, _meta: meta, ...rest } = request.params
-  if (meta === undefined) return { ...request, params: rest }
+  if (!meta) return { ...request, params: rest }
   const { [RELATED_TASK_META_KEY]: _related, ...kept } = meta
   return { ...request, params: { ...rest, _meta: kept } }
 }

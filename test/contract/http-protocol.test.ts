@@ -118,7 +118,6 @@ t.test('params of the wrong shape are -32602, an unknown method is -32601, both 
     [request('tools/call', {}), -32602],
     [request('tools/call', { name: 5 }), -32602],
     [request('tools/call', { name: 'echo', arguments: [1] }), -32602],
-    [request('tools/call', { name: 'echo', arguments: null }), -32602],
     [request('tools/call', [1]), -32602],
     [request('tools/call', { name: 'echo', _meta: 5 }), -32602],
     [request('tools/call', { name: 'echo', _meta: { progressToken: 1.5 } }), -32602],
@@ -147,6 +146,17 @@ t.test('params of the wrong shape are -32602, an unknown method is -32601, both 
     t.equal(answer.statusCode, 200, JSON.stringify(body))
     partial(t, answer.json(), { jsonrpc: '2.0', id: 1, error: { code } }, `${JSON.stringify(body)} is ${code}`)
     t.notMatch(answer.json().error.message, /MCP error|"path"/, 'the message is ours, said once')
+  }
+  const nothing: [string, Record<string, unknown>, object][] = [
+    ['tools/call', { name: 'echo' }, { arguments: null, _meta: null }],
+    ['tools/call', { name: 'echo' }, { _meta: { progressToken: null, confirm_token: null } }],
+    ['tools/list', {}, { cursor: null }],
+    ['resources/list', {}, { cursor: null }],
+  ]
+  for (const [method, params, nulls] of nothing) {
+    const [left, sent] = [await post(request(method, params)), await post(request(method, { ...params, ...nulls }))]
+    t.ok(left.json().result, method)
+    t.same(sent.json(), left.json(), `${method} ${JSON.stringify(nulls)}: null counts as left out`)
   }
   for (const name of ['nope', 'constructor', '__proto__', 'toString']) {
     const { error } = (await post(request('tools/call', { name }))).json()

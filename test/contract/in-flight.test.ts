@@ -9,7 +9,6 @@ import { endCalls } from '../../programs/process/end-calls.js'
 import errors from '../../plugins/errors/index.js'
 import inFlight, { holdPlaces } from '../../plugins/in-flight/index.js'
 import requestId from '../../plugins/request-id/index.js'
-import { systemTimers } from '../../plugins/mcp/answer-request.js'
 import { defineTool } from '../../tools/define.js'
 import { fakeClock } from '../fake-clock.js'
 import { until } from '../until.js'
@@ -128,7 +127,7 @@ t.test('a batch starts no further call once its client has left', async (t) => {
 })
 
 /** A batch of 30 calls with half a megabyte of answer each, and the response, which nobody reads yet. */
-async function longBatch(t: Test, timers = systemTimers) {
+async function longBatch(t: Test, accept: string, timers = fakeClock()) {
   let calls = 0
   const tell = defineTool({
     ...openTool,
@@ -138,6 +137,8 @@ async function longBatch(t: Test, timers = systemTimers) {
     output: Type.Object({ lines: Type.Array(Type.String()) }),
     handler() {
       calls += 1
+      // An answer in JSON begins after 5 s; until then its texts are kept, more of them than a stream may hold.
+      if (calls === 10) timers.advance(5000)
       return Promise.resolve({ lines: Array.from({ length: 1000 }, () => 'long '.repeat(100)) })
     },
   })
@@ -145,7 +146,7 @@ async function longBatch(t: Test, timers = systemTimers) {
   t.teardown(() => app.close())
   const client = httpRequest(`${await app.listen({ port: 0, host: '127.0.0.1' })}/mcp`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    headers: { 'content-type': 'application/json', accept },
   })
   const ids = Array.from({ length: 30 }, (_, at) => at)
   client.end(JSON.stringify(ids.map((id) => request('tools/call', { name: 'tell', _meta: { progressToken: id } }, id))))
@@ -153,30 +154,37 @@ async function longBatch(t: Test, timers = systemTimers) {
   return { app, response: response.setEncoding('utf8'), ids, calls: () => calls }
 }
 
-t.test('streams a batch while it runs, however long its answers and slow its client are', async (t) => {
-  const { response, ids } = await longBatch(t)
-  let text = ''
-  for await (const piece of response) {
-    text += piece
-    for (let turn = 0; turn < 20; turn++) await tick()
-  }
-  const answered = parseEvents(text).events.flatMap(({ data }) => ('id' in data ? [data.id] : []))
-  t.same(answered, ids)
-})
-
-t.test('a batch whose client reads nothing is ended as if it had left', async (t) => {
-  const clock = fakeClock()
-  const { app, ids, calls } = await longBatch(t, clock)
-  await until(async () => {
-    clock.advance(1000)
-    return (await connectionsOf(app)) === 0
+for (const accept of ['application/json, text/event-stream', 'application/json']) {
+  t.test(`streams a batch while it runs, however long its answers and slow its client are: ${accept}`, async (t) => {
+    const { response, ids } = await longBatch(t, accept)
+    let text = ''
+    for await (const piece of response) {
+      text += piece
+      for (let turn = 0; turn < 20; turn++) await tick()
+    }
+    const messages = accept.includes('event')
+      ? parseEvents(text).events.map(({ data }) => data)
+      : (JSON.parse(text) as { id: number }[])
+    t.same(
+      messages.flatMap((message) => ('id' in message ? [message.id] : [])),
+      ids,
+    )
   })
-  await app.dispatcher.idle()
-  const begun = calls()
-  for (let turn = 0; turn < 20; turn++) await tick()
-  t.equal(calls(), begun)
-  t.ok(begun < ids.length)
-})
+
+  t.test(`a batch whose client reads nothing is ended as if it had left: ${accept}`, async (t) => {
+    const clock = fakeClock()
+    const { app, ids, calls } = await longBatch(t, accept, clock)
+    await until(async () => {
+      clock.advance(1000)
+      return (await connectionsOf(app)) === 0
+    })
+    await app.dispatcher.idle()
+    const begun = calls()
+    for (let turn = 0; turn < 20; turn++) await tick()
+    t.equal(calls(), begun)
+    t.ok(begun < ids.length, `${begun} calls`)
+  })
+}
 
 /** A bound for all and one for each caller, with a check between them that waits for `checked`, as that of a token may. */
 async function bounded(t: Test, { checked = Promise.resolve(), begins = () => {} }) {

@@ -109,9 +109,10 @@ t.test('a resource that does not exist is not found', async (t) => {
   t.equal(error.data.uri.length, 300, 'an error does not repeat all of a long one')
 })
 
-const get = async (name: string, args?: object) => ask('prompts/get', { name, ...(args && { arguments: args }) })
+const get = async (name: string, args?: object | null) =>
+  ask('prompts/get', { name, ...(args !== undefined && { arguments: args }) })
 const PAYMENTS = { application_name: 'payments', application_environment: 'prod' }
-const textOfPrompt = async (name: string, args: object = PAYMENTS) =>
+const textOfPrompt = async (name: string, args: object | null = PAYMENTS) =>
   (await get(name, args)).result.messages[0].content.text as string
 
 t.test('lists seven prompts with their arguments', async (t) => {
@@ -148,6 +149,12 @@ t.test('a prompt is one message of the user about exactly this application', asy
   contains(t, await textOfPrompt('ringfence-application'), '"payments-outbound"')
   const review = { framework: 'swift-csp' }
   contains(t, await textOfPrompt('quarterly-compliance-review', review), 'framework `swift-csp`, for everything')
+  t.equal(
+    await textOfPrompt('quarterly-compliance-review', { ...review, application_name: null }),
+    await textOfPrompt('quarterly-compliance-review', review),
+    'null for an optional argument counts as left out',
+  )
+  t.equal(await textOfPrompt('review-before-provisioning', null), await textOfPrompt('review-before-provisioning', {}))
   contains(
     t,
     await textOfPrompt('quarterly-compliance-review', { ...review, application_environment: 'prod' }),
@@ -184,6 +191,7 @@ t.test('arguments that are missing, unknown or of no use are named', async (t) =
     ['ringfence-application', { application_name: 'payments' }, /: application_environment: required$/],
     ['ringfence-application', { ...PAYMENTS, app: 'x' }, /"app": unknown argument\. Known: application_name/],
     ['ringfence-application', { ...PAYMENTS, application_name: ' ' }, /application_name: must not be empty/],
+    ['ringfence-application', { ...PAYMENTS, application_name: null }, /application_name: must be a string/],
     ['ringfence-application', { ...PAYMENTS, application_name: 5 }, /application_name: must be a string/],
     ['ringfence-application', { ...PAYMENTS, application_name: 'x'.repeat(256) }, /application_name: at most 255/],
     ['review-before-provisioning', PAYMENTS, /"application_name": unknown argument; it takes none/],

@@ -270,6 +270,14 @@ t.test('nothing is remembered from one request to the next, and no client is mix
   )
 })
 
+t.test('null for what may be left out counts as left out', async (t) => {
+  const { ask } = await start(t)
+  const nulls = { arguments: null, inputResponses: null, requestState: null }
+  const meta = { ...META, [CLIENT_KEY]: null, progressToken: null, confirm_token: null }
+  const answer = await ask('tools/call', { name: 'echo', ...nulls }, { meta })
+  t.same(answer.json(), (await ask('tools/call', { name: 'echo' })).json())
+})
+
 t.test('a subscription is acknowledged, and over', async (t) => {
   const { ask } = await start(t)
   const { events } = parseEvents(
@@ -297,6 +305,9 @@ t.test('a subscription is acknowledged, and over', async (t) => {
     ],
   )
   t.equal((await ask('subscriptions/listen')).json().error.code, -32602)
+  const deaf = await ask('subscriptions/listen', { notifications: {} }, { headers: { accept: 'application/json' } })
+  t.equal(deaf.status, 406, 'not where the acknowledgement, which is a notification, cannot be sent')
+  partial(t, deaf.json(), { id: 7, error: { code: 406, data: { error: 'not_acceptable', request_id: String } } })
 })
 
 t.test('progress and the end of a call whose client has left', async (t) => {

@@ -72,6 +72,7 @@ t.test('answers bad lines and reads the next one', async (t) => {
     [{ id: null, error: { code: -32600 } }],
     'a line that is too long for anything',
   )
+  t.same(await say(line({ ...ping(4), params: { _meta: null } })), [{ jsonrpc: '2.0', id: 4, result: {} }])
   t.same(await say('\n\r\n'), [], 'blank lines are nothing')
   t.same(await say(`${JSON.stringify(ping(1))}\r\n`), [{ jsonrpc: '2.0', id: 1, result: {} }], 'CRLF ends a line too')
 })
