@@ -62,7 +62,7 @@ t.test('the metadata of the protected resource', async (t) => {
     bearer_methods_supported: ['header'],
     resource_name: 'Policy engine',
   }
-  for (const url of [RESOURCE, `${RESOURCE}/mcp`]) {
+  for (const url of [RESOURCE, `${RESOURCE}/mcp`, `${RESOURCE}/mcp/`]) {
     for (const headers of [
       {},
       { host: 'evil.example', 'x-forwarded-host': 'evil.example', forwarded: 'host=evil.example' },

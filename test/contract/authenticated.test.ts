@@ -322,7 +322,26 @@ t.test('the browser form counts against the same limit', async (t) => {
   for (let time = 0; time < 3; time++) t.equal((await look()).statusCode, 200)
   t.equal((await look()).statusCode, 429)
   t.equal((await send(await tokenOf('ann'), PING)).statusCode, 429)
+  t.equal((await send(await tokenOf('ann'), PING, { url: '/mcp/' })).statusCode, 429)
   t.equal((await send(await tokenOf('ben'), PING)).statusCode, 200)
+})
+
+t.test('/mcp/ is guarded as /mcp, and neither answers the preflight of a browser', async (t) => {
+  const { app, send } = await serviceOf('per_user')
+  for (const url of ['/mcp', '/mcp/']) {
+    const bare = await send(null, PING, { url })
+    t.equal(bare.statusCode, 401, url)
+    partial(t, bare.headers, { 'www-authenticate': CHALLENGE }, url)
+    for (const [origin, status] of [
+      [PUBLIC_URL, 401],
+      ['https://evil.example', 403],
+    ] as const) {
+      const headers = { ...HOST, origin, 'access-control-request-method': 'POST' }
+      const answer = await app.inject({ method: 'OPTIONS', url, headers })
+      const cors = Object.keys(answer.headers).filter((name) => name.startsWith('access-control-'))
+      t.same([answer.statusCode, cors], [status, []], `${url} ${origin}`)
+    }
+  }
 })
 
 t.test('unknown callers cannot fill the audit log', async (t) => {
