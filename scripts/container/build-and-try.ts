@@ -48,7 +48,7 @@ async function tryAll(): Promise<string | undefined> {
   if (installed.status !== 0) return 'podman, runc, unshare or ip is not installed (.ci/install-packages)'
   const node = runOnline('npx', ['-y', '-p', 'node@24', 'node', '-p', 'process.execPath'], root)?.trim()
   const upstream = execFileSync('npm', ['config', 'get', 'registry'], { cwd: root, encoding: 'utf8' }).trim()
-  if (node === undefined || runOnline('npm', ['ping'], root) === undefined)
+  if (node === undefined || runOnline('npm', ['view', 'npm', 'version'], root) === undefined)
     return 'The package registry cannot be reached'
 
   const folder = mkdtempSync(join(hasSpace(MEMORY) ? MEMORY : tmpdir(), 'svc-mcp-image-'))
