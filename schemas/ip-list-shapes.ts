@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Nullable } from './common.js'
-import { TextOrObject } from './label-reference.js'
+import { ObjectOrText } from './label-reference.js'
 
 /** An IP range in the form that callers write: an address, a CIDR, or two addresses. */
 export const IpRangeInput = Type.Object(
@@ -14,14 +14,20 @@ export const IpRangeInput = Type.Object(
 )
 export type IpRangeInput = Static<typeof IpRangeInput>
 
-/** A domain name, as text or as `{fqdn, description?}`; `planFqdns` checks its form. */
-const FqdnReference = TextOrObject<{ fqdn: string; description?: string }>(['fqdn', 'description'])
+/**
+ * A domain name, as `{fqdn, description?}` or as text; `planFqdns` checks its form. The list has the object, so that
+ * descriptions can be given and kept (D243).
+ */
+const FqdnReference = ObjectOrText<{ fqdn: string; description?: string }>(
+  { fqdn: Type.String({ description: 'Fqdn' }), description: Type.String({ description: 'Text' }) },
+  ['fqdn'],
+)
 export type FqdnReference = Static<typeof FqdnReference>
 
 /** The domain names of an IP list, either a single one as in the specification, or a list as the PCE stores it. */
 export const FqdnInput = {
   fqdn: Type.Optional(Type.String({ minLength: 1, description: 'Or *.example.com' })),
-  fqdns: Type.Optional(Type.Array(FqdnReference, { maxItems: 1000, description: 'Texts or {fqdn, description}' })),
+  fqdns: Type.Optional(Type.Array(FqdnReference, { maxItems: 1000, description: 'Fqdns' })),
 }
 
 /** The form in which answers show an IP list. */

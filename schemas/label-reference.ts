@@ -13,8 +13,13 @@ export const TextOrObject = <T extends object>(fields: readonly (T extends unkno
  * Creates the schema of a reference that tools/list shows as an object, because a text cannot say everything that the
  * object can. As above, the code that resolves the reference checks the fields.
  */
-export const ObjectOrText = <T extends object>(properties: Record<keyof T & string, TSchema>) =>
-  Type.Union([Type.Unsafe<T>({ type: 'object', properties, [OPEN_FIELDS]: Object.keys(properties) }), Type.String()])
+export const ObjectOrText = <T extends object>(
+  properties: Record<keyof T & string, TSchema>,
+  required?: readonly (keyof T & string)[],
+) => {
+  const fields = { properties, ...(required !== undefined && { required }), [OPEN_FIELDS]: Object.keys(properties) }
+  return Type.Union([Type.Unsafe<T>({ type: 'object', ...fields }), Type.String()])
+}
 
 /** A label in any form that callers may use: `"key=value"`, an href, `{key, value}` or `{href}`. */
 export const LabelReference = TextOrObject<{ key?: string; value?: string; href?: string }>(['key', 'value', 'href'])

@@ -1,6 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Nullable, StringEnum } from './common.js'
 import { ObjectOrText, TextOrObject } from './label-reference.js'
+import { ProtoInput } from './service-shapes.js'
 
 export const RULE_TYPES = ['allow', 'deny', 'override_deny'] as const
 
@@ -104,7 +105,7 @@ export interface ServiceObject {
 export const ServiceInput = ObjectOrText<ServiceObject>({
   port: Type.Integer({ description: 'Port' }),
   to_port: Type.Integer({ description: 'Last' }),
-  proto: Type.Union([Type.String(), Type.Integer()], { description: 'tcp, 6 …' }),
+  proto: ProtoInput,
   href: Type.String({ description: 'Href' }),
   service: Type.String({ description: 'Name' }),
 })
@@ -129,8 +130,8 @@ export const ActorsInput = (description: string) => Type.Array(ActorInput, { min
 export const RuleParts = {
   providers: ActorsInput('Destinations: ams, key=value, iplist:NAME, href …'),
   consumers: ActorsInput('Sources'),
-  ingress_services: ServicesInput('Each by port and proto, service or href'),
-  egress_services: NamedServicesInput('Services of Windows consumer programs, by name; allow only'),
+  ingress_services: ServicesInput('By port and proto, service or href'),
+  egress_services: NamedServicesInput('Services of Windows consumer programs by name; allow only'),
   unscoped_consumers: Type.Boolean({ default: false, description: 'Beyond the scope' }),
   description: Type.String({ description: 'Text' }),
 }
@@ -157,7 +158,7 @@ export const RuleChangeInput = {
   enabled: Type.Optional(Type.Boolean({ description: 'Switched on' })),
   providers: Type.Optional(ActorsInput('Destinations')),
   consumers: Type.Optional(ActorsInput('Sources')),
-  ingress_services: Type.Optional(ServicesInput('As in create-ruleset')),
+  ingress_services: Type.Optional(ServicesInput('As in create-rule')),
   unscoped_consumers: Type.Optional(Type.Boolean({ description: 'Beyond the scope' })),
   description: Type.Optional(RuleParts.description),
 }

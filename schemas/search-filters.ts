@@ -10,8 +10,8 @@ export const Part = (of?: string) =>
 /** The `policy_version` argument of every tool that lists policy objects. `readPolicyVersion` reads this argument. */
 export const PolicyVersionInput = {
   policy_version: Type.Optional(
-    Type.Union([Type.String(), Type.Integer({ minimum: 1 })], {
-      description: 'draft (default), active or a number',
+    Type.Union([Type.String(), Type.Integer()], {
+      description: 'draft (default), active, number',
     }),
   ),
 }
@@ -26,5 +26,5 @@ export const PolicyVersionOut = {
 
 /** The `exact` argument of every list tool with text filters. */
 export const ExactInput = {
-  exact: Type.Optional(Type.Boolean({ description: 'Whole, not parts' })),
+  exact: Type.Optional(Type.Boolean({ description: 'Not parts' })),
 }

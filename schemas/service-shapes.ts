@@ -1,7 +1,8 @@
 import { Type, type Static, type TProperties } from '@sinclair/typebox'
 import { Nullable } from './common.js'
 
-const Proto = Type.Union([Type.String(), Type.Integer()], { description: 'tcp, 6 …' })
+/** The protocol of a service, listed as the number that answers show; its name is accepted as well (D243). */
+export const ProtoInput = Type.Union([Type.Integer(), Type.String()], { description: '6 tcp …' })
 const Int = (description: string) => Type.Optional(Type.Integer({ description }))
 const Text = (description: string) => Type.Optional(Type.String({ description }))
 const Entries = <T extends TProperties>(properties: T, description: string) =>
@@ -16,7 +17,7 @@ export const ServiceListsInput = {
     {
       port: Int('Absent: all'),
       to_port: Int('Last'),
-      proto: Proto,
+      proto: ProtoInput,
       icmp_type: Int('ICMP type'),
       icmp_code: Int('ICMP code'),
     },
@@ -28,7 +29,7 @@ export const ServiceListsInput = {
       service_name: Text('Service'),
       port: Int('Port'),
       to_port: Int('Last'),
-      proto: Type.Optional(Proto),
+      proto: Type.Optional(ProtoInput),
     },
     'Windows providers',
   ),

@@ -172,7 +172,7 @@ function adviseOnPort(text: string): string {
   const [, port, last, proto] = /^\s*(\d{1,5})(?:\s*-\s*(\d{1,5}))?(?:\s*\/\s*(tcp|udp))?\s*$/iu.exec(text) ?? []
   if (port === undefined) return ''
   const to = last === undefined ? '' : `, to_port: ${last}`
-  return ` A port is written {port: ${port}${to}, proto: ${quote(proto?.toLowerCase() ?? 'tcp')}}.`
+  return ` A port is written {port: ${port}${to}, proto: ${proto?.toLowerCase() === 'udp' ? UDP : TCP}}.`
 }
 
 async function byName(lookups: PolicyLookups, name: string): Promise<Service> {

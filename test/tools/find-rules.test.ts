@@ -261,9 +261,9 @@ t.test('pages, and bad arguments', async (t) => {
   ]
   const advised: [object, string, RegExp][] = [
     [{ service: 443 }, 'invalid_argument', /expected object with port, to_port, proto, href, service or string, got/],
-    [{ service: '443/tcp' }, 'invalid_argument', / A port is written \{port: 443, proto: "tcp"\}\.$/],
-    [{ service: '443' }, 'invalid_argument', / A port is written \{port: 443, proto: "tcp"\}\.$/],
-    [{ service: '80-443/UDP' }, 'invalid_argument', / A port is written \{port: 80, to_port: 443, proto: "udp"\}\.$/],
+    [{ service: '443/tcp' }, 'invalid_argument', / A port is written \{port: 443, proto: 6\}\.$/],
+    [{ service: '443' }, 'invalid_argument', / A port is written \{port: 443, proto: 6\}\.$/],
+    [{ service: '80-443/UDP' }, 'invalid_argument', / A port is written \{port: 80, to_port: 443, proto: 17\}\.$/],
     [{ service: 'web/tcp' }, 'invalid_argument', / is named exactly "web\/tcp"\.$/],
     [{ actor: 'Any (0.0.0.0/0 and ::/0)' }, 'invalid_actor', / Write "iplist:Any \(0\.0\.0\.0\/0 and ::\/0\)"\.$/],
     [{ consumer: 'crm-1' }, 'invalid_actor', / Write "workload:crm-1"\.$/],

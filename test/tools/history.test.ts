@@ -304,7 +304,7 @@ t.test('compare-policy-versions', async (t) => {
     t.equal(word.message, 'from "newest" is not valid: use draft, active or the number of a version.')
     partial(t, await fails(TOOL, { from: 1, to: '0' }, 'invalid_argument'), { argument: 'to' })
     const none = await fails(TOOL, { from: 0 }, 'invalid_argument')
-    t.equal(none.message, 'compare-policy-versions: /from: must be at least 1, or string; got 0')
+    t.equal(none.message, 'from "0" is not valid: use draft, active or the number of a version.')
     t.same(await ok(TOOL, { from: '1', to: 'Draft' }), await ok(TOOL, { from: 1, to: 'draft' }), 'as text, too')
     await fails(TOOL, {}, 'invalid_argument')
   })

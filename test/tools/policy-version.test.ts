@@ -141,12 +141,11 @@ t.test('each version is answered as it was', async (t) => {
   for (const tool of LISTS) {
     await t.test(`${tool}: what is no version is refused before anything is read`, async (t) => {
       bench.simulator.clearRequests()
-      for (const policy_version of ['', 'Draft', 'latest', '0', '-1', '1.5', '01', '2 3', '99999999999999999999'])
+      for (const policy_version of ['', 'Draft', 'latest', 0, '0', '-1', '1.5', '01', '2 3', '99999999999999999999'])
         partial(t, await bench.fails(tool, { policy_version }, 'invalid_argument'), {
           argument: 'policy_version',
           message: /draft, active or the number/,
         })
-      await bench.fails(tool, { policy_version: 0 }, 'invalid_argument')
       t.same(bench.simulator.requests, [])
       partial(t, await bench.fails(tool, { policy_version: 3 }, 'not_found'), {
         message: 'There is no policy version 3. The newest is 2.',

@@ -119,7 +119,7 @@ t.test('the narrowest by labels, service and rule set', async (t) => {
       providers: ['role=db'],
       consumers: ['role=web'],
       unscoped_consumers: false,
-      ingress_services: [{ port: 443, proto: 'tcp' }],
+      ingress_services: [{ port: 443, proto: 6 }],
     })
   })
   await t.test('a new rule set where no other has exactly the scope', async (t) => {

@@ -44,7 +44,7 @@ export default defineTool({
   requiresConfirm: false,
   input: Type.Object(
     {
-      cluster_href: Type.Optional(Type.String({ description: 'Cluster' })),
+      cluster_href: Type.Optional(Type.String({ description: 'Exact' })),
       namespace: Part(),
       ...ExactInput,
       detail_level: DetailLevel('full: objects, cluster_href'),

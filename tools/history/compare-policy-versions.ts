@@ -35,7 +35,7 @@ const MOST_RANKED = 500
 /** Number of bytes reserved for everything except the changes: other fields, explanations of effects, and a cursor. */
 const ENVELOPE_BYTES = 3_500
 
-const VersionInput = (description: string) => Type.Union([Type.String(), Type.Integer({ minimum: 1 })], { description })
+const VersionInput = (description: string) => Type.Union([Type.String(), Type.Integer()], { description })
 
 /** These arguments have always taken their words in any case. */
 const readVersion = (asked: string | number, argument: string) =>

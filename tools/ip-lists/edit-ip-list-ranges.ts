@@ -42,7 +42,7 @@ const MOST_NAMED = 20
 /** Maximum number of attempts to edit a list that keeps changing. */
 const MOST_ROUNDS = 3
 
-const RangeInput = ObjectOrText<IpRangeInput>(IpRangeInput.properties)
+const RangeInput = ObjectOrText<IpRangeInput>(IpRangeInput.properties, ['from_ip'])
 
 const MovedOut = (description: string) =>
   Type.Optional(
@@ -97,13 +97,10 @@ export default defineTool({
       href: Type.Optional(Type.String({ description: 'The href of the IP list, unless name is given' })),
       name: ByName,
       add_ranges: Type.Optional(
-        Type.Array(RangeInput, {
-          maxItems: 2_000,
-          description: '"10.0.0.0/8", "10.0.0.1-10.0.0.9" or {from_ip, to_ip?, exclusion?, description?}',
-        }),
+        Type.Array(RangeInput, { maxItems: 2_000, description: 'Addresses, CIDRs or first to last; exclusions' }),
       ),
       remove_ranges: Type.Optional(
-        Type.Array(RangeInput, { maxItems: 2_000, description: 'Whole entries of the list, in the same forms' }),
+        Type.Array(RangeInput, { maxItems: 2_000, description: 'Whole entries of the list' }),
       ),
       add_fqdns: Type.Optional(
         Type.Array(FqdnInput.fqdns.items, { maxItems: 1_000, description: 'Domain names to add' }),

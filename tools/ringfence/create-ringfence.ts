@@ -35,7 +35,7 @@ const input = Type.Object(
     ruleset_name: Type.Optional(NewName('Default RF-<app>-<env>')),
     selective: Type.Optional(Type.Boolean({ default: false, description: 'Deny other inbound' })),
     skip_allowed: Type.Optional(Type.Boolean({ default: false, description: 'No rule if allowed' })),
-    deny_service: Type.Optional(ServicesInput('As in create-ruleset; default All Services')),
+    deny_service: Type.Optional(ServicesInput('As in create-rule; default All Services')),
     deny_consumer: Type.Optional(
       StringEnum(DENY_CONSUMERS, { default: 'any', description: 'Any address, workloads, both' }),
     ),

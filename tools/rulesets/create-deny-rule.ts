@@ -57,7 +57,7 @@ export default defineTool({
       ruleset_name: ByName,
       providers: ActorsInput('Destinations'),
       consumers: RuleParts.consumers,
-      ingress_services: ServicesInput('As in create-ruleset'),
+      ingress_services: ServicesInput('As in create-rule'),
       override_deny: Type.Optional(Type.Boolean({ default: false, description: 'Beats any allow' })),
       unscoped_consumers: Type.Optional(RuleParts.unscoped_consumers),
       description: Type.Optional(RuleParts.description),
@@ -70,7 +70,7 @@ export default defineTool({
     ruleset_name: 'payments | prod',
     providers: ['ams'],
     consumers: ['iplist:Any (0.0.0.0/0 and ::/0)'],
-    ingress_services: [{ port: 23, proto: 'tcp' }],
+    ingress_services: [{ port: 23, proto: 6 }],
     unscoped_consumers: true,
   },
   async handler(args, ctx): Promise<Static<typeof output>> {

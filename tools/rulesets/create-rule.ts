@@ -69,7 +69,7 @@ export default defineTool({
     ruleset_name: 'payments | prod',
     providers: ['role=web'],
     consumers: ['app=ordering', 'env=prod'],
-    ingress_services: [{ port: 8443, proto: 'tcp' }],
+    ingress_services: [{ port: 8443, proto: 6 }],
     unscoped_consumers: true,
   },
   async handler(args, ctx): Promise<Static<typeof output>> {

@@ -89,7 +89,7 @@ export default defineTool({
   example: {
     name: 'payments web access',
     scopes: [['app=payments', 'env=prod']],
-    rules: [{ providers: ['ams'], consumers: ['ams'], ingress_services: [{ port: 443, proto: 'tcp' }] }],
+    rules: [{ providers: ['ams'], consumers: ['ams'], ingress_services: [{ port: 443, proto: 6 }] }],
   },
   async handler(
     { name, description, scopes: askedScopes, rules: askedRules = [], dry_run: dryRun },

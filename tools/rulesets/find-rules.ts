@@ -90,7 +90,7 @@ export default defineTool({
       ),
       provider: End('Destination, as actor'),
       consumer: End('Source, as actor'),
-      service: Type.Optional(Type.Union([...ServiceInput.anyOf], { description: 'Named, or {port, proto} covered' })),
+      service: Type.Optional(Type.Union([...ServiceInput.anyOf], { description: 'Named, or port covered' })),
       process: Type.Optional(Type.String({ minLength: 1, description: 'In a process or Windows service name' })),
       text: Type.Optional(Type.String({ minLength: 1, description: 'In a description or rule set name' })),
       rule_type: Type.Optional(StringEnum(RULE_TYPES, { description: 'Rules of this type' })),
@@ -101,8 +101,8 @@ export default defineTool({
         StringEnum(['create', 'update', 'delete', 'any', 'none'] as const, { description: 'Change not provisioned' }),
       ),
       policy_version: Type.Optional(
-        Type.Union([Type.String(), Type.Integer({ minimum: 1 })], {
-          description: 'draft (default), active or a number',
+        Type.Union([Type.String(), Type.Integer()], {
+          description: 'draft (default), active, number',
         }),
       ),
       author: Type.Optional(

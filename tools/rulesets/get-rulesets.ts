@@ -95,7 +95,7 @@ export default defineTool({
       labels: Type.Optional(LabelsInput),
       href: Type.Optional(Type.String({ description: 'Rule set or rule' })),
       actor: Type.Optional(Type.Union([...ActorInput.anyOf], { description: 'At an end, or in the scope' })),
-      service: Type.Optional(Type.Union([...ServiceInput.anyOf], { description: 'Name, or port covered' })),
+      service: Type.Optional(Type.Union([...ServiceInput.anyOf], { description: 'Named, or port covered' })),
       detail_level: DetailLevel('full: objects with href'),
       ...PagingInput,
     },

@@ -47,7 +47,7 @@ export default defineTool({
     {
       href: Type.String({ description: '.../sec_rules/ID' }),
       ...RuleChangeInput,
-      egress_services: Type.Optional(NamedServicesInput('As in create-ruleset; [] clears')),
+      egress_services: Type.Optional(NamedServicesInput('As in create-rule; [] clears')),
       ...DryRunInput,
     },
     { additionalProperties: false },

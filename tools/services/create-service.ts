@@ -44,7 +44,7 @@ export default defineTool({
     { additionalProperties: false },
   ),
   output,
-  example: { name: 'order api', service_ports: [{ port: 8443, proto: 'tcp' }] },
+  example: { name: 'order api', service_ports: [{ port: 8443, proto: 6 }] },
   async handler({ name, description, dry_run: dryRun, ...lists }, ctx): Promise<Static<typeof output>> {
     const { pce, signal } = ctx
     refuseHidden({ name })

@@ -42,8 +42,8 @@ export default defineTool({
       description: Part(),
       port: Type.Optional(Type.Integer({ minimum: 0, maximum: 65_535, description: 'Or a range with it' })),
       proto: Type.Optional(
-        Type.Union([Type.String(), Type.Integer({ minimum: 0, maximum: 255 })], {
-          description: 'tcp, 6 …',
+        Type.Union([Type.Integer({ minimum: 0, maximum: 255 }), Type.String()], {
+          description: '6 tcp …',
         }),
       ),
       process_name: Part('listening'),
@@ -55,7 +55,7 @@ export default defineTool({
     { additionalProperties: false },
   ),
   output,
-  example: { port: 443, proto: 'tcp' },
+  example: { port: 443, proto: 6 },
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { pce, limits, signal } = ctx
     const { cursor, max_results: maxResults, fields, policy_version: asked, ...given } = args

@@ -51,7 +51,7 @@ export default defineTool({
     { additionalProperties: false },
   ),
   output,
-  example: { name: 'order api', service_ports: [{ port: 9443, proto: 'tcp' }] },
+  example: { name: 'order api', service_ports: [{ port: 9443, proto: 6 }] },
   async handler(
     { href, name, new_name: newName, description, dry_run: dryRun, ...lists },
     ctx,

@@ -120,10 +120,8 @@ export default defineTool({
       authentication_recovery: Type.Optional(Type.Boolean({ description: 'May authenticate anew' })),
       upgrade_pending: Type.Optional(Type.Boolean({ description: 'Upgrade under way' })),
       labels: LabelsFilter,
-      container_cluster: Type.Optional(
-        Type.String({ minLength: 1, description: 'Href, or exact name that only one has' }),
-      ),
-      active_pce_fqdn: Type.Optional(Type.String({ minLength: 1, description: 'The exact name of the active PCE' })),
+      container_cluster: Type.Optional(Type.String({ minLength: 1, description: 'Href, or exact name if unique' })),
+      active_pce_fqdn: Type.Optional(Type.String({ minLength: 1, description: 'Exact name of the active PCE' })),
       version_gte: Time('This release or later; 24.5 is all of it'),
       version_lte: Time('This release or earlier; 24.5 is all of it'),
       last_heartbeat_gte: Time('Heard since'),

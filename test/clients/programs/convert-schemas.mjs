@@ -43,7 +43,10 @@ const plain = (schema) =>
     }),
   )
 
-/** Puts each shared part where it is referred to. */
+/**
+ * Puts each shared part where it is referred to. Zod's converters get outputs so, since json-schema-to-zod loosens a reference to any
+ * value; z.fromJSONSchema reads it. What they make of references themselves is therefore not compared.
+ */
 function inlined(schema, parts = schema.$defs) {
   return mapSchemas(schema, ({ $defs: _parts, ...rest }) =>
     rest.$ref === undefined ? rest : inlined(parts[rest.$ref.replace('#/$defs/', '')], parts),

@@ -1,7 +1,6 @@
 import type { SuggestedEnd, SuggestedRule, SuggestedService } from '../../../domain/explain/choose-rule.js'
 import { nameOf, type AskedEnd } from '../../../domain/explain/resolve-end.js'
 import { isKubernetes } from '../../../domain/inventory/kubernetes-workloads.js'
-import { protocolName } from '../../../domain/inventory/protocols.js'
 import { trimBlanks } from '../../../domain/text/escape-text.js'
 import { shortLabel } from '../show-label.js'
 
@@ -46,15 +45,15 @@ function writeEnd(end: SuggestedEnd): Written[] {
 }
 
 /** Converts a label to a reference: `key=value`, or the href if that text would not be read correctly. */
-const writeReference = (label: ReturnType<typeof shortLabel>): Written =>
-  typeof label === 'string' ? label : { href: label.href }
+const writeReference = (label: ReturnType<typeof shortLabel>): string =>
+  typeof label === 'string' ? label : label.href
 
 function writeService(service: SuggestedService): Written {
   switch (service.kind) {
     case 'service':
       return service.isShared ? { href: service.href } : { service: service.name }
     case 'port':
-      return { port: service.port, proto: protocolName(service.proto) }
+      return { port: service.port, proto: service.proto }
     case 'new_service':
       return { service: service.name }
   }
