@@ -435,11 +435,13 @@ t.test('contents of a service', async (t) => {
     { proto: 256 },
     { port: 80, proto: 'icmp' },
     { proto: 'icmp', icmp_type: 256 },
-    { proto: 'icmp', icmp_code: 'x' },
   ]) {
     await refused(t, bench, 'create-service', { name: 'n', service_ports: [bad] }, 'invalid_service_definition')
     await refused(t, bench, 'update-service', { name: 'SSH', service_ports: [bad] }, 'invalid_service_definition')
   }
+  // The schema has the type of an ICMP code, so that one is refused before the contents are looked at.
+  const text = { service_ports: [{ proto: 'icmp', icmp_code: 'x' }] }
+  await refused(t, bench, 'create-service', { name: 'n', ...text }, 'invalid_argument')
   const empty = { service_ports: [{ proto: 6 }], windows_services: [] }
   partial(t, await bench.ok('create-service', { name: 'n', ...empty, dry_run: true }), { dry_run: true })
   const both = { name: 'SSH', service_ports: [{ proto: 6 }], windows_egress_services: [{ process_name: 'x' }] }
