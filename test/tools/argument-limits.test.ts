@@ -191,7 +191,9 @@ t.test('every bound that a document or prompt states is the one that holds', (t)
 })
 
 t.test('a description that the instructions quote is one that arguments have', (t) => {
-  const quoted = INSTRUCTIONS.flatMap((line) => [...line.matchAll(/without a description, or with "([^"]*)"/gu)].map(([, word]) => word))
+  const quoted = INSTRUCTIONS.flatMap((line) =>
+    [...line.matchAll(/without a description, or with "([^"]*)"/gu)].map(([, word]) => word),
+  )
   t.same(quoted, ['Contains'])
   const described = new Set(tools.flatMap(({ input }) => textsOf(input)))
   t.same(

@@ -13,6 +13,7 @@ const isListed = (name: string, args: Json): boolean =>
 const ESTATE = handMade({
   hosts: {
     'web-1': { ip: '10.0.0.1', labels: 'app=pay env=prod role=web', mode: 'full' },
+    'odd-1': { ip: '10.0.2.1', labels: 'app=odd env=prod role=api', mode: 'full' },
     'crm-1': { ip: '10.0.1.1', labels: 'app=crm env=prod role=api', mode: 'full' },
   },
   services: {
@@ -27,6 +28,9 @@ const ESTATE = handMade({
     },
   ],
 })
+
+// A blank at the end, which no text can say.
+for (const label of ESTATE.labels) if (label.value === 'odd') label.value = 'odd '
 
 t.test('services, and the ports of rules', async (t) => {
   const bench = await startBench(t, { estate: ESTATE })
@@ -85,6 +89,9 @@ t.test('what suggest-rule suggests', async (t) => {
     [{ ...ends, proto: 'gre' }, ['create_service', 'create_rule']],
     [{ ...ends, proto: '50' }, ['create_service', 'create_rule']],
     [{ ...ends, source: '198.51.100.7', port: 22, proto: 'tcp' }, ['create_iplist', 'create_rule']],
+    // A label that no text can say.
+    [{ ...ends, source: 'odd-1', port: 22, proto: 'tcp' }, ['create_rule']],
+    [{ source: 'web-1', destination: 'odd-1', port: 22, proto: 'tcp' }, ['create_ruleset']],
     [{ source: 'web-1', destination: 'crm-1', port: 22, proto: 'tcp' }, ['create_ruleset']],
   ] as const) {
     const { suggestion } = await bench.ok('suggest-rule', asked)
