@@ -115,7 +115,8 @@ async function identify(lookups: PolicyLookups, reference: LabelReference, place
   return { label: findLabel(lookups, reference) }
 }
 
-const FORMS = 'Use "ams", "key=value", "!key=value" (all but these), "iplist:<name>", "labelgroup:<name>", "workload:<name>" or an href.'
+const FORMS =
+  'Use "ams", "key=value", "!key=value" (all but these), "iplist:<name>", "labelgroup:<name>", "workload:<name>" or an href.'
 
 /**
  * Returns advice on a text that is not a valid reference. If a label value or an object's name is exactly this text,
