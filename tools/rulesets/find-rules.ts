@@ -4,15 +4,14 @@ import { Count, Counts, DetailLevel, StringEnum, Text } from '../../schemas/comm
 import { LabelReference } from '../../schemas/label-reference.js'
 import { pagingInput, PagingOutput } from '../../schemas/paging.js'
 import { ActorInput, RULE_TYPES, RuleTypeOut, ServiceInput, WrittenOut } from '../../schemas/rule-shapes.js'
-import { ToolError } from '../../schemas/errors.js'
 import { loadReferenceNames, type ReferenceNames } from '../../domain/inventory/reference-names.js'
 import { PolicyVersionOut } from '../../schemas/search-filters.js'
+import { readPolicyVersion } from '../../domain/inventory/policy-version.js'
 import { nameRule } from '../../domain/policy/name-rule.js'
 import { assumedBy, describeReasons, unknown } from '../../domain/policy/three-valued.js'
 import { findRules, type FoundRule, type RuleSearchResult } from '../../domain/rule-search/find-rules.js'
 import { asVersion } from '../../domain/rule-search/read-rules.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
-import { quote } from '../../domain/text/escape-text.js'
 import { nameScopes } from '../answers/hygiene/name-scopes.js'
 import { answerPage, decodeCursor, sliceOfList } from '../answers/page-list.js'
 import { selectFields } from '../answers/select-fields.js'
@@ -130,7 +129,7 @@ export default defineTool({
       ...question
     } = args
     const select = selectFields(fields, Row)
-    const version = readVersion(question.policy_version)
+    const version = readPolicyVersion(question.policy_version)
     const position = await decodeCursor(ctx, NAME, question, cursor)
     const { actor, provider, consumer, rule_type: type, applies_to: appliesTo, ...rest } = question
     const result = await findRules(ctx, {
@@ -185,19 +184,6 @@ export default defineTool({
     return { ...envelope, ...services, rules: page.rows, ...page.paging }
   },
 })
-
-function readVersion(asked: string | number | undefined): 'draft' | 'active' | number {
-  if (asked === undefined || asked === 'draft' || asked === 'active') return asked ?? 'draft'
-  const number = typeof asked === 'number' ? asked : /^[1-9]\d{0,8}$/.test(asked) ? Number(asked) : null
-  if (number !== null) return number
-  throw new ToolError(
-    'invalid_argument',
-    `policy_version ${quote(String(asked))} is neither draft, active nor a number.`,
-    {
-      argument: 'policy_version',
-    },
-  )
-}
 
 const AS = { providers: 'provider', consumers: 'consumer' } as const
 
