@@ -107,7 +107,7 @@ t.test('what cannot be a rule is refused as in create-ruleset, before anything i
     [
       { ...SHOP, ...RULE, ingress_services: ['443/tcp'] },
       'invalid_ingress_services',
-      { message: /port: 443, proto: "tcp"/ },
+      { message: /port: 443, proto: 6/ },
     ],
     [{ ...SHOP, ...RULE, consumers: ['iplist:Offices'] }, 'not_found', { near_names: ['Office'], side: 'consumers' }],
     [{ ...SHOP, ...RULE, ingress_services: [] }, 'invalid_ingress_services', {}],
