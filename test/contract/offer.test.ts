@@ -108,7 +108,7 @@ t.test('the list leads nobody to a tool that is not offered, and still describes
   }
   const told = async (tool: string, argument: string) =>
     (await listed({ 'x-mcp-tools': tool }))[0]!.inputSchema.properties![argument]!.description
-  const services = 'Each by port and proto, service or href'
+  const services = 'By port and proto, service or href'
   t.equal(await told('create-deny-rule', 'ingress_services'), services, 'as the tool that it refers to says it')
   t.equal(await told('create-ringfence', 'deny_service'), `${services}; default All Services`)
   t.equal(
