@@ -120,8 +120,9 @@ async function compileInto(folder) {
     format: 'esm',
     target: 'node20.19',
     logLevel: 'warning',
-    // Whitespace is removed, because indentation is an eighth of the package. Names are kept, and lines stay so short
-    // that Node.js can show one in a stack trace.
+    // Whitespace is removed, because indentation is an eighth of the package, and statements are shortened, which is a
+    // hundredth. Names are kept, and lines stay so short that Node.js can show one in a stack trace.
+    minifySyntax: true,
     minifyWhitespace: true,
     lineLimit: 200,
     // Bundled CommonJS packages still load Node's own modules with require.
