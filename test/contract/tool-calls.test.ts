@@ -595,6 +595,8 @@ t.test('a client that leaves', async (t) => {
   const { app, audit, post } = await insecureApp(tools)
   t.teardown(() => app.close())
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  let closed = 0
+  app.server.on('connection', (socket) => socket.on('close', () => closed++))
   const leave = async (name: string, arrived: Promise<void>, before = () => Promise.resolve()) => {
     const socket = httpRequest(`${url}/mcp`, {
       method: 'POST',
@@ -604,7 +606,9 @@ t.test('a client that leaves', async (t) => {
     socket.end(JSON.stringify(request('tools/call', { name })))
     await arrived
     await before()
+    const others = closed
     socket.destroy()
+    await until(() => closed > others)
   }
   const outcome = (tool: string) => audit.find((entry) => entry.phase === 'outcome' && entry.tool === tool)
 
