@@ -1,6 +1,6 @@
 import type { TSchema } from '@sinclair/typebox'
 import type { AnyTool } from '../../tools/define.js'
-import { alternativesOf, nameMeant, namesOf, type OpenSchema } from './read-synonyms.js'
+import { alternativesOf, mapItems, nameMeant, namesOf, type OpenSchema } from './read-synonyms.js'
 
 /**
  * Leaves out of a call's arguments, at every depth, each optional argument whose value is null (D242). Agents send null
@@ -13,12 +13,7 @@ export function leaveOutNulls(value: unknown, schema: TSchema): unknown
 export function leaveOutNulls(value: unknown, schema: TSchema): unknown {
   if (typeof value !== 'object' || value === null) return value
   const variants = alternativesOf(schema)
-  if (Array.isArray(value)) {
-    const items = variants.find(({ type }) => type === 'array')?.items as TSchema | undefined
-    if (items === undefined) return value
-    const kept = (value as unknown[]).map((item) => leaveOutNulls(item, items))
-    return kept.some((item, at) => item !== (value as unknown[])[at]) ? kept : value
-  }
+  if (Array.isArray(value)) return mapItems(value, variants, leaveOutNulls)
   const object = variants.find(({ type }) => type === 'object')
   return object === undefined ? value : withoutNulls(value as Record<string, unknown>, object)
 }

@@ -15,12 +15,7 @@ export function readSynonyms(value: Record<string, unknown>, schema: TSchema): R
 export function readSynonyms(value: unknown, schema: TSchema): unknown
 export function readSynonyms(value: unknown, schema: TSchema): unknown {
   const variants = alternativesOf(schema)
-  if (Array.isArray(value)) {
-    const items = variants.find(({ type }) => type === 'array')?.items as TSchema | undefined
-    if (items === undefined) return value
-    const read = (value as unknown[]).map((item) => readSynonyms(item, items))
-    return read.some((item, at) => item !== (value as unknown[])[at]) ? read : value
-  }
+  if (Array.isArray(value)) return mapItems(value, variants, readSynonyms)
   if (typeof value === 'string') return readValue(value, variants)
   if (typeof value !== 'object' || value === null) return value
   const object = variants.find(({ type }) => type === 'object')
@@ -89,6 +84,21 @@ const fold = (text: string) =>
     .trim()
     .toLowerCase()
     .replaceAll(/[\s-]+/g, '_')
+
+/**
+ * Applies a change to each item of a list, with the schema of its items among these alternatives. Returns the list
+ * itself if nothing changes, or if no alternative is a list.
+ */
+export function mapItems(
+  list: readonly unknown[],
+  variants: readonly OpenSchema[],
+  change: (item: unknown, schema: TSchema) => unknown,
+): readonly unknown[] {
+  const items = variants.find(({ type }) => type === 'array')?.items as TSchema | undefined
+  if (items === undefined) return list
+  const changed = list.map((item) => change(item, items))
+  return changed.some((item, at) => item !== list[at]) ? changed : list
+}
 
 /** Returns the alternatives of a schema at every depth of nested unions, or the schema itself if it is no union. */
 export const alternativesOf = (schema: TSchema): OpenSchema[] =>
