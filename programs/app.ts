@@ -10,7 +10,7 @@ import clientAddress from '../plugins/client-address/index.js'
 import confirm from '../plugins/confirm/index.js'
 import context, { readAllowed } from '../plugins/context/index.js'
 import dispatcher from '../plugins/dispatcher/index.js'
-import errors, { answerClientError, answerHttpError } from '../plugins/errors/index.js'
+import errors, { answerHttpError, refuseUnreadable } from '../plugins/errors/index.js'
 import health, { type HealthOptions } from '../plugins/health/index.js'
 import inFlight, { type InFlightOptions } from '../plugins/in-flight/index.js'
 import mcp, { type McpOptions } from '../plugins/mcp/index.js'
@@ -384,11 +384,6 @@ const keyOf = ({ iss, sub }: Owner) => JSON.stringify([iss, sub])
 const TIMEOUTS = { headers: 10_000, request: 30_000, keepAlive: 75_000, silence: 120_000, checkEvery: 5_000 }
 /** Maximum time, in milliseconds, for which the shutdown waits until the last spans are sent. */
 const LAST_SPANS_MS = 1000
-/**
- * The time, in milliseconds, for which a connection stays open after an unreadable request was refused, so that the
- * client can read the answer.
- */
-const LINGER_MS = 1000
 const MOST_CONNECTIONS = 2000
 const MOST_REQUESTS_PER_CONNECTION = 1000
 /**
@@ -463,11 +458,7 @@ async function createServer(
       closeIfUnread(request, reply, () => void answerHttpError(error, request, reply))
     },
     clientErrorHandler(error: NodeJS.ErrnoException, socket) {
-      if (!socket.writable) return void socket.destroy()
-      socket.end(answerClientError(error.code, requestIdOf(), app.securityHeaders))
-      // If the connection were closed at once, the answer could be lost. If it stayed open, a client that keeps sending
-      // could occupy it for ever.
-      setTimeout(() => socket.destroy(), LINGER_MS).unref()
+      refuseUnreadable(socket, error.code, requestIdOf(), app.securityHeaders)
     },
   })
   app.server.maxConnections = MOST_CONNECTIONS

@@ -1,4 +1,5 @@
 import { type OutgoingHttpHeaders, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { ErrorCode } from '../../schemas/errors.js'
@@ -33,16 +34,33 @@ const CODES: Record<string, ErrorCode> = {
 }
 
 /**
- * Builds the complete HTTP answer for a client whose bytes Node's parser rejected (RFC 9110: 400, 408 or 431). There is
- * no request in this case, so no hook runs, and the headers are added here. The connection is closed after this answer.
+ * The time, in milliseconds, for which a connection stays open after an unreadable request was refused, so that the
+ * client can read the answer.
+ */
+const LINGER_MS = 1000
+
+/**
+ * Answers a client whose bytes Node's parser rejected, and ends the connection. If it were closed at once, the answer
+ * could be lost. If it stayed open, a client that keeps sending could occupy it for ever.
  *
  * @param headers the headers of every answer of the server.
  */
-export function answerClientError(
+export function refuseUnreadable(
+  socket: Socket,
   parserCode: string | undefined,
   requestId: string,
   headers: OutgoingHttpHeaders,
-): string {
+): void {
+  if (!socket.writable) return void socket.destroy()
+  socket.end(answerClientError(parserCode, requestId, headers))
+  setTimeout(() => socket.destroy(), LINGER_MS).unref()
+}
+
+/**
+ * Builds the complete HTTP answer for such a client (RFC 9110: 400, 408 or 431). No hook runs, because there is no
+ * request, so the headers are added here.
+ */
+function answerClientError(parserCode: string | undefined, requestId: string, headers: OutgoingHttpHeaders): string {
   const code = CODES[parserCode ?? ''] ?? 'bad_request'
   const { status, body } = renderHttpError({ code, message: ERROR_TABLE[code].message, details: {} }, requestId)
   const text = JSON.stringify(body)

@@ -1,8 +1,8 @@
-import { fastify, type FastifyInstance, type InjectOptions } from 'fastify'
+import { fastify, type FastifyBaseLogger, type FastifyInstance, type InjectOptions } from 'fastify'
 import { pino } from 'pino'
 import auth, { accessTokens, authMetadata } from '../../plugins/auth/index.js'
 import clientAddress from '../../plugins/client-address/index.js'
-import errors from '../../plugins/errors/index.js'
+import errors, { refuseUnreadable } from '../../plugins/errors/index.js'
 import rateLimits from '../../plugins/rate-limits/index.js'
 import requestId, { requestIdOf, RequestLog } from '../../plugins/request-id/index.js'
 import securityHeaders from '../../plugins/security-headers/index.js'
@@ -78,10 +78,13 @@ export async function authApp(t: Test, oauth: OAuthConfig, options: AuthAppOptio
   const publicUrl = options.publicUrl ?? PUBLIC_URL
   const handled = { count: 0 }
   const { clock } = options
-  const app = fastify({
-    loggerInstance: pino({ level: 'trace' }, { write }),
+  const app: FastifyInstance = fastify({
+    loggerInstance: pino({ level: 'trace' }, { write }) as FastifyBaseLogger,
     logController: new RequestLog(),
     genReqId: requestIdOf,
+    clientErrorHandler(error, socket) {
+      refuseUnreadable(socket, error.code, requestIdOf(), app.securityHeaders)
+    },
   })
   await app.register(requestId)
   await app.register(clientAddress, {})
@@ -102,7 +105,7 @@ export async function authApp(t: Test, oauth: OAuthConfig, options: AuthAppOptio
       return request.identity
     })
   })
-  options.open?.(app as unknown as FastifyInstance)
+  options.open?.(app)
   t.teardown(() => app.close())
   await app.ready()
 
