@@ -6,4 +6,6 @@ import { Type } from '@sinclair/typebox'
 export const ByName = Type.Optional(Type.String({ minLength: 1, description: 'If unique' }))
 
 /** Like `ByName`, but for workloads, which may also be named by their host name. */
-export const ByNameOrHost = Type.Optional(Type.String({ minLength: 1, description: 'Or host name, if unique' }))
+export const ByNameOrHost = Type.Optional(
+  Type.String({ minLength: 1, description: 'Or host name, if unique', listed: 'Or host name' }),
+)

@@ -15,7 +15,7 @@ export const Nullable = <T extends TSchema>(schema: T) => {
 /** Creates a string enumeration as JSON Schema `enum`, which is shorter than `anyOf` with a constant for each value. */
 export const StringEnum = <const T extends readonly string[]>(
   values: T,
-  options: { description?: string; default?: T[number] } = {},
+  options: { description?: string; listed?: string; default?: T[number] } = {},
 ) => Type.Unsafe<T[number]>({ type: 'string', enum: [...values], ...options })
 
 /** Creates the argument for the amount of detail in an answer; `description` says what `full` adds. */

@@ -15,6 +15,7 @@ export const DecideByInput = {
     StringEnum(DECIDE_BY, {
       default: 'recorded',
       description: 'As recorded, or by policy now',
+      listed: '',
     }),
   ),
 }

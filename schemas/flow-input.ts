@@ -10,10 +10,15 @@ const EndInput = (description: string) =>
 
 /** The arguments that describe the flow, for every tool that answers a question about a single flow. */
 export const FlowInput = {
-  source: EndInput('Workload name or href, IP, iplist:NAME, or key=value, several of which are ANDed'),
+  source: EndInput('Workload, IP, iplist:NAME or labels (ANDed)'),
   destination: EndInput('As source'),
-  port: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_535, description: 'Of tcp and udp' })),
-  proto: Type.Union([Type.String(), Type.Integer()], { description: 'tcp, udp, icmp or a number' }),
-  process_name: Type.Optional(Type.String({ description: 'Path of the program at the destination' })),
-  windows_service_name: Type.Optional(Type.String({ description: 'Windows service at the destination' })),
+  port: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_535, description: 'Of tcp and udp', listed: '' })),
+  proto: Type.Union([Type.String(), Type.Integer()], {
+    description: 'tcp, udp, icmp or a number',
+    listed: 'Name or number',
+  }),
+  process_name: Type.Optional(
+    Type.String({ description: 'Path of the program at the destination', listed: 'At destination' }),
+  ),
+  windows_service_name: Type.Optional(Type.String({ description: 'Windows service at the destination', listed: '' })),
 }

@@ -5,10 +5,10 @@ import { ObjectOrText } from './label-reference.js'
 /** An IP range in the form that callers write: an address, a CIDR, or two addresses. */
 export const IpRangeInput = Type.Object(
   {
-    from_ip: Type.String({ minLength: 1, description: 'Address or CIDR' }),
+    from_ip: Type.String({ minLength: 1, description: 'Address or CIDR', listed: '' }),
     to_ip: Type.Optional(Type.String({ minLength: 1, description: 'Last' })),
     description: Type.Optional(Type.String({ description: 'Text' })),
-    exclusion: Type.Optional(Type.Boolean({ default: false, description: 'All but this' })),
+    exclusion: Type.Optional(Type.Boolean({ default: false, description: 'All but this', listed: '' })),
   },
   { additionalProperties: false },
 )

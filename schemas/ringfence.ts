@@ -69,8 +69,13 @@ const traffic = {
 
 /** The arguments that decide for which sources of inbound traffic the ringfence gets an allow rule. */
 export const SourcesInput = {
-  exclude_sources: Maybe(Type.Array(ApplicationReference, { description: 'Keep out: app|env, app=X, env=X' })),
-  environments: Maybe(Type.Array(LabelReference, { minItems: 1, description: 'Only these env labels' })),
+  exclude_sources: Maybe(
+    Type.Array(ApplicationReference, {
+      description: 'Keep out: app|env, app=X, env=X',
+      listed: 'app|env, app=X, env=X',
+    }),
+  ),
+  environments: Maybe(Type.Array(LabelReference, { minItems: 1, description: 'Only these env labels', listed: '' })),
 }
 
 /** The output of create-ringfence, both for a plan and for a written ringfence (T15). */

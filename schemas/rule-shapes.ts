@@ -131,7 +131,7 @@ export const RuleParts = {
   providers: ActorsInput('Destinations: ams, key=value, iplist:NAME, href …'),
   consumers: ActorsInput('Sources'),
   ingress_services: ServicesInput('By port and proto, service or href'),
-  egress_services: NamedServicesInput('Services of Windows consumer programs by name; allow only'),
+  egress_services: NamedServicesInput('Windows consumers; allow only'),
   unscoped_consumers: Type.Boolean({ default: false, description: 'Beyond the scope' }),
   description: Type.String({ description: 'Text' }),
 }
@@ -156,9 +156,9 @@ export const RuleInput = Type.Object(
  */
 export const RuleChangeInput = {
   enabled: Type.Optional(Type.Boolean({ description: 'Switched on' })),
-  providers: Type.Optional(ActorsInput('Destinations')),
-  consumers: Type.Optional(ActorsInput('Sources')),
-  ingress_services: Type.Optional(ServicesInput('As in create-rule')),
-  unscoped_consumers: Type.Optional(Type.Boolean({ description: 'Beyond the scope' })),
+  providers: Type.Optional(ActorsInput('Replace the destinations')),
+  consumers: Type.Optional(ActorsInput('Replace the sources')),
+  ingress_services: Type.Optional(ServicesInput('By port and proto, service or href')),
+  unscoped_consumers: Type.Optional(Type.Boolean({ description: 'Beyond the scope', listed: '' })),
   description: Type.Optional(RuleParts.description),
 }

@@ -15,7 +15,7 @@ const Entries = <T extends TProperties>(properties: T, description: string) =>
 export const ServiceListsInput = {
   service_ports: Entries(
     {
-      port: Int('Absent: all'),
+      port: Type.Optional(Type.Integer({ description: 'Absent: all', listed: '' })),
       to_port: Int('Last'),
       proto: ProtoInput,
       icmp_type: Int('ICMP type'),

@@ -7,15 +7,16 @@ import { POLICY_DECISIONS } from './pce/policy-decisions.js'
 /** Maximum number of entries in one filter list. */
 const MAX_FILTER_ENTRIES = 200
 
-const include = (description: string) =>
+const include = (description: string, listed = description) =>
   Type.Optional(
     Type.Array(Type.Union([...LabelReference.anyOf, Type.Array(LabelReference)]), {
       maxItems: MAX_FILTER_ENTRIES,
       description,
+      listed,
     }),
   )
 const exclude = (description: string) =>
-  Type.Optional(Type.Array(LabelReference, { maxItems: MAX_FILTER_ENTRIES, description }))
+  Type.Optional(Type.Array(LabelReference, { maxItems: MAX_FILTER_ENTRIES, description, listed: '' }))
 /**
  * Creates the schema of a filter by services. Port ranges and empty names are checked only when the entries are read
  * (resolveTrafficServices).
@@ -27,8 +28,8 @@ const services = (description: string) =>
         {
           port: Type.Optional(Type.Integer({ description: 'Port' })),
           to_port: Type.Optional(Type.Integer({ description: 'Last' })),
-          proto: Type.Optional(Type.Union([Type.String(), Type.Integer()], { description: 'tcp, 6 …' })),
-          process_name: Type.Optional(Type.String({ description: 'Contains' })),
+          proto: Type.Optional(Type.Union([Type.String(), Type.Integer()], { description: 'tcp, 6 …', listed: '' })),
+          process_name: Type.Optional(Type.String({ description: 'Contains', listed: '' })),
           windows_service_name: Type.Optional(Type.String({ description: 'Name' })),
         },
         { additionalProperties: false },
@@ -41,11 +42,13 @@ const services = (description: string) =>
  * Creates the schema of a filter by the network or type of the machine that reported a flow, or by the flow's process
  * or user. An empty list means all.
  */
-const reporter = (description: string) =>
-  Type.Optional(Type.Array(Type.String(), { maxItems: MAX_FILTER_ENTRIES, description }))
+const reporter = (description: string, listed: string) =>
+  Type.Optional(Type.Array(Type.String(), { maxItems: MAX_FILTER_ENTRIES, description, listed }))
 
 /** The argument that selects the policy decisions of the flows that a traffic query returns. */
-export const DecisionsInput = Type.Optional(Type.Array(StringEnum(POLICY_DECISIONS), { description: '[] means all' }))
+export const DecisionsInput = Type.Optional(
+  Type.Array(StringEnum(POLICY_DECISIONS), { description: '[] means all', listed: '' }),
+)
 
 /** The argument that allows the tool to split a query into several queries if it reaches the PCE's row limit (D136). */
 export const CompleteInput = {
@@ -61,23 +64,24 @@ export const FILTER_FORMS =
 
 /**
  * Returns the arguments for the tools whose callers define a traffic query (T6, T7). `forms` is the description of the
- * forms in which sources and destinations can be named.
+ * forms in which sources and destinations can be named. A tool whose forms are those of another one lists these alone,
+ * since the other filters are described there as well.
  */
-export const trafficInput = (forms: string) => ({
+export const trafficInput = (forms: string, isFirst = forms === FILTER_FORMS) => ({
   include_sources: include(forms),
   exclude_sources: exclude('Any match'),
-  include_destinations: include('Also FQDN'),
+  include_destinations: include('Also FQDN', isFirst ? undefined : ''),
   exclude_destinations: exclude('Any match'),
   include_services: services('Any of these'),
   exclude_services: services('None of these'),
   policy_decisions: DecisionsInput,
   ...DecideByInput,
   exclude_workloads_from_ip_list_query: Type.Optional(
-    Type.Boolean({ default: true, description: 'IP lists match no workloads' }),
+    Type.Boolean({ default: true, description: 'IP lists match no workloads', listed: '' }),
   ),
-  network: reporter('Of the reporter: External …'),
-  client_type: reporter('endpoint, server …'),
-  process_name: reporter('Whole path or file name'),
-  user_name: reporter('Whole'),
+  network: reporter('Of the reporter: External …', isFirst ? 'Reporter: External …' : ''),
+  client_type: reporter('endpoint, server …', isFirst ? 'endpoint, server …' : ''),
+  process_name: reporter('Whole path or file name', isFirst ? 'Whole path or file name' : ''),
+  user_name: reporter('Whole', ''),
   ...CompleteInput,
 })

@@ -14,9 +14,9 @@ export const WorkloadSelection = {
   ip_address: Part(),
   description: Part(),
   ...ExactInput,
-  managed: Type.Optional(Type.Boolean({ description: 'Has a VEN' })),
+  managed: Type.Optional(Type.Boolean({ description: 'Has a VEN', listed: '' })),
   online: Type.Optional(Type.Boolean({ description: 'VEN heartbeat' })),
-  enforcement_mode: Type.Optional(StringEnum(ENFORCEMENT_MODES, { description: 'Mode' })),
+  enforcement_mode: Type.Optional(StringEnum(ENFORCEMENT_MODES, { description: 'Mode', listed: '' })),
   labels: LabelsFilter,
 }
 export type WorkloadSelection = Static<TObject<typeof WorkloadSelection>>

@@ -134,8 +134,8 @@ export function titleOf(tool: Pick<AnyTool, 'name' | 'title'>): string {
  */
 export function describe(tool: Pick<AnyTool, 'summary' | 'effect' | 'requiresConfirm'>): string {
   if (tool.effect === 'read') return tool.summary
-  const confirm = tool.requiresConfirm ? ' May answer confirm_required.' : ''
-  return `${tool.summary} Writes: no retry.${confirm}`
+  const confirm = tool.requiresConfirm ? ' May need approval.' : ''
+  return `${tool.summary} Don't retry.${confirm}`
 }
 
 /**

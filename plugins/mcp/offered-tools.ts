@@ -7,8 +7,8 @@ import { anyOf, leaveOutNamed } from '../../domain/text/leave-out-named.js'
  */
 export type ListOffered = (offered: ReadonlySet<string>) => Tool[]
 
-/** Matches the beginning of an argument's description that refers to the same argument of another tool. */
-const AS_IN = /^As in ([\w-]+)(?=;|$)/
+/** Matches an argument's description that refers to the same argument of another tool. */
+const AS_IN = /^As in ([\w-]+)$/
 
 /**
  * Creates the function that returns the entries of tools/list for a set of offered tools. No description mentions a
@@ -42,20 +42,19 @@ interface Schema {
 }
 
 function withoutHidden(tool: Tool, hidden: RegExp, byName: ReadonlyMap<string, Tool>): Tool {
-  const describe = (name: string, part: Schema, text: string): string | undefined => {
-    const [said = '', other = ''] = AS_IN.exec(text) ?? []
+  const describe = (name: string, text: string): string | undefined => {
+    const [, other = ''] = AS_IN.exec(text) ?? []
     if (!hidden.test(other)) return leaveOutNamed(text, hidden)
     const there = argumentsIn(byName.get(other)?.inputSchema ?? {})
-    const same = there.find(([one]) => one === name) ?? there.find(([, one]) => formOf(one) === formOf(part))
-    const description = same?.[1].description
-    return typeof description === 'string' ? text.replace(said, () => description) : undefined
+    const description = there.find(([one]) => one === name)?.[1].description
+    return typeof description === 'string' ? description : undefined
   }
   const rewrite = (value: unknown, name: string): unknown => {
     if (Array.isArray(value)) return value.map((one) => rewrite(one, name))
     if (typeof value !== 'object' || value === null) return value
     const part = value as Schema
     const inner = Object.entries(part).map(([key, one]): [string, unknown] => {
-      if (key === 'description' && typeof one === 'string') return [key, describe(name, part, one)]
+      if (key === 'description' && typeof one === 'string') return [key, describe(name, one)]
       if (key === 'properties') {
         const own = Object.entries(one as Record<string, Schema>)
         return [key, Object.fromEntries(own.map(([property, schema]) => [property, rewrite(schema, property)]))]
@@ -75,9 +74,3 @@ function argumentsIn(schema: unknown): [name: string, schema: Schema][] {
   const own = Object.entries((schema as Schema).properties ?? {})
   return [...own, ...Object.values(schema).flatMap((inner) => argumentsIn(inner))]
 }
-
-/**
- * Returns the schema as JSON text without its own description, so that two schemas that accept the same values can be
- * recognised.
- */
-const formOf = ({ description: _said, ...form }: Schema): string => JSON.stringify(form)

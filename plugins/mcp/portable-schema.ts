@@ -5,11 +5,14 @@ interface Schema {
   [keyword: string]: unknown
   type?: unknown
   anyOf?: Schema[]
+  enum?: unknown[]
   properties?: Record<string, Schema>
   patternProperties?: Record<string, Schema>
   additionalProperties?: unknown
   items?: Schema
   description?: string
+  /** What tools/list says in place of the description, which is documented. Empty if the name says enough. */
+  listed?: string
 }
 
 /**
@@ -17,11 +20,11 @@ interface Schema {
  *
  * - Of alternatives, only the first is listed, because converters drop `anyOf` or refuse it. The server accepts the
  *   others as well. So the first alternative must be the form in which everything can be said.
- * - Defaults become words of the description. A default of false, the default level of detail (`standard`) and the
- *   defaults of free text are left out, because a caller can omit an argument without knowing its default.
+ * - Defaults become words of the description. Numbers, false, free text and what narrows nothing (`all`, `both`) are
+ *   left out, because a caller can omit an argument without knowing its default, and the answers say what was read.
  * - Bounds and patterns are left out: they hardly ever matter, and are named in the errors. `additionalProperties` is
  *   kept only at the top level.
- * - A description is left out if a model knows what it says from the names of the arguments.
+ * - A description is left out if a model knows what it says from the names of the arguments or from the instructions.
  *
  * Throws TypeError for a schema that has no portable form, such as an object without properties.
  */
@@ -39,11 +42,11 @@ function argumentsOf(properties: Record<string, Schema>): Record<string, Portabl
   const hasExact = 'exact' in properties
   return Object.fromEntries(
     Object.entries(properties).map(([name, schema]) => {
-      const listed = firstForm(schema)
-      const { description = '' } = listed
+      const form = firstForm(schema)
+      const { description: documented = '', listed: description = documented } = form
       const isKnown = description === '' || isEvident(description, name) || (hasExact && description === PART)
-      const said = [...(isKnown ? [] : [description]), ...wordsOfDefault(listed)].join('; ')
-      return [name, { ...(said !== '' && { description: said }), ...formOf(listed, name) }]
+      const said = [...(isKnown ? [] : [description]), ...wordsOfDefault(form)].join('; ')
+      return [name, { ...(said !== '' && { description: said }), ...formOf(form, name) }]
     }),
   )
 }
@@ -54,8 +57,9 @@ function firstForm({ anyOf, ...beside }: Schema): Schema {
 }
 
 function formOf(schema: Schema, where: string): Portable {
-  const { type, enum: values, items, properties, required } = firstForm(schema)
-  if (values !== undefined) return { type: 'string', enum: values }
+  const { type, enum: values, default: own, items, properties, required } = firstForm(schema)
+  if (values !== undefined)
+    return { type: 'string', enum: USUAL_DEFAULTS.has(own) ? values.filter((one) => one !== own) : values }
   switch (type) {
     case 'string':
     case 'integer':
@@ -73,38 +77,90 @@ function formOf(schema: Schema, where: string): Portable {
 }
 
 function wordsOfDefault({ type, enum: values, default: own }: Schema): string[] {
-  if (own === undefined || own === false || own === 'standard' || (type === 'string' && values === undefined)) return []
+  if (own === undefined || own === false || typeof own === 'number' || USUAL_DEFAULTS.has(own)) return []
+  if (type === 'string' && values === undefined) return []
   return [`default ${(Array.isArray(own) ? own : [own]).join(', ')}`]
 }
+
+/**
+ * Defaults of enumerations that narrow nothing, or that the instructions name. They are not listed as values either,
+ * because leaving the argument out says the same.
+ */
+const USUAL_DEFAULTS: ReadonlySet<unknown> = new Set(['all', 'both', 'compact', 'draft', 'recorded', 'standard'])
 
 /** The description of a text filter, beside which `exact` says what the filter compares otherwise. */
 const PART = 'Contains'
 
-/** Descriptions of arguments that many tools have and whose names say the same to a model. */
-const EVIDENT: Readonly<Record<string, string>> = {
-  app_name: 'app label',
-  env_name: 'env label',
-  start_date: 'From',
-  end_date: 'To',
-  fields: 'Only these',
-  max_results: 'Page size',
-  cursor: 'next_cursor',
-  description: 'Text',
-  enabled: 'Switched on',
-  new_name: 'Rename',
-  process_name: 'Program',
-  to_port: 'Last',
-  to_ip: 'Last',
-  query_name: 'Job name',
-  dry_run: 'No write',
+/**
+ * Arguments of several tools, each with its description, whose names say the same to a model. Where a single tool's
+ * description need not be listed, its schema says so (`listed`).
+ */
+const EVIDENT: ReadonlySet<string> = new Set([
+  'app_name: app label',
+  'consumer: Source',
+  'consumers: Replace the sources',
+  'cursor: next_cursor',
+  'description: Text',
+  'destination: As source',
+  'dry_run: No write',
+  'enabled: Switched on',
+  'end_date: To',
+  'env_name: env label',
+  'exclude_services: None of these',
+  'fields: Only these',
+  'include_services: Any of these',
+  'kinds: Only these',
+  'labels: One per key',
+  'max_results: Page size',
+  'name: Also its host name',
+  'name: New name',
+  'new_name: Rename',
+  'online: VEN heartbeat',
+  'process_name: Program',
+  'provider: Destination',
+  'providers: Replace the destinations',
+  'query_name: Job name',
+  'sections: Only these',
+  'service_ports: Ports and protocols',
+  'start_date: From',
+  'to_ip: Last',
+  'to_port: Last',
+  'value: New value',
+  'windows_egress_services: Windows consumers',
+  'windows_services: Windows providers',
+])
+
+/**
+ * The description of each argument of several tools that the instructions explain once for all of them. A test checks
+ * that the instructions name them.
+ */
+export const IN_INSTRUCTIONS: Readonly<Record<string, string>> = {
+  complete: 'Past row limit',
+  exact: 'Not parts',
+  href: 'Or name',
+  ingress_services: 'By port and proto, service or href',
+  labels: 'Has all of these; labelgroup:NAME too',
+  name: 'If unique',
+  policy_version: 'draft (default), active, number',
+  proto: '6 tcp …',
+  ruleset_name: 'If unique',
+  service: 'Name',
 }
 
-/** Returns true if a description says nothing that the name does not say. */
+/** Returns true if a description says nothing that the name or the instructions do not say. */
 function isEvident(description: string, name: string): boolean {
   const words = name.split('_')
   const said = description.toLowerCase().split(' ')
-  return EVIDENT[name] === description || said.every((word) => words.includes(word))
+  return (
+    EVIDENT.has(`${name}: ${description}`) ||
+    IN_INSTRUCTIONS[name] === description ||
+    (name === 'detail_level' && description.startsWith(FULL)) ||
+    said.every((word) => words.includes(word))
+  )
 }
+
+/** The beginning of the description of a level of detail, of which the instructions say what holds for all tools. */
+const FULL = 'full: '
 
 /** Any JSON value. `{}` would say the same, but converters refuse it or take it for an object. */
 const ANY_VALUE: Portable = {

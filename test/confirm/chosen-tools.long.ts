@@ -72,7 +72,7 @@ t.test('an added tool', async (t) => {
     const list = await service.send(olga!, { jsonrpc: '2.0', id: 1, method: 'tools/list' })
     const asking = list
       .json<Json>()
-      .result.tools.filter(({ description }: Json) => /May answer confirm_required/.test(description))
+      .result.tools.filter(({ description }: Json) => / May need approval\./.test(description))
     t.same(
       asking.map(({ name }: Json) => name),
       ['create-ringfence', 'delete-label', 'delete-ruleset', 'provision-policy', 'ringfence-batch', 'update-workload'],

@@ -108,9 +108,8 @@ t.test('the list leads nobody to a tool that is not offered, and still describes
   }
   const told = async (tool: string, argument: string) =>
     (await listed({ 'x-mcp-tools': tool }))[0]!.inputSchema.properties![argument]!.description
-  const services = 'By port and proto, service or href'
-  t.equal(await told('create-deny-rule', 'ingress_services'), services, 'as the tool that it refers to says it')
-  t.equal(await told('create-ringfence', 'deny_service'), `${services}; default All Services`)
+  const forms = 'key=value, iplist:NAME, href, IP, CIDR … Same key or kind ORed, others ANDed; ORed blocks: a=b&c=d'
+  t.equal(await told('discover-process-egress', 'include_sources'), forms, 'as the tool that it refers to says it')
   t.equal(
     (await listed({ 'x-mcp-tools': 'get-traffic-flows' }))[0]!.description,
     'Traffic by chosen dimensions, busiest first.',
@@ -140,7 +139,7 @@ t.test('the instructions lead nobody to a tool that is not offered', async (t) =
     return lines.filter((line) => /^Policy|^A changing/.test(line)).map((line) => line.split(/[;:.]/)[0])
   }
   const draft = 'Policy (rule sets, rules, IP lists, services) is written as a draft and enforced only'
-  const approve = 'A changing tool may wait for a person to approve'
+  const approve = 'A changing tool may wait for a person or answer confirm_required'
   t.same(await policyIn({}), [`${draft} after provision-policy`, approve])
   t.same(await policyIn({ 'x-mcp-toolsets': 'rules' }), [`${draft} once provisioned, by somebody else`, approve])
   t.same(await policyIn({ 'x-mcp-readonly': '1' }), [

@@ -2,6 +2,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
 import { INSTRUCTIONS } from '../../plugins/mcp/instructions.js'
+import { IN_INSTRUCTIONS } from '../../plugins/mcp/portable-schema.js'
 import { listTool } from '../../plugins/mcp/list-tools.js'
 import { tools } from '../../tools/index.js'
 
@@ -10,6 +11,7 @@ interface Listed {
   description?: string
   enum?: string[]
   items?: Listed
+  anyOf?: Listed[]
   properties?: Record<string, Listed>
 }
 
@@ -23,12 +25,23 @@ function* walk(schema: Listed, path: string): Generator<[string, Listed]> {
   for (const [name, part] of argumentsOf(schema)) yield* walk(part, `${path}.${name}`)
 }
 
+/** Every property in a schema, those of all its alternatives included. */
+function* propertiesIn(schema: Listed): Generator<[string, Listed]> {
+  for (const [name, part] of argumentsOf(schema)) {
+    yield [name, part]
+    yield* propertiesIn(part)
+  }
+  if (schema.items !== undefined) yield* propertiesIn(schema.items)
+  for (const choice of schema.anyOf ?? []) yield* propertiesIn(choice)
+}
+
 t.test('beside `exact`, what says nothing finds parts, and elsewhere the list says so', (t) => {
   const said =
     'Beside exact, a text filter without a description, or with "Contains", finds what contains it, unless exact: true.'
   t.ok(INSTRUCTIONS.join('\n').includes(said))
-  /** Texts that are no filters. */
-  const others = ['cursor', 'start_date', 'end_date']
+  /** Texts that are no filters, and filters that nobody takes for one by parts: a whole reference, and bounds. */
+  const isOther = (name: string) =>
+    ['cursor', 'start_date', 'end_date', 'policy_version', 'href'].includes(name) || /_(?:gte|lte|before)$/.test(name)
   for (const { tool, input } of listed) {
     const findsParts = (name: string) =>
       /^Contains\b/.test((tool.input.properties as Record<string, { description?: string }>)[name]!.description ?? '')
@@ -36,9 +49,38 @@ t.test('beside `exact`, what says nothing finds parts, and elsewhere the list sa
     const saysSo = ({ description }: Listed) =>
       description === undefined ? input.properties?.exact !== undefined : /^Contains\b/.test(description)
     for (const [name, schema] of texts)
-      if (!others.includes(name) && (findsParts(name) || input.properties?.exact !== undefined))
+      if (!isOther(name) && (findsParts(name) || input.properties?.exact !== undefined))
         t.equal(saysSo(schema), findsParts(name), `${tool.name}: ${name}`)
   }
+  t.end()
+})
+
+/** How the instructions name what they explain for all tools, where that is not by the name of the argument. */
+const EXPLAINED: Record<string, string> = {
+  href: 'Objects are named by href or exact name, if only one has it',
+  ingress_services: 'A service is {port, proto, to_port?}',
+  name: 'Objects are named by href or exact name, if only one has it',
+  proto: '(proto 6 is tcp, 17 udp; in traffic its name)',
+  ruleset_name: 'Objects are named by href or exact name, if only one has it',
+  service: '{service: "NAME"}',
+}
+
+t.test('a description that the instructions replace is explained there', (t) => {
+  const text = INSTRUCTIONS.join('\n')
+  for (const name of [...Object.keys(IN_INSTRUCTIONS), 'detail_level'])
+    t.ok(text.includes(EXPLAINED[name] ?? `${name}: `), name)
+  const described = tools.flatMap(({ input }) => [...propertiesIn(input as unknown as Listed)])
+  for (const [name, description] of Object.entries(IN_INSTRUCTIONS))
+    t.ok(
+      described.some(([one, schema]) => one === name && schema.description === description),
+      `an argument ${name} has that description`,
+    )
+  t.end()
+})
+
+t.test('the instructions are as long as clients that shorten them show', (t) => {
+  // Claude Code cuts what is longer (D258).
+  t.ok(INSTRUCTIONS.join('\n').length <= 2048, `${INSTRUCTIONS.join('\n').length} characters`)
   t.end()
 })
 

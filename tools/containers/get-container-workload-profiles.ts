@@ -37,9 +37,9 @@ export default defineTool({
   requiresConfirm: false,
   input: Type.Object(
     {
-      cluster_href: Type.Optional(Type.String({ description: 'Needed if several' })),
-      namespace: Type.Optional(Type.String({ minLength: 1, description: 'Name' })),
-      managed: Type.Optional(Type.Boolean({ description: 'Managed ones' })),
+      cluster_href: Type.Optional(Type.String({ description: 'Needed if several', listed: 'If several' })),
+      namespace: Type.Optional(Type.String({ minLength: 1, description: 'Name', listed: '' })),
+      managed: Type.Optional(Type.Boolean({ description: 'Managed ones', listed: '' })),
       ...PagingInput,
     },
     { additionalProperties: false },

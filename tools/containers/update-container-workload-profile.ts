@@ -47,9 +47,9 @@ export default defineTool({
     dryRun === true && (mode !== undefined || managed === true),
   input: Type.Object(
     {
-      profile_href: Type.String({ description: 'Its href; see get-container-workload-profiles' }),
-      managed: Type.Optional(Type.Boolean({ description: 'Manage its pods' })),
-      enforcement_mode: Type.Optional(StringEnum(ENFORCEMENT_MODES, { description: 'Mode of its pods' })),
+      profile_href: Type.String({ description: 'Its href; see get-container-workload-profiles', listed: '' }),
+      managed: Type.Optional(Type.Boolean({ description: 'Manage its pods', listed: '' })),
+      enforcement_mode: Type.Optional(StringEnum(ENFORCEMENT_MODES, { description: 'Mode of its pods', listed: '' })),
       assign_labels: WorkloadLabelsInput('Replaces; one per key; [] clears'),
       ...CompleteInput,
       ...DryRunInput,

@@ -12,13 +12,13 @@ export default defineTool({
   requiresConfirm: false,
   input: Type.Object(
     {
-      pce_host: Type.String({ description: 'Host or IP' }),
+      pce_host: Type.String({ description: 'Host or IP', listed: '' }),
       pce_port: Type.Integer({ description: 'Port' }),
-      pce_org_id: Type.Integer({ description: 'Organisation' }),
+      pce_org_id: Type.Integer({ description: 'Organisation', listed: '' }),
       api_key: Type.String({ description: 'Key' }),
       api_secret: Type.String({ description: 'Secret' }),
       tls_verify: Type.Optional(Type.Boolean({ description: 'Default true' })),
-      label: Type.Optional(Type.String({ description: 'Name' })),
+      label: Type.Optional(Type.String({ description: 'Name', listed: '' })),
       replace_anyway: Type.Optional(Type.Boolean({ description: 'Even if refused' })),
     },
     { additionalProperties: false },

@@ -12,8 +12,7 @@ import { defineTool } from '../define.js'
 
 export default defineTool({
   name: 'preview-enforcement-change',
-  summary:
-    'What another enforcement mode of an application or of named workloads would cut or open of the observed traffic, by peer and port. Changes nothing.',
+  summary: 'What another enforcement mode of workloads would cut or open of the traffic. Changes nothing.',
   effect: 'read',
   toolset: 'explain',
   roles: ['reader', 'operator', 'admin'],
@@ -27,7 +26,7 @@ export default defineTool({
   input: Type.Object(
     {
       ...WorkloadChoiceInput,
-      enforcement_mode: StringEnum(ENFORCEMENT_MODES, { description: 'The mode to judge' }),
+      enforcement_mode: StringEnum(ENFORCEMENT_MODES, { description: 'The mode to judge', listed: '' }),
       ...windowInput(MODE_CHANGE_DAYS),
       ...CompleteInput,
       detail_level: DetailLevel('full: longer lists'),

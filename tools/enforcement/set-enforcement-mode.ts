@@ -28,7 +28,7 @@ const MAX_LISTED = 50
 const input = Type.Object(
   {
     ...WorkloadChoiceInput,
-    enforcement_mode: StringEnum(ENFORCEMENT_MODES, { description: 'The mode to set' }),
+    enforcement_mode: StringEnum(ENFORCEMENT_MODES, { description: 'The mode to set', listed: '' }),
     ...windowInput(MODE_CHANGE_DAYS),
     ...CompleteInput,
     ...DryRunInput,
@@ -39,7 +39,7 @@ type Arguments = Static<typeof input>
 
 export default defineTool({
   name: 'set-enforcement-mode',
-  summary: 'Set the enforcement mode of all workloads of an application, or of named ones, in bulk and at once.',
+  summary: 'Set the enforcement mode of an application, or of workloads, at once.',
   effect: 'destroy',
   toolset: 'explain',
   idempotent: true,

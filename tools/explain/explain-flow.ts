@@ -121,8 +121,7 @@ type Output = Static<typeof output>
 
 export default defineTool({
   name: NAME,
-  summary:
-    'Why a flow is allowed or blocked: the verdict of active and draft policy, every rule about it in deciding order, modes, what was seen.',
+  summary: 'Why a flow is allowed or blocked, by active and draft policy, with the rules about it.',
   effect: 'read',
   toolset: 'explain',
   roles: ['reader', 'operator', 'admin'],
@@ -138,7 +137,13 @@ export default defineTool({
       ...FlowInput,
       ...windowInput(DEFAULT_DAYS),
       lookback_days: Type.Optional(
-        Type.Integer({ minimum: 0, maximum: 365, default: DEFAULT_DAYS, description: 'Of traffic; 0: none' }),
+        Type.Integer({
+          minimum: 0,
+          maximum: 365,
+          default: DEFAULT_DAYS,
+          description: 'Of traffic; 0: none',
+          listed: '0: no traffic',
+        }),
       ),
     },
     { additionalProperties: false },

@@ -99,8 +99,7 @@ type Output = Static<typeof output>
 
 export default defineTool({
   name: NAME,
-  summary:
-    'The narrowest rule by labels that would allow a flow, as arguments for the tool that writes it, and what else it would allow. Writes nothing.',
+  summary: 'The narrowest rule by labels that would allow a flow, and what else it allows. Writes nothing.',
   effect: 'read',
   toolset: 'explain',
   roles: ['reader', 'operator', 'admin'],

@@ -71,8 +71,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: NAME,
-  summary:
-    'What changed from one policy version to another (numbers, active or draft), field by field and rule by rule: whether it widens or narrows, what needs review.',
+  summary: 'What changed between two policy versions: wider or narrower, what to review.',
   effect: 'read',
   toolset: 'history',
   roles: ['reader', 'operator', 'admin'],
@@ -85,18 +84,27 @@ export default defineTool({
   },
   input: Type.Object(
     {
-      from: VersionInput('Earlier: number, active or draft'),
-      to: Type.Optional(VersionInput('Later; default active')),
+      from: VersionInput('Number, active, draft'),
+      to: Type.Optional(VersionInput('Default active')),
       resource_type: Type.Optional(
         StringEnum([...CHANGE_SUBSET_TYPES, 'all'] as const, {
           default: 'all',
           description: 'Only objects of this type',
+          listed: '',
         }),
       ),
-      href: Type.Optional(Type.String({ description: 'Only this object; a rule is its rule set' })),
-      name: Type.Optional(Type.String({ minLength: 1, description: 'Only objects with this exact name, in either' })),
+      href: Type.Optional(
+        Type.String({ description: 'Only this object; a rule is its rule set', listed: 'A rule is its rule set' }),
+      ),
+      name: Type.Optional(
+        Type.String({ minLength: 1, description: 'Only objects with this exact name, in either', listed: '' }),
+      ),
       author: Type.Optional(
-        Type.String({ minLength: 1, description: 'Only what this user edited last, by exact name or href' }),
+        Type.String({
+          minLength: 1,
+          description: 'Only what this user edited last, by exact name or href',
+          listed: 'Last editor',
+        }),
       ),
       detail_level: DetailLevel('full: all fields of new and deleted rules and objects'),
       ...pagingInput(DEFAULT_MAX_RESULTS),

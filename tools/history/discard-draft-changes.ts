@@ -67,8 +67,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'discard-draft-changes',
-  summary:
-    'Discard pending draft changes, named ones or all: new objects are gone for good, changed and deleted ones go back to what is in force.',
+  summary: 'Discard pending draft changes: new objects are gone for good, others go back to what is in force.',
   effect: 'destroy',
   toolset: 'history',
   roles: ['admin'],
@@ -88,9 +87,18 @@ export default defineTool({
           description: 'Draft objects; a rule is its rule set',
         }),
       ),
-      all: Type.Optional(Type.Boolean({ description: 'true: every pending change, whoever made it' })),
+      all: Type.Optional(
+        Type.Boolean({
+          description: 'true: every pending change, whoever made it',
+          listed: 'Every one, whoever made it',
+        }),
+      ),
       include_dependencies: Type.Optional(
-        Type.Boolean({ default: false, description: 'Also what would be left without them; else refused' }),
+        Type.Boolean({
+          default: false,
+          description: 'Also what would be left without them; else refused',
+          listed: 'Also what needs them; else refused',
+        }),
       ),
       ...DryRunInput,
     },

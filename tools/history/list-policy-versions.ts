@@ -30,8 +30,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: NAME,
-  summary:
-    'Provisioned policy versions, newest first: when, by whom, commit message, object counts, workloads affected.',
+  summary: 'Provisioned policy versions, newest first: when, by whom, message, counts.',
   effect: 'read',
   toolset: 'history',
   roles: ['reader', 'operator', 'admin'],
@@ -40,10 +39,14 @@ export default defineTool({
   pceRequests: { atMost: 22, and: 'with author, one for each author' },
   input: Type.Object(
     {
-      since: Type.Optional(Type.String({ description: 'Only versions from this date or time on' })),
-      until: Type.Optional(Type.String({ description: 'Only versions up to this date or time, inclusive' })),
-      author: Type.Optional(Type.String({ minLength: 1, description: 'Exact user name or href' })),
-      text: Type.Optional(Type.String({ minLength: 1, description: 'Part of the commit message, in any case' })),
+      since: Type.Optional(Type.String({ description: 'Only versions from this date or time on', listed: '' })),
+      until: Type.Optional(
+        Type.String({ description: 'Only versions up to this date or time, inclusive', listed: '' }),
+      ),
+      author: Type.Optional(Type.String({ minLength: 1, description: 'Exact user name or href', listed: '' })),
+      text: Type.Optional(
+        Type.String({ minLength: 1, description: 'Part of the commit message, in any case', listed: 'In the message' }),
+      ),
       ...pagingInput(DEFAULT_MAX_RESULTS),
     },
     { additionalProperties: false },

@@ -44,8 +44,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'restore-policy-object',
-  summary:
-    'Put one rule set, IP list or service back to what a policy version had, in the draft: only what differs is written, other pending changes stay.',
+  summary: 'Put one rule set, IP list or service back to a policy version, in the draft; other pending changes stay.',
   effect: 'destroy',
   toolset: 'history',
   roles: ['operator', 'admin'],
@@ -58,10 +57,15 @@ export default defineTool({
   },
   input: Type.Object(
     {
-      version: Type.Integer({ minimum: 1, description: 'The number of the version' }),
-      href: Type.Optional(Type.String({ description: 'Or name with kind; also one that is gone' })),
+      version: Type.Integer({ minimum: 1, description: 'The number of the version', listed: '' }),
+      href: Type.Optional(
+        Type.String({
+          description: 'Or name with kind; also one that is gone',
+          listed: 'Or name and kind; also deleted',
+        }),
+      ),
       name: ByName,
-      kind: Type.Optional(StringEnum(RESTORABLE_KINDS, { description: 'Of the name' })),
+      kind: Type.Optional(StringEnum(RESTORABLE_KINDS, { description: 'Of the name', listed: '' })),
       ...DryRunInput,
     },
     { additionalProperties: false },

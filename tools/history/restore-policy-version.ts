@@ -64,8 +64,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'restore-policy-version',
-  summary:
-    'Make the draft what an earlier policy version was. Nothing is provisioned; refused while the draft has changes that the call does not name.',
+  summary: 'Make the draft what a policy version was.',
   effect: 'destroy',
   toolset: 'history',
   roles: ['admin'],
@@ -78,12 +77,13 @@ export default defineTool({
   },
   input: Type.Object(
     {
-      version: Type.Integer({ minimum: 1, description: 'The number of the version' }),
+      version: Type.Integer({ minimum: 1, description: 'The number of the version', listed: '' }),
       drop_pending: Type.Optional(
         Type.Array(Type.String(), {
           minItems: 1,
           maxItems: 1000,
           description: 'Every pending change, by draft href: all are lost',
+          listed: 'Every pending change, else refused: all are lost',
         }),
       ),
       ...DryRunInput,

@@ -103,8 +103,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: NAME,
-  summary:
-    'Who changed an object, a rule or an application, when, and what before and after: from audit events and policy versions.',
+  summary: 'Who changed an object, rule or application, when and how.',
   effect: 'read',
   toolset: 'history',
   roles: ['reader', 'operator', 'admin'],
@@ -117,19 +116,22 @@ export default defineTool({
   },
   input: Type.Object(
     {
-      href: Type.Optional(Type.String({ description: 'Object or rule, also one that is gone' })),
+      href: Type.Optional(
+        Type.String({ description: 'Object or rule, also one that is gone', listed: 'Object or rule, also deleted' }),
+      ),
       name: Type.Optional(
         Type.String({
           minLength: 1,
           description: 'Exact name, with kind, refused if two have it; a label is key=value',
+          listed: 'With kind; a label is key=value',
         }),
       ),
       kind: Type.Optional(
-        StringEnum([...Object.keys(TARGET_KINDS), 'label'] as TargetKind[], { description: 'Of the name' }),
+        StringEnum([...Object.keys(TARGET_KINDS), 'label'] as TargetKind[], { description: 'Of the name', listed: '' }),
       ),
       application: Type.Optional(Type.Union(ApplicationReference.anyOf, { description: 'app|env, app=X or env=X' })),
-      since: Type.Optional(Type.String({ description: 'Only changes from this date or time on' })),
-      until: Type.Optional(Type.String({ description: 'Only changes up to this date or time, inclusive' })),
+      since: Type.Optional(Type.String({ description: 'Only changes from this date or time on', listed: '' })),
+      until: Type.Optional(Type.String({ description: 'Only changes up to this date or time, inclusive', listed: '' })),
       ...pagingInput(DEFAULT_MAX_RESULTS),
     },
     { additionalProperties: false },

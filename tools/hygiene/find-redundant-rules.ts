@@ -8,8 +8,7 @@ import { defineTool } from '../define.js'
 
 export default defineTool({
   name: 'find-redundant-rules',
-  summary:
-    'Rules that can go without changing anything (duplicates, covered, always denied), each with the rules that prove it; any-to-any rules; scopes without workloads.',
+  summary: 'Rules that can go without changing anything; any-to-any rules; scopes without workloads.',
   effect: 'read',
   toolset: 'hygiene',
   roles: ['reader', 'operator', 'admin'],
@@ -23,13 +22,21 @@ export default defineTool({
   input: Type.Object(
     {
       policy_version: Type.Optional(
-        StringEnum(['draft', 'active'] as const, { default: 'draft', description: 'active: what is in force' }),
+        StringEnum(['draft', 'active'] as const, {
+          default: 'draft',
+          description: 'active: what is in force',
+          listed: '',
+        }),
       ),
       kinds: Type.Optional(
-        Type.Array(StringEnum(FINDING_KINDS), { minItems: 1, maxItems: 7, description: 'Only these findings' }),
+        Type.Array(StringEnum(FINDING_KINDS), { minItems: 1, maxItems: 7, description: 'Only these' }),
       ),
       rule_set: Type.Optional(
-        Type.String({ minLength: 1, description: 'Only its findings: href, or exact name that only one has' }),
+        Type.String({
+          minLength: 1,
+          description: 'Only its findings: href, or exact name that only one has',
+          listed: 'Name or href',
+        }),
       ),
       detail_level: DetailLevel('full: longer lists'),
     },

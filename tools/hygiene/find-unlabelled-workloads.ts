@@ -89,8 +89,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: NAME,
-  summary:
-    'Workloads that lack labels, with suggestions from names, addresses and traffic and their evidence; and labels that look alike.',
+  summary: 'Workloads that lack labels, with suggestions; labels that look alike.',
   effect: 'read',
   toolset: 'hygiene',
   roles: ['reader', 'operator', 'admin'],
@@ -103,10 +102,14 @@ export default defineTool({
   },
   input: Type.Object(
     {
-      missing: LabelKeys('Keys to look for; default role, app, env, loc'),
+      missing: LabelKeys('Keys; default role, app, env, loc'),
       ...WorkloadSelection,
       suggest_from: Type.Optional(
-        Type.Array(StringEnum(SOURCES), { maxItems: 3, description: 'Default all; [] for none' }),
+        Type.Array(StringEnum(SOURCES), {
+          maxItems: 3,
+          description: 'Default all; [] for none',
+          listed: '[]: nothing',
+        }),
       ),
       ...windowInput(DEFAULT_DAYS),
       ...pagingInput(DEFAULT_MAX_RESULTS),

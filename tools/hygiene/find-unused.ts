@@ -12,8 +12,7 @@ const MOST_DAYS = 90
 
 export default defineTool({
   name: 'find-unused',
-  summary:
-    'Labels, label groups, IP lists and services that nothing uses, rule sets and rules that do nothing, and rules without hits where the PCE counts them; each with how that was established.',
+  summary: 'Labels, label groups, IP lists and services that nothing uses; rules and rule sets that do nothing.',
   effect: 'read',
   toolset: 'hygiene',
   roles: ['reader', 'operator', 'admin'],
@@ -27,7 +26,7 @@ export default defineTool({
   input: Type.Object(
     {
       kinds: Type.Optional(
-        Type.Array(StringEnum(UNUSED_KINDS), { minItems: 1, maxItems: 7, description: 'Default: all' }),
+        Type.Array(StringEnum(UNUSED_KINDS), { minItems: 1, maxItems: 7, description: 'Only these' }),
       ),
       hits_days: Type.Optional(
         Type.Integer({
@@ -35,6 +34,7 @@ export default defineTool({
           maximum: MOST_DAYS,
           default: DEFAULT_DAYS,
           description: 'The least that a rule hit count report has to cover',
+          listed: 'Days of hits to cover',
         }),
       ),
       detail_level: DetailLevel('full: longer lists'),

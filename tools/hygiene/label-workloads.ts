@@ -80,8 +80,7 @@ type Output = Static<typeof output>
 
 export default defineTool({
   name: 'label-workloads',
-  summary:
-    'Set, add or remove labels by key on one or thousands of workloads; other labels stay. At once: labels are policy, so dry_run first.',
+  summary: 'Set, add or remove labels of workloads in bulk; others stay. At once: labels are policy, so dry_run first.',
   effect: 'destroy',
   toolset: 'hygiene',
   idempotent: true,
@@ -100,11 +99,12 @@ export default defineTool({
           minItems: 1,
           maxItems: MOST_WORKLOADS,
           description: 'Hrefs, or exact names, also of hosts, with or without domain; refused if two have one',
+          listed: '',
         }),
       ),
       selection: Type.Optional(
         Type.Object(
-          { ...WorkloadSelection, without: LabelKeys('Lacking a label of any of these keys') },
+          { ...WorkloadSelection, without: LabelKeys('Lacks any of these keys') },
           { additionalProperties: false, description: 'Or all that match' },
         ),
       ),
@@ -113,6 +113,7 @@ export default defineTool({
           minimum: 1,
           maximum: MOST_WORKLOADS,
           description: 'To write: how many the selection may match',
+          listed: 'To write: most matches',
         }),
       ),
       csv: Type.Optional(
@@ -120,15 +121,25 @@ export default defineTool({
           minLength: 1,
           maxLength: LONGEST_CSV,
           description: 'Or a table: columns href, name or hostname, and label keys; empty cells change nothing',
+          listed: 'Or a table: href, name or hostname, and label keys; empty cells change nothing',
         }),
       ),
-      remove_token: Type.Optional(Type.String({ minLength: 1, description: 'CSV cell that removes the label' })),
-      set: References('key=value, in the place of any other value'),
-      add: References('key=value, where the key is missing'),
-      remove: Type.Optional(
-        Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: 20, description: 'Keys, or key=value' }),
+      remove_token: Type.Optional(
+        Type.String({ minLength: 1, description: 'CSV cell that removes the label', listed: 'Cell that removes' }),
       ),
-      create_missing_labels: Type.Optional(Type.Boolean({ description: 'Else an unknown label is an error' })),
+      set: References('Replaces any other value'),
+      add: References('Where the key is missing'),
+      remove: Type.Optional(
+        Type.Array(Type.String({ minLength: 1 }), {
+          minItems: 1,
+          maxItems: 20,
+          description: 'Keys, or key=value',
+          listed: 'Keys or labels',
+        }),
+      ),
+      create_missing_labels: Type.Optional(
+        Type.Boolean({ description: 'Else an unknown label is an error', listed: 'Else an error' }),
+      ),
       ...DryRunInput,
     },
     { additionalProperties: false },

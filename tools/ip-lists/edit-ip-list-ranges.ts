@@ -80,7 +80,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'edit-ip-list-ranges',
-  summary: 'Add ranges, exclusions and domain names to an IP list, and remove some; all others stay.',
+  summary: 'Add and remove ranges, exclusions and domain names of an IP list; others stay.',
   effect: 'write',
   toolset: 'rules-plus',
   idempotent: false,
@@ -94,19 +94,27 @@ export default defineTool({
   },
   input: Type.Object(
     {
-      href: Type.Optional(Type.String({ description: 'The href of the IP list, unless name is given' })),
+      href: Type.Optional(Type.String({ description: 'The href of the IP list, unless name is given', listed: '' })),
       name: ByName,
       add_ranges: Type.Optional(
-        Type.Array(RangeInput, { maxItems: 2_000, description: 'Addresses, CIDRs or first to last; exclusions' }),
+        Type.Array(RangeInput, {
+          maxItems: 2_000,
+          description: 'Addresses, CIDRs or first to last; exclusions',
+          listed: '',
+        }),
       ),
       remove_ranges: Type.Optional(
-        Type.Array(RangeInput, { maxItems: 2_000, description: 'Whole entries of the list' }),
+        Type.Array(RangeInput, { maxItems: 2_000, description: 'Whole entries of the list', listed: 'Whole entries' }),
       ),
       add_fqdns: Type.Optional(
-        Type.Array(FqdnInput.fqdns.items, { maxItems: 1_000, description: 'Domain names to add' }),
+        Type.Array(FqdnInput.fqdns.items, { maxItems: 1_000, description: 'Domain names to add', listed: '' }),
       ),
       remove_fqdns: Type.Optional(
-        Type.Array(Type.String({ minLength: 1 }), { maxItems: 1_000, description: 'Domain names to remove' }),
+        Type.Array(Type.String({ minLength: 1 }), {
+          maxItems: 1_000,
+          description: 'Domain names to remove',
+          listed: '',
+        }),
       ),
       ...DryRunInput,
     },

@@ -91,8 +91,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'get-ip-list-matches',
-  summary:
-    'Which IP lists have an address, network, range or domain name, wholly or in part, and which workloads have it at an interface.',
+  summary: 'Which IP lists and workloads have an address, range or domain name, wholly or in part.',
   effect: 'read',
   toolset: 'rules-plus',
   roles: ['reader', 'operator', 'admin'],
@@ -107,10 +106,16 @@ export default defineTool({
           minLength: 1,
           maxLength: 100,
           description: '10.1.2.3, 10.0.0.0/8 or 10.0.0.1-10.0.0.9; IPv6 too',
+          listed: 'IP, CIDR or first-last',
         }),
       ),
       fqdn: Type.Optional(
-        Type.String({ minLength: 1, maxLength: 255, description: 'Domain name, in place of address' }),
+        Type.String({
+          minLength: 1,
+          maxLength: 255,
+          description: 'Domain name, in place of address',
+          listed: '',
+        }),
       ),
       ...PolicyVersionInput,
       detail_level: DetailLevel('full: more rows'),

@@ -72,8 +72,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: NAME,
-  summary:
-    'Label groups with their labels, those of groups inside them, and which rule sets and other objects use each.',
+  summary: 'Label groups: labels, groups inside them, and what uses each.',
   effect: 'read',
   toolset: 'rules-plus',
   roles: ['reader', 'operator', 'admin'],
@@ -86,11 +85,14 @@ export default defineTool({
       name: Part(),
       description: Part(),
       ...ExactInput,
-      key: Type.Optional(Type.String({ minLength: 1, description: 'Label key: role, app …' })),
+      key: Type.Optional(Type.String({ minLength: 1, description: 'Label key: role, app …', listed: 'Exact' })),
       label: Type.Optional(
-        Type.Union([...LabelReference.anyOf], { description: 'That it holds, itself or through a group inside it' }),
+        Type.Union([...LabelReference.anyOf], {
+          description: 'That it holds, itself or through a group inside it',
+          listed: 'Also through groups',
+        }),
       ),
-      href: Type.Optional(Type.String({ description: 'One label group' })),
+      href: Type.Optional(Type.String({ description: 'One label group', listed: '' })),
       ...PolicyVersionInput,
       detail_level: DetailLevel('full: every user, labels as objects'),
       ...PagingInput,

@@ -33,8 +33,8 @@ export default defineTool({
     {
       key: Type.Optional(Type.String({ minLength: 1, description: 'Exact key' })),
       value: Part(),
-      include_deleted: Type.Optional(Type.Boolean({ description: 'Also deleted' })),
-      usage: Type.Optional(Type.Boolean({ description: 'Add where used' })),
+      include_deleted: Type.Optional(Type.Boolean({ description: 'Also deleted', listed: '' })),
+      usage: Type.Optional(Type.Boolean({ description: 'Add where used', listed: 'Where used' })),
       ...ExactInput,
       ...PagingInput,
     },

@@ -30,12 +30,12 @@ export default defineTool({
   requiresConfirm: false,
   input: Type.Object(
     {
-      href: Type.Optional(Type.String({ description: 'Or key and value' })),
+      href: Type.Optional(Type.String({ description: 'Or key and value', listed: '' })),
       key: Type.Optional(Type.String({ description: 'Key' })),
-      value: Type.Optional(Type.String({ description: 'Current value' })),
+      value: Type.Optional(Type.String({ description: 'Current value', listed: '' })),
       new_value: Type.Optional(NewName('New value')),
-      external_data_set: Type.Optional(Type.String({ description: 'Source it is from' })),
-      external_data_reference: Type.Optional(Type.String({ description: 'Its id there' })),
+      external_data_set: Type.Optional(Type.String({ description: 'Source it is from', listed: '' })),
+      external_data_reference: Type.Optional(Type.String({ description: 'Its id there', listed: '' })),
       ...DryRunInput,
     },
     { additionalProperties: false },

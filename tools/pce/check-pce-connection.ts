@@ -13,7 +13,7 @@ const NETWORK_HINT = 'Check host, port, TLS settings and proxy.'
 
 export default defineTool({
   name: 'check-pce-connection',
-  summary: 'Whether the PCE answers and accepts credentials and organisation.',
+  summary: 'Whether the PCE answers and accepts the credentials.',
   effect: 'read',
   toolset: 'server',
   roles: ['reader', 'operator', 'admin'],

@@ -18,7 +18,7 @@ const DEFAULT_MAX_RESULTS = 100
 /** Maximum number of events that the PCE returns in one answer, newest first (P8). */
 const PCE_MOST = 10_000
 const SEVERITIES = ['emerg', 'alert', 'crit', 'err', 'warning', 'notice', 'info', 'debug'] as const
-const Bound = (description: string) => Type.Optional(Type.String({ description }))
+const Bound = (description: string) => Type.Optional(Type.String({ description, listed: '' }))
 
 const Row = Type.Object({
   href: Type.String(),
@@ -65,11 +65,21 @@ export default defineTool({
   requiresConfirm: false,
   input: Type.Object(
     {
-      event_type: Type.Optional(Type.String({ minLength: 1, description: 'e.g. user.login, rule_set.create' })),
+      event_type: Type.Optional(
+        Type.String({ minLength: 1, description: 'e.g. user.login, rule_set.create', listed: 'e.g. rule_set.create' }),
+      ),
       severity: Type.Optional(StringEnum(SEVERITIES, { description: 'Severity' })),
-      status: Type.Optional(StringEnum(['success', 'failure'] as const, { description: 'Outcome' })),
-      created_by: Type.Optional(Type.String({ minLength: 1, description: 'user, ven, system …, name or href' })),
-      object: Type.Optional(Type.String({ minLength: 1, description: 'What changed: name or href' })),
+      status: Type.Optional(StringEnum(['success', 'failure'] as const, { description: 'Outcome', listed: '' })),
+      created_by: Type.Optional(
+        Type.String({
+          minLength: 1,
+          description: 'user, ven, system …, name or href',
+          listed: 'user, ven, system, name, href',
+        }),
+      ),
+      object: Type.Optional(
+        Type.String({ minLength: 1, description: 'What changed: name or href', listed: 'Name or href' }),
+      ),
       timestamp_gte: Bound('From'),
       timestamp_lte: Bound('Until'),
       counts: Type.Optional(Type.Boolean({ description: 'Count instead' })),

@@ -51,7 +51,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: NAME,
-  summary: 'What provisioning would change, field by field: wider or narrower, by whom, what to review.',
+  summary: 'What provisioning would change: wider or narrower, by whom, what to review.',
   effect: 'read',
   toolset: 'provisioning',
   roles: ['reader', 'operator', 'admin'],
@@ -63,9 +63,9 @@ export default defineTool({
       resource_type: Type.Optional(
         StringEnum([...CHANGE_SUBSET_TYPES, 'all'] as const, { default: 'all', description: 'Type' }),
       ),
-      href: Type.Optional(Type.String({ description: 'Only this' })),
-      name: Type.Optional(Type.String({ description: 'Exact' })),
-      author: Type.Optional(Type.String({ description: 'Name or href' })),
+      href: Type.Optional(Type.String({ description: 'Only this', listed: '' })),
+      name: Type.Optional(Type.String({ description: 'Exact', listed: '' })),
+      author: Type.Optional(Type.String({ description: 'Name or href', listed: 'Last editor' })),
       detail_level: DetailLevel('full: all'),
       ...pagingInput(DEFAULT_MAX_RESULTS),
     },

@@ -100,6 +100,7 @@ export default defineTool({
           maxLength: 255,
           default: DEFAULT_DESCRIPTION,
           description: 'For the audit trail',
+          listed: '',
         }),
       ),
       include_dependencies: Type.Optional(

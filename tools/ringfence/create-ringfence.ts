@@ -34,8 +34,8 @@ const input = Type.Object(
     ...CompleteInput,
     ruleset_name: Type.Optional(NewName('Default RF-<app>-<env>')),
     selective: Type.Optional(Type.Boolean({ default: false, description: 'Deny other inbound' })),
-    skip_allowed: Type.Optional(Type.Boolean({ default: false, description: 'No rule if allowed' })),
-    deny_service: Type.Optional(ServicesInput('As in create-rule; default All Services')),
+    skip_allowed: Type.Optional(Type.Boolean({ default: false, description: 'No rule if allowed', listed: '' })),
+    deny_service: Type.Optional(ServicesInput('Default All Services')),
     deny_consumer: Type.Optional(
       StringEnum(DENY_CONSUMERS, { default: 'any', description: 'Any address, workloads, both' }),
     ),
@@ -49,7 +49,7 @@ const input = Type.Object(
 export default defineTool({
   name: 'create-ringfence',
   summary:
-    "Draft an application's ringfence from its traffic: allow inside and each source application; selective denies the rest. Says who is cut.",
+    "Draft an application's ringfence from its traffic: allow inside and each source application; selective denies the rest.",
   effect: 'write',
   toolset: 'ringfence',
   idempotent: true,

@@ -70,7 +70,9 @@ export default defineTool({
       env_name: Type.Optional(Type.String({ minLength: 1, description: 'Start' })),
       ...windowInput(LOOKBACK_DAYS),
       target: Type.Optional(Type.Union(ApplicationReference.anyOf, { description: 'End: app|env, app=X, env=X' })),
-      max_hops: Type.Optional(Type.Integer({ minimum: 1, maximum: 10, default: MAX_HOPS, description: 'Of a path' })),
+      max_hops: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: 10, default: MAX_HOPS, description: 'Of a path', listed: '' }),
+      ),
       detail_level: DetailLevel('full: more rows'),
       ...CompleteInput,
     },

@@ -53,11 +53,11 @@ export default defineTool({
   isHeavy: ({ dry_run: dryRun }) => dryRun === true,
   input: Type.Object(
     {
-      ruleset_href: Type.Optional(Type.String({ description: 'Or ruleset_name' })),
+      ruleset_href: Type.Optional(Type.String({ description: 'Or ruleset_name', listed: '' })),
       ruleset_name: ByName,
       providers: ActorsInput('Destinations'),
       consumers: RuleParts.consumers,
-      ingress_services: ServicesInput('As in create-rule'),
+      ingress_services: ServicesInput('By port and proto, service or href'),
       override_deny: Type.Optional(Type.Boolean({ default: false, description: 'Beats any allow' })),
       unscoped_consumers: Type.Optional(RuleParts.unscoped_consumers),
       description: Type.Optional(RuleParts.description),

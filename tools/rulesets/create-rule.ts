@@ -40,7 +40,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'create-rule',
-  summary: 'Add an allow, deny or override-deny rule to a rule set that exists.',
+  summary: 'Add an allow, deny or override-deny rule to a rule set.',
   effect: 'write',
   toolset: 'rules-plus',
   roles: ['operator', 'admin'],
@@ -56,7 +56,7 @@ export default defineTool({
   input: Type.Object(
     {
       ruleset_href: Type.Optional(
-        Type.String({ description: 'The href of the rule set, unless ruleset_name is given' }),
+        Type.String({ description: 'The href of the rule set, unless ruleset_name is given', listed: '' }),
       ),
       ruleset_name: ByName,
       ...RuleInput.properties,

@@ -80,7 +80,7 @@ export default defineTool({
         maxItems: 100,
         description: 'Lists of ANDed labels; [[]] is all workloads',
       }),
-      rules: Type.Optional(Type.Array(RuleInput, { maxItems: 200, description: 'In order' })),
+      rules: Type.Optional(Type.Array(RuleInput, { maxItems: 200, description: 'In order', listed: '' })),
       ...DryRunInput,
     },
     { additionalProperties: false },

@@ -21,7 +21,7 @@ export default defineTool({
   requiresConfirm: false,
   input: Type.Object(
     {
-      href: Type.String({ description: '.../deny_rules/ID' }),
+      href: Type.String({ description: '.../deny_rules/ID', listed: '' }),
       ...DryRunInput,
     },
     { additionalProperties: false },

@@ -26,7 +26,7 @@ export default defineTool({
   isHeavy: ({ dry_run: dryRun }) => dryRun === true,
   input: Type.Object(
     {
-      href: Type.String({ description: '.../sec_rules/ID' }),
+      href: Type.String({ description: '.../sec_rules/ID', listed: '' }),
       ...DryRunInput,
     },
     { additionalProperties: false },

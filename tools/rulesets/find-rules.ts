@@ -70,8 +70,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: NAME,
-  summary:
-    'Rules by what they name at their ends, service, process, text, state, policy version or author; or all that apply to a workload, an address or labels.',
+  summary: 'Rules by what they name, state or author; or all that apply to a workload, address or labels.',
   effect: 'read',
   toolset: 'explain',
   roles: ['reader', 'operator', 'admin'],
@@ -84,20 +83,38 @@ export default defineTool({
   },
   input: Type.Object(
     {
-      actor: End(
-        'Named at either end: ams, key=value, iplist:NAME, labelgroup:NAME, workload:NAME, href; or an address. Not by scope: see applies_to',
+      actor: End('Named at either end, or an address. By scope: applies_to'),
+      provider: End('Destination'),
+      consumer: End('Source'),
+      service: Type.Optional(
+        Type.Union([...ServiceInput.anyOf], { description: 'Named, or port covered', listed: 'Named or covered' }),
       ),
-      provider: End('Destination, as actor'),
-      consumer: End('Source, as actor'),
-      service: Type.Optional(Type.Union([...ServiceInput.anyOf], { description: 'Named, or port covered' })),
-      process: Type.Optional(Type.String({ minLength: 1, description: 'In a process or Windows service name' })),
-      text: Type.Optional(Type.String({ minLength: 1, description: 'In a description or rule set name' })),
-      rule_type: Type.Optional(StringEnum(RULE_TYPES, { description: 'Rules of this type' })),
+      process: Type.Optional(
+        Type.String({
+          minLength: 1,
+          description: 'In a process or Windows service name',
+          listed: 'Or Windows service',
+        }),
+      ),
+      text: Type.Optional(
+        Type.String({
+          minLength: 1,
+          description: 'In a description or rule set name',
+          listed: 'In description or rule set',
+        }),
+      ),
+      rule_type: Type.Optional(StringEnum(RULE_TYPES, { description: 'Rules of this type', listed: '' })),
       enabled: Type.Optional(
-        Type.Boolean({ description: 'Rule and rule set. Default true with applies_to, else both' }),
+        Type.Boolean({
+          description: 'Rule and rule set. Default true with applies_to, else both',
+          listed: 'With its rule set',
+        }),
       ),
       pending: Type.Optional(
-        StringEnum(['create', 'update', 'delete', 'any', 'none'] as const, { description: 'Change not provisioned' }),
+        StringEnum(['create', 'update', 'delete', 'any', 'none'] as const, {
+          description: 'Change not provisioned',
+          listed: 'Not provisioned',
+        }),
       ),
       policy_version: Type.Optional(
         Type.Union([Type.String(), Type.Integer()], {
@@ -105,14 +122,24 @@ export default defineTool({
         }),
       ),
       author: Type.Optional(
-        Type.String({ minLength: 1, description: 'Made or changed it: user name, full name or href' }),
+        Type.String({
+          minLength: 1,
+          description: 'Made or changed it: user name, full name or href',
+          listed: 'Made or changed it',
+        }),
       ),
       applies_to: Type.Optional(
         Type.Union([Type.Array(LabelReference, { minItems: 1, maxItems: 20 }), Type.String({ minLength: 1 })], {
           description: 'Workload by name or href, address, or labels: with scopes, groups and IP lists resolved',
+          listed: 'Workload, address or labels; scopes and groups resolved',
         }),
       ),
-      as: Type.Optional(StringEnum(['provider', 'consumer'] as const, { description: 'Of applies_to; default both' })),
+      as: Type.Optional(
+        StringEnum(['provider', 'consumer'] as const, {
+          description: 'Of applies_to; default both',
+          listed: '',
+        }),
+      ),
       detail_level: DetailLevel('full: ends and services with hrefs'),
       ...pagingInput(DEFAULT_MAX_RESULTS),
     },

@@ -94,8 +94,15 @@ export default defineTool({
       enabled: Type.Optional(Type.Boolean({ description: 'Switched on' })),
       labels: Type.Optional(LabelsInput),
       href: Type.Optional(Type.String({ description: 'Rule set or rule' })),
-      actor: Type.Optional(Type.Union([...ActorInput.anyOf], { description: 'At an end, or in the scope' })),
-      service: Type.Optional(Type.Union([...ServiceInput.anyOf], { description: 'Named, or port covered' })),
+      actor: Type.Optional(
+        Type.Union([...ActorInput.anyOf], {
+          description: 'At an end, or in the scope',
+          listed: 'At an end or in scope',
+        }),
+      ),
+      service: Type.Optional(
+        Type.Union([...ServiceInput.anyOf], { description: 'Named, or port covered', listed: 'Named or covered' }),
+      ),
       detail_level: DetailLevel('full: objects with href'),
       ...PagingInput,
     },

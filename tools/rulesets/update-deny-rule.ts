@@ -39,7 +39,7 @@ export default defineTool({
   isHeavy: ({ dry_run: dryRun }) => dryRun === true,
   input: Type.Object(
     {
-      href: Type.String({ description: '.../deny_rules/ID' }),
+      href: Type.String({ description: '.../deny_rules/ID', listed: '' }),
       ...RuleChangeInput,
       ...DryRunInput,
     },

@@ -45,9 +45,9 @@ export default defineTool({
   isHeavy: ({ dry_run: dryRun }) => dryRun === true,
   input: Type.Object(
     {
-      href: Type.String({ description: '.../sec_rules/ID' }),
+      href: Type.String({ description: '.../sec_rules/ID', listed: '' }),
       ...RuleChangeInput,
-      egress_services: Type.Optional(NamedServicesInput('As in create-rule; [] clears')),
+      egress_services: Type.Optional(NamedServicesInput('[] clears')),
       ...DryRunInput,
     },
     { additionalProperties: false },

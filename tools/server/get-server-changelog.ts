@@ -44,8 +44,8 @@ export default defineTool({
   requiresConfirm: false,
   input: Type.Object(
     {
-      since: Type.Optional(Type.String({ description: 'Known release, e.g. 0.2.0' })),
-      unlearn_only: Type.Optional(Type.Boolean({ default: false, description: 'No releases' })),
+      since: Type.Optional(Type.String({ description: 'Known release, e.g. 0.2.0', listed: 'e.g. 0.2.0' })),
+      unlearn_only: Type.Optional(Type.Boolean({ default: false, description: 'No releases', listed: '' })),
     },
     { additionalProperties: false },
   ),

@@ -40,7 +40,7 @@ export default defineTool({
     {
       name: Part(),
       description: Part(),
-      port: Type.Optional(Type.Integer({ minimum: 0, maximum: 65_535, description: 'Or a range with it' })),
+      port: Type.Optional(Type.Integer({ minimum: 0, maximum: 65_535, description: 'Or a range with it', listed: '' })),
       proto: Type.Optional(
         Type.Union([Type.Integer({ minimum: 0, maximum: 255 }), Type.String()], {
           description: '6 tcp …',

@@ -58,15 +58,16 @@ export default defineTool({
   input: Type.Object(
     {
       ...windowInput(LOOKBACK_DAYS),
-      min_connections: Type.Optional(Type.Integer({ minimum: 0, default: 1, description: 'Of an edge' })),
+      min_connections: Type.Optional(Type.Integer({ minimum: 0, default: 1, description: 'Of an edge', listed: '' })),
       top_n: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: 1000, default: DEFAULT_TOP, description: 'Rows to show' }),
+        Type.Integer({ minimum: 1, maximum: 1000, default: DEFAULT_TOP, description: 'Rows to show', listed: '' }),
       ),
       production_envs: Type.Optional(
         Type.Array(Type.String({ minLength: 1 }), {
           minItems: 1,
           default: [...PRODUCTION_ENVS],
           description: 'env values; others score half',
+          listed: '',
         }),
       ),
       detail_level: DetailLevel('full: all neighbours'),

@@ -19,7 +19,7 @@ const DEFAULT_FINDINGS = 50
 
 export default defineTool({
   name: 'discover-process-egress',
-  summary: 'Processes talking to destinations outside this PCE, with likely providers and decisions.',
+  summary: 'Processes talking to destinations outside this PCE, with likely providers.',
   effect: 'read',
   toolset: 'traffic',
   roles: ['reader', 'operator', 'admin'],
@@ -36,11 +36,13 @@ export default defineTool({
           description: 'As in get-traffic-flows',
         }),
       ),
-      include_inbound: Type.Optional(Type.Boolean({ default: false, description: "Also destinations' records" })),
+      include_inbound: Type.Optional(
+        Type.Boolean({ default: false, description: "Also destinations' records", listed: '' }),
+      ),
       only_named_processes: Type.Optional(Type.Boolean({ default: true, description: 'false: also without process' })),
       policy_decisions: DecisionsInput,
       limit: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: 1000, default: DEFAULT_FINDINGS, description: 'Rows to show' }),
+        Type.Integer({ minimum: 1, maximum: 1000, default: DEFAULT_FINDINGS, description: 'Rows to show', listed: '' }),
       ),
       max_results: Type.Optional(
         Type.Integer({

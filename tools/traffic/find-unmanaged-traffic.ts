@@ -31,9 +31,9 @@ export default defineTool({
           description: 'Of the labelled end',
         }),
       ),
-      min_connections: Type.Optional(Type.Integer({ minimum: 0, default: 1, description: 'Per row' })),
+      min_connections: Type.Optional(Type.Integer({ minimum: 0, default: 1, description: 'Per row', listed: '' })),
       top_n: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: 1000, default: DEFAULT_ROWS, description: 'Rows per list' }),
+        Type.Integer({ minimum: 1, maximum: 1000, default: DEFAULT_ROWS, description: 'Rows per list', listed: '' }),
       ),
       ...CompleteInput,
     },

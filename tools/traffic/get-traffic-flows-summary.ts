@@ -46,6 +46,7 @@ export default defineTool({
           maxItems: 10,
           default: DEFAULT_IDENTITY,
           description: 'Keys of app_to_app',
+          listed: '',
         }),
       ),
       detail_level: DetailLevel('full: more rows'),

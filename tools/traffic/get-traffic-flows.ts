@@ -42,7 +42,7 @@ export default defineTool({
         }),
       ),
       max_results: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: MAX_PAGE, default: DEFAULT_ROWS, description: 'Groups shown' }),
+        Type.Integer({ minimum: 1, maximum: MAX_PAGE, default: DEFAULT_ROWS, description: 'Groups shown', listed: '' }),
       ),
       cursor: PagingInput.cursor,
       query_name: Type.Optional(

@@ -35,7 +35,7 @@ import { selectFields } from '../answers/select-fields.js'
 const NAME = 'get-vens'
 const DEFAULT_MAX_RESULTS = 50
 const Text = (description: string) => Nullable(Type.String({ description }))
-const Time = (description: string) => Type.Optional(Type.String({ description }))
+const Time = (description: string, listed = '') => Type.Optional(Type.String({ description, listed }))
 
 const Row = Type.Object({
   href: Type.String(),
@@ -82,7 +82,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: NAME,
-  summary: 'VENs with status, health and what is wrong in words, version, last heartbeat, mode, policy sync.',
+  summary: 'VENs: status, health, version, last heartbeat, mode, policy sync.',
   effect: 'read',
   toolset: 'vens',
   roles: ['reader', 'operator', 'admin'],
@@ -100,10 +100,13 @@ export default defineTool({
       status: Type.Optional(
         StringEnum(['active', 'suspended', 'stopped', 'uninstalled'] as const, {
           description: 'Status; online says who is offline',
+          listed: '',
         }),
       ),
-      online: Type.Optional(Type.Boolean({ description: 'As the PCE counts it; compared here: reads all' })),
-      enforcement_mode: Type.Optional(StringEnum(ENFORCEMENT_MODES, { description: 'Of its workload' })),
+      online: Type.Optional(
+        Type.Boolean({ description: 'As the PCE counts it; compared here: reads all', listed: '' }),
+      ),
+      enforcement_mode: Type.Optional(StringEnum(ENFORCEMENT_MODES, { description: 'Of its workload', listed: '' })),
       policy_sync: Type.Optional(
         StringEnum(['applied', 'syncing', 'staged', 'not_applied'] as const, { description: 'not_applied: any other' }),
       ),
@@ -114,16 +117,20 @@ export default defineTool({
       ),
       condition: Type.Optional(Type.String({ minLength: 1, description: 'e.g. agent.missed_heartbeats' })),
       ven_type: Type.Optional(
-        StringEnum(['server', 'endpoint', 'containerized'] as const, { description: 'The type of VEN' }),
+        StringEnum(['server', 'endpoint', 'containerized'] as const, { description: 'The type of VEN', listed: '' }),
       ),
       activation_type: Type.Optional(Type.String({ minLength: 1, description: 'pairing_key …' })),
-      authentication_recovery: Type.Optional(Type.Boolean({ description: 'May authenticate anew' })),
-      upgrade_pending: Type.Optional(Type.Boolean({ description: 'Upgrade under way' })),
+      authentication_recovery: Type.Optional(Type.Boolean({ description: 'May authenticate anew', listed: '' })),
+      upgrade_pending: Type.Optional(Type.Boolean({ description: 'Upgrade under way', listed: '' })),
       labels: LabelsFilter,
-      container_cluster: Type.Optional(Type.String({ minLength: 1, description: 'Href, or exact name if unique' })),
-      active_pce_fqdn: Type.Optional(Type.String({ minLength: 1, description: 'Exact name of the active PCE' })),
+      container_cluster: Type.Optional(
+        Type.String({ minLength: 1, description: 'Href, or exact name if unique', listed: 'Href or exact name' }),
+      ),
+      active_pce_fqdn: Type.Optional(
+        Type.String({ minLength: 1, description: 'Exact name of the active PCE', listed: 'Exact' }),
+      ),
       version_gte: Time('This release or later; 24.5 is all of it'),
-      version_lte: Time('This release or earlier; 24.5 is all of it'),
+      version_lte: Time('This release or earlier; 24.5 is all of it', '24.5 is all of it'),
       last_heartbeat_gte: Time('Heard since'),
       last_heartbeat_lte: Time('Not heard since'),
       last_goodbye_gte: Time('Said goodbye since'),

@@ -82,8 +82,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'ven-health-report',
-  summary:
-    'Health of the VEN fleet: counts by status, version, OS, mode; who is offline, out of date, in error, unsynced, or not known, and what it means for enforcement.',
+  summary: 'Health of the VEN fleet: counts; who is offline, out of date, in error or unsynced.',
   effect: 'read',
   toolset: 'vens',
   roles: ['reader', 'operator', 'admin'],

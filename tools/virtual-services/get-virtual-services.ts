@@ -58,7 +58,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: NAME,
-  summary: 'Virtual services: the service or ports that workloads offer under one name, with labels and addresses.',
+  summary: 'Virtual services: what workloads offer under one name.',
   effect: 'read',
   toolset: 'virtual-services',
   roles: ['reader', 'operator', 'admin'],

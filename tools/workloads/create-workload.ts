@@ -49,6 +49,7 @@ export default defineTool({
         minItems: 1,
         maxItems: 100,
         description: 'IPv4 or IPv6',
+        listed: '',
       }),
       labels: WorkloadLabelsInput('One per key'),
       ...DryRunInput,
