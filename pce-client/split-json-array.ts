@@ -165,8 +165,8 @@ export class JsonArraySplitter {
   }
 
   /**
-   * Stops using the seam, and scans the pending text and the rest of the chunk byte by byte. Like `#scan`, it returns
-   * the index in `chunk` of the first byte that belongs to no batch yet.
+   * Stops searching for the seam between two rows, and scans the pending text and the rest of the chunk byte by byte.
+   * Returns the index in `chunk` of the first byte that belongs to no batch yet.
    */
   #scanAgain(chunk: Buffer, from: number, batches: unknown[][]): number {
     this.#seam = null

@@ -67,9 +67,9 @@ export interface Conversation {
   everyDays: number
   /** The second of the day at which the conversation occurs. */
   secondOfDay: number
-  /** The number of connections of one occurrence. */
+  /** The number of connections on each day on which the conversation occurs. */
   connectionsPerDay: number
-  /** The number of bytes in one occurrence that the destination receives and sends. */
+  /** The numbers of bytes that the destination receives and sends on each of these days. */
   bytesIn: number
   bytesOut: number
   state: 'active' | 'closed' | 'timed out' | 'snapshot' | 'new' | 'unknown' | 'incomplete'

@@ -176,7 +176,7 @@ export function edgesOfPaths({ nodes, edges, paths }: Movement): {
   between: (from: number, to: number) => number | undefined
 } {
   const idOf = (from: number, to: number) => from * nodes.length + to
-  /** Maps the id of each edge on a path to the number of the edge, or to -1 until that is known. */
+  /** Maps the id of each edge on a path to its index in `edges`. The index is -1 until the loop below has found it. */
   const wanted = new Map<number, number>()
   for (const { path } of paths?.paths ?? [])
     for (let hop = 1; hop < path.length; hop++) wanted.set(idOf(path[hop - 1]!, path[hop]!), -1)

@@ -163,9 +163,9 @@ function* compareIn(
   }
   const [dst, src] = [yield* levelsAt('dst'), yield* levelsAt('src')]
   /**
-   * Returns whether the change opens connections, and whether only deny rules at the sources of connections cause this.
-   * With a `turn` that swaps the levels before and after the change, it returns whether the change closes connections,
-   * and whether only such deny rules cause this.
+   * Determines whether the change opens connections, and whether only deny rules at the sources of connections cause
+   * this. What a change closes is what the opposite change would open. Therefore, a `turn` that swaps the old and the
+   * new level determines the same for closed connections.
    */
   const read = function* (turn: (levels: [Level, Level]) => [Level, Level]): Steps<Moved> {
     const [there, here] = [turn(dst), turn(src)]

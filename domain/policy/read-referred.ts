@@ -45,7 +45,7 @@ export interface ReferredObjects {
   objects: readonly ReferredObject[]
   /** Number of further objects that were not read because the maximum number of objects was reached. */
   unread: number
-  /** A digest of all these objects, including those that could not be read (D232). */
+  /** A digest of all objects to which the requests refer, including those that could not be read (D232). */
   digest: string
 }
 

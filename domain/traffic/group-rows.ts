@@ -180,7 +180,7 @@ export interface Part<V> {
  */
 export interface Parts<V> {
   total: number
-  /** Lists all values in order of first appearance. */
+  /** Lists all different values, in the order in which they first appear in the rows. */
   values(): V[]
   /** Returns the values with the most connections. */
   busiest(limit: number): Part<V>[]

@@ -18,7 +18,7 @@ import type { TrafficFilters } from './resolve-filters.js'
 import type { TrafficWindow } from './traffic-window.js'
 import { waitForEnds } from './wait-for-ends.js'
 
-/** A request for traffic. */
+/** Says which traffic is read from the PCE, and what is done with each row. */
 export interface FlowRequest {
   /** The name under which the PCE lists the query. */
   name: string

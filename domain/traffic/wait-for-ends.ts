@@ -6,8 +6,8 @@ import { holdRows } from './hold-rows.js'
 /** The options for holding rows until their sources and destinations have been looked up. */
 interface Waiting {
   /**
-   * Maximum number of rows that may still be held when the next part of a divided query begins. If more are held, all
-   * of them are passed on at that point.
+   * A long query is divided into parts, which are read one after the other. If more than this number of rows are held
+   * when the next part begins, all of them are passed on first.
    */
   most: number
   prepare: (ends?: Iterable<FlowEnd>) => Promise<void>

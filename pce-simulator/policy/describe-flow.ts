@@ -133,8 +133,8 @@ export function describeFlow(
 const networkOf = ({ workload }: End) => workload?.interfaces?.[0]?.network ?? null
 
 /**
- * Replaces the workload at the end that did not report the conversation with null. This is for reporters outside the
- * corporate network: for the other end's address, the PCE then looks up no workload (P107).
+ * Describes a conversation that was reported from outside the corporate network: the other end gets no workload,
+ * because the PCE then looks up none for that end's address (P107).
  */
 function seenFromOutside({ src, dst, ...rest }: Resolved, { flowDirection }: Conversation): Resolved {
   const bare = (end: End): End => ({ ...end, workload: null })

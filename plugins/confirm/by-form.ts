@@ -17,7 +17,8 @@ const MESSAGES = {
  */
 export const byForm: Way = {
   async find({ tool, call: { consent, canAsk }, findBinding }) {
-    // The consent need not be marked as used, because the transport passes it to this run of the call only.
+    // A consent cannot be used twice, because the transport passes it to a single run of the call. Therefore it is not
+    // marked as used.
     if (consent !== undefined)
       return (await findBinding()) === consent.boundTo
         ? { state: 'redeemed', boundTo: consent.boundTo }
