@@ -124,16 +124,22 @@ t.test('an MCP client does the same work over both transports', async (t) => {
       for (const [transport, { client, simulator }] of Object.entries(seats)) {
         simulator.clearRequests()
         const result = await client.callTool({ name, arguments: args })
-        t.equal(result.isError, true, `${transport}: isError`)
-        t.equal(result.structuredContent, undefined, `${transport}: an error has no structured content`)
         const { error, message, request_id } = errorOf(result)
-        t.equal(error, code, `${transport}: ${message}`)
-        t.ok(message.length > 10, `${transport}: the message says something`)
-        t.ok(request_id, `${transport}: request_id`)
         const writes = simulator.requests.filter(
           ({ method, path }) => method !== 'GET' && !path.includes('async_queries'),
         )
-        t.same(writes, [], `${transport}: nothing was written`)
+        t.same(
+          {
+            isError: result.isError,
+            structured: result.structuredContent,
+            error,
+            saysSomething: message.length > 10,
+            hasRequestId: Boolean(request_id),
+            writes,
+          },
+          { isError: true, structured: undefined, error: code, saysSomething: true, hasRequestId: true, writes: [] },
+          `${transport}: ${message}`,
+        )
       }
     })
   }

@@ -42,6 +42,9 @@ const TEST_FILES = readdirSync(pathOf('..'), { recursive: true, encoding: 'utf8'
 )
 
 const surfaces = tools.map(surfaceOf)
+/** What is found of each item, by its name, so that one comparison judges all of them. */
+const each = <Item extends { name: string }, Found>(items: readonly Item[], find: (item: Item) => Found) =>
+  Object.fromEntries(items.map((item) => [item.name, find(item)]))
 /** The tools that have an entry in the contract. */
 const known = surfaces.filter(({ name }) => name in CONTRACT)
 
@@ -83,10 +86,17 @@ t.test('the toolsets are those of the contract', async (t) => {
     new Set(Object.values(CONTRACT).map(({ toolset }) => toolset)).size,
     'each has a purpose in tools/define.ts',
   )
-  for (const tool of tools.filter(({ name }) => name in CONTRACT)) {
-    t.equal(tool.toolset, CONTRACT[tool.name]!.toolset, `${placeOf(tool.name)}: the toolset of ${tool.name}`)
-    t.equal(isInDefault(tool), CONTRACT[tool.name]!.beyond !== true, `${tool.name}: whether \`default\` has it`)
-  }
+  const inContract = tools.filter(({ name }) => name in CONTRACT)
+  const misplaced = inContract.filter(({ name, toolset }) => toolset !== CONTRACT[name]!.toolset)
+  t.same(
+    misplaced.map(({ name, toolset }) => `${placeOf(name)}: the toolset of ${name} is ${toolset}`),
+    [],
+  )
+  t.same(
+    each(inContract, isInDefault),
+    each(inContract, ({ name }) => CONTRACT[name]!.beyond !== true),
+    'whether `default` has it',
+  )
 })
 
 t.test('each tool keeps its contract: names, types, roles and gates', async (t) => {
@@ -94,49 +104,66 @@ t.test('each tool keeps its contract: names, types, roles and gates', async (t) 
     const expected = CONTRACT[surface.name]!
     // What the server takes; the list has one form of it (D243).
     const input = tools.find(({ name }) => name === surface.name)!.input as Schema
-    await t.test(surface.name, async (t) => {
-      t.same(surface.roles, expected.roles, 'roles')
-      t.equal(surface.requires_pce, expected.requires_pce, 'requires_pce')
-      t.equal(surface.requires_confirm, expected.requires_confirm, 'requires_confirm')
-      partial(t, surface.annotations, {
-        readOnlyHint: !expected.mutating,
-        destructiveHint: expected.destructive,
-        idempotentHint: expected.idempotent,
-        openWorldHint: expected.requires_pce,
-        title: surface.title,
-      })
-      const required = Object.entries(expected.arguments).filter(([, argument]) => argument.required === true)
-      t.same(
-        [...(input.required ?? [])].sort(),
-        required.map(([name]) => name).sort(),
-        'required arguments, no more and no fewer',
-      )
-      t.same(
-        Object.keys(input.properties ?? {}).sort(),
-        Object.keys(expected.arguments).sort(),
-        `${placeOf(surface.name)}: the arguments of ${surface.name}, no more and no fewer`,
-      )
-      t.same(
-        Object.keys(surface.inputSchema.properties ?? {}),
-        Object.keys(input.properties ?? {}),
-        'the list has the same arguments',
-      )
-      t.equal('fields' in expected.arguments, expected.rows !== undefined, 'what takes fields has rows')
-      for (const [name, argument] of Object.entries(expected.arguments)) {
-        const property = input.properties?.[name]
-        if (!t.ok(property, `has the argument ${name}`) || property === undefined) continue
-        for (const type of splitUnion(argument.type)) t.ok(accepts(property, type), `${name} takes ${type}`)
-        if (argument.enum !== undefined)
-          t.same([...(enumOf(property) ?? [])].sort(), [...argument.enum].sort(), `${name}: its values`)
-        if (property.default !== undefined) t.same(property.default, argument.default, `${name}: its default`)
-        const element = argument.items === undefined ? undefined : elementOf(property)
-        for (const key of argument.items ?? []) t.ok(element?.properties?.[key], `${name}[].${key}`)
-        if (argument.items_required !== undefined)
-          t.same([...(element?.required ?? [])].sort(), argument.items_required, `${name}[]: required`)
-      }
-    })
+    const { properties = {} } = input
+    const wanted = Object.entries(expected.arguments)
+    t.same(
+      {
+        roles: surface.roles,
+        requires_pce: surface.requires_pce,
+        requires_confirm: surface.requires_confirm,
+        annotations: surface.annotations,
+        required: [...(input.required ?? [])].sort(),
+        arguments: Object.keys(properties).sort(),
+        listed: Object.keys(surface.inputSchema.properties ?? {}),
+        takesFields: 'fields' in expected.arguments,
+        misfits: wanted.flatMap(([name, argument]) => findMisfits(name, argument, properties[name])),
+      },
+      {
+        roles: expected.roles,
+        requires_pce: expected.requires_pce,
+        requires_confirm: expected.requires_confirm,
+        annotations: {
+          readOnlyHint: !expected.mutating,
+          destructiveHint: expected.destructive,
+          idempotentHint: expected.idempotent,
+          openWorldHint: expected.requires_pce,
+          title: surface.title,
+        },
+        required: wanted.flatMap(([name, argument]) => (argument.required === true ? [name] : [])).sort(),
+        arguments: Object.keys(expected.arguments).sort(),
+        listed: Object.keys(properties),
+        takesFields: expected.rows !== undefined,
+        misfits: [],
+      },
+      `${placeOf(surface.name)}: ${surface.name} is what its entry says`,
+    )
   }
 })
+
+/** In what an argument is not as its entry in the contract has it. */
+function findMisfits(
+  name: string,
+  argument: (typeof CONTRACT)[string]['arguments'][string],
+  property: Schema | undefined,
+): string[] {
+  if (property === undefined) return [`there is no argument ${name}`]
+  const element = argument.items === undefined ? undefined : elementOf(property)
+  const isOther = (found: unknown, wanted: unknown) => JSON.stringify(found) !== JSON.stringify(wanted)
+  const sorted = (list: readonly unknown[] = []) => [...list].sort()
+  return [
+    ...splitUnion(argument.type).map((type) => !accepts(property, type) && `${name} takes no ${type}`),
+    argument.enum !== undefined &&
+      isOther(sorted(enumOf(property)), sorted(argument.enum)) &&
+      `${name} takes the values ${sorted(enumOf(property)).join(', ')}`,
+    property.default !== undefined &&
+      isOther(property.default, argument.default) &&
+      `${name} has the default ${JSON.stringify(property.default)}`,
+    ...(argument.items ?? []).map((key) => element?.properties?.[key] === undefined && `there is no ${name}[].${key}`),
+    argument.items_required !== undefined &&
+      isOther(sorted(element?.required), argument.items_required) &&
+      `${name}[] requires ${sorted(element?.required).join(', ')}`,
+  ].filter((misfit) => misfit !== false)
+}
 
 /**
  * What a result may hold without a sentence about it: names of the PCE's own, of a request, and of a flow. Anything else says what
@@ -155,16 +182,23 @@ const SELF_EXPLANATORY = new Set(
 )
 
 t.test('every property at every depth is described, and unknown input is refused at every depth', async (t) => {
-  for (const { name, inputSchema } of surfaces) {
-    t.equal(inputSchema.additionalProperties, false, `${name}: the list says that unknown arguments are refused`)
-  }
+  const taking = surfaces.filter(({ inputSchema }) => inputSchema.additionalProperties !== false)
+  t.same(
+    taking.map(({ name }) => name),
+    [],
+    'the list says that unknown arguments are refused',
+  )
   // The list of tools leaves what is refused below the arguments to the error, and the descriptions of outputs to the documentation.
-  for (const { name, input, output } of tools) {
-    t.same(undescribed(input as Schema), [], `${name}: input`)
-    t.same(openObjects(input), [], `${name}: objects that would take unknown properties beside their own`)
-    const unclear = undescribed(output as Schema).filter((path) => !SELF_EXPLANATORY.has(path.split('.').at(-1)!))
-    t.same(unclear, [], `${name}: output`)
-  }
+  const found = each(tools, ({ input, output }) => ({
+    undescribedInput: undescribed(input as Schema),
+    /** Objects that would take unknown properties beside their own. */
+    openObjects: openObjects(input),
+    undescribedOutput: undescribed(output as Schema).filter((path) => !SELF_EXPLANATORY.has(path.split('.').at(-1)!)),
+  }))
+  t.same(
+    found,
+    each(tools, () => ({ undescribedInput: [], openObjects: [], undescribedOutput: [] })),
+  )
 })
 
 /** The keywords of the portable core beside those that say what a value is. */
@@ -198,10 +232,14 @@ function unportable(schema: Schema, side: 'input' | 'output'): string[] {
 }
 
 t.test('the schemas of the list are within the portable core', async (t) => {
-  for (const { name, inputSchema, outputSchema } of surfaces) {
-    t.same(unportable(inputSchema as Schema, 'input'), [], `${name}: input`)
-    t.same(unportable(outputSchema as Schema, 'output'), [], `${name}: output`)
-  }
+  const found = each(surfaces, ({ inputSchema, outputSchema }) => ({
+    input: unportable(inputSchema as Schema, 'input'),
+    output: unportable(outputSchema as Schema, 'output'),
+  }))
+  t.same(
+    found,
+    each(surfaces, () => ({ input: [], output: [] })),
+  )
   for (const [why, part] of Object.entries<object>({
     'a list of types': { type: ['string', 'array'], items: { type: 'string' } },
     nothing: {},
@@ -237,10 +275,13 @@ t.test('what is counted in traffic means the same wherever it is answered, by ei
 })
 
 t.test('tools/list leaves output descriptions to the documentation', async (t) => {
-  for (const { name, outputSchema } of surfaces) {
-    const said = [...walk(outputSchema as Schema)].filter(([, { description }]) => description !== undefined)
-    t.same(said, [], name)
-  }
+  const described = each(surfaces, ({ outputSchema }) =>
+    [...walk(outputSchema as Schema)].filter(([, { description }]) => description !== undefined),
+  )
+  t.same(
+    described,
+    each(surfaces, () => []),
+  )
 })
 
 /** Most bytes for each tool of a toolset, on average: of what a model reads, and of the whole entry. */
@@ -292,15 +333,21 @@ t.test('what was there before the newer arguments has not grown', async (t) => {
 t.test('schemas are JSON Schema 2020-12, and each example is valid', async (t) => {
   // One for all tools, because each would compile the schema of schemas once more.
   const ajv = new Ajv2020({ strict: true, validateFormats: false })
-  for (const tool of tools) {
-    const { name, inputSchema, outputSchema } = surfaceOf(tool)
-    t.equal(inputSchema.type, 'object', `${name}: the input is an object`)
-    t.equal(outputSchema?.type, 'object', `${name}: the output is an object`)
-    t.doesNotThrow(() => ajv.compile(outputSchema!), `${name}: output schema`)
+  const found = each(tools, (tool) => {
+    const { inputSchema, outputSchema } = surfaceOf(tool)
+    // Throws for a schema that is none, or that has words ajv does not know.
+    ajv.compile(outputSchema!)
     const validate = ajv.compile(inputSchema)
-    t.ok(validate(tool.example), `${name}: example ${JSON.stringify(validate.errors)}`)
-    t.notOk(validate({ ...tool.example, no_such_argument: 1 }), `${name}: an unknown argument`)
-  }
+    return {
+      types: [inputSchema.type, outputSchema?.type],
+      example: validate(tool.example) ? 'valid' : ajv.errorsText(validate.errors),
+      takesUnknown: validate({ ...tool.example, no_such_argument: 1 }),
+    }
+  })
+  t.same(
+    found,
+    each(tools, () => ({ types: ['object', 'object'], example: 'valid', takesUnknown: false })),
+  )
 })
 
 t.test('what operators ask for can be called as it is written', async (t) => {
@@ -315,18 +362,24 @@ t.test('what operators ask for can be called as it is written', async (t) => {
 })
 
 t.test("the arguments of a call have the defaults of the schema, by TypeBox's own walk", async (t) => {
-  for (const tool of tools) {
-    const wanted = Value.Default(tool.input, structuredClone(tool.example))
-    t.same(validateArguments(tool, tool.example as Record<string, unknown>), wanted, tool.name)
-  }
+  t.same(
+    each(tools, (tool) => validateArguments(tool, tool.example as Record<string, unknown>)),
+    each(tools, (tool) => Value.Default(tool.input, structuredClone(tool.example))),
+  )
 })
 
 t.test('a description says what to expect of a call that changes the PCE', async (t) => {
-  for (const { name, description = '', requires_confirm: confirm } of known) {
-    t.ok(description.length > 20 && description.length < 600, `${name}: ${description.length} characters`)
-    t.equal(/ Don't retry\./.test(description), CONTRACT[name]!.mutating, `${name}: the warning`)
-    t.equal(/ May need approval\./.test(description), confirm, `${name}: the two steps`)
-  }
+  const found = each(known, ({ description = '' }) => ({
+    hasLength: description.length > 20 && description.length < 600,
+    warns: / Don't retry\./.test(description),
+    saysTwoSteps: / May need approval\./.test(description),
+  }))
+  t.same(
+    found,
+    each(known, ({ name, requires_confirm: saysTwoSteps }) => {
+      return { hasLength: true, warns: CONTRACT[name]!.mutating, saysTwoSteps }
+    }),
+  )
 })
 
 t.test('the snapshots match the surface', async (t) => {
