@@ -16,10 +16,12 @@ async function refused(t: Test, code: string, what: string, call: () => Promise<
       () => undefined,
       (thrown: unknown) => thrown,
     )
-  t.ok(error instanceof PceError, `${what} is refused with a PceError: ${String(error)}`)
-  t.equal((error as PceError | undefined)?.code, code, what)
-  if (code === 'invalid_integer') t.ok(error instanceof PceIntegerError, `${what}: PceIntegerError`)
-  t.strictSame(server.requests(), [], `${what}: before any request`)
+  const type = code === 'invalid_integer' ? PceIntegerError : PceError
+  t.strictSame(
+    { isOfType: error instanceof type, code: (error as PceError | undefined)?.code, requests: server.requests() },
+    { isOfType: true, code, requests: [] },
+    `${what} is refused before any request: ${String(error)}`,
+  )
 }
 
 t.test('hrefs', async (t) => {
