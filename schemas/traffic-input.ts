@@ -17,26 +17,33 @@ const include = (description: string, listed = description) =>
   )
 const exclude = (description: string) =>
   Type.Optional(Type.Array(LabelReference, { maxItems: MAX_FILTER_ENTRIES, description, listed: '' }))
+/** An entry of a filter by services. */
+const Service = Type.Object(
+  {
+    port: Type.Optional(Type.Integer({ description: 'Port' })),
+    to_port: Type.Optional(Type.Integer({ description: 'Last' })),
+    proto: Type.Optional(Type.Union([Type.String(), Type.Integer()], { description: 'tcp, 6 …', listed: '' })),
+    process_name: Type.Optional(Type.String({ description: 'Contains', listed: '' })),
+    windows_service_name: Type.Optional(Type.String({ description: 'Name' })),
+  },
+  { additionalProperties: false },
+)
 /**
  * Creates the schema of a filter by services. Port ranges and empty names are checked only when the entries are read
  * (resolveTrafficServices).
  */
-const services = (description: string) =>
-  Type.Optional(
-    Type.Array(
-      Type.Object(
-        {
-          port: Type.Optional(Type.Integer({ description: 'Port' })),
-          to_port: Type.Optional(Type.Integer({ description: 'Last' })),
-          proto: Type.Optional(Type.Union([Type.String(), Type.Integer()], { description: 'tcp, 6 …', listed: '' })),
-          process_name: Type.Optional(Type.String({ description: 'Contains', listed: '' })),
-          windows_service_name: Type.Optional(Type.String({ description: 'Name' })),
-        },
-        { additionalProperties: false },
-      ),
-      { description },
-    ),
-  )
+const services = (description: string) => Type.Optional(Type.Array(Service, { description }))
+
+const serviceTexts = (description: string, listed: string) =>
+  Type.Optional(Type.Array(Type.Union([Type.String(), Service]), { description, listed }))
+/**
+ * The filters by services for a tool whose list of arguments has no room for objects: texts such as `443/tcp`. Objects are
+ * taken as in the other tools.
+ */
+export const ServiceTextsInput = {
+  include_services: serviceTexts('443/tcp, 8000-8010/udp, icmp …', '443/tcp, icmp …'),
+  exclude_services: serviceTexts('None of these', ''),
+}
 
 /**
  * Creates the schema of a filter by the network or type of the machine that reported a flow, or by the flow's process

@@ -20,6 +20,7 @@ export const TOOLSETS = {
   history: 'compare and restore policy versions, discard drafts, and find who changed what',
   hygiene: 'find what is unused, redundant or unlabelled, and label workloads in bulk',
   vens: 'look up VENs and judge their health',
+  'traffic-plus': 'compare the traffic of two windows',
   'virtual-services': 'look up virtual services, with what they offer, where and under which labels',
 } as const
 
@@ -34,6 +35,7 @@ const BEYOND_DEFAULT: ReadonlySet<Toolset> = new Set([
   'history',
   'hygiene',
   'vens',
+  'traffic-plus',
   'virtual-services',
 ])
 

@@ -10,6 +10,7 @@ import registerPceCredentials from './credentials/register-pce-credentials.js'
 import previewEnforcementChange from './enforcement/preview-enforcement-change.js'
 import setEnforcementMode from './enforcement/set-enforcement-mode.js'
 import explainFlow from './explain/explain-flow.js'
+import identityReach from './explain/identity-reach.js'
 import suggestRule from './explain/suggest-rule.js'
 import findRedundantRules from './hygiene/find-redundant-rules.js'
 import findUnused from './hygiene/find-unused.js'
@@ -60,6 +61,7 @@ import deleteService from './services/delete-service.js'
 import getServices from './services/get-services.js'
 import identifyInfrastructureServices from './services/identify-infrastructure-services.js'
 import updateService from './services/update-service.js'
+import compareTraffic from './traffic/compare-traffic.js'
 import discoverProcessEgress from './traffic/discover-process-egress.js'
 import findUnmanagedTraffic from './traffic/find-unmanaged-traffic.js'
 import getTrafficFlowsSummary from './traffic/get-traffic-flows-summary.js'
@@ -78,6 +80,7 @@ const listed: readonly AnyTool[] = [
   checkPceCredentialsStatus,
   compareDraftActive,
   comparePolicyVersions,
+  compareTraffic,
   complianceCheck,
   createDenyRule,
   createIplist,
@@ -126,6 +129,7 @@ const listed: readonly AnyTool[] = [
   getWorkloadEnforcementStatus,
   getWorkloads,
   identifyInfrastructureServices,
+  identityReach,
   labelWorkloads,
   listPolicyVersions,
   previewEnforcementChange,

@@ -16,6 +16,7 @@ import { createPolicyLookups, type PolicyLookups } from '../inventory/find-objec
 import { parseProtocol, TCP, UDP } from '../inventory/protocols.js'
 import { quote } from '../text/escape-text.js'
 import { fileName } from './file-name.js'
+import { readServiceText } from './read-service-text.js'
 import { resolveTrafficTerm, type TermPlace, type TrafficTerm } from './resolve-filter-term.js'
 
 /**
@@ -280,9 +281,10 @@ interface TrafficServiceArgument {
   windows_service_name?: string
 }
 
+/** The service filters of a caller. A text is one such as `443/tcp`. */
 interface ServiceArguments {
-  include_services?: readonly TrafficServiceArgument[]
-  exclude_services?: readonly TrafficServiceArgument[]
+  include_services?: readonly (TrafficServiceArgument | string)[]
+  exclude_services?: readonly (TrafficServiceArgument | string)[]
 }
 
 /**
@@ -300,12 +302,16 @@ export function resolveTrafficServices(args: ServiceArguments): TrafficQuery['se
 
 function parseServices(
   argument: 'include_services' | 'exclude_services',
-  entries: readonly TrafficServiceArgument[] | undefined,
+  entries: readonly (TrafficServiceArgument | string)[] | undefined,
 ): TrafficServiceFilter[] {
-  return (entries ?? []).map((entry, index) => {
+  return (entries ?? []).map((given, index) => {
+    const refuse = (problem: string) =>
+      new ToolError('invalid_argument', `${argument}[${index}]: ${problem}`, { argument, index })
+    const text = typeof given === 'string' ? given : ''
+    const entry = typeof given === 'string' ? readServiceText(given) : given
+    if (entry === null) throw refuse(`${quote(text)} is not a port, a range or a protocol, such as 443/tcp.`)
     const problem = findProblem(entry)
-    if (problem !== null)
-      throw new ToolError('invalid_argument', `${argument}[${index}]: ${problem}`, { argument, index })
+    if (problem !== null) throw refuse(problem)
     const { proto, ...rest } = entry
     return proto === undefined ? rest : { ...rest, proto: parseProtocol(proto) as number }
   })

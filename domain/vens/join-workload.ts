@@ -31,6 +31,8 @@ export interface Work extends Told {
   ven: string | null
   name: string | null
   hostname: string | null
+  /** The time at which the VEN was paired. */
+  pairedAt: string | null
   labels: readonly LabelRef[] | null
   /** The addresses of the machine's interfaces, and its public address, under which other hosts see it. */
   addresses: readonly string[]
@@ -71,6 +73,7 @@ export function readWork(workload: Workload): Work {
     ven: textOf(ven['href']),
     name: textOf(workload.name),
     hostname: textOf(workload.hostname),
+    pairedAt: textOf(status['managed_since']),
     status: textOf(ven['status']) ?? textOf(status['status']),
     version: textOf(ven['version']) ?? textOf(status['agent_version']),
     type: textOf(ven['ven_type']),

@@ -119,6 +119,12 @@ export function markEverything({ raw: RAW, shown: SHOWN }: Mark) {
     ['get-traffic-flows', [WEEK], [{ ...WEEK, include_sources: [NOBODY] }]],
     ['get-traffic-flows-summary', [WEEK], [{ ...WEEK, include_sources: [`app=${NOBODY}`] }]],
     ['discover-process-egress', [{ lookback_days: 90 }], [{ include_sources: [NOBODY] }]],
+    [
+      'compare-traffic',
+      [{}, { ...WEEK, group_by: ['labels', 'user_name'] }],
+      [{ include_sources: [NOBODY] }, { group_by: [NOBODY] }],
+    ],
+    ['identity-reach', [{}, { account: shown('ops') }, { account: NOBODY }], [{ include_sources: [NOBODY] }]],
     ['find-redundant-rules', [{}], [{ rule_set: NOBODY }]],
     ['find-rules', [{}, { text: shown('p') }], [{ actor: `iplist:${NOBODY}` }]],
     ['find-unused', [{}], [{ kinds: [NOBODY] }]],

@@ -35,7 +35,8 @@ const start = (t: Parameters<typeof startBench>[0]) =>
     }),
   })
 
-const windowOf = (answer: Json): Json => answer.window ?? answer.observed?.window ?? answer.traffic?.window
+const windowOf = (answer: Json): Json =>
+  answer.window ?? answer.observed?.window ?? answer.traffic?.window ?? answer.now?.window
 
 t.test('every tool that reads traffic takes any window and says which it was', async (t) => {
   const bench = await start(t)

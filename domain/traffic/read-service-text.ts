@@ -1,0 +1,29 @@
+import { parseProtocol } from '../inventory/protocols.js'
+
+/** A service as a text names it: a port or a range, a protocol, or both. */
+export interface ServiceOfText {
+  port?: number
+  to_port?: number
+  proto?: string
+}
+
+/**
+ * Reads a service in the form that answers show: `443/tcp`, `8000-8010/udp`, a port alone, or a protocol alone. Returns
+ * null for any other text. Whether port and protocol go together is not checked.
+ */
+export function readServiceText(text: string): ServiceOfText | null {
+  const [first = '', second, ...more] = text.trim().split('/')
+  if (more.length > 0) return null
+  const ports = readPorts(first)
+  if (ports === null) return second === undefined && isProtocol(first) ? { proto: first } : null
+  if (second === undefined) return ports
+  return isProtocol(second) ? { ...ports, proto: second } : null
+}
+
+function readPorts(text: string): { port: number; to_port?: number } | null {
+  const [, from, to] = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(text) ?? []
+  if (from === undefined) return null
+  return to === undefined ? { port: Number(from) } : { port: Number(from), to_port: Number(to) }
+}
+
+const isProtocol = (text: string): boolean => parseProtocol(text) !== null

@@ -1,0 +1,203 @@
+import { Type, type Static } from '@sinclair/typebox'
+import type { DecidedTraffic } from '../../../domain/policy/decide-traffic.js'
+import { countOf } from '../../../domain/text/describe-numbers.js'
+import { quote } from '../../../domain/text/escape-text.js'
+import { ACCOUNT_TYPES } from '../../../domain/traffic/classify-account.js'
+import type { AccountReach, Reach, Reached } from '../../../domain/traffic/reach-of-accounts.js'
+import { describeReading, Reading, type FlowsRead } from '../../../domain/traffic/read-flows.js'
+import { AssumesOut, showAssumed } from '../../../schemas/assumes.js'
+import { Count, Counts, Flag, StringEnum, Text } from '../../../schemas/common.js'
+import type { Limits } from '../../../schemas/config.js'
+import { showSections, Truncation } from '../byte-budget.js'
+
+const Destinations = (description: string) =>
+  Type.Array(
+    Type.Object({
+      to: Text('Application, host, domain name or address'),
+      ports: Type.Array(Type.String(), { description: 'Busiest first; 5 at most, 50 where one account was asked for' }),
+      connections: Count('In the window, blocked ones included'),
+      policy: Text('What policy decides about them; blocked alone is no reach, and in no count'),
+    }),
+    { description },
+  )
+const LeftOut = (description: string) => Counts(`{rows, connections} ${description}`)
+
+const Person = Type.Object({
+  account: Text('As most of its rows have it, with its realm'),
+  type: StringEnum(ACCOUNT_TYPES, { description: 'What uses it' }),
+  certain: Flag('Its form leaves no doubt of the type; otherwise it is a guess'),
+  why: Text('Why this type'),
+  spellings: Type.Optional(
+    Type.Array(Type.String(), { description: 'The same account for certain: case alone differs' }),
+  ),
+  may_be_same: Type.Optional(
+    Type.Array(
+      Type.Object({ account: Text('Counted along'), connections: Count('Of it alone'), why: Text('Why it is merged') }),
+      { description: 'Merged without certainty' },
+    ),
+  ),
+  not_merged: Type.Optional(
+    Type.Array(Type.String(), { description: 'The same name, in realms that may not be the same' }),
+  ),
+  applications: Count('Reached'),
+  hosts: Count('Reached, of the inventory without an application'),
+  external: Count('Destinations reached outside the inventory'),
+  ports: Count('Distinct ports and protocols reached'),
+  from_hosts: Count('Sources it was seen on'),
+  connections: Count('Of all its accounts, blocked ones included'),
+  blocked_connections: Count('Of these, blocked by policy'),
+  programs: Type.Array(Type.String(), { description: 'Busiest 3' }),
+  reaches: Destinations('Applications, then hosts, busiest first'),
+  reaches_external: Destinations('Destinations outside the inventory'),
+})
+
+/** The answer of identity-reach. */
+export const AccountReachOutput = Type.Object({
+  summary: Text('In a sentence'),
+  people_total: Count('Accounts after merging, that match; shown or not'),
+  by_type: Counts('All of the window by type; certain_service of these beyond doubt'),
+  people: Type.Array(Person, { description: 'The widest first: most applications and hosts, then ports' }),
+  without_account: LeftOut('reported by the source without an account: whoever made them is in no count'),
+  of_listeners: LeftOut('reported by the destination: their account is that of the program that listens'),
+  undirected: LeftOut('without the end that reported them'),
+  near_names: Type.Optional(Type.Array(Type.String(), { description: 'Accounts of a similar name' })),
+  notes: Type.Array(Type.String(), { description: 'What the counts rest on' }),
+  ...Reading,
+  ...AssumesOut,
+  ...Truncation,
+})
+
+/** A person with the destinations that are shown. */
+export interface PersonShown {
+  reach: Reach
+  destinations: readonly Reached[]
+}
+
+interface Shown {
+  reach: AccountReach
+  /** The people that match, the widest first. */
+  people: readonly Reach[]
+  /** The first of them, with their destinations. */
+  shown: readonly PersonShown[]
+  /** The account that was asked for. */
+  account: string | undefined
+  nearNames: readonly string[]
+  decided: DecidedTraffic | null
+  read: FlowsRead
+}
+
+/** Most bytes of an answer about the widest accounts, unless more are asked for. */
+const STANDARD_BYTES = 8_000
+
+/** Builds the answer. About one account it has all destinations that fit; otherwise five of each person. */
+export function showAccountReach(
+  { reach, people, shown, account, nearNames, decided, read }: Shown,
+  detail: 'standard' | 'full',
+  limits: Limits,
+): Static<typeof AccountReachOutput> {
+  const isOne = account !== undefined
+  const most = isOne ? { destinations: detail === 'full' ? 500 : 25, ports: 50 } : { destinations: 5, ports: 5 }
+  const bytes =
+    detail === 'standard' ? Math.min(STANDARD_BYTES, limits.responseBudgetBytes) : limits.responseBudgetBytes
+  return showSections(
+    {
+      summary: summarise(reach, people, account),
+      people_total: people.length,
+      by_type: countTypes(reach.people),
+      without_account: { ...reach.withoutAccount },
+      of_listeners: { ...reach.ofListeners },
+      undirected: { ...reach.undirected },
+      ...(nearNames.length > 0 && { near_names: [...nearNames] }),
+      notes: notesOf(people, decided),
+      ...describeReading(read),
+      ...showAssumed(decided?.assumes ?? []),
+    },
+    { people: { total: people.length, rows: shown.map((one) => showPerson(one, most)) } },
+    {
+      detail,
+      asked: Math.max(1, shown.length),
+      limits: { ...limits, responseBudgetBytes: bytes },
+      hint: (longest) =>
+        `${longest} of ${people.length} are shown. ${detail === 'standard' ? 'detail_level full and limit show more' : 'Raise limit'}; account shows one whole.`,
+    },
+  )
+}
+
+function showPerson(
+  { reach, destinations }: PersonShown,
+  most: { destinations: number; ports: number },
+): Static<typeof Person> {
+  const { person, class: of, reached } = reach
+  const show = (isExternal: boolean) =>
+    destinations
+      .filter(({ kind }) => (kind === 'external') === isExternal)
+      .slice(0, most.destinations)
+      .map(({ to, ports, connections, policy }) => ({
+        to,
+        ports: ports.slice(0, most.ports),
+        connections,
+        policy: policy.join('+'),
+      }))
+  const { spellings, aliases, namesakes } = person
+  return {
+    account: person.main.text,
+    type: of.type,
+    certain: of.isCertain,
+    why: of.why,
+    ...(spellings.length > 0 && { spellings: spellings.map(({ text }) => text) }),
+    ...(aliases.length > 0 && {
+      may_be_same: aliases.map(({ account, why }) => ({
+        account: account.text,
+        connections: reach.connectionsOf.get(account) ?? 0,
+        why,
+      })),
+    }),
+    ...(namesakes.length > 0 && { not_merged: namesakes.map(({ text }) => text) }),
+    applications: reached.application,
+    hosts: reached.host,
+    external: reached.external,
+    ports: reach.ports,
+    from_hosts: reach.hosts,
+    connections: reach.connections,
+    blocked_connections: reach.blockedConnections,
+    programs: [...reach.programs],
+    reaches: show(false),
+    reaches_external: show(true),
+  }
+}
+
+function countTypes(people: readonly Reach[]): Record<string, number> {
+  const count = (isCounted: (one: Reach) => boolean) => people.filter(isCounted).length
+  return {
+    ...Object.fromEntries(ACCOUNT_TYPES.map((type) => [type, count((one) => one.class.type === type)])),
+    certain_service: count((one) => one.class.type === 'service' && one.class.isCertain),
+  }
+}
+
+function summarise({ people: all }: AccountReach, people: readonly Reach[], account: string | undefined): string {
+  const [widest] = people
+  if (widest === undefined) {
+    const what = account === undefined ? 'No account' : `No account ${quote(account)}`
+    return `${what} among the ${all.length} that sources reported in the window.`
+  }
+  const { person, class: of, reached, hosts } = widest
+  const type = `${of.isCertain ? '' : 'probably '}${of.type}`
+  return `${account === undefined ? `Of ${countOf(people.length, 'account')}, the widest is ` : ''}${person.main.text} (${of.type === 'unknown' ? 'unknown type' : type}): ${countOf(reached.application, 'application')}, ${countOf(reached.host, 'other host')} and ${countOf(reached.external, 'external destination')} from ${countOf(hosts, 'host')}.`
+}
+
+function notesOf(people: readonly Reach[], decided: DecidedTraffic | null): string[] {
+  const merged = people.filter(({ person }) => person.aliases.length > 0).length
+  return [
+    'Reach is what was seen and policy does not block today, in the modes of today.',
+    ...(merged > 0
+      ? [
+          `${countOf(merged, 'account')} ${merged === 1 ? 'counts' : 'count'} others along that only may be the same (may_be_same).`,
+        ]
+      : []),
+    'A name without a realm may be another account on each host.',
+    ...(decided !== null && decided.undecided.rows > 0
+      ? [`${countOf(decided.undecided.rows, 'row')} shown as unknown count as reached: ${decided.because}.`]
+      : []),
+    ...(decided?.modes ?? []),
+  ]
+}
