@@ -24,11 +24,10 @@ import {
 } from '../config/index.js'
 import { createKnowledge } from '../knowledge/index.js'
 import { createDispatcher, type Dispatcher } from '../plugins/dispatcher/dispatch.js'
-import { createMcpServer } from '../plugins/mcp/create-server.js'
 import { listTool } from '../plugins/mcp/list-tools.js'
 import { createOfferedTools } from '../plugins/mcp/offered-tools.js'
 import type { ServerPorts } from '../plugins/mcp/ports.js'
-import { StdioTransport } from '../plugins/mcp/stdio-transport.js'
+import { StdioConnection } from '../plugins/mcp/stdio-connection.js'
 import { openTracing } from '../plugins/tracing/open-tracing.js'
 import { StartupError, type StdioConfig } from '../schemas/config.js'
 import type { Tracing } from '../schemas/tracing.js'
@@ -188,13 +187,10 @@ async function serve(config: StdioConfig): Promise<void> {
         client === undefined ? callerContext : { ...callerContext, client: client ?? undefined },
       )
     },
-    onInitialize(client, spoken) {
+    onInitialize(client) {
       callerContext.client = client
-      transport.version = spoken
     },
   }
-  const transport = new StdioTransport(process.stdin, process.stdout, ports)
-  const server = createMcpServer(ports)
 
   flushOnExit(dispatcher.audit)
   reopenOnHangup(dispatcher.audit, log)
@@ -207,7 +203,7 @@ async function serve(config: StdioConfig): Promise<void> {
   process.stdin.on('error', () => void closer.close())
   // The client no longer reads answers, but calls that change the PCE are still completed.
   process.stdout.on('error', () => void closer.close())
-  await server.connect(transport)
+  new StdioConnection(process.stdin, process.stdout, ports).start()
 }
 
 /** Starts tracing. Resolves with undefined if it is off. */

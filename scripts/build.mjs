@@ -56,7 +56,6 @@ const SIMULATOR = 'pce-simulator/pce-sim'
  * loaded from node_modules when a program needs them.
  */
 const BUNDLED = [
-  '@modelcontextprotocol/sdk',
   '@sinclair/typebox',
   '@streamparser/json',
   'canonicalize',
@@ -71,8 +70,6 @@ const BUNDLED = [
   'pino',
   'semver',
 ]
-// The client part of the SDK, which only `svc-mcp demo` uses.
-const CLIENT_OF_DEMO = '@modelcontextprotocol/sdk/client/*'
 /**
  * The time, in milliseconds, for which a replaced build is kept, because programs that were started from it may still
  * load parts of it.
@@ -140,7 +137,7 @@ async function compileInto(folder) {
       entryPoints: PROGRAMS,
       chunkNames: 'parts/[name]-[hash]',
       splitting: true,
-      external: [...found, CLIENT_OF_DEMO],
+      external: found,
     }),
     build({ ...common, entryPoints: [`${SIMULATOR}.ts`], packages: 'external' }),
   ])

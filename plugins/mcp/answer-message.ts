@@ -20,6 +20,7 @@ export async function answerMessage(
     id,
     client,
     isDeaf: client.isDeaf ?? false,
+    elicit: client.elicit,
     notify: (method, params) => client.notify({ method, params, jsonrpc: '2.0' }),
   }
   let era = guessEra(request, headers)

@@ -127,6 +127,8 @@ export interface RequestPorts {
 export interface MessagePorts extends Departure {
   /** Sends a notification before the answer. `message` is a complete JSON-RPC message. */
   notify(message: object): void
+  /** Shows a form to the client's user, with the same meaning as in `RequestPorts`. */
+  readonly elicit?: Elicit
   /** True if notifications do not reach the client. */
   readonly isDeaf?: boolean
 }

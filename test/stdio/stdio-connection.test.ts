@@ -2,14 +2,13 @@
 import { PassThrough } from 'node:stream'
 import t from 'tap'
 import { createKnowledge } from '../../knowledge/index.js'
-import { createMcpServer } from '../../plugins/mcp/create-server.js'
 import type { ServerPorts } from '../../plugins/mcp/ports.js'
-import { StdioTransport } from '../../plugins/mcp/stdio-transport.js'
-import { partial } from '../partial.js'
+import { StdioConnection } from '../../plugins/mcp/stdio-connection.js'
+import { contains, partial } from '../partial.js'
 
 const tick = () => new Promise((resolve) => setImmediate(resolve))
 
-async function connected() {
+async function connected(more: Partial<ServerPorts> = {}) {
   const input = new PassThrough()
   const output = new PassThrough()
   const calls: { name: string; signal: AbortSignal; answer: (value: object) => void }[] = []
@@ -28,11 +27,9 @@ async function connected() {
     requestId: () => 'r',
     callTool: ({ name, sender: { signal } }) =>
       new Promise((resolve) => calls.push({ name, signal, answer: (value) => resolve({ ok: true, value }) })),
-    onInitialize: (_client, version) => (transport.version = version),
+    ...more,
   }
-  const transport = new StdioTransport(input, output, ports)
-  const server = createMcpServer(ports)
-  await server.connect(transport)
+  new StdioConnection(input, output, ports).start()
   const read = async () => {
     for (let turn = 0; turn < 5; turn++) await tick()
     const text = (output.read() as Buffer | null)?.toString() ?? ''
@@ -172,4 +169,75 @@ t.test('requests of 2026-07-28 come beside a handshake, each on its own', async 
   t.same(await read(), [], 'and nothing more is said of it')
   calls[1]!.answer({ n: 2 })
   partial(t, await read(), [{ id: 8, result: { resultType: 'complete', structuredContent: { n: 2 } } }])
+})
+
+/** A connection to a client that shows forms, on which every call asks once and answers what the person has said. */
+async function asking() {
+  const ask = { message: 'Do it?', boundTo: 'what it does' }
+  const refusal = { code: 'confirm_required', message: '', details: { params_hash: 'hash' }, ask } as const
+  const connection = await connected({
+    asking: { owner: null, states: { seal: () => '', open: () => Promise.resolve(null) }, hash: () => 'hash' },
+    callTool: ({ consent, declined }) =>
+      Promise.resolve(
+        consent === undefined && declined === undefined
+          ? { ok: false, error: refusal }
+          : { ok: true, value: { consent, declined } },
+      ),
+  })
+  const params = {
+    protocolVersion: '2025-11-25',
+    capabilities: { elicitation: {} },
+    clientInfo: { name: 'x', version: '1' },
+  }
+  await connection.say(line({ jsonrpc: '2.0', id: 0, method: 'initialize', params }))
+  return connection
+}
+
+t.test('a form is put to the client, and its answer is the answer of the call', async (t) => {
+  const { say } = await asking()
+  const [question] = await say(line(call('c', 'one')))
+  t.same(question, {
+    method: 'elicitation/create',
+    params: {
+      message: 'Do it?',
+      requestedSchema: {
+        type: 'object',
+        properties: { confirm: { type: 'boolean', title: 'Run it', default: false } },
+        required: ['confirm'],
+      },
+    },
+    jsonrpc: '2.0',
+    id: 0,
+  })
+  const accepted = { action: 'accept', content: { confirm: true } }
+  t.same(await say(line({ jsonrpc: '2.0', id: 7, result: accepted })), [], 'no other question was asked')
+  t.same(await say(line({ jsonrpc: '2.0', id: '0', result: accepted })), [], 'ids are numbers')
+  const [answer] = await say(line({ jsonrpc: '2.0', id: 0, result: accepted }))
+  t.same(answer.result.structuredContent, { consent: { boundTo: 'what it does' } })
+  t.same(await say(line({ jsonrpc: '2.0', id: 0, result: accepted })), [], 'it is answered once')
+})
+
+t.test('what is no answer to a form is no answer of the person', async (t) => {
+  const { say } = await asking()
+  const given: [string, object][] = [
+    ['an error', { error: { code: -32601, message: 'what?' } }],
+    ['no action', { result: {} }],
+    ['an unknown action', { result: { action: 'perhaps', content: { confirm: true } } }],
+    ['content that is no object', { result: { action: 'accept', content: 'confirm' } }],
+  ]
+  for (const [at, [what, response]] of given.entries()) {
+    partial(t, await say(line(call(`call ${at}`, 'one'))), [{ id: at, method: 'elicitation/create' }])
+    const [answer] = await say(line({ jsonrpc: '2.0', id: at, ...response }))
+    t.equal(answer.result.isError, true, what)
+    contains(t, answer.result.content[0].text, 'The client has not asked its user', what)
+  }
+})
+
+t.test('a call that is cancelled takes its question back', async (t) => {
+  const { say } = await asking()
+  partial(t, await say(line(call('c', 'one'))), [{ id: 0, method: 'elicitation/create' }])
+  const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'c' } }
+  t.same(await say(line(cancelled)), [{ method: 'notifications/cancelled', params: { requestId: 0 }, jsonrpc: '2.0' }])
+  const late = { jsonrpc: '2.0', id: 0, result: { action: 'accept', content: { confirm: true } } }
+  t.same(await say(line(late)), [], 'and is not answered any more')
 })

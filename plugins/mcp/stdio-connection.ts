@@ -1,0 +1,204 @@
+import type { Readable, Writable } from 'node:stream'
+import type { JSONRPCMessage, JSONRPCRequest } from '@modelcontextprotocol/sdk/types.js'
+import { answerMessage } from './answer-message.js'
+import { ClientRequests } from './ask-client.js'
+import type { MessagePorts, ServerPorts } from './ports.js'
+import { type Message, readEnvelope, rpcError, RpcProblem } from './read-envelope.js'
+import { BATCH_VERSION, claimedVersion, isLegacy, type LegacyVersion } from './versions.js'
+
+const LINE_END = Buffer.from('\n')
+
+/**
+ * The connection of one client over stdio, with one JSON-RPC message or batch per line. It may contain messages of both
+ * protocol eras, in any order, and the rules for envelopes are the same as over HTTP. Requests are answered as over
+ * HTTP, too; what a connection adds is a handshake that is remembered, cancellation, and questions to the client
+ * (D252).
+ */
+export class StdioConnection {
+  /** The protocol version of the handshake. Before it, the version that is assumed for HTTP requests without a version. */
+  #version: LegacyVersion = BATCH_VERSION
+  /** What the client has said in the handshake about what it can show to its user. */
+  #shows = { forms: false, apps: false }
+  readonly #server: ServerPorts
+  readonly #asking = new ClientRequests((message) => this.#write(JSON.stringify(message)))
+  readonly #batches = new Set<AnswerCollector>()
+  /** The requests that are being answered, each with the controller that cancels it. */
+  readonly #running = new Map<Id, AbortController>()
+
+  /** Creates the connection. Nothing is read before `start`. */
+  constructor(
+    private readonly input: Readable,
+    private readonly output: Writable,
+    server: ServerPorts,
+  ) {
+    this.#server = {
+      ...server,
+      showsApps: () => this.#shows.apps,
+      onInitialize: (client, version, shows) => {
+        this.#version = version
+        this.#shows = shows
+        server.onInitialize?.(client, version, shows)
+      },
+    }
+  }
+
+  /** Starts to read and to answer. */
+  start(): void {
+    const cut = splitLines((line) => this.#read(line))
+    this.input.on('data', cut)
+    // The input may end without a line end after its last line.
+    this.input.on('end', () => cut(LINE_END))
+  }
+
+  #read(line: Buffer | null): void {
+    try {
+      if (line === null) throw new RpcProblem(-32600, 'Invalid Request: the line is too long')
+      const { batch, messages } = readEnvelope(line, this.#version)
+      if (batch) this.#openBatch(messages)
+      for (const message of messages) this.#deliver(message)
+    } catch (error) {
+      if (!(error instanceof RpcProblem)) throw error
+      this.#write(JSON.stringify(rpcError(error.id, error.code, error.message)))
+    }
+  }
+
+  #deliver(message: Message): void {
+    if (message.kind === 'request') void this.#answer(message.request)
+    else if (message.kind === 'response') this.#asking.settle(message.response as JSONRPCMessage & { id?: unknown })
+    else if (message.method === 'notifications/cancelled') this.#cancel(message.params)
+  }
+
+  async #answer(request: JSONRPCRequest): Promise<void> {
+    const controller = new AbortController()
+    const { signal } = controller
+    this.#running.set(request.id, controller)
+    const notify = (message: object) => {
+      if (!signal.aborted) this.#write(JSON.stringify(message))
+    }
+    // Requests of 2026-07-28 are asked in their answer, and do not depend on the handshake.
+    const claimed = claimedVersion(request.params)
+    const isAsked = this.#shows.forms && (claimed === undefined || isLegacy(claimed))
+    const ports: MessagePorts = {
+      signal,
+      notify,
+      ...(isAsked && { elicit: (form) => this.#asking.elicit(form, signal) }),
+    }
+    const { text } = await answerMessage(request, this.#server, ports)
+    // A client may have reused the id for a newer request before this one was answered. The entry then belongs to the
+    // newer request and is kept.
+    if (this.#running.get(request.id) === controller) this.#running.delete(request.id)
+    if (!signal.aborted) this.#reply(request.id, text)
+  }
+
+  /** Sends the answer to a request, alone or with the other answers to its batch. */
+  #reply(id: Id, text: string): void {
+    const batch = [...this.#batches].find((candidate) => candidate.waitsFor(id))
+    if (batch === undefined) return this.#write(text)
+    batch.add(id, text)
+    this.#finish(batch)
+  }
+
+  /**
+   * Cancels a request, about which nothing more is sent (MCP cancellation, "Behavior Requirements"). Its batch does not
+   * wait for it any more.
+   */
+  #cancel(params: unknown): void {
+    const id = (params as { requestId?: Id } | undefined)?.requestId
+    if (id === undefined) return
+    this.#running.get(id)?.abort()
+    for (const batch of this.#batches) {
+      if (!batch.waitsFor(id)) continue
+      batch.drop(id)
+      this.#finish(batch)
+    }
+  }
+
+  #openBatch(messages: Message[]): void {
+    const ids = messages.flatMap((message) => (message.kind === 'request' ? [message.id] : []))
+    if (ids.length > 0) this.#batches.add(new AnswerCollector(ids))
+  }
+
+  #finish(batch: AnswerCollector): void {
+    if (!batch.isComplete) return
+    this.#batches.delete(batch)
+    const text = batch.text()
+    if (text !== '') this.#write(text)
+  }
+
+  #write(json: string): void {
+    if (this.output.writable) this.output.write(`${json}\n`)
+  }
+}
+
+type Id = string | number
+
+/** A collector of the answers to one batch. It is complete when every request has an answer. */
+class AnswerCollector {
+  readonly #open: Set<Id>
+  readonly #answers: string[] = []
+
+  constructor(ids: Iterable<Id>) {
+    this.#open = new Set(ids)
+  }
+
+  /** Returns true if the request with this id has no answer yet. */
+  waitsFor(id: Id): boolean {
+    return this.#open.has(id)
+  }
+
+  /** Adds an answer, as JSON text. */
+  add(id: Id, answer: string): void {
+    this.#open.delete(id)
+    this.#answers.push(answer)
+  }
+
+  /** Removes a cancelled request, which gets no answer (MCP utilities/cancellation). */
+  drop(id: Id): void {
+    this.#open.delete(id)
+  }
+
+  get isComplete(): boolean {
+    return this.#open.size === 0
+  }
+
+  /** Returns the JSON text of the answers, always an array, or an empty text if every request was cancelled. */
+  text(): string {
+    return this.#answers.length === 0 ? '' : `[${this.#answers.join(',')}]`
+  }
+}
+
+const LINE_FEED = 0x0a
+const LONGEST_LINE = 4 * 1024 * 1024
+
+/**
+ * Splits a byte stream into lines at each LF, and skips blank lines. If a line has more than 4 MiB, `onLine` is called
+ * once with null, and the bytes are discarded. Bytes are split instead of text, so that a character whose bytes arrive
+ * in two chunks stays intact.
+ */
+function splitLines(onLine: (line: Buffer | null) => void): (chunk: Buffer) => void {
+  let parts: Buffer[] = []
+  let length = 0
+  const add = (part: Buffer) => {
+    length += part.length
+    if (length <= LONGEST_LINE) parts.push(part)
+    else parts = []
+  }
+  return (chunk) => {
+    let start = 0
+    for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
+      add(chunk.subarray(start, end))
+      const line = length > LONGEST_LINE ? null : Buffer.concat(parts)
+      parts = []
+      length = 0
+      start = end + 1
+      if (line === null || !isBlank(line)) onLine(line)
+    }
+    if (start < chunk.length) add(chunk.subarray(start))
+  }
+}
+
+/**
+ * Returns true if a line is empty or consists only of the CR of a CRLF. In other lines, this CR does no harm, because
+ * JSON.parse ignores it.
+ */
+const isBlank = (line: Buffer) => line.length === 0 || (line.length === 1 && line[0] === 0x0d)
