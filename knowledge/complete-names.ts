@@ -1,6 +1,6 @@
 import { compareTexts } from '../domain/text/compare-texts.js'
 import { escapeText } from '../domain/text/escape-text.js'
-import { loadLabels, type LabelIndex } from '../domain/inventory/labels.js'
+import type { LabelIndex } from '../domain/inventory/labels.js'
 import type { ToolContext } from '../domain/call.js'
 
 /** The result of the MCP request completion/complete. */
@@ -69,7 +69,7 @@ export async function labelValues(
   const known = loads.get(pce)
   if (known !== undefined && now() < known.until) return (await known.index)?.values(key) ?? []
   const load: Load = { until: Infinity, index: Promise.resolve(null) }
-  load.index = loadLabels(pce, { now, signal: AbortSignal.timeout(LOAD_MS) }).then(
+  load.index = readLabels(pce, now).then(
     (index) => {
       loads.delete(pce)
       return index
@@ -81,4 +81,10 @@ export async function labelValues(
   )
   loads.set(pce, load)
   return (await load.index)?.values(key) ?? []
+}
+
+/** Reads the labels. The code for it is loaded here, because a stdio server must start fast. */
+async function readLabels(pce: ToolContext<true>['pce'], now: () => number): Promise<LabelIndex> {
+  const { loadLabels } = await import('../domain/inventory/labels.js')
+  return loadLabels(pce, { now, signal: AbortSignal.timeout(LOAD_MS) })
 }

@@ -1,8 +1,8 @@
-import type { AnyTool } from '../tools/define.js'
+import type { ListedTool } from '../tools/listed-tool.js'
 
 /** The tools and values that a text may refer to. */
 export interface Named {
-  tools: ReadonlyMap<string, AnyTool>
+  tools: ReadonlyMap<string, Pick<ListedTool, 'schemas'>>
   /** The values that replace the placeholders `{{@name}}`, by name. They are inserted unchanged. */
   values?: Readonly<Record<string, string>>
 }
@@ -56,11 +56,13 @@ export function toolsNamedIn(text: string): { always: Set<string>; all: Set<stri
   return named
 }
 
-function problemOf(name: string, tools: ReadonlyMap<string, AnyTool>): string | null {
+function problemOf(name: string, tools: ReadonlyMap<string, Pick<ListedTool, 'schemas'>>): string | null {
   const [tool = '', argument, ...rest] = name.split('.')
   const known = tools.get(tool)
   if (known === undefined || rest.length > 0) return `there is no tool '${tool}'`
-  return argument === undefined || argument in known.input.properties ? null : `${tool} has no argument '${argument}'`
+  if (argument === undefined) return null
+  const { properties } = known.schemas().inputSchema as { properties?: object }
+  return Object.hasOwn(properties ?? {}, argument) ? null : `${tool} has no argument '${argument}'`
 }
 
 const RESOURCE = /illumio:\/\/[\w/-]+/g

@@ -1,7 +1,7 @@
 import { ToolError } from '../schemas/errors.js'
 import type { ToolContext } from '../domain/call.js'
 import { quote } from '../domain/text/escape-text.js'
-import type { AnyTool } from '../tools/define.js'
+import type { ListedTool } from '../tools/listed-tool.js'
 import { completeFrom, type Completion, labelValues } from './complete-names.js'
 import { CHANGELOG_URI, type Document, DOCUMENTS, fileOf } from './documents.js'
 import { fillText, toolsNamedIn } from './fill-text.js'
@@ -12,7 +12,7 @@ import { readText } from './read-text.js'
 
 export interface KnowledgeOptions {
   /** All tools that texts may name. */
-  tools: readonly AnyTool[]
+  tools: readonly ListedTool[]
   server: {
     /** Returns the text of CHANGELOG.md, or null if it was not shipped. */
     changelog(): Promise<string | null>

@@ -27,10 +27,10 @@ import type { Owner } from '../schemas/caller.js'
 import type { HttpConfig, HttpListen, InsecureHttpConfig, PerUserConfig, SharedConfig } from '../schemas/config.js'
 import { ToolError } from '../schemas/errors.js'
 import type { Admissions } from '../schemas/state.js'
-import type { AnyTool } from '../tools/define.js'
+import type { ListedTool } from '../tools/listed-tool.js'
 
 interface AppDeps extends AppBasis {
-  tools: readonly AnyTool[]
+  tools: readonly ListedTool[]
   /** The module that worker threads load to run heavy tools. Without it, heavy tools run in the main thread. */
   worker?: URL
   /** The destination of audit entries if no audit file is configured. */

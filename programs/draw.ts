@@ -20,7 +20,7 @@ import { checkPathsAnswer } from './process/check-paths-answer.js'
 import { alwaysSaid, createLogger } from './process/create-logger.js'
 import { readPackage } from './process/read-package.js'
 import { inWords, type StdioConfig } from '../schemas/config.js'
-import { tools } from '../tools/index.js'
+import { catalogue as tools } from '../tools/catalogue/index.js'
 
 /**
  * Maximum size, in bytes, of an answer from which a picture is drawn. No model reads this answer, so the limit is the

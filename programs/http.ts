@@ -39,7 +39,7 @@ import {
   type ListenOptions,
   type StateFileConfig,
 } from '../schemas/config.js'
-import { tools } from '../tools/index.js'
+import { catalogue as tools } from '../tools/catalogue/index.js'
 
 /**
  * The time, after the signal to stop, for which new requests are still accepted. /readyz already fails during this

@@ -31,7 +31,7 @@ import { StdioConnection } from '../plugins/mcp/stdio-connection.js'
 import { openTracing } from '../plugins/tracing/open-tracing.js'
 import { StartupError, type StdioConfig } from '../schemas/config.js'
 import type { Tracing } from '../schemas/tracing.js'
-import { tools } from '../tools/index.js'
+import { catalogue as tools } from '../tools/catalogue/index.js'
 
 /**
  * The time, in milliseconds, in which running calls can finish. A client that closes the process's input expects the

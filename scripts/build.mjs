@@ -6,7 +6,7 @@
  * this. Messages go to standard error, because `npm pack --json` promises JSON on standard output.
  */
 import './ensure-install.mjs'
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import {
@@ -24,7 +24,7 @@ import {
 } from 'node:fs'
 import { dirname, join, posix, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
+import { bundleCatalogue } from './bundle-catalogue.mjs'
 import { bundlePictures } from './bundle-pictures.mjs'
 
 const NOT_SHIPPED = new Set(['deploy', 'dist', 'docs', 'data', 'node_modules', 'scripts', 'test', 'test-artifacts'])
@@ -39,7 +39,14 @@ const TEXT_ROOMS = ['knowledge']
 /** The TypeScript configuration for the types of the PCE client. */
 const DECLARATIONS = 'pce-client/tsconfig.build.json'
 /** The files that determine a build in addition to its sources and data. */
-const RECIPE = ['package.json', 'package-lock.json', 'tsconfig.json', DECLARATIONS, 'scripts/build.mjs']
+const RECIPE = [
+  'package.json',
+  'package-lock.json',
+  'tsconfig.json',
+  DECLARATIONS,
+  'scripts/build.mjs',
+  'scripts/bundle-catalogue.mjs',
+]
 // Each program is bundled into one file and further parts that it loads later. Code that several programs need is in
 // shared parts. Without bundling, a client would have to wait at every start until some 600 small modules are found and
 // read; without sharing, the package would contain the same code twice.
@@ -107,7 +114,7 @@ async function compileInto(folder) {
   const declared = emitDeclarations(scratch)
   // In a fresh clone, this package is only available after the install at the beginning of this program.
   const { build } = await import('esbuild')
-  const schemas = await listSchemas(build, scratch)
+  const catalogue = await bundleCatalogue(root, scratch)
   const common = {
     absWorkingDir: root,
     outdir: scratch,
@@ -123,12 +130,7 @@ async function compileInto(folder) {
     minifyWhitespace: true,
     lineLimit: 200,
     // Bundled CommonJS packages still load Node's own modules with require.
-    plugins: [
-      replaceModule(
-        'plugins/mcp/listed-schemas.ts',
-        `export const LISTED_SCHEMAS = JSON.parse(${JSON.stringify(schemas)})`,
-      ),
-    ],
+    plugins: [catalogue],
     banner: { js: "import { createRequire } from 'node:module';const require = createRequire(import.meta.url);" },
   }
   await Promise.all([
@@ -150,37 +152,6 @@ async function compileInto(folder) {
     if (!existsSync(folder)) throw error
     rmSync(scratch, { recursive: true, force: true })
   }
-}
-
-/**
- * Computes the schemas that tools/list shows, as JSON text, by running the sources. They are the longest part of a
- * start otherwise.
- */
-async function listSchemas(build, folder) {
-  const script = join(folder, 'list-schemas.mjs')
-  const contents = `
-    import { listSchemas } from './plugins/mcp/list-tools.js'
-    import { tools } from './tools/index.js'
-    console.log(JSON.stringify(Object.fromEntries(tools.map((tool) => [tool.name, listSchemas(tool)]))))`
-  await build({
-    absWorkingDir: root,
-    stdin: { contents, loader: 'ts', resolveDir: root },
-    outfile: script,
-    bundle: true,
-    packages: 'external',
-    platform: 'node',
-    format: 'esm',
-    logLevel: 'warning',
-  })
-  const { stdout } = await promisify(execFile)(process.execPath, [script], { maxBuffer: 16 * 1024 * 1024 })
-  rmSync(script)
-  return stdout.trim()
-}
-
-/** An esbuild plugin that bundles the given contents in place of a module. */
-function replaceModule(path, contents) {
-  const filter = new RegExp(`/${path.replaceAll('.', '\\.')}$`)
-  return { name: path, setup: (bundler) => bundler.onLoad({ filter }, () => ({ contents })) }
 }
 
 /** Emits the types of the PCE client, which other programs import. Ends this process if type checking fails. */

@@ -69,6 +69,12 @@ const STEPS: readonly Step[] = [
     remedy: 'what only HTTP needs makes every start slower',
   },
   {
+    name: 'catalogue',
+    program: [...tsx, 'scripts/check-catalogue.ts'],
+    remedy: 'docs/architecture.md says how a tool comes into the catalogue',
+    isRemembered: true,
+  },
+  {
     name: 'browser',
     program: tsc('pictures/browser/tsconfig.json', 'browser'),
     remedy: 'what runs in browsers must check',

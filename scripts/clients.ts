@@ -14,7 +14,7 @@ import { isDeepStrictEqual, parseArgs } from 'node:util'
 import { fillText } from '../knowledge/fill-text.js'
 import { createPceSimulator } from '../pce-simulator/index.js'
 import { DEFAULT_NAMES } from '../test/surface/contract.js'
-import { tools } from '../tools/index.js'
+import { catalogue } from '../tools/catalogue/index.js'
 import { inScratch } from './bench/in-scratch.js'
 import { startProvider } from './bench/start-provider.js'
 import { startServer } from './bench/start-server.js'
@@ -60,7 +60,7 @@ const laterNode = wanted.every((client) => runsHere(describePackages(client)))
 const expected: Expected = {
   tools: DEFAULT_NAMES,
   document: fillText(readFileSync(join(root, `knowledge/documents/${DOCUMENT}.md`), 'utf8'), {
-    tools: new Map(tools.map((tool) => [tool.name, tool])),
+    tools: new Map(catalogue.map((tool) => [tool.name, tool])),
   }),
 }
 const counts = { passed: 0, failed: 0 }

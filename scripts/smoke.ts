@@ -19,7 +19,7 @@ import { satisfies } from 'semver'
 import { createOfferedTools } from '../plugins/mcp/offered-tools.js'
 import { listTool } from '../plugins/mcp/list-tools.js'
 import { isInDefault } from '../tools/define.js'
-import { tools as allTools } from '../tools/index.js'
+import { catalogue } from '../tools/catalogue/index.js'
 import { summaryLine } from './summary-line.js'
 import { findBrokenLinks } from './docs/check-citations.js'
 import { fileNameOf } from './release/files.js'
@@ -216,8 +216,8 @@ async function expectSurface(client: Client): Promise<void> {
   const { tools } = await client.listTools()
   if (server !== 'svc-mcp') throw new Error(`${server} answers`)
   // The build computes the schemas of the list, so they are compared with those of the sources.
-  const offered = new Set(allTools.filter(isInDefault).map((tool) => tool.name))
-  const expected = createOfferedTools(allTools.map(listTool))(offered)
+  const offered = new Set(catalogue.filter(isInDefault).map((tool) => tool.name))
+  const expected = createOfferedTools(catalogue.map(listTool))(offered)
   const shown = (list: typeof tools) =>
     list.map(({ name, inputSchema, outputSchema }) => ({ name, inputSchema, outputSchema }))
   if (!isDeepStrictEqual(shown(tools), shown(expected)))

@@ -5,7 +5,7 @@ import type { ConfirmingContext } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
 import { ConfirmResponse } from '../../schemas/http.js'
 import type { Offer } from '../../schemas/offer.js'
-import type { AnyTool } from '../../tools/define.js'
+import type { ToolFacts } from '../../tools/listed-tool.js'
 import { describeCall } from './confirmed-call.js'
 import { codeOf, describeMint, type MintFacts, readRequest, requireConfirmed, ROUTE } from './read-request.js'
 import type { Tokens } from './tokens.js'
@@ -13,14 +13,14 @@ import type { Tokens } from './tokens.js'
 export interface ConfirmOptions {
   /** The functions that issue confirm tokens; undefined if people approve calls on a page, which needs no tokens. */
   tokens?: Tokens
-  tools: readonly AnyTool[]
+  tools: readonly ToolFacts[]
   /** Returns the caller context of a request, or null if the context has not been determined yet. */
   contextOf: (request: FastifyRequest) => (ConfirmingContext & { caller: Caller; client?: string; offer: Offer }) | null
   /**
    * Applies the gates that come before the confirmation gate, and throws if one of them refuses, so that no token is
    * issued for a call that could not run. It is called only if the caller context is known.
    */
-  checkCall: (tool: AnyTool, request: FastifyRequest) => void
+  checkCall: (tool: ToolFacts, request: FastifyRequest) => void
   /** Returns the sender of a request, or null if the access token has not been checked yet. */
   ownerOf: (request: FastifyRequest) => Owner | null
   /**

@@ -3,7 +3,7 @@ import type { AuditEntry } from '../../schemas/audit.js'
 import type { Caller } from '../../schemas/caller.js'
 import { type ErrorCode, ToolError } from '../../schemas/errors.js'
 import { ConfirmRequest } from '../../schemas/http.js'
-import type { AnyTool } from '../../tools/define.js'
+import type { ToolFacts } from '../../tools/listed-tool.js'
 import { convertHttp } from '../errors/convert.js'
 
 const SHAPES: Record<string, string> = {
@@ -41,7 +41,7 @@ function parse(body: Buffer): unknown {
  * Returns the tool for which the token is requested. Throws ToolError `unknown_tool`, and `invalid_argument` for a tool
  * that needs no confirmation.
  */
-export function requireConfirmed(tool: AnyTool | undefined): AnyTool {
+export function requireConfirmed(tool: ToolFacts | undefined): ToolFacts {
   if (tool === undefined) throw new ToolError('unknown_tool', 'There is no tool with this name.')
   if (tool.requiresConfirm) return tool
   throw new ToolError('invalid_argument', `${tool.name} needs no confirmation: call it without a token.`)

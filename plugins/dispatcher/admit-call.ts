@@ -5,6 +5,7 @@ import type { ToolContext } from '../../domain/call.js'
 import { nearNames } from '../../domain/text/compare-texts.js'
 import { quote } from '../../domain/text/escape-text.js'
 import type { AnyTool } from '../../tools/define.js'
+import type { ToolFacts } from '../../tools/listed-tool.js'
 import { ERROR_TABLE } from '../errors/table.js'
 import type { AuditLog } from './audit-log.js'
 import type { CallerContext, ToolCall } from './call.js'
@@ -33,7 +34,7 @@ export interface Admitted {
  * handler. Throws RefusedCall.
  */
 export async function admitCall(
-  subject: GateSubject,
+  subject: GateSubject & { tool: AnyTool },
   context: ToolContext,
   gates: readonly Gate[],
   validateArguments: (tool: AnyTool, args: Record<string, unknown>) => Record<string, unknown>,
@@ -62,7 +63,7 @@ export async function admitCall(
   }
 }
 
-const concerns = ({ onlyConfirmed, onlyPce }: Gate & { needs: 'arguments' }, tool: AnyTool): boolean =>
+const concerns = ({ onlyConfirmed, onlyPce }: Gate & { needs: 'arguments' }, tool: ToolFacts): boolean =>
   (onlyConfirmed !== true || tool.requiresConfirm) && (onlyPce !== true || tool.requiresPce)
 
 /** The verbs with which tool names begin, each with other verbs that callers write instead. */
@@ -97,7 +98,7 @@ export function refuseUnknown(name: string, known: readonly string[]): RefusedCa
 }
 
 interface GateSubject {
-  tool: AnyTool
+  tool: ToolFacts
   call: ToolCall
   callerContext: CallerContext
   /** Adds facts to the audit entries of the call. They are recorded even if the call is refused. */
@@ -106,6 +107,7 @@ interface GateSubject {
 
 /** A call whose arguments are known to be valid. */
 export interface ValidSubject extends GateSubject {
+  tool: AnyTool
   /** The arguments, including the defaults from the schema. */
   args: Record<string, unknown>
   /** The context for lookups by gates. Its signal is aborted as soon as the client has left. */

@@ -6,6 +6,7 @@ import { ToolError } from '../../schemas/errors.js'
 import type { Offer } from '../../schemas/offer.js'
 import { inStage, type Tracing } from '../../schemas/tracing.js'
 import type { AnyTool } from '../../tools/define.js'
+import type { ListedTool } from '../../tools/listed-tool.js'
 import { convert } from '../errors/convert.js'
 import { ERROR_TABLE } from '../errors/table.js'
 import { admitCall, type Admitted, type Gate, RefusedCall, refuseUnknown } from './admit-call.js'
@@ -14,11 +15,12 @@ import type { CallerContext, Sender, ToolCall } from './call.js'
 import { leaveOutNulls } from './leave-out-nulls.js'
 import { leaveOutHidden } from './offered-hints.js'
 import { type CallRecord, recordCall } from './record-call.js'
+import type * as Validation from './validate-arguments.js'
 import { createWriteOrder } from './write-order.js'
 import { CallEnds, toolContextOf, type Dispatched, type HandlerPorts, runHandler, runTracked } from './run-handler.js'
 
 export interface DispatcherOptions extends HandlerPorts {
-  tools: readonly AnyTool[]
+  tools: readonly ListedTool[]
   gates: readonly Gate[]
   /** The audit log; null if the operator wants none (stdio without MCP_AUDIT_LOG_PATH). */
   audit: AuditLog | null
@@ -59,6 +61,11 @@ export interface Dispatcher {
 
 /** What `lookUp` must know about a read. `tool` is the name of a tool that reads the same data. */
 export type LookUp = Pick<ToolCall, 'requestId'> & Pick<Sender, 'signal'> & { tool: string }
+
+/** The code for calls of a tool, which is loaded with the first call: a person waits for the start of a stdio server. */
+interface Code extends Pick<typeof Validation, 'validateArguments' | 'findOutputProblems'> {
+  tool: AnyTool
+}
 
 interface Run {
   /** The means to abort the call; null until the tool is known. */
@@ -104,16 +111,13 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const ports = { ...options, cursorKey, writeOrder }
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
   const names: ReadonlySet<string> = new Set(tools.keys())
+  const codes = new Map<string, Code>()
   const whole: Offer = { listed: names, callable: names }
   const running = createRunning()
   let announced = 0
   let isEnding = false
   let isAbandoned = false
   let waiting: (() => void)[] = []
-  // The schema compiler is loaded with the first call and not at start-up, because a stdio server must start fast: a
-  // person waits for it.
-  const loadValidation = () => import('./validate-arguments.js')
-  let validation: ReturnType<typeof loadValidation> | undefined
 
   async function dispatch(call: ToolCall, callerContext: CallerContext): Promise<Dispatched> {
     const run: Run = { ends: null, abandon: nothing, at: -1 }
@@ -136,12 +140,12 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     callerContext: CallerContext,
     read: (context: ToolContext) => Promise<T>,
   ): Promise<T | null> {
-    const tool = (callerContext.offer ?? whole).callable.has(name) ? tools.get(name) : undefined
-    if (tool === undefined || isEnding) return null
+    const listed = toolOf({ name }, callerContext)
+    if (listed === undefined || isEnding) return null
     const call: ToolCall = { requestId, sender: { signal }, name, arguments: {}, progress: nothing }
-    const ends = new CallEnds(tool, call)
+    const ends = new CallEnds(listed, call)
     try {
-      const { validateArguments } = await (validation ??= loadValidation())
+      const { tool, validateArguments } = await codeOf(listed)
       const context = toolContextOf(call, callerContext, ends, ports)
       const subject = { tool, call, callerContext, note: () => {} }
       const admitted = await admitCall(subject, context, options.gates, validateArguments)
@@ -155,8 +159,26 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     }
   }
 
-  function toolOf({ name }: Pick<ToolCall, 'name'>, { offer = whole }: CallerContext): AnyTool | undefined {
+  function toolOf({ name }: Pick<ToolCall, 'name'>, { offer = whole }: CallerContext): ListedTool | undefined {
     return offer.callable.has(name) ? tools.get(name) : undefined
+  }
+
+  /**
+   * Loads the code for calls of a tool, with the schema compiler. Code that was loaded before is returned as it is and
+   * not as a promise, because every call needs it.
+   */
+  function codeOf(tool: ListedTool): Code | Promise<Code> {
+    return codes.get(tool.name) ?? loadCode(tool)
+  }
+
+  async function loadCode(listed: ListedTool): Promise<Code> {
+    const [tool, { validateArguments, findOutputProblems }] = await Promise.all([
+      listed.load(),
+      import('./validate-arguments.js'),
+    ])
+    const code = { tool, validateArguments, findOutputProblems }
+    codes.set(listed.name, code)
+    return code
   }
 
   function hiddenIn({ offer: { listed } = whole }: CallerContext): string[] {
@@ -172,14 +194,19 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   }
 
   async function decideAndRun(sent: ToolCall, callerContext: CallerContext, run: Run): Promise<Dispatched> {
-    const tool = toolOf(sent, callerContext)
-    const call = tool === undefined ? sent : readCall(sent, tool)
-    const record = recordCall(call, callerContext, tool, options)
-    const { validateArguments, findOutputProblems } = await (validation ??= loadValidation())
-    if (tool === undefined) {
-      const { listed } = callerContext.offer ?? whole
-      return refuse(refuseUnknown(call.name, [...listed]), call, record)
+    const listed = toolOf(sent, callerContext)
+    const record = recordCall(sent, callerContext, listed, options)
+    if (listed === undefined)
+      return refuse(refuseUnknown(sent.name, [...(callerContext.offer ?? whole).listed]), sent, record)
+    let code: Code | Promise<Code>
+    try {
+      code = codeOf(listed)
+      if (code instanceof Promise) code = await code
+    } catch (thrown) {
+      return refuse(new RefusedCall('load', thrown), sent, record)
     }
+    const { tool, validateArguments, findOutputProblems } = code
+    const call = readCall(sent, tool)
     if (call.declined !== undefined) return refuse(declinedBy(call.declined, record), call, record)
     if (isEnding) return refuse(shuttingDown(), call, record)
     let admitted: Admitted

@@ -1,5 +1,5 @@
 import type { TSchema } from '@sinclair/typebox'
-import type { AnyTool } from '../../tools/define.js'
+import type { ListedTool } from '../../tools/listed-tool.js'
 import { alternativesOf, mapItems, nameMeant, namesOf, type OpenSchema } from './read-synonyms.js'
 
 /**
@@ -47,11 +47,11 @@ const takesNull = (schema: TSchema | undefined): boolean =>
  * sees the call first: without the nulls that mean nothing. Arguments of an unknown tool are returned as they are.
  */
 export function createArgumentsReader(
-  tools: readonly AnyTool[],
-): (name: string, args: Record<string, unknown>) => Record<string, unknown> {
-  const inputs = new Map(tools.map(({ name, input }) => [name, input]))
-  return (name, args) => {
-    const input = inputs.get(name)
-    return input === undefined ? args : leaveOutNulls(args, input)
+  tools: readonly ListedTool[],
+): (name: string, args: Record<string, unknown>) => Promise<Record<string, unknown>> {
+  const listed = new Map(tools.map((tool) => [tool.name, tool]))
+  return async (name, args) => {
+    const tool = await listed.get(name)?.load()
+    return tool === undefined ? args : leaveOutNulls(args, tool.input)
   }
 }

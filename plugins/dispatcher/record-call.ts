@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { AuditEntry, AuditFacts } from '../../schemas/audit.js'
 import type { ErrorCode } from '../../schemas/errors.js'
 import type { MeasuredCall, Meter } from '../../schemas/metrics.js'
-import type { AnyTool } from '../../tools/define.js'
+import type { ToolFacts } from '../../tools/listed-tool.js'
 import { ERROR_TABLE } from '../errors/table.js'
 import type { AuditLog } from './audit-log.js'
 import type { CallerContext, ServerLog, ToolCall } from './call.js'
@@ -33,7 +33,7 @@ const DONE = Promise.resolve()
 export function recordCall(
   call: ToolCall,
   callerContext: CallerContext,
-  tool: AnyTool | undefined,
+  tool: ToolFacts | undefined,
   ports: { audit: AuditLog | null; log: ServerLog; now: () => number; meter?: Meter },
 ): CallRecord {
   const started = performance.now()

@@ -172,7 +172,7 @@ export class CallEnds {
   readonly #releases: (() => void)[] = []
 
   constructor(
-    private readonly tool: AnyTool,
+    private readonly tool: Pick<AnyTool, 'effect'>,
     private readonly call: Pick<ToolCall, 'sender'>,
   ) {}
 

@@ -2,7 +2,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, HTTPM
 import { ToolError } from '../../schemas/errors.js'
 import type { Knowledge } from '../../knowledge/index.js'
 import type { Offer } from '../../schemas/offer.js'
-import type { AnyTool } from '../../tools/define.js'
+import type { ListedTool } from '../../tools/listed-tool.js'
 import { systemTimers } from './answer-request.js'
 import { answerMessage } from './answer-message.js'
 import { acceptsStreams, answerRpcError, checkHeaders } from './check-headers.js'
@@ -19,7 +19,7 @@ type CallerContext = Parameters<FastifyInstance['dispatcher']['dispatch']>[1] & 
 export interface McpOptions {
   info: { name: string; version: string }
   /** All tools of the server, from which each caller's offer is chosen. */
-  tools: readonly AnyTool[]
+  tools: readonly ListedTool[]
   knowledge: Knowledge
   /** Returns the caller of a request, and the tools that are offered to this caller. */
   contextOf: (request: FastifyRequest) => CallerContext

@@ -1,7 +1,8 @@
 import type { Role } from '../../schemas/caller.js'
 import type { OfferConfig } from '../../schemas/config.js'
 import type { Offer } from '../../schemas/offer.js'
-import { type AnyTool, isInDefault, TOOLSETS, type Toolset } from '../../tools/define.js'
+import { isInDefault, TOOLSETS, type Toolset } from '../../tools/define.js'
+import type { ToolFacts } from '../../tools/listed-tool.js'
 
 /**
  * The values that are accepted as the name of a toolset. `default` means the tools that the project's owner requested,
@@ -13,7 +14,7 @@ export const TOOLSET_NAMES: readonly string[] = ['default', 'all', ...Object.key
 export type Choice = Omit<OfferConfig, 'hideForbidden'>
 
 /** Returns true if a tool belongs to one of the chosen toolsets. */
-const isInToolsets = (tool: Pick<AnyTool, 'toolset'>, { toolsets, tools }: Choice): boolean =>
+const isInToolsets = (tool: Pick<ToolFacts, 'toolset'>, { toolsets, tools }: Choice): boolean =>
   (toolsets ?? [tools === undefined ? 'default' : 'all']).some(
     (name) => name === 'all' || name === tool.toolset || (name === 'default' && isInDefault(tool)),
   )
@@ -22,7 +23,7 @@ const isInToolsets = (tool: Pick<AnyTool, 'toolset'>, { toolsets, tools }: Choic
  * Returns the given tools that the choice selects. `readOnly` takes precedence over everything else, and `excluded`
  * takes precedence over `tools`. The toolsets in `always` are selected in addition to the chosen toolsets.
  */
-export function chooseTools<T extends AnyTool>(
+export function chooseTools<T extends ToolFacts>(
   tools: readonly T[],
   choice: Choice,
   always: readonly Toolset[] = [],
@@ -40,7 +41,7 @@ export function chooseTools<T extends AnyTool>(
 /** The tools of one server, and the function that returns the offer for each caller. */
 export interface Offers {
   /** The tools that the operator chose. A request can only narrow this choice. */
-  readonly tools: readonly AnyTool[]
+  readonly tools: readonly ToolFacts[]
   /**
    * Returns the offer for a caller with this role. `callable` contains the names of the tools to which the request has
    * narrowed the offer; it is absent if the request has not narrowed it.
@@ -52,7 +53,7 @@ export interface Offers {
  * Creates the offers of a server whose operator chose these tools. If `hideForbidden` is true, lists contain only the
  * tools that the caller's role may call.
  */
-export function createOffers(tools: readonly AnyTool[], { hideForbidden = false }: OfferConfig): Offers {
+export function createOffers(tools: readonly ToolFacts[], { hideForbidden = false }: OfferConfig): Offers {
   const all = namesOf(tools)
   const whole: Offer = { listed: all, callable: all }
   return {
@@ -66,9 +67,9 @@ export function createOffers(tools: readonly AnyTool[], { hideForbidden = false 
 }
 
 /** Returns an offer that lists all these tools and permits calls of all of them. */
-export function offerWhole(tools: readonly AnyTool[]): Offer {
+export function offerWhole(tools: readonly ToolFacts[]): Offer {
   const names = namesOf(tools)
   return { listed: names, callable: names }
 }
 
-export const namesOf = (tools: readonly AnyTool[]): ReadonlySet<string> => new Set(tools.map(({ name }) => name))
+export const namesOf = (tools: readonly ToolFacts[]): ReadonlySet<string> => new Set(tools.map(({ name }) => name))

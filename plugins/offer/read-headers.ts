@@ -2,7 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { nearNames } from '../../domain/text/compare-texts.js'
 import { quote } from '../../domain/text/escape-text.js'
 import { ToolError } from '../../schemas/errors.js'
-import type { AnyTool, Toolset } from '../../tools/define.js'
+import type { Toolset } from '../../tools/define.js'
+import type { ToolFacts } from '../../tools/listed-tool.js'
 import { type Choice, chooseTools, namesOf, TOOLSET_NAMES } from './choose-tools.js'
 
 /** The headers with which a request can narrow its offer. They have the same names as in GitHub's MCP server (D123). */
@@ -17,9 +18,9 @@ const FIELDS = Object.values(HEADERS).map((header) => header.toLowerCase())
 
 export interface Narrowing {
   /** The tools that the operator offers. */
-  offered: readonly AnyTool[]
+  offered: readonly ToolFacts[]
   /** All tools of this server. Their names are valid in headers even if the operator does not offer them. */
-  tools: readonly AnyTool[]
+  tools: readonly ToolFacts[]
   /** The toolsets that remain in the offer even if the client does not choose them. */
   always: readonly Toolset[]
 }

@@ -37,7 +37,7 @@ import { openKeystoreState } from '../../storage/keystore/open-keystore.js'
 import { measureState } from '../../storage/measure-state.js'
 import { openDatabase } from '../../storage/postgres/open-database.js'
 import { openState } from '../../storage/state/open-state.js'
-import type { AnyTool } from '../../tools/define.js'
+import { changeTool, type ListedTool, type ToolFacts } from '../../tools/listed-tool.js'
 import { observeRequests } from './observe.js'
 import { offerTools, type ServerOffers } from './offer-tools.js'
 import { requireConfirmations } from './require-confirmations.js'
@@ -68,7 +68,7 @@ export interface AuthenticatedServer {
   dispatcher: DispatcherOptions
   confirmation: Pick<Confirmation, 'states' | 'tokens'>
   /** Computes the hash of the arguments of a call of the tool (D19), read as the dispatcher reads them (D242). */
-  readonly hashCall: (tool: string, args: Record<string, unknown>) => string
+  readonly hashCall: (tool: string, args: Record<string, unknown>) => Promise<string>
   /** The store of approvals that people give on a web page; absent if calls are confirmed with tokens instead. */
   approvals?: Confirmation['approvals']
   auditRoute: AuditRoute
@@ -91,7 +91,7 @@ export interface AuthenticatedServer {
    * Checks whether a call is permitted, with all gates that come before the confirmation gate. Throws the error of the
    * gate that refuses the call.
    */
-  readonly checkCall: (tool: AnyTool, callerContext: CallerContext) => void
+  readonly checkCall: (tool: ToolFacts, callerContext: CallerContext) => void
   /** The checks that must pass before this process receives calls. Readiness depends on them. */
   checks: readonly HealthCheck[]
   close(): Promise<void>
@@ -166,7 +166,7 @@ export async function composeAuthenticated(
         tracing,
       },
       confirmation,
-      hashCall: (name, args) => confirmation.hash(readArguments(name, args)),
+      hashCall: async (name, args) => confirmation.hash(await readArguments(name, args)),
       ...(confirmation.approvals && { approvals: confirmation.approvals }),
       auditRoute,
       state,
@@ -210,10 +210,10 @@ export async function composeAuthenticated(
  * Removes the advice to use the page /setup from the descriptions of the tools. It is used if the server does not have
  * this page.
  */
-const withoutSetup = (tools: readonly AnyTool[]): readonly AnyTool[] =>
+const withoutSetup = (tools: readonly ListedTool[]): readonly ListedTool[] =>
   tools.map((tool) => {
     const summary = tool.summary.replace(/ Better: \/setup .*$/, '')
-    return summary === tool.summary ? tool : { ...tool, summary }
+    return summary === tool.summary ? tool : changeTool(tool, { summary })
   })
 
 /** Connects to the single PCE of shared mode. Rejects with StartupError. */

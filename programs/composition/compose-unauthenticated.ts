@@ -29,13 +29,13 @@ import type { RequestFacts, RequestState } from '../../schemas/approvals.js'
 import type { CallToConfirm } from '../../schemas/confirmations.js'
 import type { CredentialsPort } from '../../schemas/credentials.js'
 import { type ErrorCode, ToolError } from '../../schemas/errors.js'
-import type { AnyTool } from '../../tools/define.js'
+import type { ListedTool } from '../../tools/listed-tool.js'
 import { observeAudit, observeRequests, type Observers } from './observe.js'
 import { offerTools, type ServerOffers } from './offer-tools.js'
 import { requireConfirmations } from './require-confirmations.js'
 
 export interface ServerParts extends Observers {
-  tools: readonly AnyTool[]
+  tools: readonly ListedTool[]
   log: ServerLog
   /** The module that worker threads load to run heavy tools. Without it, heavy tools run in the main thread. */
   worker?: URL
@@ -69,7 +69,7 @@ interface UnauthenticatedServer {
  * Creates a confirmation whose module is loaded only with the first call that needs it, because a person waits for a
  * stdio server to start.
  */
-function loadConfirmation(now: () => number, tools: readonly AnyTool[]) {
+function loadConfirmation(now: () => number, tools: readonly ListedTool[]) {
   const readArguments = createArgumentsReader(tools)
   let loading: Promise<Confirmation> | undefined
   const load = () =>
@@ -78,7 +78,7 @@ function loadConfirmation(now: () => number, tools: readonly AnyTool[]) {
     ))
   return {
     admit: async (call: CallToConfirm) => (await load()).admit(call),
-    hash: async (tool: string, args: Record<string, unknown>) => (await load()).hash(readArguments(tool, args)),
+    hash: async (tool: string, args: Record<string, unknown>) => (await load()).hash(await readArguments(tool, args)),
     states: {
       seal: async (state: RequestState) => (await load()).states.seal(state),
       open: async (sealed: string, facts: RequestFacts) => (await load()).states.open(sealed, facts),

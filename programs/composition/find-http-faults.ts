@@ -3,7 +3,7 @@ import { readAllowed } from '../../plugins/context/index.js'
 import { findSocketFault } from '../process/listen.js'
 import { StartupError, type Fault, type HttpConfig } from '../../schemas/config.js'
 import { findPlaceFault } from '../../storage/state/place-file.js'
-import type { AnyTool } from '../../tools/define.js'
+import type { ListedTool } from '../../tools/listed-tool.js'
 import { findFileFaults } from './compose-unauthenticated.js'
 import { findOfferFaults } from './offer-tools.js'
 import { findConfirmFaults } from './require-confirmations.js'
@@ -13,7 +13,7 @@ import { findConfirmFaults } from './require-confirmations.js'
  * changes nothing, so that its faults can be reported together with faults in the settings. Problems that appear only
  * when a file is opened are not among them; they are reported when the file is opened.
  */
-export function findHttpFaults(config: HttpConfig, tools: readonly AnyTool[]): Fault[] {
+export function findHttpFaults(config: HttpConfig, tools: readonly ListedTool[]): Fault[] {
   const { socket } = config.http
   const ofSocket = socket === undefined ? undefined : findSocketFault(socket)
   return [

@@ -2,7 +2,8 @@ import { nearestTool } from '../../plugins/dispatcher/admit-call.js'
 import { chooseTools, createOffers, namesOf, TOOLSET_NAMES, type Offers } from '../../plugins/offer/choose-tools.js'
 import { narrowByHeaders } from '../../plugins/offer/read-headers.js'
 import { type Config, type Fault, type OfferConfig, StartupError } from '../../schemas/config.js'
-import type { AnyTool, Toolset } from '../../tools/define.js'
+import type { Toolset } from '../../tools/define.js'
+import type { ToolFacts } from '../../tools/listed-tool.js'
 
 /** The tools that a server offers, and the function that narrows them to those that the headers of a request allow. */
 export interface ServerOffers extends Offers {
@@ -21,7 +22,7 @@ const alwaysIn = ({ mode }: Offering): readonly Toolset[] => (mode === 'per_user
  * Chooses the tools that a server with this configuration offers. Throws a StartupError with the faults that
  * `findOfferFaults` finds.
  */
-export function offerTools(config: Offering, tools: readonly AnyTool[]): ServerOffers {
+export function offerTools(config: Offering, tools: readonly ToolFacts[]): ServerOffers {
   const faults = findOfferFaults(config, tools)
   if (faults.length > 0) throw new StartupError(...faults)
   const { offer = {} } = config
@@ -31,7 +32,7 @@ export function offerTools(config: Offering, tools: readonly AnyTool[]): ServerO
 }
 
 /** Returns the faults of settings that name unknown tools or toolsets, or that exclude every tool. */
-export function findOfferFaults(config: Offering, tools: readonly AnyTool[]): Fault[] {
+export function findOfferFaults(config: Offering, tools: readonly ToolFacts[]): Fault[] {
   const { offer = {} } = config
   const unknown = (names: readonly string[] = [], known: ReadonlySet<string>) =>
     names.filter((name) => !known.has(name))
@@ -80,12 +81,12 @@ function inWords({ readOnly, toolsets, tools, excluded }: OfferConfig): string {
 }
 
 /** Warns of tools that MCP_TOOLS names although another setting excludes them. */
-export function warnOfOffer(config: Offering, tools: readonly AnyTool[]): string[] {
+export function warnOfOffer(config: Offering, tools: readonly ToolFacts[]): string[] {
   const { offer = {} } = config
   const { tools: named = [], excluded = [], readOnly = false } = offer
   const offered = namesOf(chooseTools(tools, offer, alwaysIn(config)))
   const out = tools.filter(({ name }) => named.includes(name) && !offered.has(name))
-  const why = (tool: AnyTool) => {
+  const why = (tool: ToolFacts) => {
     if (readOnly && tool.effect !== 'read') return 'MCP_READ_ONLY=1'
     return excluded.includes(tool.name) ? 'MCP_EXCLUDE_TOOLS' : `MCP_TOOLSETS does not have its toolset ${tool.toolset}`
   }

@@ -1,13 +1,16 @@
 import { nearestTool } from '../../plugins/dispatcher/admit-call.js'
 import { type ConfirmConfig, type Fault, StartupError } from '../../schemas/config.js'
-import type { AnyTool } from '../../tools/define.js'
+import { changeTool, type ListedTool } from '../../tools/listed-tool.js'
 
 /**
  * Makes the tools in MCP_CONFIRM_TOOLS require confirmation, in addition to the tools that always do (D77, D149).
  * Throws a single StartupError for all names in MCP_CONFIRM_TOOLS that are unknown, or whose tools only read or manage
  * the caller's own PCE key.
  */
-export function requireConfirmations(tools: readonly AnyTool[], names: readonly string[] = []): readonly AnyTool[] {
+export function requireConfirmations(
+  tools: readonly ListedTool[],
+  names: readonly string[] = [],
+): readonly ListedTool[] {
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
   const unknown = names.filter((name) => !byName.has(name))
   const suggested = (name: string) => {
@@ -28,7 +31,7 @@ export function requireConfirmations(tools: readonly AnyTool[], names: readonly 
       problem: `MCP_CONFIRM_TOOLS names tools that cannot be confirmed: ${faults.join('; ')}`,
       remedy: 'Write names of tools that change something, separated by commas: docs/tools.md lists them.',
     })
-  return tools.map((tool) => (names.includes(tool.name) ? { ...tool, requiresConfirm: true } : tool))
+  return tools.map((tool) => (names.includes(tool.name) ? changeTool(tool, { requiresConfirm: true }) : tool))
 }
 
 const listed = (names: readonly string[]) => names.map((name) => `'${name}'`).join(', ')
@@ -36,7 +39,7 @@ const listed = (names: readonly string[]) => names.map((name) => `'${name}'`).jo
 /** Returns the faults in MCP_CONFIRM_TOOLS that `requireConfirmations` would throw. */
 export function findConfirmFaults(
   { confirm }: { confirm?: Pick<ConfirmConfig, 'tools'> },
-  tools: readonly AnyTool[],
+  tools: readonly ListedTool[],
 ): readonly Fault[] {
   try {
     requireConfirmations(tools, confirm?.tools)

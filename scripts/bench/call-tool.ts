@@ -10,6 +10,7 @@ import { createPceClient } from '../../pce-client/index.js'
 import type { CallerContext } from '../../plugins/dispatcher/call.js'
 import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
 import { createCallTracker } from '../../plugins/dispatcher/run-handler.js'
+import { catalogueOf } from '../../tools/catalogue/catalogue-of.js'
 import { tools } from '../../tools/index.js'
 
 /** The resolution of the event loop monitor, which is also the delay that it reports for an idle loop. */
@@ -23,7 +24,7 @@ const pce = createPceClient({ url: 'http://127.0.0.1', port: Number(port), timer
 pce.setCredentials('api_bench', 'bench')
 const silent = () => undefined
 const dispatcher = createDispatcher({
-  tools,
+  tools: catalogueOf(tools),
   gates: [],
   audit: null,
   log: { debug: silent, info: silent, warn: silent, error: silent },

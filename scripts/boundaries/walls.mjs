@@ -10,7 +10,11 @@ import { fileURLToPath } from 'node:url'
 /** The entry file of the client. Only its types and errors may be imported. eslint.config.js lists their names. */
 const CLIENT_TYPES = '^pce-client/index\\.ts$'
 const CALL = '^domain/call\\.ts$'
-const TOOL = '^tools/define\\.ts$'
+/** What a tool is, and how it is known before its code is loaded. */
+const TOOL = '^tools/(define|listed-tool)\\.ts$'
+const CATALOGUE = '^tools/catalogue/index\\.ts$'
+/** What a build puts in place of the catalogue imports (scripts/bundle-catalogue.mjs). */
+const OF_BUILD = '^tools/catalogue/read-catalogue\\.ts$'
 const SCHEMAS = '^schemas/'
 const KNOWLEDGE = '^knowledge/index\\.ts$'
 /**
@@ -86,18 +90,25 @@ const ROOMS = [
     why: 'Data that ships with the code is read as a file, not compiled into it.',
   },
   {
-    name: 'tools/define.ts',
+    name: 'tools/define.ts and listed-tool.ts',
     files: TOOL,
-    may: [CALL, SCHEMAS],
+    may: [TOOL, CALL, SCHEMAS],
     node: [],
     why: 'What a tool is depends on no tool.',
   },
   {
     name: 'tools/index.ts',
     files: '^tools/index\\.ts$',
-    may: [TOOL, '^tools/(?!answers/)[^/]+/[^/]+\\.ts$', '^tools/answers/approval/preview-dry-run\\.ts$'],
+    may: [TOOL, '^tools/(?!answers/|catalogue/)[^/]+/[^/]+\\.ts$', '^tools/answers/approval/preview-dry-run\\.ts$'],
     node: [],
     why: 'The list of tools, and the preview of those that have none of their own.',
+  },
+  {
+    name: 'tools/catalogue',
+    files: '^tools/catalogue/',
+    may: ['^tools/catalogue/', '^tools/index\\.ts$', TOOL],
+    node: [],
+    why: 'What is known of the tools before one is called; a build makes it data.',
   },
   {
     name: 'tools/answers',
@@ -108,7 +119,7 @@ const ROOMS = [
   },
   {
     name: 'tools/<area>/<tool>.ts',
-    files: '^tools/(?!answers/)[^/]+/',
+    files: '^tools/(?!answers/|catalogue/)[^/]+/',
     may: [TOOL, '^tools/answers/', '^domain/', CLIENT_TYPES, SCHEMAS],
     node: [],
     why: 'One tool a file, and no tool knows another: it touches the outside through its context alone, so it runs the same over stdio, HTTP and in a test.',
@@ -215,7 +226,7 @@ const ROOMS = [
       '^config/index\\.ts$',
       '^programs/composition/',
       '^programs/process/',
-      '^tools/index\\.ts$',
+      CATALOGUE,
       SCHEMAS,
     ],
     why: 'A program: options, configuration, listen, drain.',
@@ -229,7 +240,7 @@ const ROOMS = [
       '^programs/process/',
       '^plugins/dispatcher/',
       '^pictures/(?!browser/)',
-      '^tools/index\\.ts$',
+      CATALOGUE,
       SCHEMAS,
     ],
     why: 'A command of the stdio program: a tool call, and its answer as a file.',
@@ -237,7 +248,7 @@ const ROOMS = [
   {
     name: 'programs/worker.ts',
     files: '^programs/worker\\.ts$',
-    may: ['^plugins/dispatcher/', '^tools/index\\.ts$'],
+    may: ['^plugins/dispatcher/', CATALOGUE],
     why: 'What a worker thread loads: the tools and what runs them.',
   },
   {
@@ -264,7 +275,7 @@ const ROOMS = [
       '^programs/process/',
       '^plugins/(dispatcher|mcp)/',
       '^plugins/tracing/open-tracing\\.ts$',
-      '^tools/index\\.ts$',
+      CATALOGUE,
       KNOWLEDGE,
       SCHEMAS,
     ],
@@ -442,7 +453,7 @@ export default {
       from: { path: PROGRAMS },
       to: {
         path: ROOMS.map(({ files }) => files),
-        pathNot: [PROGRAMS, DECLARATIONS],
+        pathNot: [PROGRAMS, DECLARATIONS, OF_BUILD],
         reachable: false,
       },
     },

@@ -2,6 +2,7 @@ import { CHANGELOG_URI, DOCUMENTS, fileOf } from '../../knowledge/documents.js'
 import { findTextProblems } from '../../knowledge/fill-text.js'
 import { fileOf as promptFileOf, PROMPTS } from '../../knowledge/prompts.js'
 import { fileOf as skillFileOf, SKILLS } from './skills.js'
+import { catalogueOf } from '../../tools/catalogue/catalogue-of.js'
 import type { AnyTool } from '../../tools/define.js'
 
 /** The maximum length of a text in characters: three screens. */
@@ -20,7 +21,7 @@ const DATED = /^As of \d{4}-\d{2}-\d{2}\b/m
  * @param texts documents, prompts and skills, by path below knowledge/.
  */
 export function findKnowledgeProblems(texts: ReadonlyMap<string, string>, tools: readonly AnyTool[]): string[] {
-  const named = { tools: new Map(tools.map((tool) => [tool.name, tool])) }
+  const named = { tools: new Map(catalogueOf(tools).map((tool) => [tool.name, tool])) }
   const uris = new Set([...DOCUMENTS.map(({ uri }) => uri), CHANGELOG_URI])
   const values = new Map(PROMPTS.map((prompt) => [promptFileOf(prompt), prompt.valuesOf({})]))
   const skills = new Set(SKILLS.map(skillFileOf))

@@ -3,6 +3,7 @@ import { type Document, DOCUMENTS, fileOf } from '../../knowledge/documents.js'
 import { fillText } from '../../knowledge/fill-text.js'
 import { fileOf as promptFileOf, type Prompt, PROMPTS } from '../../knowledge/prompts.js'
 import { fileOf as skillFileOf, type Skill } from './skills.js'
+import { catalogueOf } from '../../tools/catalogue/catalogue-of.js'
 import { type AnyTool, isInDefault, TOOLSETS } from '../../tools/define.js'
 import { renderTable } from './markdown.js'
 
@@ -28,7 +29,7 @@ export function renderSkill(
   list: readonly AnyTool[],
   read: (path: string) => string,
 ): Map<string, string> {
-  const tools = new Map(list.map((tool) => [tool.name, tool]))
+  const tools = new Map(catalogueOf(list).map((tool) => [tool.name, tool]))
   const uris = new Map(DOCUMENTS.map((document) => [document.uri, referenceOf(document)]))
   /**
    * Fills in the names of tools, removes the marks of conditional lines, and converts resources to links below

@@ -1,3 +1,4 @@
+import { catalogueOf } from '../../tools/catalogue/catalogue-of.js'
 import { listTool } from '../../plugins/mcp/list-tools.js'
 import type { AnyTool } from '../../tools/define.js'
 
@@ -7,7 +8,7 @@ import type { AnyTool } from '../../tools/define.js'
  */
 export function surfaceOf(tool: AnyTool) {
   return {
-    ...listTool(tool),
+    ...listTool(catalogueOf([tool])[0]!),
     roles: tool.roles,
     requires_pce: tool.requiresPce,
     requires_confirm: tool.requiresConfirm,

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { validateArguments } from '../../plugins/dispatcher/validate-arguments.js'
 import { listTool } from '../../plugins/mcp/list-tools.js'
+import { catalogueOf } from '../../tools/catalogue/catalogue-of.js'
 import type { AnyTool } from '../../tools/define.js'
 
 /** A call of a tool, as the wanted answer to a request or as the answer of a model. */
@@ -57,7 +58,7 @@ export function judgeAnswers(
 
 function faultOf(tool: AnyTool, wanted: Call, answer: Call, ajv: Ajv2020): string | undefined {
   const sent = JSON.stringify(answer.arguments)
-  if (!ajv.validate(listTool(tool).inputSchema, answer.arguments))
+  if (!ajv.validate(listTool(catalogueOf([tool])[0]!).inputSchema, answer.arguments))
     return `${tool.name}: the list refuses ${sent}: ${ajv.errorsText()}`
   try {
     const [read, asked] = [answer, wanted].map((call) => validateArguments(tool, call.arguments))

@@ -1,5 +1,6 @@
 import { INSTRUCTIONS } from '../../plugins/mcp/instructions.js'
 import { listTool } from '../../plugins/mcp/list-tools.js'
+import { catalogueOf } from '../../tools/catalogue/catalogue-of.js'
 import type { AnyTool } from '../../tools/define.js'
 import type { Request } from './judge-answers.js'
 
@@ -8,7 +9,7 @@ import type { Request } from './judge-answers.js'
  * requests without the calls that they lead to.
  */
 export function writeSheet(requests: readonly Request[], tools: readonly AnyTool[]): string {
-  const entries = tools.map((tool) => {
+  const entries = catalogueOf(tools).map((tool) => {
     const { name, description, inputSchema } = listTool(tool)
     return JSON.stringify({ name, description, inputSchema })
   })

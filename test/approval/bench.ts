@@ -6,6 +6,7 @@ import { composeAuthenticated } from '../../programs/composition/compose-authent
 import type { DecisionOrigin } from '../../schemas/approvals.js'
 import type { Identity, Role } from '../../schemas/caller.js'
 import type { ApprovalConfig, DatabaseConfig, RoleMapping, SharedConfig } from '../../schemas/config.js'
+import { catalogueOf } from '../../tools/catalogue/catalogue-of.js'
 import { tools } from '../../tools/index.js'
 import { GROUP_OF, type Json, type Line, startService, type ServiceOptions } from '../contract/authenticated-service.js'
 
@@ -63,7 +64,7 @@ export async function startApproving(t: Test, options: BenchOptions = {}) {
     for (const line of chunk.toString().trim().split('\n')) audit.push(JSON.parse(line) as Line)
   })
   const composed = await composeAuthenticated(service.config, {
-    tools,
+    tools: catalogueOf(tools),
     log: pino({ level: 'silent' }),
     auditStream,
     now: () => clock.now,

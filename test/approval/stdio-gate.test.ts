@@ -5,6 +5,7 @@ import { readConfig } from '../../config/index.js'
 import { composeUnauthenticated } from '../../programs/composition/compose-unauthenticated.js'
 import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
 import type { ToolCall } from '../../plugins/dispatcher/call.js'
+import { catalogueOf } from '../../tools/catalogue/catalogue-of.js'
 import { tools } from '../../tools/index.js'
 import { createPceSimulator } from '../../pce-simulator/index.js'
 import { partial } from '../partial.js'
@@ -19,7 +20,7 @@ async function start(t: Test, env: Record<string, string> = { MCP_CONFIRM_STDIO:
     API_SECRET: simulator.credentials.secret,
     ...env,
   })
-  const composed = composeUnauthenticated(config, { tools, log: pino({ level: 'silent' }) })
+  const composed = composeUnauthenticated(config, { tools: catalogueOf(tools), log: pino({ level: 'silent' }) })
   t.teardown(() => composed.close())
   t.teardown(() => composed.callerContext.pce?.close())
   const dispatcher = createDispatcher(composed.dispatcher)

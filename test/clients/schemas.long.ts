@@ -8,11 +8,11 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { listTool } from '../../plugins/mcp/list-tools.js'
-import { tools } from '../../tools/index.js'
+import { catalogue } from '../../tools/catalogue/index.js'
 import { bundleProgram } from '../bundle-program.js'
 
 const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url))
-const listed = tools.map(listTool)
+const listed = catalogue.map(listTool)
 
 /** What the converters make of a list of tools. */
 async function convert(list: readonly object[]): Promise<Record<string, { taken: number; faults: object }>> {
@@ -28,7 +28,7 @@ const CONVERTERS = ['langchainToGoogle', 'openaiAgentsStrict', 'aiSdkToGoogle', 
 t.test('every converter takes every schema, and passes it on whole', async (t) => {
   t.same(
     await convert(listed),
-    Object.fromEntries(CONVERTERS.map((name) => [name, { taken: tools.length, faults: {} }])),
+    Object.fromEntries(CONVERTERS.map((name) => [name, { taken: catalogue.length, faults: {} }])),
   )
 })
 
@@ -57,6 +57,6 @@ t.test('the Inspector warns of nothing', async (t) => {
     [pathOf('node_modules/.bin/mcp-inspector'), ...words],
     { maxBuffer: 1e7 },
   )
-  t.equal((JSON.parse(stdout) as { tools: object[] }).tools.length, tools.length)
+  t.equal((JSON.parse(stdout) as { tools: object[] }).tools.length, catalogue.length)
   t.notOk(/portability|Warning: tool/.test(stderr), stderr.slice(0, 2000))
 })

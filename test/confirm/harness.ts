@@ -27,6 +27,7 @@ import type { Caller, Role } from '../../schemas/caller.js'
 import type { ConfirmConfig } from '../../schemas/config.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { Challenges, UsedTokens } from '../../schemas/state.js'
+import { catalogueOf } from '../../tools/catalogue/catalogue-of.js'
 import type { AnyTool } from '../../tools/define.js'
 import { tools as realTools } from '../../tools/index.js'
 import { createPceSimulator, type PceSimulator } from '../../pce-simulator/index.js'
@@ -142,7 +143,7 @@ export async function startConfirming(t: Test, options: Options = {}) {
   }
   const lines: string[] = []
   const callTracker = createCallTracker()
-  const tools = options.tools ?? realTools
+  const tools = catalogueOf(options.tools ?? realTools)
   const contextFor = (name: string): OfferedContext => {
     const { role, iss = ISS, sub = name, hasPce = true, ...problems } = PEOPLE[name]!
     const caller: Caller = { mode: 'per_user', role, iss, sub }

@@ -18,6 +18,7 @@ import { provenGate, roleGate } from '../../plugins/dispatcher/admit-call.js'
 import { renderError } from '../../plugins/errors/render-errors.js'
 import type { Identity } from '../../schemas/caller.js'
 import type { RoleMapping, UserPceConfig } from '../../schemas/config.js'
+import { catalogueOf } from '../../tools/catalogue/catalogue-of.js'
 import type { AnyTool } from '../../tools/define.js'
 import { tools } from '../../tools/index.js'
 import { createPceSimulator, type PceSimulator } from '../../pce-simulator/index.js'
@@ -154,7 +155,7 @@ export async function startUserService(t: Test, options: UserServiceOptions = {}
     for (const line of chunk.toString().trim().split('\n')) audit.push(JSON.parse(line))
   })
   const dispatcher = createDispatcher({
-    tools: options.tools ?? tools,
+    tools: catalogueOf(options.tools ?? tools),
     gates: [roleGate, userPceGate(login === null ? null : `${PUBLIC_URL}/setup`), provenGate],
     audit: createStreamAudit(stream),
     log: serviceLog,

@@ -10,6 +10,7 @@ import { buildApp } from '../../programs/app.js'
 import type { Role } from '../../schemas/caller.js'
 import { readDatabase } from '../../config/read-state-url.js'
 import type { DatabaseConfig, PceBounds, PerUserConfig, SharedConfig } from '../../schemas/config.js'
+import { catalogueOf } from '../../tools/catalogue/catalogue-of.js'
 import { tools as allTools } from '../../tools/index.js'
 import { parseEvents } from './insecure-app.js'
 import type { AnyTool } from '../../tools/define.js'
@@ -177,7 +178,7 @@ export async function startService(t: Test, options: ServiceOptions = {}) {
   })
   const lifecycle = { isDraining: false }
   const app = await buildApp(config, {
-    tools,
+    tools: catalogueOf(tools),
     log: pino({ level: 'trace' }, { write: (line: string) => void log.push(JSON.parse(line)) }),
     auditStream,
     isDraining: () => lifecycle.isDraining,

@@ -5,6 +5,7 @@ import { pino } from 'pino'
 import { buildApp } from '../../programs/app.js'
 import type { InsecureHttpConfig } from '../../schemas/config.js'
 import { ToolError } from '../../schemas/errors.js'
+import { catalogueOf } from '../../tools/catalogue/catalogue-of.js'
 import { defineTool, type AnyTool } from '../../tools/define.js'
 import { fakeClock } from '../fake-clock.js'
 
@@ -39,7 +40,7 @@ export async function insecureApp(
   const app = await buildApp(
     { ...CONFIG, ...config },
     {
-      tools,
+      tools: catalogueOf(tools),
       log: pino({ level: 'info' }, collect(log)),
       auditStream,
       isDraining: () => lifecycle.isDraining,

@@ -6,6 +6,7 @@ import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
 import { roleGate } from '../../plugins/dispatcher/admit-call.js'
 import { renderError } from '../../plugins/errors/render-errors.js'
 import { ToolError } from '../../schemas/errors.js'
+import { catalogueOf } from '../../tools/catalogue/catalogue-of.js'
 import type { AnyTool } from '../../tools/define.js'
 import { tools } from '../../tools/index.js'
 import { createPceSimulator } from '../../pce-simulator/index.js'
@@ -47,7 +48,7 @@ t.test('the matrix of roles', async (t) => {
   })
   const silent = () => undefined
   const dispatcher = createDispatcher({
-    tools: tools.map(watch),
+    tools: catalogueOf(tools.map(watch)),
     gates: [roleGate],
     audit: null,
     log: { debug: silent, info: silent, warn: silent, error: silent },

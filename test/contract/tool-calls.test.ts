@@ -13,6 +13,7 @@ import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
 import { auditGate, type Gate, pceGate, roleGate } from '../../plugins/dispatcher/admit-call.js'
 import { createReadiness } from '../../plugins/health/check-readiness.js'
 import type { Role } from '../../schemas/caller.js'
+import { catalogueOf } from '../../tools/catalogue/catalogue-of.js'
 import { tools as realTools } from '../../tools/index.js'
 import { createPceSimulator } from '../../pce-simulator/index.js'
 import { fakeClock } from '../fake-clock.js'
@@ -257,7 +258,7 @@ t.test('gates', async (t) => {
   const entries: Line[] = []
   let isEnding = false
   const dispatcher = createDispatcher({
-    tools: tools.map((tool) => ({ ...tool, roles: ROLES_OF[tool.name] ?? tool.roles })),
+    tools: catalogueOf(tools.map((tool) => ({ ...tool, roles: ROLES_OF[tool.name] ?? tool.roles }))),
     gates: [roleGate, pceGate('Register.'), late],
     audit: {
       write() {
@@ -386,7 +387,7 @@ t.test('while entries cannot be synced, changes are refused and the server is no
   const audit = createFileAudit(path, { ...fs, fdatasync })
   const { tools, seen } = testTools()
   const dispatcher = createDispatcher({
-    tools,
+    tools: catalogueOf(tools),
     gates: [auditGate(audit)],
     audit,
     log: { debug() {}, info() {}, warn() {}, error() {} },

@@ -2,7 +2,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import t from 'tap'
-import { portableInput, portableOutput } from '../../plugins/mcp/portable-schema.js'
+import { portableInput, portableOutput } from '../../tools/catalogue/portable-schema.js'
 import { tools } from '../../tools/index.js'
 
 const compile = (schema: unknown) => {

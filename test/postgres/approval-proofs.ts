@@ -10,6 +10,7 @@ import { composeAuthenticated } from '../../programs/composition/compose-authent
 import { readConfig } from '../../config/index.js'
 import type { AskedApproval } from '../../schemas/approvals.js'
 import type { PerUserConfig } from '../../schemas/config.js'
+import { catalogueOf } from '../../tools/catalogue/catalogue-of.js'
 import { tools } from '../../tools/index.js'
 import { GROUP_OF } from '../edge/support/authenticated-world.js'
 import type { Json } from '../edge/support/call-tool.js'
@@ -60,7 +61,11 @@ async function start(t: Test, postgres: Postgres | undefined) {
   }
   const config = readConfig('http', env, { host: '127.0.0.1', port: 0 }) as PerUserConfig
   const auditStream = new PassThrough().resume()
-  const composed = await composeAuthenticated(config, { tools, log: pino({ level: 'silent' }), auditStream })
+  const composed = await composeAuthenticated(config, {
+    tools: catalogueOf(tools),
+    log: pino({ level: 'silent' }),
+    auditStream,
+  })
   t.teardown(() => composed.close())
   const { accessToken: admin } = await idp.tokensFor('admin', { resource: publicUrl })
   await replicas.callTool(null, admin, 'register-pce-credentials', world.pce.registration)

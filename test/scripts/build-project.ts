@@ -64,8 +64,8 @@ export function makeProject(t: Test): SmallProject {
       'http.ts': "import '../tools/release.js'\n",
       'worker.ts': "export { release } from '../tools/release.js'\n",
     },
-    plugins: { mcp: { 'list-tools.ts': 'export const listSchemas = () => ({})\n' } },
     tools: {
+      catalogue: { 'catalogue-of.ts': 'export const dataOf = () => ({})\n' },
       'index.ts': 'export const tools = []\n',
       'release.ts': '',
       'later.ts': "export { release as later } from './release.js'\n",
@@ -78,6 +78,7 @@ export function makeProject(t: Test): SmallProject {
   })
   for (const name of [
     'scripts/build.mjs',
+    'scripts/bundle-catalogue.mjs',
     'scripts/bundle-pictures.mjs',
     'scripts/ensure-install.mjs',
     'tsconfig.json',

@@ -2,7 +2,8 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
 import { INSTRUCTIONS } from '../../plugins/mcp/instructions.js'
-import { IN_INSTRUCTIONS } from '../../plugins/mcp/portable-schema.js'
+import { catalogueOf } from '../../tools/catalogue/catalogue-of.js'
+import { IN_INSTRUCTIONS } from '../../tools/catalogue/portable-schema.js'
 import { listTool } from '../../plugins/mcp/list-tools.js'
 import { tools } from '../../tools/index.js'
 
@@ -15,7 +16,10 @@ interface Listed {
   properties?: Record<string, Listed>
 }
 
-const listed = tools.map((tool) => ({ tool, input: listTool(tool).inputSchema as unknown as Listed }))
+const listed = tools.map((tool) => ({
+  tool,
+  input: listTool(catalogueOf([tool])[0]!).inputSchema as unknown as Listed,
+}))
 const argumentsOf = ({ properties = {} }: Listed) => Object.entries(properties)
 
 /** Every part of a schema, with its path. */

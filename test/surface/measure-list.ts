@@ -1,3 +1,4 @@
+import { catalogueOf } from '../../tools/catalogue/catalogue-of.js'
 import { listTool } from '../../plugins/mcp/list-tools.js'
 import type { AnyTool } from '../../tools/define.js'
 
@@ -12,7 +13,7 @@ export interface ListSize {
 
 /** Measures each tool's entry in tools/list, in bytes of UTF-8 JSON. */
 export function measureList(tools: readonly AnyTool[]): ListSize[] {
-  return tools.map((tool) => {
+  return catalogueOf(tools).map((tool) => {
     const listed = listTool(tool)
     const { name, description, inputSchema } = listed
     return { name, toolset: tool.toolset, model: bytes({ name, description, inputSchema }), whole: bytes(listed) }

@@ -8,6 +8,7 @@ import { openSharedPce } from '../../programs/composition/compose-authenticated.
 import { createCallTracker } from '../../plugins/dispatcher/run-handler.js'
 import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
 import { renderError } from '../../plugins/errors/render-errors.js'
+import { catalogueOf } from '../../tools/catalogue/catalogue-of.js'
 import { tools } from '../../tools/index.js'
 import {
   DELETE,
@@ -440,7 +441,7 @@ t.test('shared mode', async (t) => {
     await shared.state.close()
   })
   const dispatcher = createDispatcher({
-    tools,
+    tools: catalogueOf(tools),
     gates: [shared.gate],
     audit: null,
     log,

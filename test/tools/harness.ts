@@ -5,6 +5,7 @@ import { createCallTracker } from '../../plugins/dispatcher/run-handler.js'
 import type { WriteOrder } from '../../plugins/dispatcher/write-order.js'
 import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
 import { renderError } from '../../plugins/errors/render-errors.js'
+import { catalogueOf } from '../../tools/catalogue/catalogue-of.js'
 import type { AnyTool } from '../../tools/define.js'
 import type { ProgressUpdate } from '../../domain/call.js'
 import { tools } from '../../tools/index.js'
@@ -103,7 +104,7 @@ export function benchOf(t: Owner, simulator: PceSimulator, url: string, options:
   const silent = () => undefined
   const start = () =>
     createDispatcher({
-      tools: [...tools, ...(options.tools ?? [])],
+      tools: catalogueOf([...tools, ...(options.tools ?? [])]),
       gates: [],
       audit: null,
       log: { debug: silent, info: silent, warn: silent, error: silent },

@@ -1,6 +1,7 @@
 /** A client that compares arguments with the list can send back what answers show (D243). */
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
+import { catalogueOf } from '../../tools/catalogue/catalogue-of.js'
 import { listTool } from '../../plugins/mcp/list-tools.js'
 import { tools } from '../../tools/index.js'
 import { handMade } from './hand-made.js'
@@ -8,7 +9,7 @@ import { startBench, type Json } from './harness.js'
 
 const ajv = new Ajv2020({ strict: true })
 const isListed = (name: string, args: Json): boolean =>
-  ajv.validate(listTool(tools.find((tool) => tool.name === name)!).inputSchema, args)
+  ajv.validate(listTool(catalogueOf(tools).find((tool) => tool.name === name)!).inputSchema, args)
 
 const ESTATE = handMade({
   hosts: {

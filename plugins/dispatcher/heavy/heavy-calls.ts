@@ -5,6 +5,7 @@ import { serveClient, type ServedClient } from '../../../pce-client/index.js'
 import type { HeavyConfig } from '../../../schemas/config.js'
 import { ToolError } from '../../../schemas/errors.js'
 import type { Act, AnyTool } from '../../../tools/define.js'
+import { changeTool, type ListedTool } from '../../../tools/listed-tool.js'
 import { convert } from '../../errors/convert.js'
 import type { ServerLog } from '../call.js'
 import { HARD_LIMIT, outOfMemory } from './guard-heap.js'
@@ -21,7 +22,7 @@ export interface HeavyCallsOptions extends HeavyConfig {
 
 export interface HeavyCalls {
   /** All tools. Only the functions of heavy tools run in threads. */
-  tools: readonly AnyTool[]
+  tools: readonly ListedTool[]
   /** Returns the number of calls that hold a worker place, and the number of calls that wait for one. */
   readonly figures: Places['figures']
   /** Ends the threads. */
@@ -67,7 +68,7 @@ const ACTS: readonly Act[] = ['handler', 'preview', 'boundTo']
  * thread dies, the call fails without affecting other calls: with `outcome_unknown {writes}` if it has already sent a
  * change, and otherwise with `analysis_failed`.
  */
-export function createHeavyCalls(tools: readonly AnyTool[], options: HeavyCallsOptions): HeavyCalls {
+export function createHeavyCalls(tools: readonly ListedTool[], options: HeavyCallsOptions): HeavyCalls {
   const places = createPlaces({ ...options, waitMs: WAIT_MS })
   let starting: Promise<Pool> | undefined
   const startPool = () => (starting ??= createPool(options))
@@ -83,17 +84,19 @@ export function createHeavyCalls(tools: readonly AnyTool[], options: HeavyCallsO
       }
     }
 
+  const inThreads = (tool: AnyTool): AnyTool => {
+    const { isHeavy } = tool
+    if (isHeavy === undefined) return tool
+    const acts = ACTS.filter((act) => tool[act] !== undefined)
+    const run = (act: Act) => async (args: never, context: ToolContext) =>
+      isHeavy === true || (context.isBindingOnly !== true && isHeavy(args, act))
+        ? inThread(tool, act)(args, context)
+        : tool[act]!(args, context as never)
+    return { ...tool, ...Object.fromEntries(acts.map((act) => [act, run(act)])) }
+  }
+
   return {
-    tools: tools.map((tool) => {
-      const { isHeavy } = tool
-      if (isHeavy === undefined) return tool
-      const acts = ACTS.filter((act) => tool[act] !== undefined)
-      const run = (act: Act) => async (args: never, context: ToolContext) =>
-        isHeavy === true || (context.isBindingOnly !== true && isHeavy(args, act))
-          ? inThread(tool, act)(args, context)
-          : tool[act]!(args, context as never)
-      return { ...tool, ...Object.fromEntries(acts.map((act) => [act, run(act)])) }
-    }),
+    tools: tools.map((tool) => changeTool(tool, {}, inThreads)),
     figures: places.figures,
     async close() {
       await (await starting)?.threads.destroy()

@@ -1,7 +1,7 @@
 import { connectRemoteClient } from '../../../pce-client/index.js'
 import type { ToolContext } from '../../../domain/call.js'
 import { ToolError } from '../../../schemas/errors.js'
-import type { AnyTool } from '../../../tools/define.js'
+import type { ListedTool } from '../../../tools/listed-tool.js'
 import { convert, type ServiceError } from '../../errors/convert.js'
 import { createHeapGuard } from './guard-heap.js'
 import { inOrderBy, type Turn } from '../write-order.js'
@@ -17,7 +17,7 @@ const SIGN_EVERY_MS = 1000
  * its context lead back to the main thread. The function sends messages to the control port: first that the task has
  * begun, then the progress, and finally the outcome. Never rejects. The main thread closes the ports.
  */
-export function createTaskRunner(tools: readonly AnyTool[]): (task: ThreadTask) => Promise<void> {
+export function createTaskRunner(tools: readonly ListedTool[]): (task: ThreadTask) => Promise<void> {
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
   return async (task) => {
     const { control, args } = task
@@ -38,7 +38,7 @@ export function createTaskRunner(tools: readonly AnyTool[]): (task: ThreadTask) 
     // The heap is not checked periodically for a changing tool, because a change that has begun must be completed.
     if (byName.get(task.tool)?.effect !== 'read') clearInterval(timer)
     try {
-      const tool = byName.get(task.tool)
+      const tool = await byName.get(task.tool)?.load()
       if (tool?.[task.act] === undefined) throw new Error(`${task.tool} has no ${task.act}`)
       post({ is: 'result', value: await tool[task.act]!(args as never, context as never) })
     } catch (caught) {

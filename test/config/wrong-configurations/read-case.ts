@@ -9,7 +9,7 @@ import { findOfferFaults, warnOfOffer } from '../../../programs/composition/offe
 import { findConfirmFaults } from '../../../programs/composition/require-confirmations.js'
 import { checkPathsAnswer } from '../../../programs/process/check-paths-answer.js'
 import { StartupError } from '../../../schemas/config.js'
-import { tools } from '../../../tools/index.js'
+import { catalogue as tools } from '../../../tools/catalogue/index.js'
 import type { Stage } from './set-stage.js'
 import { STARTS, type Answers, type Start, type WrongSettings } from './starts.js'
 import { createReader, fillSettings } from './words.js'
