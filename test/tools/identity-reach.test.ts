@@ -113,7 +113,7 @@ t.test('the widest first, by applications and hosts, then ports', async (t) => {
   const bench = await start(t, [
     ...['web', 'bare', 'nas'].map((to) => of('a', to)),
     ...['web', 'bare'].flatMap((to) => [of('b', to), of('b', to, 80)]),
-    ...['web', 'bare'].map((to) => of('c', to)),
+    ...['web', 'bare'].map((to) => ({ ...of('c', to), connections: 50 })),
     ...['192.0.2.1', '192.0.2.2', '192.0.2.3'].map((to) => of('d', to)),
     { ...of('svc-e', 'web'), connections: 999 },
   ])
