@@ -1,4 +1,3 @@
-import { PceError } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import type { WorkloadSelection } from '../../schemas/workload-selection.js'
@@ -10,15 +9,10 @@ import type { LabelIndex, LabelReference } from '../inventory/labels.js'
 import { quote } from '../text/escape-text.js'
 import { findWorkloads, isFound, shortFormOf, toFound, type FoundWorkload } from './find-workloads.js'
 import { planWish, relabel, wishOfValues, type Relabelling, type WishPlan } from './plan-labels.js'
-import {
-  IDENTITIES,
-  readLabelCsv,
-  refuseProblems,
-  type CsvLine,
-  type CsvProblem,
-  type CsvReference,
-} from './read-label-csv.js'
-import { countLeftOut, knownKeys, requireKeys, resolveSelection } from './select-workloads.js'
+import { labelColumnsOf } from './label-columns.js'
+import { IDENTITIES, readLabelCsv, type CsvLine, type CsvReference } from './read-label-csv.js'
+import { refuseProblems, type CsvProblem } from './read-table.js'
+import { countLeftOut, requireKeys, resolveSelection } from './select-workloads.js'
 
 /** Maximum number of workloads in one call: ten of the PCE's largest bulk updates. */
 export const MOST_WORKLOADS = 10_000
@@ -152,7 +146,7 @@ async function findNamed(names: readonly string[], { pce, beforeWriting }: Ctx):
  * written.
  */
 async function planCsv(csv: string, args: Arguments, ctx: Ctx, index: LabelIndex): Promise<RelabellingPlan> {
-  const lines = readLabelCsv(csv, await columnsOf(csv, ctx, index), args.remove_token)
+  const lines = readLabelCsv(csv, await labelColumnsOf(csv, IDENTITIES, ctx, index), args.remove_token)
   if (lines.length > MOST_WORKLOADS) {
     const text = `csv has ${lines.length} lines; a call labels ${MOST_WORKLOADS} workloads at most. Divide it.`
     throw new ToolError('invalid_argument', text, { argument: 'csv' })
@@ -185,24 +179,6 @@ async function planCsv(csv: string, args: Arguments, ctx: Ctx, index: LabelIndex
     lookups.flatMap((lookup) => (isFound(lookup) ? [] : (lookup.candidates ?? []))),
   )
   return { relabellings, labels: joinLabels(wishes), leftOut: NONE_LEFT_OUT }
-}
-
-/**
- * Returns the label keys that columns of the table may have. A key that no label has yet is known only from the PCE's
- * list of label dimensions.
- */
-async function columnsOf(csv: string, { pce, signal }: Ctx, index: LabelIndex): Promise<string[]> {
-  const keys = knownKeys(index)
-  const header = csv.slice(0, csv.search(/\r?\n|$/)).split(/[,;\t]/)
-  const isKnown = header.every((cell) => [...keys, ...IDENTITIES].includes(cell.trim()))
-  if (isKnown) return keys
-  try {
-    const dimensions = await pce.labelDimensions.getAll('draft', null, { signal })
-    return [...new Set([...keys, ...dimensions.filter(({ deleted }) => deleted !== true).map(({ key }) => key)])]
-  } catch (error) {
-    if (!(error instanceof PceError) || signal.aborted) throw error
-    return keys
-  }
 }
 
 const referenceOf = ({ href, name, hostname = '' }: CsvReference) =>
