@@ -22,6 +22,7 @@ export const TOOLSETS = {
   vens: 'look up VENs and judge their health',
   'traffic-plus': 'compare the traffic of two windows',
   'virtual-services': 'look up virtual services, with what they offer, where and under which labels',
+  'inventory-plus': 'import unmanaged workloads from a table, and find workloads that are one machine',
 } as const
 
 export type Toolset = keyof typeof TOOLSETS
@@ -37,6 +38,7 @@ const BEYOND_DEFAULT: ReadonlySet<Toolset> = new Set([
   'vens',
   'traffic-plus',
   'virtual-services',
+  'inventory-plus',
 ])
 
 /**

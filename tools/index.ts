@@ -71,8 +71,10 @@ import venHealthReport from './vens/ven-health-report.js'
 import getVirtualServices from './virtual-services/get-virtual-services.js'
 import createWorkload from './workloads/create-workload.js'
 import deleteWorkload from './workloads/delete-workload.js'
+import findDuplicateWorkloads from './workloads/find-duplicate-workloads.js'
 import getWorkloadEnforcementStatus from './workloads/get-workload-enforcement-status.js'
 import getWorkloads from './workloads/get-workloads.js'
+import importWorkloads from './workloads/import-workloads.js'
 import updateWorkload from './workloads/update-workload.js'
 
 const listed: readonly AnyTool[] = [
@@ -104,6 +106,7 @@ const listed: readonly AnyTool[] = [
   editIpListRanges,
   enforcementReadiness,
   explainFlow,
+  findDuplicateWorkloads,
   findRedundantRules,
   findRules,
   findUnlabelledWorkloads,
@@ -130,6 +133,7 @@ const listed: readonly AnyTool[] = [
   getWorkloads,
   identifyInfrastructureServices,
   identityReach,
+  importWorkloads,
   labelWorkloads,
   listPolicyVersions,
   previewEnforcementChange,

@@ -38,6 +38,18 @@ export function classifyAddress(ip: string): AddressClass | null {
   return isAddress(ip) ? (CLASS_OF[ipaddr.process(ip).range()] ?? 'public') : null
 }
 
+/**
+ * Returns an address in the one form that all its spellings share, if it can tell one machine from another. Returns null
+ * for a loopback, multicast, broadcast or unspecified address, for a link-local address, which many machines may have in
+ * networks of their own, and for a text that is no address.
+ */
+export function machineAddress(ip: string): string | null {
+  if (!isAddress(ip)) return null
+  const address = ipaddr.process(ip)
+  const range = address.range()
+  return CLASS_OF[range] === 'special' || range === 'linkLocal' ? null : address.toString()
+}
+
 export type Family = 'ipv4' | 'ipv6'
 
 /**

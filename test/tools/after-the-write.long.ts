@@ -66,6 +66,10 @@ const CALLS: Record<string, (scene: Scene) => object> = {
     assign_labels: [`app=spare-${n}`],
   }),
   'label-workloads': ({ n }) => ({ workloads: [`w-${n}`], set: toNew(n), create_missing_labels: true }),
+  'import-workloads': ({ n }) => ({
+    rows: [{ name: `imported-${n}`, ip_addresses: ['10.250.0.3'], labels: toNew(n) }],
+    create_missing_labels: true,
+  }),
   'provision-policy': () => ({ change_description: 'x' }),
   'set-enforcement-mode': ({ managed }) => ({ workloads: [managed], enforcement_mode: 'selective' }),
   'restore-policy-object': ({ ruleSet, version }) => ({ version, href: ruleSet }),

@@ -106,6 +106,19 @@ export function markEverything({ raw: RAW, shown: SHOWN }: Mark) {
         { csv: `name,app\n${inCsv(NOBODY)},x\n` },
       ],
     ],
+    [
+      'import-workloads',
+      [
+        { rows: [{ name: 'imported', ip_addresses: ['10.250.0.9'], labels: [`app=${shown('payments')}`] }] },
+        { csv: `name,ip,app\nimported,10.250.0.9,${inCsv(shown('billing'))}\n`, dry_run: true },
+      ],
+      [
+        { rows: [{ name: 'other', ip_addresses: ['10.250.0.8'], labels: [NOBODY] }] },
+        { csv: `name,ip,app\nother,10.250.0.7,${inCsv(NOBODY)}\n` },
+        { csv: `name,ip,${inCsv(NOBODY)}\nother,10.250.0.7,x\n` },
+      ],
+    ],
+    ['find-duplicate-workloads', [{}], [{ cursor: NOBODY }]],
     ['get-iplists', [{}], [{ cursor: NOBODY }]],
     ['get-ip-list-matches', [{ address: '10.0.0.0/8' }, { fqdn: `a${RAW}` }], [{ address: NOBODY }]],
     ['get-label-groups', [{}], [{ label: `app=${NOBODY}` }, { cursor: NOBODY }]],

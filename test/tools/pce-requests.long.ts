@@ -103,6 +103,7 @@ const PREVIEW = 14
 /** Of the traffic that a dry run of a change of policy reads, and of the draft. */
 const OBSERVED = 12
 const NOTHING = () => 0
+const FEW = [0, 1, 2, 3, 4]
 const names = (n: number) => Array.from({ length: n }, (_, at) => `named-${at}`)
 const NAMED_APP = { app_name: 'named', env_name: 'prod', enforcement_mode: 'full' }
 const provision = ({ pce, simulator }: Bench) => pce.provisionPolicyChanges('x', simulator.state.pendingHrefs())
@@ -211,6 +212,29 @@ const CASES: Record<string, Record<string, Case>> = {
       each: 4,
     },
   },
+  'import-workloads': {
+    'new and known': {
+      async before({ pce }) {
+        for (const at of FEW)
+          await pce.workloads.create({ name: `u-${at}`, interfaces: [{ name: 'eth0', address: `10.0.3.${at}` }] })
+      },
+      args: (n) => ({
+        rows: [
+          ...FEW.map((at) => ({ name: `u-${at}`, labels: ['role=new', 'loc=new'] })),
+          ...names(n).map((name, at) => ({
+            name: `new-${name}`,
+            ip_addresses: [`10.0.2.${at}`],
+            labels: ['role=new'],
+          })),
+        ],
+        create_missing_labels: true,
+      }),
+      // Two labels, and a request each that creates and changes.
+      and: () => 2 + 2,
+      dry: (n) => 2 + 2 + n,
+    },
+  },
+  'find-duplicate-workloads': { 'all kinds': { args: {}, and: (n) => 2 * n } },
   'get-vens': { 'in a label group': { args: (n) => ({ labels: deepest(n) }), and: (n) => n - 1 } },
   'ven-health-report': { 'in a label group': { args: (n) => ({ labels: deepest(n) }), and: (n) => n - 1 } },
 }
