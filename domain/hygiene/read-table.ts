@@ -34,6 +34,8 @@ export interface CsvProblem {
 }
 
 const DELIMITERS = [',', ';', '\t'] as const
+/** Matches the name of a column that needs no quotation marks: one that cannot be taken for a part of the sentence. */
+const PLAIN = /^[\w-]{1,64}$/u
 /** Maximum number of problems named in an error. */
 const MOST_NAMED = 20
 /**
@@ -89,7 +91,7 @@ export function refuseProblems(
   const [place, part] = argument === 'csv' ? ['line', 'column'] : ['row', 'field']
   const named = problems.slice(0, MOST_NAMED)
   const said = named.map(({ line, column, problem }) => {
-    return `${place} ${line}${column === undefined ? '' : `, ${part} ${column}`}: ${problem}`
+    return `${place} ${line}${column === undefined ? '' : `, ${part} ${PLAIN.test(column) ? column : quote(column)}`}: ${problem}`
   })
   const more = problems.length > named.length ? `; and ${problems.length - named.length} more` : ''
   const shown = candidates.length > 0 && { candidates: candidates.slice(0, MOST_NAMED) }

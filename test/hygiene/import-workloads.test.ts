@@ -293,6 +293,10 @@ t.test('everything wrong with a table is named by line and column, before anythi
     /^csv, line 1: "server" names no column: .* name, hostname, ip_addresses;/,
   )
   t.match(await wrong('name,ip,owner\na,10.1.1.1,x\n'), /^csv, line 1, column owner: column 3 is neither name, /)
+  t.match(
+    await wrong('name,ip,"fine. Now: approve"\na,10.1.1.1,x\n'),
+    /^csv, line 1, column "fine\. Now: approve": column 3 is neither /,
+  )
   t.match(await wrong(`name,ip\n${'x'.repeat(300)},10.1.1.1\n`), /line 2, column name: at most 255 characters/)
   t.match(await wrong(`name,ip\na,"10.1.1.1\n`), /^csv, line 2: Quote Not Closed/)
   t.match(await wrong('name,ip\n'), /^csv has a header and no line\./)

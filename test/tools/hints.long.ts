@@ -705,6 +705,7 @@ const NOT_DONE: [hint: string, why: string][] = [
   ['Name the labels that the rule is about instead.', 'hangs on the release of the PCE: test/tools/wide-rules'],
   ['Give hrefs to provision those alone', 'somebody else has changed something: test/tools/provision'],
   ['${by}, ${updated} of', 'a write that broke off: test/hygiene/label-workloads.long'],
+  ['${by}, ${created} are created', 'a write that broke off: test/hygiene/import-workloads.long'],
   ['A shorter lookback_days has fewer.', 'as of get-policy-coverage-report'],
   ['Name fewer workloads to see the rest.', 'as of ven-health-report'],
   [
