@@ -1,3 +1,4 @@
+import { quote } from '../text/escape-text.js'
 import type { Account } from './parse-account.js'
 
 /** What an account is used by: programs that run by themselves, or a person at a keyboard. */
@@ -70,13 +71,13 @@ export function classifyAccount(account: Account, use: AccountUse): AccountClass
   if (certain !== null) return { type: 'service', isCertain: true, why: certain }
   const service = namedLikeService(account)
   const program = use.programs.find((one) => DESKTOP_PROGRAMS.has(one.toLowerCase()))
-  const person = program === undefined ? null : `works with ${program}`
+  const person = program === undefined ? null : `works with ${quote(program)}`
   if (service !== null && person !== null) return guess('unknown', `${service}, but ${person}`)
   if (service !== null) return guess('service', service)
   if (person !== null) return guess('interactive', person)
   const [windowsService] = use.windowsServices
   // Some Windows services run as the user who is logged in, so a service alone outweighs no program.
-  if (windowsService !== undefined) return guess('service', `runs the Windows service ${windowsService}`)
+  if (windowsService !== undefined) return guess('service', `runs the Windows service ${quote(windowsService)}`)
   if (account.name === 'administrator') return guess('interactive', 'the administrator, as whom people log in')
   if (use.onEndpoint) return guess('interactive', 'seen on an endpoint')
   return account.realm !== null

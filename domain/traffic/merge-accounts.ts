@@ -1,3 +1,4 @@
+import { quote } from '../text/escape-text.js'
 import type { Account } from './parse-account.js'
 
 /** An account that may be the same person as the main account of a `Person`, with the reason. */
@@ -101,5 +102,5 @@ function reasonOf(account: Account, main: Account): string {
       : 'the name alone, and no other realm has it'
   return account.realm === main.realm
     ? 'the same name and realm in another form'
-    : `${account.realm} may be ${main.realm} in another form`
+    : `${quote(account.realm)} may be ${quote(main.realm as string)} in another form`
 }

@@ -54,6 +54,7 @@ const CUTS: Cut[] = [
     then: { include_services: [{ port: 22, proto: 'tcp' }], include_destinations: ['app=ordering', 'env=prod'] },
     shows: 'all',
   },
+  { tool: 'identity-reach', args: { limit: 2 }, advice: 'Raise limit.', then: { limit: 6 }, shows: 'more' },
   { tool: 'find-unmanaged-traffic', args: { top_n: 3 }, advice: 'Raise top_n.', then: { top_n: 6 }, shows: 'more' },
   {
     tool: 'find-unmanaged-traffic',

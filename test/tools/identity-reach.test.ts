@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { classifyAccount, type AccountUse } from '../../domain/traffic/classify-account.js'
 import { mergeAccounts } from '../../domain/traffic/merge-accounts.js'
 import { parseAccount } from '../../domain/traffic/parse-account.js'
-import { contains, partial } from '../partial.js'
+import { partial } from '../partial.js'
 import { handMade, type HandMadeFlow, type HandMadeHost } from './hand-made.js'
 import { startBench, type Json } from './harness.js'
 
@@ -68,7 +68,7 @@ t.test('what one account reaches', async (t) => {
       from_hosts: 2,
       connections: 87,
       blocked_connections: 50,
-      programs: ['curl'],
+      processes: ['curl'],
       reaches: [
         { to: 'pay (prod)', ports: ['22/tcp', '443/tcp'], connections: 59, policy: 'blocked+allowed' },
         {
@@ -93,7 +93,7 @@ t.test('what one account reaches', async (t) => {
   ])
   t.equal(
     answer.summary,
-    'CORP\\ada (probably interactive): 3 applications, 1 other host and 2 external destinations from 2 hosts.',
+    'Account "CORP\\\\ada" (probably interactive): 3 applications, 1 other host and 2 external destinations from 2 hosts.',
   )
   t.same(answer.without_account, { rows: 1, connections: 11 })
   t.same(answer.of_listeners, { rows: 2, connections: 78 }, 'their account is that of who listens')
@@ -124,7 +124,7 @@ t.test('the widest first, by applications and hosts, then ports', async (t) => {
   )
   const two = await bench.ok(TOOL, { limit: 2 })
   t.same([two.people.length, two.people_total], [2, 5])
-  contains(t, two.truncation_note, '2 of 5 are shown.')
+  t.equal(two.truncation_note, '2 of 5 are shown. Raise limit.')
   const services = await bench.ok(TOOL, { type: 'service' })
   t.same(
     services.people.map(({ account }: Json) => account),
@@ -143,7 +143,7 @@ t.test('forms of one account count together, and the answer says how', async (t)
   t.equal(answer.people_total, 1)
   partial(t, answer.people[0], { account: 'CORP\\ada', ports: 4, connections: 34, spellings: ['corp\\ADA'] })
   t.same(answer.people[0].may_be_same, [
-    { account: 'ada@corp.example', connections: 8, why: 'corp.example may be corp in another form' },
+    { account: 'ada@corp.example', connections: 8, why: '"corp.example" may be "corp" in another form' },
     { account: 'ada', connections: 7, why: 'the name alone, and no other realm has it' },
   ])
   t.ok(answer.notes.includes('1 account counts others along that only may be the same (may_be_same).'))
@@ -190,6 +190,7 @@ t.test('large answers are cut to 8,000 bytes, and one account shows more', async
   const answer = await bench.ok(TOOL, { limit: 41 })
   t.ok(Buffer.byteLength(JSON.stringify(answer)) <= 8000, `${JSON.stringify(answer).length} bytes`)
   t.ok(answer.people.length < 41 && answer.people_total === 41, `${answer.people.length} of 41`)
+  t.match(answer.truncation_note, /^\d+ of 41 are shown\. detail_level full shows more\.$/)
   t.equal(answer.people[0].reaches_external.length, 5)
   const full = await bench.ok(TOOL, { limit: 41, detail_level: 'full' })
   t.equal(full.people.length, 41)
@@ -224,13 +225,13 @@ t.test('services and people are told apart, and what is certain', async (t) => {
     ['Administrator', 'interactive: the administrator, as whom people log in'],
   ] as const)
     t.equal(told(text), wanted, text)
-  t.equal(told('ada', { programs: ['bash', 'Chrome.exe'] }), 'interactive: works with Chrome.exe')
+  t.equal(told('ada', { programs: ['bash', 'Chrome.exe'] }), 'interactive: works with "Chrome.exe"')
   t.equal(told('ada', { onEndpoint: true }), 'interactive: seen on an endpoint')
   t.equal(told('root', { onEndpoint: true }), 'service: root, mostly daemons, though a person may work as root')
-  t.equal(told('CORP\\ada', { windowsServices: ['Spooler'] }), 'service: runs the Windows service Spooler')
+  t.equal(told('CORP\\ada', { windowsServices: ['Spooler'] }), 'service: runs the Windows service "Spooler"')
   t.equal(
     told('CORP\\svc-web', { programs: ['mstsc.exe'] }),
-    'unknown: named like a service (svc), but works with mstsc.exe',
+    'unknown: named like a service (svc), but works with "mstsc.exe"',
   )
 })
 

@@ -46,7 +46,7 @@ const Person = Type.Object({
   from_hosts: Count('Sources it was seen on'),
   connections: Count('Of all its accounts, blocked ones included'),
   blocked_connections: Count('Of these, blocked by policy'),
-  programs: Type.Array(Type.String(), { description: 'Busiest 3' }),
+  processes: Type.Array(Type.String(), { description: 'File names of the busiest 3' }),
   reaches: Destinations('Applications, then hosts, busiest first'),
   reaches_external: Destinations('Destinations outside the inventory'),
 })
@@ -117,8 +117,8 @@ export function showAccountReach(
       detail,
       asked: Math.max(1, shown.length),
       limits: { ...limits, responseBudgetBytes: bytes },
-      hint: (longest) =>
-        `${longest} of ${people.length} are shown. ${detail === 'standard' ? 'detail_level full and limit show more' : 'Raise limit'}; account shows one whole.`,
+      hint: (longest, isFull) =>
+        `${longest} of ${people.length} are shown. ${!isFull ? 'Raise limit.' : detail === 'standard' ? 'detail_level full shows more.' : 'account shows one whole.'}`,
     },
   )
 }
@@ -160,7 +160,7 @@ function showPerson(
     from_hosts: reach.hosts,
     connections: reach.connections,
     blocked_connections: reach.blockedConnections,
-    programs: [...reach.programs],
+    processes: [...reach.programs],
     reaches: show(false),
     reaches_external: show(true),
   }
@@ -182,7 +182,7 @@ function summarise({ people: all }: AccountReach, people: readonly Reach[], acco
   }
   const { person, class: of, reached, hosts } = widest
   const type = `${of.isCertain ? '' : 'probably '}${of.type}`
-  return `${account === undefined ? `Of ${countOf(people.length, 'account')}, the widest is ` : ''}${person.main.text} (${of.type === 'unknown' ? 'unknown type' : type}): ${countOf(reached.application, 'application')}, ${countOf(reached.host, 'other host')} and ${countOf(reached.external, 'external destination')} from ${countOf(hosts, 'host')}.`
+  return `${account === undefined ? `Of ${countOf(people.length, 'account')}, the widest is ` : 'Account '}${quote(person.main.text)} (${of.type === 'unknown' ? 'unknown type' : type}): ${countOf(reached.application, 'application')}, ${countOf(reached.host, 'other host')} and ${countOf(reached.external, 'external destination')} from ${countOf(hosts, 'host')}.`
 }
 
 function notesOf(people: readonly Reach[], decided: DecidedTraffic | null): string[] {
