@@ -393,3 +393,18 @@ t.test('what others change while the call waits for its turn is not taken back',
   )
   t.equal(stored(bench).filter((one) => one.startsWith('new')).length, 1)
 })
+
+t.test('where the workloads cannot be read back, the answers of the PCE are told, and that they are', async (t) => {
+  const bench = await startBench(t, { estate: ESTATE })
+  const csv = 'name,ip,env\nnew,10.4.1.1,prod\nold-1,10.0.1.1,prod\n'
+  await bench.ok('import-workloads', { csv, dry_run: true })
+  const looks = bench.simulator.requests.filter(({ path }) => path === '/api/v2/orgs/1/workloads').length
+  const fault = { kind: 'status', status: 503, method: 'GET', path: '/orgs/1/workloads', times: 99 } as const
+  // The labels of the known workload are read again before the first write.
+  bench.simulator.faults.add({ ...fault, skip: looks + 1 })
+  const done = await bench.ok('import-workloads', { csv })
+  t.same(done.outcomes, { created: 1, updated: 1, unchanged: 0, conflict: 0 })
+  t.match(done.warnings[0], /^The workloads could not be read back: /)
+  bench.simulator.faults.clear()
+  t.equal(stored(bench).length, BEFORE.length + 1)
+})

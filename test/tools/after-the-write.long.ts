@@ -66,10 +66,6 @@ const CALLS: Record<string, (scene: Scene) => object> = {
     assign_labels: [`app=spare-${n}`],
   }),
   'label-workloads': ({ n }) => ({ workloads: [`w-${n}`], set: toNew(n), create_missing_labels: true }),
-  'import-workloads': ({ n }) => ({
-    rows: [{ name: `imported-${n}`, ip_addresses: ['10.250.0.3'], labels: toNew(n) }],
-    create_missing_labels: true,
-  }),
   'provision-policy': () => ({ change_description: 'x' }),
   'set-enforcement-mode': ({ managed }) => ({ workloads: [managed], enforcement_mode: 'selective' }),
   'restore-policy-object': ({ ruleSet, version }) => ({ version, href: ruleSet }),
@@ -158,8 +154,11 @@ const WRITES_ELSEWHERE: Record<string, string> = {
   'discard-draft-changes': 'history.test.ts',
 }
 
-/** Credentials are written to the keystore, not to a PCE. */
-const ELSEWHERE = ['delete-pce-credentials', 'register-pce-credentials']
+/**
+ * Credentials are written to the keystore, not to a PCE. Imports create in bulk by a PUT that is not repeated, and name what a lost one
+ * made (import-workloads.long.ts).
+ */
+const ELSEWHERE = ['delete-pce-credentials', 'import-workloads', 'register-pce-credentials']
 
 /** Faults as the client tells them apart: refused, perhaps done, not taken, not arrived, done without and with half an answer. */
 const STRIKES: (Partial<Fault> & Pick<Fault, 'kind'>)[] = [
