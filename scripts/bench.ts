@@ -17,6 +17,7 @@ import { describeGraph, measureGraph } from './bench/measure-graph.js'
 import { measureOverhead } from './bench/measure-overhead.js'
 import { describeParts, measureParts } from './bench/measure-parts.js'
 import { describeReplicas, measureReplicas } from './bench/measure-replicas.js'
+import { describeStages, measureStages } from './bench/measure-stages.js'
 import { measureStart } from './bench/measure-start.js'
 import { measureStream } from './bench/measure-stream.js'
 import { describeWatched } from './bench/measure-watched.js'
@@ -25,12 +26,14 @@ import { median } from './bench/statistics.js'
 interface Part {
   /** Measures the part, and returns the lines of the report. */
   measure(): Promise<string[]>
-  /** The third-party programs that the measurement starts. */
+  /** What the measurement needs beyond Node.js and the packages of this project. */
   needs?: readonly (keyof typeof INSTALLED)[]
 }
 
-/** Functions that return whether a third-party program is installed; .ci/install-packages installs all of them. */
+/** Functions that return whether something is there; .ci/install-packages installs what is missing on Linux. */
 const INSTALLED = {
+  // Memory and processor time of other processes are read from /proc.
+  Linux: () => process.platform === 'linux',
   nginx: () => {
     const env = { PATH: `${process.env.PATH}:/usr/sbin` }
     return spawnSync('nginx', ['-v'], { env }).error === undefined
@@ -41,15 +44,16 @@ const INSTALLED = {
 const PARTS: Record<string, Part> = {
   calls: { measure: describeCalls },
   authenticated: { measure: describeAuthenticated },
+  stages: { measure: async () => describeStages(await measureStages()), needs: ['Linux'] },
   watched: { measure: describeWatched },
-  replicas: { measure: async () => describeReplicas(await measureReplicas()), needs: ['nginx', 'PostgreSQL'] },
+  replicas: { measure: async () => describeReplicas(await measureReplicas()), needs: ['Linux', 'nginx', 'PostgreSQL'] },
   start: { measure: describeStart },
   overhead: { measure: describeOverhead },
   stream: { measure: describeStream },
   flows: { measure: async () => describeFlows(await measureFlows()) },
   parts: { measure: async () => describeParts(await measureParts()) },
   graph: { measure: async () => describeGraph(await measureGraph()) },
-  crowd: { measure: async () => describeCrowd(await measureCrowd()) },
+  crowd: { measure: async () => describeCrowd(await measureCrowd()), needs: ['Linux'] },
   answers: { measure: describeAnswers },
 }
 
@@ -67,11 +71,12 @@ if (unknown.length > 0) {
 const names = asked.length === 0 ? Object.keys(PARTS) : asked
 const missing = (name: string) => (PARTS[name]!.needs ?? []).filter((program) => !INSTALLED[program]())
 const lacking = new Map(names.map((name) => [name, missing(name)]))
-for (const [name, programs] of lacking)
-  if (programs.length > 0)
-    console.log(
-      `${programs.join(' and ')} ${programs.length === 1 ? 'is' : 'are'} missing (.ci/install-packages), so this part is left out: ${name}`,
-    )
+for (const [name, programs] of lacking) {
+  const { needs = [] } = PARTS[name]!
+  if (needs.length === 0) continue
+  const missing = `${programs.join(' and ')} missing (.ci/install-packages), so this part is left out`
+  console.log(`${name} needs ${needs.join(', ')}: ${programs.length === 0 ? 'all there' : missing}`)
+}
 for (const name of names)
   if (lacking.get(name)!.length === 0) console.log(`\n${(await PARTS[name]!.measure()).join('\n')}`)
 const { met, missed } = verdicts()

@@ -98,22 +98,31 @@ type Provider = Awaited<ReturnType<typeof startProvider>>
 export const startAuthenticated = (
   scratch: Scratch,
   provider: Provider,
-  { name = 'authenticated', more = {} }: { name?: string; more?: Record<string, string> } = {},
+  {
+    name = 'authenticated',
+    more = {},
+    program,
+  }: { name?: string; more?: Record<string, string>; program?: readonly string[] } = {},
 ) =>
-  startServer(scratch, name, (url) => ({
-    MCP_PCE_MODE: 'shared',
-    MCP_PUBLIC_URL: url,
-    ...provider.environment,
-    MCP_ROLE_GROUPS_READER: GROUP,
-    MCP_CONFIRM_HMAC_KEY: Buffer.alloc(32, 1).toString('base64'),
-    MCP_STATE_PATH: join(scratch.directory, `${name}.db`),
-    MCP_RATE_LIMIT_PER_MINUTE: '0',
-    MCP_MAX_IN_FLIGHT_PER_CALLER: '0',
-    PCE_HOST: 'https://pce.invalid',
-    API_KEY: 'api_bench',
-    API_SECRET: 'bench',
-    ...more,
-  }))
+  startServer(
+    scratch,
+    name,
+    (url) => ({
+      MCP_PCE_MODE: 'shared',
+      MCP_PUBLIC_URL: url,
+      ...provider.environment,
+      MCP_ROLE_GROUPS_READER: GROUP,
+      MCP_CONFIRM_HMAC_KEY: Buffer.alloc(32, 1).toString('base64'),
+      MCP_STATE_PATH: join(scratch.directory, `${name}.db`),
+      MCP_RATE_LIMIT_PER_MINUTE: '0',
+      MCP_MAX_IN_FLIGHT_PER_CALLER: '0',
+      PCE_HOST: 'https://pce.invalid',
+      API_KEY: 'api_bench',
+      API_SECRET: 'bench',
+      ...more,
+    }),
+    program,
+  )
 
 /** Creates access tokens for twenty callers. */
 export const tokensOf = (provider: Provider) =>

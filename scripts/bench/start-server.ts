@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { openSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -15,21 +16,24 @@ const ATTEMPTS = 600
 export interface StartedServer {
   url: string
   pid: number
+  /** Stops the server as an operator would, and resolves when it has ended. */
+  stop(): Promise<void>
 }
 
 /**
  * Starts the built server with its log, audit log and state in the scratch directory, and waits until it is ready.
- * `environment` is called with the URL of the server. Throws Error if the server does not start.
+ * `program` are the arguments of Node.js that start it, and `environment` is called with its URL. Throws Error if the server does not start.
  */
 export async function startServer(
   { directory, end }: Scratch,
   name: string,
   environment: (url: string) => Record<string, string>,
+  program: readonly string[] = ['dist/http.js'],
 ): Promise<StartedServer> {
   const port = await choosePort(0)
   const url = `http://127.0.0.1:${port}`
   const log = openSync(join(directory, `${name}.log`), 'a')
-  const process = spawn(globalThis.process.execPath, ['dist/http.js', '--port', String(port)], {
+  const process = spawn(globalThis.process.execPath, [...program, '--port', String(port)], {
     stdio: ['ignore', log, log],
     env: {
       PATH: globalThis.process.env.PATH,
@@ -38,13 +42,18 @@ export async function startServer(
     },
   })
   end(process)
+  const stop = async () => {
+    const exit = once(process, 'exit')
+    process.kill('SIGTERM')
+    await exit
+  }
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     if (process.exitCode !== null) break
     const ready = await fetch(`${url}/readyz`).then(
       (response) => response.ok,
       () => false,
     )
-    if (ready) return { url, pid: process.pid! }
+    if (ready) return { url, pid: process.pid!, stop }
     await wait(BETWEEN_LOOKS_MS)
   }
   throw new Error('the server did not become ready; was it built? (npm run build)')
