@@ -25,6 +25,8 @@ export const DetailLevel = (description: string) =>
 /** Functions that create the schema of an output property with a description. */
 export const Text = (description: string) => Type.String({ description })
 export const Count = (description: string) => Type.Integer({ description })
+/** A count that may be enormous: above a trillion it is a text that says so. */
+export const Many = (description: string) => Type.Union([Type.Integer(), Type.String()], { description })
 export const Flag = (description: string) => Type.Boolean({ description })
 export const Counts = (description: string) => Type.Record(Type.String(), Type.Integer(), { description })
 /** The length of a complete list, for answers that may show only a part of it. */

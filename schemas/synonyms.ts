@@ -42,6 +42,8 @@ export const FIELD_SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   labels: ['assign_labels'],
   commit_message: ['change_description'],
   href: ['profile_href', 'ruleset_href'],
+  sections: ['kinds'],
+  kinds: ['sections'],
 }
 
 /**

@@ -82,12 +82,13 @@ export interface Egress {
 
 /**
  * Creates the finder of egress traffic. `limit` is the number of findings to return, in descending order of their
- * number of connections. The number of processes is limited to what fits into an answer.
+ * number of connections. The number of processes is limited to what fits into an answer. A process or provider names at
+ * most `named` of its destinations and processes, or fewer; the counts are of all.
  */
 export function createEgressFinder(
   encoder: FlowEncoder,
   { processes: wanted, includeInbound, onlyNamed }: EgressChoice,
-): { add(row: FlowRow): void; finish(limit: number): Steps<Egress> } {
+): { add(row: FlowRow): void; finish(limit: number, named: number): Steps<Egress> } {
   const inbound = encoder.dictionaries.direction.code('inbound')
   const parts = wanted.map((part) => part.toLowerCase())
   const path = textColumn(encoder, 'process')
@@ -154,20 +155,20 @@ export function createEgressFinder(
       attributed.add(row)
       reached.add(row)
     },
-    *finish(limit) {
+    *finish(limit, named) {
       const { total, groups } = findings.busiest(limit)
       yield
       const shown = new Set<string | null>(groups.map(({ keys }) => keys.dst_ip))
       const namesOf = known.busiestWithin('ip', shown, MOST_NAMES + 1)
       const withNames = groups.map((group) => ({ ...group, otherNames: otherNames(group, namesOf) }))
       yield
-      const ranked = yield* rankProcesses(names, targets)
+      const ranked = yield* rankProcesses(names, targets, named)
       yield
       return {
         steps,
         findings: { total, groups: withNames },
         processes: ranked,
-        providers: rankProviders(attributed, reached),
+        providers: rankProviders(attributed, reached, named),
       }
     },
   }
@@ -225,6 +226,7 @@ export interface EgressProvider {
 function* rankProcesses(
   names: Grouping<{ process: string }>,
   targets: Grouping<{ process: string; destination: string }>,
+  named: number,
 ): Steps<{ total: number; rows: EgressProcess[] }> {
   const counts = new Map<string, number>()
   for (let target = 0; target < targets.size; target++) {
@@ -242,7 +244,7 @@ function* rankProcesses(
   )
   yield
   const processes = top.map((number) => all[number] as string)
-  const destinations = targets.busiestWithin('process', new Set(processes), MOST_DESTINATIONS)
+  const destinations = targets.busiestWithin('process', new Set(processes), Math.min(named, MOST_DESTINATIONS))
   const rows = processes.map((process) => ({
     process,
     destination_count: counts.get(process) ?? 0,
@@ -258,6 +260,7 @@ function* rankProcesses(
 function rankProviders(
   groups: Grouping<{ provider: Attribution | null; process: string | null }>,
   reached: Grouping<{ provider: Attribution | null; destination: string }>,
+  named: number,
 ): EgressProvider[] {
   const providers = new Map<Attribution, { connections: number; processes: string[] }>()
   for (let number = 0; number < groups.size; number++) {
@@ -269,14 +272,14 @@ function rankProviders(
     if (process !== null) known.processes.push(process)
     providers.set(provider, known)
   }
-  const hosts = reached.busiestWithin('provider', new Set(providers.keys()), MOST_HOSTS)
+  const hosts = reached.busiestWithin('provider', new Set(providers.keys()), Math.min(named, MOST_HOSTS))
   return [...providers]
     .map(([attribution, { connections, processes }]) => ({
       provider: attribution.provider,
       provider_confidence: attribution.confidence,
       connections,
       process_count: processes.length,
-      processes: firstByName(processes, MOST_PROCESSES),
+      processes: firstByName(processes, Math.min(named, MOST_PROCESSES)),
       destination_count: hosts.get(attribution)?.total ?? 0,
       destinations: hosts.get(attribution)?.groups.map(({ keys }) => keys.destination) ?? [],
     }))

@@ -50,12 +50,12 @@ export interface FlowSummary {
 
 /**
  * Creates a collector that sorts rows into the four sections of a summary (T12) in one pass. `finish` builds at most
- * `limit` rows for each section, because building them blocks the event loop.
+ * `limit` rows for each section, because building them blocks the event loop, and none of a section that is not wanted.
  */
 export function createFlowSummary(
   encoder: FlowEncoder,
   identityLabels: readonly string[],
-): { add: (row: FlowRow) => void; finish(limit: number): FlowSummary } {
+): { add: (row: FlowRow) => void; finish(limit: number, isWanted: (section: SectionName) => boolean): FlowSummary } {
   const process = dashed(textColumn(encoder, 'process'))
   const policy = dashed(textColumn(encoder, 'decision'))
   const label = endColumns(encoder, endpointLabel)
@@ -81,13 +81,13 @@ export function createFlowSummary(
       if (blocked.includes(row.decision)) beingBlocked.add(row)
       if (identity.src.code(row) !== identity.dst.code(row)) betweenApps.add(row)
     },
-    finish: (limit) => ({
+    finish: (limit, isWanted) => ({
       distinctProcesses: processes.size,
       sections: {
-        by_process: processes.busiest(limit),
-        external_destinations: busiest(toExternal, limit),
-        blocked: busiest(beingBlocked, limit),
-        app_to_app: busiest(betweenApps, limit),
+        by_process: isWanted('by_process') ? processes.busiest(limit) : [],
+        external_destinations: isWanted('external_destinations') ? busiest(toExternal, limit) : [],
+        blocked: isWanted('blocked') ? busiest(beingBlocked, limit) : [],
+        app_to_app: isWanted('app_to_app') ? busiest(betweenApps, limit) : [],
       },
       sectionTotals: {
         by_process: processes.size,

@@ -43,7 +43,7 @@ const UNLABELLED = 'unlabelled'
 
 /** Reads the part of the answer that is about traffic between applications. `notes` says what is not on the map. */
 export function readMap(answer: MapAnswer): MapFacts {
-  const { app_to_app: rows, section_totals: sections, totals, window } = answer
+  const { app_to_app: rows = [], section_totals: sections, totals, window } = answer
   const groups: MapGroup[] = []
   const places = new Map<string, number>()
   const placeOf = (name: string) => {

@@ -37,11 +37,11 @@ export interface PathsFacts {
 
 /** Reads an answer of detect-lateral-movement-paths: its paths, or its riskiest edges if no paths were requested. */
 export function readPaths(answer: MovementAnswer): PathsFacts {
-  const { paths = [], paths_from: starts = [], paths_to: targets = [], high_risk_bridge_nodes: bridges } = answer
+  const { paths = [], paths_from: starts = [], paths_to: targets = [], high_risk_bridge_nodes: bridges = [] } = answer
   const isPaths = answer.paths !== undefined
   const bridgeKeys = new Set([
     ...bridges.map(({ app, env }) => `${app}|${env}`),
-    ...answer.top_reachable_nodes.flatMap((one) => (one.is_bridge_node ? [`${one.app}|${one.env}`] : [])),
+    ...(answer.top_reachable_nodes ?? []).flatMap((one) => (one.is_bridge_node ? [`${one.app}|${one.env}`] : [])),
   ])
   const nodes: PathNode[] = []
   const places = new Map<string, number>()
@@ -59,7 +59,7 @@ export function readPaths(answer: MovementAnswer): PathsFacts {
       const node = nodes[placeOf(key)]!
       node.hop = Math.min(node.hop ?? Infinity, hop)
     }
-  const listed = isPaths ? (answer.path_edges ?? []) : answer.high_risk_edges
+  const listed = (isPaths ? answer.path_edges : answer.high_risk_edges) ?? []
   const edges = listed.map((edge): PathEdge => ({
     from: placeOf(edge.from),
     to: placeOf(edge.to),

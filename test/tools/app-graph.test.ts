@@ -2,7 +2,8 @@
 import t, { type Test } from 'tap'
 import { collectAppGraph, collectEdgePorts } from '../../domain/dependency-map/collect-app-graph.js'
 import { searchMovement } from '../../domain/dependency-map/search-movement.js'
-import { showMovement } from '../../tools/answers/dependency-map/show-movement.js'
+import { chooseSections } from '../../tools/answers/choose-sections.js'
+import { MOVEMENT_PARTS, showMovement } from '../../tools/answers/dependency-map/show-movement.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { partial } from '../partial.js'
 import { handMade, type HandMadeEstate, type HandMadeFlow, type HandMadeHost } from './hand-made.js'
@@ -330,9 +331,9 @@ t.test('lateral movement: more than is shown', async (t) => {
     articulation_points: 1,
   })
   t.equal(answer.paths.length, 50)
-  t.equal(answer.high_risk_edges.length, 20)
+  t.equal(answer.high_risk_edges.length, 10)
   t.same(answer.truncated_sections.sort(), ['high_risk_edges', 'paths', 'top_reachable_nodes'])
-  t.equal(answer.top_reachable_nodes.length, 20)
+  t.equal(answer.top_reachable_nodes.length, 10)
   const small = await start(t, estateOf(CHAIN), { budget: 2000 })
   const cut = await small.ok(LATERAL, { app_name: 'a' })
   t.ok(JSON.stringify(cut).length <= 2000 || cut.truncation_note, 'a small budget costs rows and says so')
@@ -358,7 +359,9 @@ t.test('infrastructure: more than is shown', async (t) => {
   t.same([results.length, all], [20, 31], 'twenty unless told otherwise')
   const hub = results.find(({ app }: Json) => app === 'hub')
   partial(t, hub, { in_degree: 25, ports_total: 7 })
-  t.equal(hub.consumed_by.length, 20)
+  t.equal(hub.consumed_by.length, 5)
+  const alone = await bench.ok(INFRA, { sections: ['consumed_by'] })
+  t.equal(alone.results.find(({ app }: Json) => app === 'hub').consumed_by.length, 20, 'more as the only part')
   t.same(
     hub.top_ports.map(({ port, connections }: Json) => [port, connections]),
     [
@@ -650,12 +653,12 @@ t.test('lateral movement: without the inventory, what rows call unmanaged may be
   )
 })
 
-t.test('lateral movement: twenty rows, ten bridges', async (t) => {
+t.test('lateral movement: ten rows, ten bridges', async (t) => {
   const chain = seq(14).map((at) => `n${at + 10}/P > n${at + 11}/P`)
   const bench = await start(t, estateOf([...chain, ...seq(10).map((at) => `n10/P > m${at}/P`)]))
   const answer = await bench.ok(LATERAL)
   t.equal(answer.high_risk_bridge_nodes.length, 10)
-  t.equal(answer.top_reachable_nodes.length, 20)
+  t.equal(answer.top_reachable_nodes.length, 10)
   t.same(answer.truncated_sections.sort(), ['high_risk_bridge_nodes', 'top_reachable_nodes'])
 })
 
@@ -744,6 +747,7 @@ t.test('lateral movement: unread rows may contain what was not seen', async (t) 
         doubts: { because: '', recorded: { allowed_without_rule: 0, stopped_despite_rule: 0 }, assumes: [], modes: [] },
       },
       {
+        chosen: chooseSections(undefined, MOVEMENT_PARTS),
         detail: 'standard',
         limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600, trafficMaxParts: 64 },
       },

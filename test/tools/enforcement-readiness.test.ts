@@ -831,10 +831,10 @@ t.test('many neighbours: lists are cut to the budget, totals and score are not',
   }
   const whole = await (await start(t, estate)).ok(TOOL, SHOP)
   t.equal(whole.remote_apps.uncovered.length, 150)
-  t.equal(whole.uncovered_flows.length, 20)
+  t.equal(whole.uncovered_flows.length, 10)
   t.equal(whole.uncovered_flows_total, 180)
   partial(t, whole.unlabelled_sources, { total: 30, uncovered: 30 })
-  t.equal(whole.unlabelled_sources.top.length, 20)
+  t.equal(whole.unlabelled_sources.top.length, 10)
   t.same(whole.truncated_sections, ['uncovered_flows', 'unlabelled_sources.top'])
   t.match(whole.recommendations[0], /"remote-004 \(prod\)" and 145 more is allowed/)
   const small = await (await start(t, estate, { budget: 5_000 })).ok(TOOL, SHOP)

@@ -431,7 +431,7 @@ t.test('what it rests on', async (t) => {
   partial(t, open.rules[0], {
     applies: 'uncertain',
     undecided_because: 'rules for certain processes',
-    pce_says: 'applies',
+    pce_says: 'that it applies to this flow',
   })
   const named = await bench.ok(TOOL, { ...quiet('bare-1', 'win-1', on), windows_service_name: 'wsusservice' })
   t.equal(named.active.verdict, 'allowed')
@@ -489,12 +489,13 @@ t.test('held against the PCE', async (t) => {
     bench.simulator.faults.add({ kind: 'status', path: /policy_check/, status, times: 10, body: body })
   answers(200, { sec_rules: [], deny_rules: [], override_deny_rules: [] })
   const differs = await bench.ok(TOOL, quiet('web-1', 'db-1'))
+  const says = 'The PCE: it does not apply to this flow. This server: it does.'
   t.same(differs.pce_check, {
     agrees: false,
     pairs: 1,
     differences: [
-      { version: 'active', href: `${SETS}/1/sec_rules/1`, rule_type: 'allow', says: 'pce_does_not' },
-      { version: 'draft', href: `${SETS}/1/sec_rules/1`, rule_type: 'allow', says: 'pce_does_not' },
+      { version: 'active', href: `${SETS}/1/sec_rules/1`, rule_type: 'allow', says },
+      { version: 'draft', href: `${SETS}/1/sec_rules/1`, rule_type: 'allow', says },
     ],
     note: 'The PCE and this server disagree about these rules; trust neither verdict before you know why.',
   })

@@ -118,7 +118,17 @@ export const Truncation = {
   truncated_sections: Type.Optional(Type.Array(Type.String(), { description: 'Lists that were cut' })),
   truncation_note: Type.Optional(Type.String({ description: 'How to see more' })),
 }
-type Truncation = { [K in keyof typeof Truncation]?: Static<(typeof Truncation)[K]> }
+export type Truncation = { [K in keyof typeof Truncation]?: Static<(typeof Truncation)[K]> }
+
+/** How many rows an answer shows of its lists; `showSections` describes the fields. */
+export interface ShowOptions {
+  detail: 'standard' | 'full'
+  limits: Limits
+  hint: (limit: number, isFull: boolean) => string
+  standard?: number
+  isAlone?: boolean
+  asked?: number | undefined
+}
 
 type Shown<S> = { [K in keyof S]: Exclude<S[K], undefined> extends Section<infer T> ? T[] : never }
 
@@ -134,21 +144,7 @@ type Shown<S> = { [K in keyof S]: Exclude<S[K], undefined> extends Section<infer
 export function showSections<E extends object, S extends Record<string, Section>>(
   envelope: E,
   sections: S,
-  {
-    detail,
-    limits,
-    hint,
-    standard = STANDARD_LIMIT,
-    isAlone = false,
-    asked,
-  }: {
-    detail: 'standard' | 'full'
-    limits: Limits
-    hint: (limit: number, isFull: boolean) => string
-    standard?: number
-    isAlone?: boolean
-    asked?: number | undefined
-  },
+  { detail, limits, hint, standard = STANDARD_LIMIT, isAlone = false, asked }: ShowOptions,
 ): E & Shown<S> & Truncation {
   const named = Object.entries(sections)
   const most = asked ?? (detail === 'standard' ? standard : isAlone ? mostRowsAlone(detail) : SECTION_LADDER[0])

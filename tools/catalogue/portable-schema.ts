@@ -120,7 +120,6 @@ const EVIDENT: ReadonlySet<string> = new Set([
   'provider: Destination',
   'providers: Replace the destinations',
   'query_name: Job name',
-  'sections: Only these',
   'service_ports: Ports and protocols',
   'start_date: From',
   'to_ip: Last',

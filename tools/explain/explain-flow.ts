@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { findNearMisses } from '../../domain/explain/find-near-misses.js'
 import type { Member, Members } from '../../domain/explain/find-members.js'
 import { listAssumedFacts } from '../../domain/explain/list-assumed-facts.js'
-import { holdAgainstPce, type PceCheck } from '../../domain/explain/hold-against-pce.js'
+import { holdAgainstPce, type Difference, type PceCheck } from '../../domain/explain/hold-against-pce.js'
 import { speaks } from '../../domain/explain/judge-members.js'
 import { observeFlow, type Observed } from '../../domain/explain/observe-flow.js'
 import { judgeFlow, nameReferences, type JudgedFlow } from '../../domain/explain/prepare-flow.js'
@@ -11,14 +11,17 @@ import { passesByDefault } from '../../domain/policy/mode-effects.js'
 import { UNDECIDED } from '../../domain/policy/three-valued.js'
 import { portName } from '../../domain/inventory/protocols.js'
 import { loadAuthorNames } from '../../domain/inventory/reference-names.js'
+import { tellMany } from '../../domain/text/describe-numbers.js'
 import { quote } from '../../domain/text/escape-text.js'
 import { workInTurns } from '../../domain/text/pace-work.js'
 import { coverageNote } from '../../domain/traffic/read-flows.js'
 import { JUDGED_DECISIONS } from '../../schemas/pce/policy-decisions.js'
 import { EXTERNAL_NETWORK } from '../../schemas/pce/words.js'
-import { StringEnum } from '../../schemas/common.js'
+import { Many, StringEnum } from '../../schemas/common.js'
+import { SectionsInput, SectionsOutput } from '../../schemas/sections.js'
 import { FlowInput } from '../../schemas/flow-input.js'
 import { countRowsThatFit } from '../answers/byte-budget.js'
+import { chooseSections, showLeftOut } from '../answers/choose-sections.js'
 import {
   FoundRuleOut,
   NearMissOut,
@@ -46,6 +49,9 @@ const MOST_MISSES = 3
 /** Maximum number of rules shown with their authors. */
 const MOST_RULES = 50
 
+/** The parts of the answer beside the verdicts and ends. What is not chosen is not asked of the PCE either. */
+const PARTS = ['pairs', 'rules', 'near_misses', 'observed', 'pce_check'] as const
+
 const VERDICTS = [...JUDGED_DECISIONS, 'uncertain', 'split'] as const
 const Verdict = (which: string) =>
   Type.Object(
@@ -60,8 +66,8 @@ const End = (which: string) =>
     {
       asked: Type.String({ description: 'Who' }),
       kind: Type.String({ description: 'workload, address, labels or ip_list' }),
-      members: Type.Integer({ description: 'Workloads, or addresses beside them' }),
-      modes: Type.Record(Type.String(), Type.Integer(), { description: 'Members by enforcement mode; none: no VEN' }),
+      members: Many('Workloads, or addresses beside them'),
+      modes: Type.Record(Type.String(), Many('Members'), { description: 'By enforcement mode; none: no VEN' }),
       labels: Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'Of the one workload' })),
       does: Type.Optional(Type.String({ description: 'What it does about the flow' })),
     },
@@ -77,17 +83,19 @@ const output = Type.Object({
   pairs: Type.Optional(
     Type.Object(
       {
-        total: Type.Number({ description: 'Pairs of ends' }),
-        judged: Type.Number({ description: 'Of these' }),
+        total: Many('Pairs of ends'),
+        judged: Many('Of these'),
         outcomes: Type.Array(Type.Unknown(), { description: '{active, draft, pairs, examples}' }),
       },
       { description: 'Where there is more than one' },
     ),
   ),
-  rules: Type.Array(FoundRuleOut, {
-    description:
-      'All that are about the flow, in the order in which they decide: override deny, allow, deny; before them what VENs keep open, after them the default of the mode',
-  }),
+  rules: Type.Optional(
+    Type.Array(FoundRuleOut, {
+      description:
+        'All that are about the flow, in the order in which they decide: override deny, allow, deny; before them what VENs keep open, after them the default of the mode',
+    }),
+  ),
   rules_total: Type.Integer({ description: 'Shown or not' }),
   near_misses: Type.Optional(Type.Array(NearMissOut, { description: 'Allow rules of the draft that just miss' })),
   observed: Type.Optional(
@@ -105,16 +113,19 @@ const output = Type.Object({
       { description: 'Traffic that was seen' },
     ),
   ),
-  pce_check: Type.Object(
-    {
-      agrees: Type.Union([Type.Boolean(), Type.Null()], { description: 'null: not asked' }),
-      pairs: Type.Integer({ description: 'Held against it' }),
-      differences: Type.Optional(Type.Array(Type.Unknown(), { description: '{version, href, rule_type, says}' })),
-      note: Type.Optional(Type.String()),
-    },
-    { description: "The PCE's own policy check, of rules" },
+  pce_check: Type.Optional(
+    Type.Object(
+      {
+        agrees: Type.Union([Type.Boolean(), Type.Null()], { description: 'null: not asked' }),
+        pairs: Type.Integer({ description: 'Held against it' }),
+        differences: Type.Optional(Type.Array(Type.Unknown(), { description: '{version, href, rule_type, says}' })),
+        note: Type.Optional(Type.String()),
+      },
+      { description: "The PCE's own policy check, of rules" },
+    ),
   ),
   not_judged: Type.Array(Type.String(), { description: 'What the answer does not take into account' }),
+  ...SectionsOutput,
   ...AssumesOut,
 })
 type Output = Static<typeof output>
@@ -145,23 +156,25 @@ export default defineTool({
           listed: '0: no traffic',
         }),
       ),
+      ...SectionsInput(PARTS),
     },
     { additionalProperties: false },
   ),
   output,
   example: { source: ['app=ordering'], destination: ['app=payments'], port: 8443, proto: 'tcp', lookback_days: 1 },
   async handler(args, ctx): Promise<Output> {
-    const { lookback_days: back, start_date: start, end_date: end, ...asked } = args
-    const observes = back !== 0 || start !== undefined || end !== undefined
+    const { lookback_days: back, start_date: start, end_date: end, sections, ...asked } = args
+    const chosen = chooseSections(sections, PARTS)
+    const observes = chosen.has('observed') && (back !== 0 || start !== undefined || end !== undefined)
     const { window, days } = chooseWindow(ctx.now(), args, DEFAULT_DAYS)
     const flow = await judgeFlow(ctx, asked)
     const { verdict, judges, service, versions, ends } = flow
     const shown = verdict.rules.slice(0, MOST_RULES)
     const examples = verdict.outcomes.flatMap((outcome) => outcome.examples.slice(0, 1))
-    const check = await holdAgainstPce(ctx, examples.slice(0, MOST_CHECKED), service)
+    const check = chosen.has('pce_check') ? await holdAgainstPce(ctx, examples.slice(0, MOST_CHECKED), service) : null
     const missing = examples.find(({ draft }) => draft.decision !== 'allowed')
     const misses =
-      missing === undefined
+      missing === undefined || !chosen.has('near_misses')
         ? []
         : await workInTurns(
             findNearMisses(judges.draft, missing.source, missing.destination, service, MOST_MISSES),
@@ -172,7 +185,7 @@ export default defineTool({
       versions,
       [...shown, ...misses].map(({ held }) => held),
     )
-    const authors = await loadAuthorNames(ctx.pce, authorsOf(shown), ctx.signal)
+    const authors = await loadAuthorNames(ctx.pce, chosen.has('rules') ? authorsOf(shown) : [], ctx.signal)
     const observed = observes ? await observeFlow(ctx, NAME, flow.labels, ends, service, window) : null
     const rules = shown.map((rule) => showFoundRule(rule, names, authors, check, verdict.judged))
     const byRules = tellWhileOffline(tellVerdicts(verdict, versions.draft !== versions.active, names), flow)
@@ -182,15 +195,17 @@ export default defineTool({
       ...told,
       source: showEnd('source', ends.source, flow.sources, flow),
       destination: showEnd('destination', ends.destination, flow.destinations, flow),
-      ...(verdict.pairs > 1 && { pairs: showPairs(flow) }),
-      rules: [],
+      ...(verdict.pairs > 1 && chosen.has('pairs') && { pairs: showPairs(flow) }),
+      ...(chosen.has('rules') && { rules: [] }),
       rules_total: verdict.rules.length,
       ...(misses.length > 0 && { near_misses: misses.map((miss) => showNearMiss(miss, names)) }),
       ...(observed !== null && { observed: showObserved(observed, days, told.active.verdict, passesByMode(verdict)) }),
-      pce_check: showCheck(check),
-      not_judged: [...listOffline(flow), ...listNotJudged(flow)],
+      ...(check !== null && { pce_check: showCheck(check) }),
+      not_judged: [...listOffline(flow), ...listNotJudged(flow), ...tellUnobserved(flow, observed)],
+      ...showLeftOut(chosen),
       ...showAssumed(listAssumedFacts(flow)),
     }
+    if (!chosen.has('rules')) return answer
     return { ...answer, rules: rules.slice(0, countRowsThatFit(rules, answer, ctx.limits)) }
   },
 })
@@ -219,8 +234,8 @@ function showEnd(
   return {
     asked: name,
     kind,
-    members: members.reduce((sum, { size }) => sum + size, 0),
-    modes,
+    members: tellMany(members.reduce((sum, { size }) => sum + size, 0)),
+    modes: Object.fromEntries(Object.entries(modes).map(([mode, count]) => [mode, tellMany(count)])),
     ...(only?.workload != null && only.isUnsure !== true && others.length === 0 && { labels: { ...only.labels } }),
     ...(pair !== undefined && { does: tellEnd(side, pair) }),
   }
@@ -228,12 +243,12 @@ function showEnd(
 
 function showPairs({ verdict }: JudgedFlow): NonNullable<Output['pairs']> {
   return {
-    total: verdict.pairs,
-    judged: verdict.judged,
+    total: tellMany(verdict.pairs),
+    judged: tellMany(verdict.judged),
     outcomes: verdict.outcomes.map(({ active, draft, pairs, examples }) => ({
       active: active.decision,
       draft: draft.decision,
-      pairs,
+      pairs: tellMany(pairs),
       examples: examples.map(({ source, destination }) => ({ source: source.name, destination: destination.name })),
     })),
   }
@@ -278,11 +293,17 @@ function showObserved(
   }
 }
 
+const DISAGREEMENT: Readonly<Record<Difference['says'], string>> = {
+  pce_applies: 'The PCE: it applies to this flow. This server: it does not.',
+  pce_does_not: 'The PCE: it does not apply to this flow. This server: it does.',
+}
+
 function showCheck({ checked, differences, unavailable }: PceCheck): Output['pce_check'] {
   if (unavailable !== null) return { agrees: null, pairs: checked, note: `It could not be asked: ${unavailable}` }
   if (differences.length === 0) return { agrees: true, pairs: checked }
   const note = 'The PCE and this server disagree about these rules; trust neither verdict before you know why.'
-  return { agrees: false, pairs: checked, differences: [...differences], note }
+  const told = differences.map(({ says, ...rule }) => ({ ...rule, says: DISAGREEMENT[says] }))
+  return { agrees: false, pairs: checked, differences: told, note }
 }
 
 /**
@@ -301,6 +322,15 @@ function listOffNetwork(members: readonly Member[]): string[] {
   }
   return [...tell(true), ...tell(false)]
 }
+
+/**
+ * Returns a sentence for an answer that did not look at traffic: only traffic would show a workload at an address that
+ * no list has.
+ */
+const tellUnobserved = ({ ends }: JudgedFlow, observed: Observed | null): string[] =>
+  observed === null && [ends.source, ends.destination].some((end) => end.kind === 'address' && end.workload === null)
+    ? ['Traffic was not looked at, which alone would show a workload at an address that no list has.']
+    : []
 
 function listNotJudged(flow: JudgedFlow): string[] {
   const { sources, destinations, versions, verdict, service } = flow

@@ -23,8 +23,7 @@ const { include_sources, include_destinations } = trafficInput('As in get-traffi
 
 export default defineTool({
   name: 'identity-reach',
-  summary:
-    'What accounts reach, by the users of observed flows: of one, or the widest; services and people told apart.',
+  summary: 'What accounts reach, by the users of observed flows: of one, or the widest.',
   effect: 'read',
   toolset: 'explain',
   roles: ['reader', 'operator', 'admin'],

@@ -10,10 +10,10 @@ import { judgeFlow, nameReferences, type JudgedFlow } from '../../domain/explain
 import { portName } from '../../domain/inventory/protocols.js'
 import type { Version } from '../../domain/inventory/find-object.js'
 import type { ReferenceNames } from '../../domain/inventory/reference-names.js'
-import { countOf } from '../../domain/text/describe-numbers.js'
+import { countOf, tellMany } from '../../domain/text/describe-numbers.js'
 import { quote } from '../../domain/text/escape-text.js'
 import { workInTurns } from '../../domain/text/pace-work.js'
-import { StringEnum } from '../../schemas/common.js'
+import { Many, StringEnum } from '../../schemas/common.js'
 import { FlowInput } from '../../schemas/flow-input.js'
 import { countRowsThatFit } from '../answers/byte-budget.js'
 import { NearMissOut, showNearMiss } from '../answers/explain/show-found-rule.js'
@@ -76,12 +76,12 @@ const output = Type.Object({
   opens: Type.Optional(
     Type.Object(
       {
-        pairs: Type.Number({ description: 'Whose decision would be another' }),
-        asked: Type.Number({ description: 'Of these, asked about' }),
-        beyond: Type.Number({ description: 'Of these, not asked about' }),
-        uncertain: Type.Number({ description: 'Of these, perhaps the same' }),
-        sources: Type.Number({ description: 'Ends that the rule names as sources' }),
-        destinations: Type.Number({ description: 'As destinations' }),
+        pairs: Many('Whose decision would be another'),
+        asked: Many('Of these, asked about'),
+        beyond: Many('Of these, not asked about'),
+        uncertain: Many('Of these, perhaps the same'),
+        sources: Many('Ends that the rule names as sources'),
+        destinations: Many('As destinations'),
         services: Type.String({ description: 'The same for all' }),
         examples: Type.Array(Type.Unknown(), { description: 'Of those beyond: {source, destination, before, after}' }),
         notes: Type.Array(Type.String(), { description: 'What was not compared' }),
@@ -281,17 +281,17 @@ function tellPlace({ ruleSet, name, scope }: SuggestedRule): string {
 
 function tellOpened({ pairs, asked, isCut }: Opened, { by_workload: narrower }: Pick<Output, 'by_workload'>): string {
   const atLeast = (isLess: boolean) => (isLess ? 'at least ' : '')
-  const those = `${atLeast(isCut.asked)}${countOf(asked, 'pair')} that ${asked === 1 ? 'was' : 'were'} asked about`
-  return `${narrower === undefined ? 'It' : 'By labels it'} would allow ${those}, and ${atLeast(isCut.beyond)}${pairs - asked} beyond.`
+  const those = `${atLeast(isCut.asked)}${tellMany(asked)} ${asked === 1 ? 'pair' : 'pairs'} that ${asked === 1 ? 'was' : 'were'} asked about`
+  return `${narrower === undefined ? 'It' : 'By labels it'} would allow ${those}, and ${atLeast(isCut.beyond)}${tellMany(pairs - asked)} beyond.`
 }
 
 const showOpened = (opened: Opened, services: string): NonNullable<Output['opens']> => ({
-  pairs: opened.pairs,
-  asked: opened.asked,
-  beyond: opened.pairs - opened.asked,
-  uncertain: opened.uncertain,
-  sources: opened.sources,
-  destinations: opened.destinations,
+  pairs: tellMany(opened.pairs),
+  asked: tellMany(opened.asked),
+  beyond: tellMany(opened.pairs - opened.asked),
+  uncertain: tellMany(opened.uncertain),
+  sources: tellMany(opened.sources),
+  destinations: tellMany(opened.destinations),
   services,
   examples: [],
   notes: [...new Set([...opened.notes.beyond, ...opened.notes.asked])],
@@ -311,7 +311,7 @@ function warningsOf(flow: JudgedFlow, rule: SuggestedRule, opened: Opened, names
     ...(remaining === null
       ? []
       : [
-          `${isCut.asked ? 'At least ' : ''}${countOf(remaining.pairs, 'pair')} of those asked about would still not be allowed for certain: ${tellRemaining(remaining.example, names)}.`,
+          `${isCut.asked ? 'At least ' : ''}${tellMany(remaining.pairs)} ${remaining.pairs === 1 ? 'pair' : 'pairs'} of those asked about would still not be allowed for certain: ${tellRemaining(remaining.example, names)}.`,
         ]),
     ...(byLabels ? ['Workloads that get these labels later are allowed as well.'] : []),
     ...(rule.scope.length === 0 ? ['The ends have no app or env label, so the rule set is for all workloads.'] : []),

@@ -3,8 +3,10 @@ import { explainRecorded, RecordedOut, showRecorded } from '../../schemas/record
 import { Type, type Static } from '@sinclair/typebox'
 import { Count, Counts, Nullable, StringEnum, Text } from '../../schemas/common.js'
 import type { Limits } from '../../schemas/config.js'
+import { SectionsInput, SectionsOutput } from '../../schemas/sections.js'
 import { CompleteInput } from '../../schemas/traffic-input.js'
 import { answerBudget, jsonBytes } from '../answers/byte-budget.js'
+import { chooseSections } from '../answers/choose-sections.js'
 import { defineTool } from '../define.js'
 import { FRAMEWORKS, type FrameworkId } from '../../domain/compliance/frameworks.js'
 import { whyNothingKnown, type Assessment, type SourceName } from '../../domain/compliance/facts.js'
@@ -51,12 +53,13 @@ const output = Type.Object({
         Type.Record(Type.String(), Type.Unknown(), { description: 'counts, worst flows, workloads, rules' }),
       ),
     }),
-    { description: 'One for each check of the framework' },
+    { description: 'One for each check of the framework, or for those that sections names' },
   ),
   evidence_limit: Count('Most entries of a list'),
   recommendation: Text('What to do, by the score'),
   ...RecordedOut,
   ...AssumesOut,
+  ...SectionsOutput,
   ...Reading,
 })
 
@@ -77,6 +80,7 @@ export default defineTool({
       app_name: Type.Optional(Type.String({ minLength: 1, description: 'app label' })),
       env_name: Type.Optional(Type.String({ minLength: 1, description: 'env label' })),
       ...windowInput(DEFAULT_DAYS),
+      ...SectionsInput(['findings by their id']),
       ...CompleteInput,
     },
     { additionalProperties: false },
@@ -85,12 +89,15 @@ export default defineTool({
   example: { framework: 'pci-dss', app_name: 'payments', env_name: 'prod' },
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { framework: id = 'general' } = args
+    const { name, document, checks } = FRAMEWORKS[id]
+    const chosen = chooseSections(
+      args.sections,
+      checks.map((check) => check.id),
+    )
     const { window, days } = chooseWindow(ctx.now(), args, DEFAULT_DAYS)
     const named = await resolveApplication(ctx, args)
     const [app = null, env = null] = ['app', 'env'].map((key) => named.find((label) => label.key === key))
     const assessment: Assessment = { app, env, window }
-    const { name, document, checks } = FRAMEWORKS[id]
-
     const needs = new Set([...ALWAYS, ...checks.flatMap(({ evaluate }) => evaluate.needs)])
     const sources = await loadFacts(ctx, assessment, needs)
     const ports = new Set(checks.flatMap(({ evaluate }) => evaluate.ports))
@@ -108,6 +115,8 @@ export default defineTool({
     const known = workloads !== undefined && 'value' in workloads ? workloads.value : null
     for (const { mode } of known ?? []) if (mode !== null) modes[mode] = (modes[mode] ?? 0) + 1
     const { recommendation, ...score } = scoreVerdicts(findings.map(({ status }) => status))
+    // The score and the summary are of all checks, whichever of them are shown.
+    const leftOut = findings.flatMap((finding) => (chosen.has(finding.id) ? [] : [finding.id]))
     return fitEvidence(
       {
         framework: name,
@@ -120,9 +129,10 @@ export default defineTool({
         recommendation: [recommendation, explainRecorded(recorded), ...doubts].filter(Boolean).join(' '),
         ...showRecorded(recorded),
         ...showAssumedBy(findings),
+        ...(leftOut.length > 0 && { sections_left_out: leftOut }),
         ...reading,
       },
-      findings.map(({ assumes: _once, ...finding }) => finding),
+      findings.filter((finding) => chosen.has(finding.id)).map(({ assumes: _once, ...finding }) => finding),
       ctx.limits,
     )
   },

@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { SectionsInput } from '../../schemas/sections.js'
 import { CompleteInput } from '../../schemas/traffic-input.js'
 import { defineTool } from '../define.js'
 import { countModes } from '../../domain/inventory/workloads.js'
@@ -12,7 +13,8 @@ import { collectReadiness } from '../../domain/readiness/collect-readiness.js'
 import { decideByRules, createModesBeside, readPolicyInForce } from '../../domain/readiness/tally-decisions.js'
 import { describeRingfence } from '../../domain/readiness/score-readiness.js'
 import { applicationOfLabels } from '../../domain/traffic/applications.js'
-import { ReadinessOutput, showReadiness } from '../answers/readiness/show-readiness.js'
+import { chooseSections } from '../answers/choose-sections.js'
+import { READINESS_PARTS, ReadinessOutput, showReadiness } from '../answers/readiness/show-readiness.js'
 import { resolveApplication } from '../../domain/inventory/find-labels.js'
 import { findRingfence } from '../../domain/ringfence/find-existing.js'
 
@@ -33,6 +35,7 @@ export default defineTool({
       app_name: Type.String({ minLength: 1, description: 'app label' }),
       env_name: Type.String({ minLength: 1, description: 'env label' }),
       ...windowInput(DEFAULT_DAYS),
+      ...SectionsInput(READINESS_PARTS),
       ...CompleteInput,
     },
     { additionalProperties: false },
@@ -41,6 +44,7 @@ export default defineTool({
   example: { app_name: 'payments', env_name: 'prod' },
   async handler(args, ctx): Promise<Static<typeof ReadinessOutput>> {
     const { pce, signal } = ctx
+    const chosen = chooseSections(args.sections, READINESS_PARTS)
     const { window, days } = chooseWindow(ctx.now(), args, DEFAULT_DAYS)
     const labels = await resolveApplication(ctx, args)
     const [index, { items: workloads, ...pods }, draft, active] = await Promise.all([
@@ -67,6 +71,7 @@ export default defineTool({
       ringfence: describeRingfence(draft, active),
       traffic: { ...traffic.result(), reliance: byRules.result() },
       reads,
+      chosen,
       limits: ctx.limits,
     })
   },

@@ -2,6 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import type { PceClient } from '../../pce-client/index.js'
 import { isUnread } from '../../domain/inventory/fetch-every.js'
 import { DetailLevel } from '../../schemas/common.js'
+import { SectionsInput } from '../../schemas/sections.js'
 import { CompleteInput } from '../../schemas/traffic-input.js'
 import { defineTool } from '../define.js'
 import { fetchWorkloads } from '../../domain/inventory/kubernetes-workloads.js'
@@ -14,14 +15,15 @@ import { loadLabels } from '../../domain/inventory/labels.js'
 import { collectCoverage } from '../../domain/readiness/collect-coverage.js'
 import { decideByRules, createModesBeside, readPolicyInForce } from '../../domain/readiness/tally-decisions.js'
 import { applicationOfLabels } from '../../domain/traffic/applications.js'
-import { CoverageOutput, showCoverage } from '../answers/readiness/show-coverage.js'
+import { chooseSections } from '../answers/choose-sections.js'
+import { COVERAGE_PARTS, CoverageOutput, showCoverage } from '../answers/readiness/show-coverage.js'
 import { resolveApplication } from '../../domain/inventory/find-labels.js'
 
 const DEFAULT_DAYS = 30
 
 export default defineTool({
   name: 'get-policy-coverage-report',
-  summary: "Shares of an application's traffic that policy allows or not, by direction, also in draft.",
+  summary: "Shares of an application's traffic that policy allows or not, by direction and in draft.",
   effect: 'read',
   toolset: 'analysis',
   roles: ['reader', 'operator', 'admin'],
@@ -34,6 +36,7 @@ export default defineTool({
       env_name: Type.String({ minLength: 1, description: 'env label' }),
       ...windowInput(DEFAULT_DAYS),
       ...CompleteInput,
+      ...SectionsInput(COVERAGE_PARTS),
       detail_level: DetailLevel('full: more rows'),
     },
     { additionalProperties: false },
@@ -42,6 +45,8 @@ export default defineTool({
   example: { app_name: 'payments', env_name: 'prod' },
   async handler(args, ctx): Promise<Static<typeof CoverageOutput>> {
     const { pce } = ctx
+    const chosen = chooseSections(args.sections, COVERAGE_PARTS)
+    const hasDraft = chosen.has('draft')
     const { window, days } = chooseWindow(ctx.now(), args, DEFAULT_DAYS)
     const labels = await resolveApplication(ctx, args)
     const [index, { items: workloads }] = await Promise.all([loadLabels(pce, ctx), fetchWorkloads(ctx, labels)])
@@ -49,15 +54,15 @@ export default defineTool({
     const found = collectCoverage(encoder)
     // The pending changes are read before the policy in force. If they are provisioned between the two reads, the
     // policy that is read contains them.
-    const isSame = await isNothingPending(ctx)
+    const isSame = hasDraft && (await isNothingPending(ctx))
     const policy = await readPolicyInForce(pce, ctx.signal, index)
-    const draft = isSame ? policy : await readWholePolicy(ctx, 'draft', index)
+    const draft = isSame ? policy : hasDraft ? await readWholePolicy(ctx, 'draft', index) : null
     const present = createModesBeside(ctx, workloads)
     const byRules = decideByRules(encoder, policy, { present, application: labels, ...(draft && { draft }) })
     const request = {
       name: 'mcp-policy-coverage',
       window,
-      draftDecisions: true,
+      draftDecisions: hasDraft,
       prepare: present.look,
     }
     const reads = await readBothWays(
@@ -76,9 +81,15 @@ export default defineTool({
       days,
       found: coverage,
       reliance: byRules.result(),
-      draftUnavailable:
-        draft === null ? 'the draft policy could not be read' : isWithoutRules ? rulesUnavailable : null,
+      draftUnavailable: !hasDraft
+        ? 'sections leaves it out'
+        : draft === null
+          ? 'the draft policy could not be read'
+          : isWithoutRules
+            ? rulesUnavailable
+            : null,
       reads,
+      chosen,
       detail: args.detail_level ?? 'standard',
       limits: ctx.limits,
     })

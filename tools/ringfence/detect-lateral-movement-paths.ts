@@ -6,6 +6,7 @@ import { ToolError } from '../../schemas/errors.js'
 import { ApplicationReference } from '../../schemas/label-reference.js'
 import type { Label } from '../../schemas/pce/label.js'
 import { RecordedOut } from '../../schemas/recorded-otherwise.js'
+import { SectionsInput, SectionsOutput } from '../../schemas/sections.js'
 import { CompleteInput } from '../../schemas/traffic-input.js'
 import { defineTool } from '../define.js'
 import { describeReading, Reading, createConversationReader } from '../../domain/traffic/read-flows.js'
@@ -17,7 +18,8 @@ import {
   collectEdgePorts,
   collectUnlabelledSources,
 } from '../../domain/dependency-map/collect-app-graph.js'
-import { MovementLists, showMovement } from '../answers/dependency-map/show-movement.js'
+import { chooseSections } from '../answers/choose-sections.js'
+import { MOVEMENT_PARTS, MovementLists, showMovement } from '../answers/dependency-map/show-movement.js'
 import {
   isAsked,
   matchesFilter,
@@ -48,6 +50,7 @@ const output = Type.Object({
   message: Type.Optional(Type.String()),
   ...RecordedOut,
   ...AssumesOut,
+  ...SectionsOutput,
   ...Reading,
   ...Truncation,
 })
@@ -73,6 +76,7 @@ export default defineTool({
       max_hops: Type.Optional(
         Type.Integer({ minimum: 1, maximum: 10, default: MAX_HOPS, description: 'Of a path', listed: '' }),
       ),
+      ...SectionsInput(MOVEMENT_PARTS),
       detail_level: DetailLevel('full: more rows'),
       ...CompleteInput,
     },
@@ -81,6 +85,7 @@ export default defineTool({
   output,
   example: { app_name: 'payments', env_name: 'prod', max_hops: 3 },
   async handler(args, ctx): Promise<Static<typeof output>> {
+    const chosen = chooseSections(args.sections, MOVEMENT_PARTS)
     const { window, days } = chooseWindow(ctx.now(), args, LOOKBACK_DAYS)
     const { target: askedTarget } = args
     const maxHops = args.max_hops ?? MAX_HOPS
@@ -135,7 +140,7 @@ export default defineTool({
         reading: describeReading(read),
         doubts: doubts(),
       },
-      { detail: args.detail_level ?? 'standard', limits: ctx.limits },
+      { chosen, detail: args.detail_level ?? 'standard', limits: ctx.limits },
     )
   },
 })

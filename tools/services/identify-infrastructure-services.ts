@@ -1,6 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { DetailLevel, Count, Flag, Text, Total } from '../../schemas/common.js'
 import { TrafficCounts } from '../../schemas/traffic-counts.js'
+import { SectionsInput, SectionsOutput } from '../../schemas/sections.js'
 import { CompleteInput } from '../../schemas/traffic-input.js'
 import { defineTool } from '../define.js'
 import { describeReading, Reading, createConversationReader } from '../../domain/traffic/read-flows.js'
@@ -9,9 +10,11 @@ import { JUDGED_DECISIONS } from '../../schemas/pce/policy-decisions.js'
 import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.js'
 import { collectAppGraph, collectConsumption } from '../../domain/dependency-map/collect-app-graph.js'
 import { PRODUCTION_ENVS, rankInfrastructure } from '../../domain/dependency-map/rank-infrastructure.js'
+import { chooseSections } from '../answers/choose-sections.js'
 import {
   DEFAULT_TOP,
   InBrief,
+  INFRASTRUCTURE_PARTS,
   InfrastructureResult,
   showInfrastructure,
   Tiers,
@@ -42,6 +45,7 @@ const output = Type.Object({
   results_total: Total,
   truncated: Flag('Results are not shown, or flows_truncated'),
   message: Type.Optional(Type.String()),
+  ...SectionsOutput,
   ...Reading,
   ...Truncation,
 })
@@ -70,6 +74,7 @@ export default defineTool({
           listed: '',
         }),
       ),
+      ...SectionsInput(INFRASTRUCTURE_PARTS),
       detail_level: DetailLevel('full: all neighbours'),
       ...CompleteInput,
     },
@@ -78,6 +83,7 @@ export default defineTool({
   output,
   example: { lookback_days: 30, top_n: 5 },
   async handler(args, ctx): Promise<Static<typeof output>> {
+    const chosen = chooseSections(args.sections, INFRASTRUCTURE_PARTS)
     const { window, days } = chooseWindow(ctx.now(), args, LOOKBACK_DAYS)
     const minConnections = args.min_connections ?? 1
     const productionEnvs = args.production_envs ?? PRODUCTION_ENVS
@@ -108,7 +114,7 @@ export default defineTool({
     }
     return showInfrastructure(
       { summary, reading: describeReading(read), rows: ranking.rows, consumption, productionEnvs },
-      { top: args.top_n, detail: args.detail_level ?? 'standard', limits: ctx.limits },
+      { chosen, top: args.top_n, detail: args.detail_level ?? 'standard', limits: ctx.limits },
     )
   },
 })

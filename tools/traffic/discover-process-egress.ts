@@ -2,9 +2,11 @@ import { Type, type Static } from '@sinclair/typebox'
 import { ToolError } from '../../schemas/errors.js'
 import { LabelReference } from '../../schemas/label-reference.js'
 import { MAX_TRAFFIC_ROWS } from '../../schemas/pce/words.js'
+import { SectionsInput } from '../../schemas/sections.js'
 import { CompleteInput, DecisionsInput } from '../../schemas/traffic-input.js'
 import { defineTool } from '../define.js'
-import { EgressOutput, showEgress } from '../answers/traffic/show-egress.js'
+import { chooseSections } from '../answers/choose-sections.js'
+import { EGRESS_PARTS, EgressOutput, showEgress } from '../answers/traffic/show-egress.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { createEgressFinder } from '../../domain/traffic/find-egress.js'
 import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.js'
@@ -15,7 +17,9 @@ import { resolveTrafficFilters } from '../../domain/traffic/resolve-filters.js'
 import { trimBlanks } from '../../domain/text/escape-text.js'
 
 const DEFAULT_DAYS = 7
-const DEFAULT_FINDINGS = 50
+const DEFAULT_FINDINGS = 20
+/** Maximum number of processes and of destinations named in a row, unless the answer has no other part. */
+const MOST_NAMED = 5
 
 export default defineTool({
   name: 'discover-process-egress',
@@ -52,6 +56,7 @@ export default defineTool({
           description: 'Row limit',
         }),
       ),
+      ...SectionsInput(EGRESS_PARTS),
       ...CompleteInput,
     },
     { additionalProperties: false },
@@ -59,6 +64,7 @@ export default defineTool({
   output: EgressOutput,
   example: { lookback_days: 30, process: ['curl', 'chrome.exe'], include_sources: ['env=prod'] },
   async handler(args, ctx): Promise<Static<typeof EgressOutput>> {
+    const chosen = chooseSections(args.sections, EGRESS_PARTS)
     const { window } = chooseWindow(ctx.now(), args, DEFAULT_DAYS)
     const processes = (args.process ?? []).map(trimBlanks)
     if (processes.includes(''))
@@ -95,7 +101,7 @@ export default defineTool({
     const limit = args.limit ?? DEFAULT_FINDINGS
     const named = processes.length > 0
     const filtered = Boolean(args.include_sources?.length) || Boolean(args.policy_decisions?.length)
-    const found = await workInTurns(egress.finish(limit), ctx.signal)
-    return showEgress(found, read, { named, filtered, limits: ctx.limits })
+    const found = await workInTurns(egress.finish(limit, chosen.isAlone ? Infinity : MOST_NAMED), ctx.signal)
+    return showEgress(found, read, { named, filtered, chosen, limits: ctx.limits })
   },
 })

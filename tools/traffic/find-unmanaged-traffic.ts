@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from '../../schemas/common.js'
+import { SectionsInput } from '../../schemas/sections.js'
 import { CompleteInput } from '../../schemas/traffic-input.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { JUDGED_DECISIONS } from '../../schemas/pce/policy-decisions.js'
@@ -7,7 +8,8 @@ import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { createUnlabelledTrafficFinder } from '../../domain/traffic/find-unlabelled.js'
 import { createFlowReader } from '../../domain/traffic/read-flows.js'
 import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.js'
-import { showUnlabelled, UnlabelledOutput } from '../answers/traffic/show-unlabelled.js'
+import { chooseSections } from '../answers/choose-sections.js'
+import { showUnlabelled, UNLABELLED_PARTS, UnlabelledOutput } from '../answers/traffic/show-unlabelled.js'
 import { defineTool } from '../define.js'
 
 const DEFAULT_DAYS = 30
@@ -35,6 +37,7 @@ export default defineTool({
       top_n: Type.Optional(
         Type.Integer({ minimum: 1, maximum: 1000, default: DEFAULT_ROWS, description: 'Rows per list', listed: '' }),
       ),
+      ...SectionsInput(UNLABELLED_PARTS),
       ...CompleteInput,
     },
     { additionalProperties: false },
@@ -43,6 +46,7 @@ export default defineTool({
   example: { lookback_days: 7, direction: 'inbound' },
   async handler(args, ctx): Promise<Static<typeof UnlabelledOutput>> {
     const { direction = 'both', min_connections: least = 1, top_n: limit = DEFAULT_ROWS } = args
+    const chosen = chooseSections(args.sections, UNLABELLED_PARTS)
     const { window, days } = chooseWindow(ctx.now(), args, DEFAULT_DAYS)
     const encoder = createFlowEncoder(await loadLabels(ctx.pce, ctx))
     const finder = createUnlabelledTrafficFinder(encoder)
@@ -51,6 +55,6 @@ export default defineTool({
       encoder,
       args.complete,
     )({ name: 'mcp-unmanaged-traffic', window, decisions: JUDGED_DECISIONS }, (row) => finder.add(row))
-    return showUnlabelled(finder, read, { days, direction, least, limit }, ctx.limits)
+    return showUnlabelled(finder, read, { days, direction, least, limit, chosen }, ctx.limits)
   },
 })

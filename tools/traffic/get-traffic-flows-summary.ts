@@ -1,12 +1,14 @@
 import { Type } from '@sinclair/typebox'
-import { DetailLevel, StringEnum } from '../../schemas/common.js'
+import { DetailLevel } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
 import { MAX_TRAFFIC_ROWS } from '../../schemas/pce/words.js'
+import { SectionsInput } from '../../schemas/sections.js'
 import { trafficInput } from '../../schemas/traffic-input.js'
 import { TrafficSummaryOutput, showSummary } from '../answers/traffic/show-summary.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
 import { mostRowsAlone, mostRowsShown } from '../answers/byte-budget.js'
+import { chooseSections } from '../answers/choose-sections.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { createTrafficDecider } from '../../domain/policy/decide-traffic.js'
 import { createFlowReader } from '../../domain/traffic/read-flows.js'
@@ -50,7 +52,7 @@ export default defineTool({
         }),
       ),
       detail_level: DetailLevel('full: more rows'),
-      sections: Type.Optional(Type.Array(StringEnum(SECTION_NAMES), { minItems: 1, description: 'Only these' })),
+      ...SectionsInput(SECTION_NAMES),
       query_name: Type.Optional(
         Type.String({
           minLength: 1,
@@ -65,6 +67,7 @@ export default defineTool({
   output: TrafficSummaryOutput,
   example: { start_date: '2026-01-01', end_date: '2026-01-07', include_destinations: ['app=payments', 'env=prod'] },
   async handler(args, ctx) {
+    const sections = chooseSections(args.sections, SECTION_NAMES)
     const { window } = chooseWindow(ctx.now(), args, DEFAULT_DAYS)
     const services = resolveTrafficServices(args)
     const filters = await resolveTrafficFilters(ctx.pce, args, ctx)
@@ -91,10 +94,13 @@ export default defineTool({
       summary.add,
     )
     const detail = args.detail_level ?? 'standard'
-    const { sections } = args
-    const most = sections?.length === 1 ? mostRowsAlone(detail) : mostRowsShown(detail)
+    const most = sections.isAlone ? mostRowsAlone(detail) : mostRowsShown(detail)
     const decided = decider.result()
-    return showSummary({ summary: summary.finish(most), read, decided, identityLabels, sections }, detail, ctx.limits)
+    return showSummary(
+      { summary: summary.finish(most, sections.has), read, decided, identityLabels, sections },
+      detail,
+      ctx.limits,
+    )
   },
 })
 

@@ -1,7 +1,8 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { PceApiError } from '../../pce-client/index.js'
-import { Count, Counts, DetailLevel, Nullable, StringEnum } from '../../schemas/common.js'
+import { Count, Counts, DetailLevel, Nullable } from '../../schemas/common.js'
 import { LabelsFilter } from '../../schemas/label-reference.js'
+import { SectionsInput, SectionsOutput } from '../../schemas/sections.js'
 import { isEnforcing } from '../../schemas/pce/enforcement-modes.js'
 import type { Ven, VenRelease } from '../../schemas/pce/ven.js'
 import { defineTool } from '../define.js'
@@ -15,7 +16,8 @@ import { remarkOnSilent } from '../../domain/vens/describe-ven.js'
 import { joinWorkload, labelsOf, type Work } from '../../domain/vens/join-workload.js'
 import { createFleetCount, VEN_LISTS, type FleetHealth, type VenList } from '../../domain/vens/judge-fleet.js'
 import { readWorks } from '../../domain/vens/read-works.js'
-import { adviseOnRows, showSections, Truncation } from '../answers/byte-budget.js'
+import { adviseOnRows, Truncation } from '../answers/byte-budget.js'
+import { chooseSections, showChosen } from '../answers/choose-sections.js'
 
 const STANDARD_ROWS = 5
 const Text = (description: string) => Nullable(Type.String({ description }))
@@ -76,6 +78,7 @@ const output = Type.Object({
   warned: List('With a warning'),
   out_of_date: List('Older than the reference'),
   not_known: List('Not known in full'),
+  ...SectionsOutput,
   ...Truncation,
   warnings: Type.Optional(Type.Array(Type.String(), { description: 'What could not be read' })),
 })
@@ -93,23 +96,15 @@ export default defineTool({
   input: Type.Object(
     {
       labels: LabelsFilter,
-      sections: Type.Optional(
-        Type.Array(StringEnum(VEN_LISTS), {
-          minItems: 1,
-          maxItems: VEN_LISTS.length,
-          description: 'Only these lists; totals always',
-        }),
-      ),
+      ...SectionsInput(VEN_LISTS),
       detail_level: DetailLevel('full: up to 2,000 a list instead of 5'),
     },
     { additionalProperties: false },
   ),
   output,
   example: { labels: ['env=prod'] },
-  async handler(
-    { labels: asked, sections: shown = VEN_LISTS, detail_level: detail = 'standard' },
-    ctx,
-  ): Promise<Static<typeof output>> {
+  async handler({ labels: asked, sections, detail_level: detail = 'standard' }, ctx): Promise<Static<typeof output>> {
+    const chosen = chooseSections(sections, VEN_LISTS)
     const labels = await resolveLabelConditions(ctx.pce, parseLabelList(asked), ctx)
     const { releases, warnings } = await readReleases(ctx)
     const works = await readWorks(ctx, labels.param)
@@ -153,10 +148,14 @@ export default defineTool({
       reference: health.reference,
       ...(warnings.length > 0 && { warnings }),
     }
-    const sections = Object.fromEntries(
-      Object.entries(health.place(shown)).map(([name, rows]) => [name, { rows, total: rows.length }]),
-    ) as Partial<Record<VenList, { rows: Static<typeof Row>[]; total: number }>>
-    return showSections(envelope, sections, {
+    const placed = health.place(chosen.names)
+    const lists = Object.fromEntries(
+      VEN_LISTS.map((name) => {
+        const rows = placed[name]
+        return [name, rows === undefined ? { rows: [], total: totals[name] } : { rows, total: rows.length }]
+      }),
+    ) as Record<VenList, { rows: Static<typeof Row>[]; total: number }>
+    return showChosen(chosen, envelope, lists, {
       detail,
       limits: ctx.limits,
       standard: STANDARD_ROWS,

@@ -36,8 +36,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: NAME,
-  summary:
-    'Workloads that may be one machine: same address, host name or name, and unmanaged shadows of managed hosts; with the policy and traffic of each, which to keep, and why.',
+  summary: 'Workloads that may be one machine, with the policy and traffic of each, which to keep and why.',
   effect: 'read',
   toolset: 'inventory-plus',
   roles: ['reader', 'operator', 'admin'],
@@ -51,7 +50,7 @@ export default defineTool({
   input: Type.Object(
     {
       kinds: Type.Optional(
-        Type.Array(StringEnum(TWIN_KINDS), { minItems: 1, maxItems: 3, description: 'Default: all' }),
+        Type.Array(StringEnum(TWIN_KINDS), { minItems: 1, maxItems: 3, description: 'Default: all', listed: '' }),
       ),
       ...windowInput(DEFAULT_DAYS),
       max_results: pagingInput(DEFAULT_RESULTS).max_results,

@@ -79,9 +79,9 @@ const input = Type.Object(
         Type.Object(
           {
             name: Type.Optional(Type.String({ description: 'Name' })),
-            hostname: Type.Optional(Type.String({ description: 'Host name' })),
+            hostname: Type.Optional(Type.String({ description: 'Host name', listed: '' })),
             ip_addresses: Type.Optional(
-              Type.Array(Type.String(), { maxItems: MOST_ADDRESSES, description: 'IPv4 or IPv6' }),
+              Type.Array(Type.String(), { maxItems: MOST_ADDRESSES, description: 'IPv4 or IPv6', listed: '' }),
             ),
             description: Type.Optional(Type.String({ description: 'Text' })),
             labels: Type.Optional(Type.Array(LabelReference, { maxItems: 50, description: 'One per key' })),
@@ -95,7 +95,7 @@ const input = Type.Object(
     replace_addresses: Type.Optional(Type.Boolean({ description: 'Of known workloads; else new ones conflict' })),
     outcome: Type.Optional(StringEnum(PLANNED, { description: 'Dry run: list these rows' })),
     max_results: pagingInput(DEFAULT_ROWS).max_results,
-    cursor: Type.Optional(Type.String({ description: 'Dry run: next_cursor' })),
+    cursor: Type.Optional(Type.String({ description: 'Dry run: next_cursor', listed: '' })),
     ...DryRunInput,
   },
   { additionalProperties: false },

@@ -5,6 +5,7 @@ import { countOf } from '../../../domain/text/describe-numbers.js'
 import { applicationName, NO_DECIDED_FLOWS } from '../../../domain/traffic/applications.js'
 import type { Reading } from '../../../domain/traffic/read-flows.js'
 import { answerBudget, jsonBytes, showSections } from '../byte-budget.js'
+import type { Sections } from '../choose-sections.js'
 import type { Consumed, Consumption } from '../../../domain/dependency-map/collect-app-graph.js'
 import type { InfrastructureRow } from '../../../domain/dependency-map/rank-infrastructure.js'
 import { quote } from '../../../domain/text/escape-text.js'
@@ -17,6 +18,9 @@ export const Tiers = Type.Object(
   },
   { description: 'Of all applications' },
 )
+
+/** The parts of a row that a caller can choose; its figures are always there. */
+export const INFRASTRUCTURE_PARTS = ['top_ports', 'consumed_by', 'consumes'] as const
 
 export const InfrastructureResult = Type.Object({
   app: Type.String(),
@@ -33,13 +37,15 @@ export const InfrastructureResult = Type.Object({
   outbound_connections: Count('To applications it consumes'),
   total_connections: Count('Both'),
   unmanaged_sources: Count('Source addresses without app label'),
-  top_ports: Type.Array(
-    Type.Object({ port: Nullable(Type.Integer()), proto: Nullable(Type.String()), connections: Type.Integer() }),
-    { description: 'Inbound except from itself, busiest 5' },
+  top_ports: Type.Optional(
+    Type.Array(
+      Type.Object({ port: Nullable(Type.Integer()), proto: Nullable(Type.String()), connections: Type.Integer() }),
+      { description: 'Inbound except from itself, busiest 5' },
+    ),
   ),
   ports_total: Total,
-  consumed_by: Type.Array(Type.String(), { description: 'app|env; in_degree has the total' }),
-  consumes: Type.Array(Type.String(), { description: 'app|env; out_degree has the total' }),
+  consumed_by: Type.Optional(Type.Array(Type.String(), { description: 'app|env; in_degree has the total' })),
+  consumes: Type.Optional(Type.Array(Type.String(), { description: 'app|env; out_degree has the total' })),
 })
 
 /** The columns of `in_brief`, in order. Each row of `in_brief` contains these figures of one application. */
@@ -60,11 +66,8 @@ export const InBrief = Type.Optional(
 )
 
 const PORTS_SHOWN = 5
-const NEIGHBOURS_SHOWN = 20
-/**
- * Maximum number of neighbours named per row if NEIGHBOURS_SHOWN neighbours per row would leave no room for all rows.
- */
-const FEWER_NEIGHBOURS = 5
+/** Maximum numbers of neighbours named per row: beside other parts of the row, and as its only part. */
+const NEIGHBOURS_SHOWN = { together: 5, alone: 20 }
 /** Minimum number of complete rows in an answer that also has brief rows. */
 const LEAST_WHOLE = 10
 /** Number of bytes that are left free for the sentences about brief rows. */
@@ -95,7 +98,17 @@ interface InfrastructureFacts {
  */
 export function showInfrastructure(
   { summary, reading, rows, consumption, productionEnvs }: InfrastructureFacts,
-  { top = DEFAULT_TOP, detail, limits }: { top?: number | undefined; detail: 'standard' | 'full'; limits: Limits },
+  {
+    chosen,
+    top = DEFAULT_TOP,
+    detail,
+    limits,
+  }: {
+    chosen: Sections<(typeof INFRASTRUCTURE_PARTS)[number]>
+    top?: number | undefined
+    detail: 'standard' | 'full'
+    limits: Limits
+  },
 ) {
   const shown = rows.slice(0, top)
   const consumed = consumption.of(shown, PORTS_SHOWN)
@@ -107,32 +120,28 @@ export function showInfrastructure(
     },
     results_total: rows.length,
     ...(rows.length === 0 && { message: explainNothing(summary, reading) }),
+    ...(shown.length > 0 &&
+      chosen.names.length < INFRASTRUCTURE_PARTS.length && {
+        sections_left_out: INFRASTRUCTURE_PARTS.filter((name) => !chosen.has(name)),
+      }),
     ...reading,
   }
-  const showWith = (neighbours: number) =>
-    showSections(
-      envelope,
-      {
-        results: {
-          rows: shown.map((row, at) => showRow(row, consumed[at] as Consumed, neighbours)),
-          total: rows.length,
-        },
-      },
-      {
-        detail,
-        limits,
-        asked: top,
-        hint: (_shown, isFull) =>
-          `results_total and tier_counts count all applications; ${isFull ? 'a higher min_connections leaves some out.' : 'raise top_n to see others.'}`,
-      },
-    )
-  const isWhole = (one: { results: readonly unknown[] }) => one.results.length === shown.length
-  const tried = showWith(detail === 'full' ? Infinity : NEIGHBOURS_SHOWN)
-  // Rows take precedence over the names of neighbours, unless the caller asked for all names with detail `full`.
-  const answer = isWhole(tried) || detail === 'full' ? tried : showWith(FEWER_NEIGHBOURS)
-  if (isWhole(answer)) return { ...answer, truncated: reading.flows_truncated || shown.length < rows.length }
-  const most = detail === 'full' ? Infinity : FEWER_NEIGHBOURS
-  const whole = shown.map((row, at) => showRow(row, consumed[at] as Consumed, most))
+  const { together, alone } = NEIGHBOURS_SHOWN
+  const neighbours = detail === 'full' ? Infinity : chosen.isAlone ? alone : together
+  const whole = shown.map((row, at) => showRow(row, consumed[at] as Consumed, { chosen, neighbours }))
+  const answer = showSections(
+    envelope,
+    { results: { rows: whole, total: rows.length } },
+    {
+      detail,
+      limits,
+      asked: top,
+      hint: (_shown, isFull) =>
+        `results_total and tier_counts count all applications; ${isFull ? 'a higher min_connections leaves some out.' : 'raise top_n to see others.'}`,
+    },
+  )
+  if (answer.results.length === shown.length)
+    return { ...answer, truncated: reading.flows_truncated || shown.length < rows.length }
   return showInBrief(envelope, whole, rows.length, {
     isFull: detail === 'full',
     truncated: reading.flows_truncated,
@@ -190,7 +199,7 @@ function showInBrief<E extends object>(
 function showRow(
   row: InfrastructureRow,
   { ports, ports_total: total, unmanaged_sources: unmanaged }: Consumed,
-  most: number,
+  { chosen, neighbours }: { chosen: Sections<(typeof INFRASTRUCTURE_PARTS)[number]>; neighbours: number },
 ) {
   const {
     node: _node,
@@ -203,10 +212,10 @@ function showRow(
   return {
     ...figures,
     unmanaged_sources: unmanaged,
-    top_ports: ports,
+    ...(chosen.has('top_ports') && { top_ports: ports }),
     ports_total: total,
-    consumed_by: by.slice(0, most),
-    consumes: consumes.slice(0, most),
+    ...(chosen.has('consumed_by') && { consumed_by: by.slice(0, neighbours) }),
+    ...(chosen.has('consumes') && { consumes: consumes.slice(0, neighbours) }),
   }
 }
 

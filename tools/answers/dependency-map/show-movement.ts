@@ -22,7 +22,8 @@ import { Count, Counts, Flag, Total } from '../../../schemas/common.js'
 import { showAssumed } from '../../../schemas/assumes.js'
 import type { Limits } from '../../../schemas/config.js'
 import { explainRecorded, showRecorded } from '../../../schemas/recorded-otherwise.js'
-import { adviseOnRows, showSections } from '../byte-budget.js'
+import { adviseOnRows } from '../byte-budget.js'
+import { showChosen, type Sections } from '../choose-sections.js'
 
 const Reachable = Count('Other applications it reaches over any number of hops, undecided edges included')
 
@@ -44,35 +45,48 @@ const Edges = (description: string) =>
     { description },
   )
 
+/** The parts of an answer about lateral movement; the last two are there only if a start or target was given. */
+export const MOVEMENT_PARTS = [
+  'high_risk_bridge_nodes',
+  'top_reachable_nodes',
+  'high_risk_edges',
+  'paths',
+  'path_edges',
+] as const
+
 /** The lists of an answer about lateral movement. Nodes are written as `app|env`. */
 export const MovementLists = {
-  high_risk_bridge_nodes: Type.Array(
-    Type.Object({
-      app: Type.String(),
-      env: Type.String(),
-      is_articulation_point: Flag('Always true: it links otherwise separate parts, perhaps if undecided'),
-      undecided: PerhapsOne,
-      reachable_apps: Reachable,
-      reachable_undecided: Perhaps,
-      direct_connections_out: Count('Applications one hop on'),
-      direct_connections_in: Count('Applications one hop back'),
-      direct_undecided_out: Perhaps,
-      direct_undecided_in: Perhaps,
-    }),
-    { description: 'Articulation points, farthest reach first' },
+  high_risk_bridge_nodes: Type.Optional(
+    Type.Array(
+      Type.Object({
+        app: Type.String(),
+        env: Type.String(),
+        is_articulation_point: Flag('Always true: it links otherwise separate parts, perhaps if undecided'),
+        undecided: PerhapsOne,
+        reachable_apps: Reachable,
+        reachable_undecided: Perhaps,
+        direct_connections_out: Count('Applications one hop on'),
+        direct_connections_in: Count('Applications one hop back'),
+        direct_undecided_out: Perhaps,
+        direct_undecided_in: Perhaps,
+      }),
+      { description: 'Articulation points, farthest reach first' },
+    ),
   ),
-  top_reachable_nodes: Type.Array(
-    Type.Object({
-      app: Type.String(),
-      env: Type.String(),
-      reachable_apps: Reachable,
-      reachable_undecided: Perhaps,
-      is_bridge_node: Flag('It is an articulation point'),
-      bridge_undecided: PerhapsOne,
-    }),
-    { description: 'Farthest reach first' },
+  top_reachable_nodes: Type.Optional(
+    Type.Array(
+      Type.Object({
+        app: Type.String(),
+        env: Type.String(),
+        reachable_apps: Reachable,
+        reachable_undecided: Perhaps,
+        is_bridge_node: Flag('It is an articulation point'),
+        bridge_undecided: PerhapsOne,
+      }),
+      { description: 'Farthest reach first' },
+    ),
   ),
-  high_risk_edges: Edges('Busiest on remote administration and file sharing ports, at most 20'),
+  high_risk_edges: Type.Optional(Edges('Busiest on remote administration and file sharing ports, at most 10')),
   high_risk_edges_total: Total,
   paths_from: Type.Optional(Type.Array(Type.String(), { description: 'Start nodes' })),
   paths_to: Type.Optional(Type.Array(Type.String(), { description: 'Target nodes' })),
@@ -104,7 +118,7 @@ export const MovementLists = {
 
 /** Maximum number of rows of each list, by level of detail. */
 const SHOWN = {
-  standard: { bridges: 10, nodes: 20, riskyEdges: 20 },
+  standard: { bridges: 10, nodes: 10, riskyEdges: 10 },
   full: { bridges: 500, nodes: 500, riskyEdges: 500 },
 } as const
 const PORTS_SHOWN = 10
@@ -130,7 +144,11 @@ interface MovementFacts {
  */
 export function showMovement(
   { days, between, found, question, ports, unlabelledSources, reading, doubts }: MovementFacts,
-  { detail, limits }: { detail: 'standard' | 'full'; limits: Limits },
+  {
+    chosen,
+    detail,
+    limits,
+  }: { chosen: Sections<(typeof MOVEMENT_PARTS)[number]>; detail: 'standard' | 'full'; limits: Limits },
 ) {
   const { nodes, edges, paths } = found
   // If paths were requested, the other lists stay short to leave room for them.
@@ -141,7 +159,10 @@ export function showMovement(
   const bridges = ranked.filter((row) => row.is_articulation_point)
   const risky = riskiestEdges(found, view, ports.risky(), most.riskyEdges)
   const hops = edgesOfPaths(found)
-  const shownEdges = new Set([...risky.edges, ...hops.numbers])
+  const shownEdges = new Set([
+    ...(chosen.has('high_risk_edges') ? risky.edges : []),
+    ...(chosen.has('path_edges') ? hops.numbers : []),
+  ])
   const portsOf = ports.of(shownEdges, PORTS_SHOWN)
   const decided = decisionsOf(found.decisions, shownEdges)
   const showEdge = (number: number) => ({
@@ -152,6 +173,9 @@ export function showMovement(
     policy_decisions: decided.get(number)!,
     ...isUndecided(number),
   })
+  /** Ports and decisions are looked up only for edges of chosen lists. */
+  const edgesIn = (part: (typeof MOVEMENT_PARTS)[number], numbers: readonly number[]) =>
+    chosen.has(part) ? numbers.map(showEdge) : []
   const isUndecided = (number: number | undefined) => found.undecidedEdges.has(number ?? -1) && { undecided: true }
   const showPath = ({ path, hops: length }: { path: number[]; hops: number }) => ({
     path: path.map((at) => keys[at]!),
@@ -215,7 +239,7 @@ export function showMovement(
       })),
       total: ranked.length,
     },
-    high_risk_edges: { rows: risky.edges.map(showEdge), total: risky.total },
+    high_risk_edges: { rows: edgesIn('high_risk_edges', risky.edges), total: risky.total },
     ...(paths !== null && {
       ...(paths.starts !== null && { paths_from: all(keysOf(paths.starts)) }),
       ...(paths.targets !== null && { paths_to: all(keysOf(paths.targets)) }),
@@ -223,10 +247,10 @@ export function showMovement(
         rows: paths.paths.map(showPath),
         total: paths.total,
       },
-      path_edges: all(hops.numbers.map(showEdge)),
+      path_edges: { rows: edgesIn('path_edges', hops.numbers), total: hops.numbers.length },
     }),
   }
-  const answer = showSections(envelope, sections, {
+  const answer = showChosen(chosen, envelope, sections, {
     detail,
     limits,
     // Even at detail `standard`, a list may have 100 rows, because up to 50 paths are found and a path is of no use

@@ -10,8 +10,10 @@ import {
 import { describeBothWays } from '../../../domain/traffic/read-both-ways.js'
 import { Reading } from '../../../domain/traffic/read-flows.js'
 import { Count, Counts, Text, Total } from '../../../schemas/common.js'
+import { SectionsOutput } from '../../../schemas/sections.js'
 import type { Limits } from '../../../schemas/config.js'
-import { adviseOnRows, showSections, Truncation } from '../byte-budget.js'
+import { adviseOnRows, Truncation } from '../byte-budget.js'
+import { showChosen, type Sections } from '../choose-sections.js'
 import {
   countChanges,
   countChanging,
@@ -23,6 +25,9 @@ import {
   warnOfEnforcement,
   type Enforcement,
 } from './describe-enforcement.js'
+
+/** The parts of the answer to preview-enforcement-change. */
+export const ENFORCEMENT_PARTS = ['traffic_changes', 'workloads'] as const
 
 /** The columns of the table of traffic that will, or might, be newly blocked or newly allowed. */
 export const TRAFFIC_COLUMNS = [
@@ -89,12 +94,16 @@ export const NotEnforcedOut = Type.Array(
 /** Output fields about traffic changes that both enforcement tools share. */
 export const TrafficChangesOut = {
   traffic_changes_total: Type.Optional(Total),
-  traffic_change_columns: Type.Array(Type.String(), {
-    description: 'Of traffic_changes: direction as the chosen workloads see it, peer the other end',
-  }),
-  traffic_changes: Type.Array(Type.Array(Type.Unknown()), {
-    description: 'What is cut or opened, by peer and port: certain first, then busiest',
-  }),
+  traffic_change_columns: Type.Optional(
+    Type.Array(Type.String(), {
+      description: 'Of traffic_changes: direction as the chosen workloads see it, peer the other end',
+    }),
+  ),
+  traffic_changes: Type.Optional(
+    Type.Array(Type.Array(Type.Unknown()), {
+      description: 'What is cut or opened, by peer and port: certain first, then busiest',
+    }),
+  ),
 }
 
 export const EnforcementOutput = Type.Object({
@@ -105,10 +114,14 @@ export const EnforcementOutput = Type.Object({
   ...TrafficChangesOut,
   not_enforced: NotEnforcedOut,
   workloads_total: Total,
-  workload_columns: Type.Array(Type.String(), {
-    description: 'Of workloads: mode is the present one, the last four are connections that its change makes',
-  }),
-  workloads: Type.Array(Type.Array(Type.Unknown()), { description: 'Those whose traffic changes most come first' }),
+  workload_columns: Type.Optional(
+    Type.Array(Type.String(), {
+      description: 'Of workloads: mode is the present one, the last four are connections that its change makes',
+    }),
+  ),
+  workloads: Type.Optional(
+    Type.Array(Type.Array(Type.Unknown()), { description: 'Those whose traffic changes most come first' }),
+  ),
   notes: Type.Array(Type.String(), { description: 'What this rests on, and what it leaves open' }),
   warnings: Type.Array(Type.String(), { description: 'What to look at first' }),
   ...RecordedOut,
@@ -116,10 +129,12 @@ export const EnforcementOutput = Type.Object({
   window: Type.Optional(Reading.window),
   flows_truncated: Type.Optional(Reading.flows_truncated),
   analysed: Type.Optional(Reading.analysed),
+  ...SectionsOutput,
   ...Truncation,
 })
 
 interface Showing {
+  sections: Sections<(typeof ENFORCEMENT_PARTS)[number]>
   detail: 'standard' | 'full'
   limits: Limits
 }
@@ -127,7 +142,7 @@ interface Showing {
 /** Builds the answer about the effect of a change of the enforcement mode (T32). */
 export function showEnforcement(
   enforcement: Enforcement,
-  { detail, limits }: Showing,
+  { sections, detail, limits }: Showing,
 ): Static<typeof EnforcementOutput> {
   const { chosen, to, traffic } = enforcement
   const isRead = typeof traffic !== 'string'
@@ -138,23 +153,23 @@ export function showEnforcement(
     enforcement_mode: to,
     selection: showSelection(enforcement),
     ...(isRead && { connections: showConnections(traffic), traffic_changes_total: rows.length }),
-    traffic_change_columns: [...TRAFFIC_COLUMNS],
+    ...(sections.has('traffic_changes') && { traffic_change_columns: [...TRAFFIC_COLUMNS] }),
     not_enforced: listObstacles(chosen.workloads),
     workloads_total: workloads.length,
-    workload_columns: [...WORKLOAD_COLUMNS],
+    ...(sections.has('workloads') && { workload_columns: [...WORKLOAD_COLUMNS] }),
     notes: noteEnforcement(enforcement),
     warnings: warnOfEnforcement(enforcement),
     ...(isRead && showRecorded(traffic.recorded)),
     ...(isRead && showAssumed(traffic.assumes)),
     ...(isRead && describeBothWays(traffic.reads)),
   }
-  const sections = {
+  const lists = {
     traffic_changes: { rows, total: rows.length },
     workloads: { rows: workloads, total: workloads.length },
   }
   const hint = (limit: number, isFull: boolean) =>
     `Lists show at most ${limit} rows; the totals count all. ${adviseOnRows(detail, isFull, 'Name fewer workloads to see the rest.')}`
-  return showSections(envelope, sections, { detail, limits, hint })
+  return showChosen(sections, envelope, lists, { detail, limits, hint })
 }
 
 /** Returns the numbers of connections by effect. `stays_undecided` is left out if it is zero. */

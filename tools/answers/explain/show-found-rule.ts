@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { StringEnum } from '../../../schemas/common.js'
+import { Many, StringEnum } from '../../../schemas/common.js'
 import { RULE_TYPES } from '../../../schemas/rule-shapes.js'
 import type { MissedRule } from '../../../domain/explain/find-near-misses.js'
 import { NEAR_MISSES } from '../../../domain/explain/find-near-misses.js'
@@ -9,6 +9,7 @@ import type { HeldRule } from '../../../domain/explain/place-rules.js'
 import type { ReferenceNames } from '../../../domain/inventory/reference-names.js'
 import { nameRule } from '../../../domain/policy/name-rule.js'
 import type { AnyRule } from '../../../domain/policy/rule-in-force.js'
+import { tellMany } from '../../../domain/text/describe-numbers.js'
 import { writeScopes } from '../show-rules.js'
 import { reasonsOf } from './tell-verdict.js'
 
@@ -28,10 +29,10 @@ export const FoundRuleOut = Type.Object({
   in: Type.Array(Type.String(), { description: 'active, draft' }),
   applies: StringEnum(['yes', 'uncertain'] as const, { description: 'Whether it is about the flow' }),
   undecided_because: Type.Optional(Type.String({ description: 'Why it is uncertain' })),
-  pce_says: Type.Optional(StringEnum(['applies', 'does_not'] as const, { description: 'Where we are uncertain' })),
+  pce_says: Type.Optional(Type.String({ description: 'By its policy check, where we are uncertain' })),
   unscoped_consumers: Type.Optional(Type.Boolean({ description: 'Sources beyond the scope' })),
   written_to: Type.Array(Type.String(), { description: 'The ends that have it: source, destination' }),
-  pairs: Type.Optional(Type.Integer({ description: 'It is about, where not all' })),
+  pairs: Type.Optional(Many('It is about, where not all')),
   update_type: Type.Optional(Type.String({ description: 'Pending change' })),
   created_by: Type.Optional(Type.String({ description: AUTHOR })),
   updated_by: Type.Optional(Type.String({ description: AUTHOR })),
@@ -78,10 +79,10 @@ export function showFoundRule(
     applies: answer === 'yes' ? 'yes' : 'uncertain',
     ...(answer !== 'yes' && { undecided_because: reasonsOf(atSource, atDestination) ?? '' }),
     ...(answer !== 'yes' &&
-      settled !== undefined && { pce_says: settled ? ('applies' as const) : ('does_not' as const) }),
+      settled !== undefined && { pce_says: `that it ${settled ? 'applies' : 'does not apply'} to this flow` }),
     ...(held.ruleSet !== null && held.rule.unscoped_consumers === true && { unscoped_consumers: true }),
     written_to: [...(atSource === 'no' ? [] : ['source']), ...(atDestination === 'no' ? [] : ['destination'])],
-    ...(pairs < all && { pairs }),
+    ...(pairs < all && { pairs: tellMany(pairs) }),
     ...(pending != null && { update_type: pending }),
     ...(creator != null && { created_by: nameOf(creator) }),
     ...(editor != null && { updated_by: nameOf(editor) }),

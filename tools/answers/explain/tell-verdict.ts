@@ -13,7 +13,7 @@ import { passesByDefault } from '../../../domain/policy/mode-effects.js'
 import { nameRule } from '../../../domain/policy/name-rule.js'
 import type { AnyRule } from '../../../domain/policy/rule-in-force.js'
 import { describeReasons, isUnknown, type Answer } from '../../../domain/policy/three-valued.js'
-import { countOf } from '../../../domain/text/describe-numbers.js'
+import { tellMany } from '../../../domain/text/describe-numbers.js'
 import { quote } from '../../../domain/text/escape-text.js'
 
 /** The verdict on a flow in one version of the policy: one word and a sentence that gives the reason. */
@@ -78,13 +78,14 @@ function tellVersion(
   const [first] = outcomes
   const pair = first?.examples[0]
   if (counts.size !== 1 || only === undefined || pair === undefined) {
-    const told = [...counts].sort(([, a], [, b]) => b - a).map(([decision, count]) => `${count} ${decision}`)
-    const of = judged === pairs ? countOf(pairs, 'pair') : `${judged} judged pairs of ${pairs}`
+    const told = [...counts].sort(([, a], [, b]) => b - a).map(([decision, count]) => `${tellMany(count)} ${decision}`)
+    const of = judged === pairs ? `${tellMany(pairs)} pairs` : `${tellMany(judged)} judged pairs of ${tellMany(pairs)}`
     return { verdict: 'split', why: `Of ${of}: ${told.join(', ')}.` }
   }
   const why = tellPair(version, pair, names)
   if (pairs === 1) return { verdict: only, why }
-  const all = judged === pairs ? `All ${pairs} pairs` : `All ${judged} judged pairs of ${pairs}`
+  const all =
+    judged === pairs ? `All ${tellMany(pairs)} pairs` : `All ${tellMany(judged)} judged pairs of ${tellMany(pairs)}`
   // Pairs that were not evaluated may have a different verdict.
   if (isPartial) {
     const example = `${quote(pair.source.name)} to ${quote(pair.destination.name)}, for example: ${why}`

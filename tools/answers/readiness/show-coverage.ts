@@ -2,6 +2,7 @@ import { AssumesOut, showAssumed } from '../../../schemas/assumes.js'
 import { RecordedOut, showRecorded } from '../../../schemas/recorded-otherwise.js'
 import { Type, type Static } from '@sinclair/typebox'
 import type { Limits } from '../../../schemas/config.js'
+import { SectionsOutput } from '../../../schemas/sections.js'
 import { Count, Flag, Nullable, Text, Total } from '../../../schemas/common.js'
 import type { Coverage, PathCoverage } from '../../../domain/readiness/collect-coverage.js'
 import { recommendCoverage } from '../../../domain/readiness/recommend-next-steps.js'
@@ -9,7 +10,8 @@ import { coverage, judged, type Reliance } from '../../../domain/readiness/tally
 import type { Application } from '../../../domain/traffic/applications.js'
 import { Reading } from '../../../domain/traffic/read-flows.js'
 import { describeBothWays, type BothWays } from '../../../domain/traffic/read-both-ways.js'
-import { adviseOnRows, showSections, Truncation } from '../byte-budget.js'
+import { adviseOnRows, Truncation } from '../byte-budget.js'
+import { showChosen, type Sections } from '../choose-sections.js'
 import {
   ByDecision,
   Covered,
@@ -42,21 +44,27 @@ const uncovered = {
 const Direction = Type.Object(
   {
     ...Figures,
-    uncovered_services: Type.Array(
-      Type.Object({
-        port: Port,
-        proto: Port,
-        processes: Type.Array(Plain, { description: 'At most 5' }),
-        ...uncovered,
-      }),
-      { description: 'By port; busiest first' },
+    uncovered_services: Type.Optional(
+      Type.Array(
+        Type.Object({
+          port: Port,
+          proto: Port,
+          processes: Type.Array(Plain, { description: 'At most 5' }),
+          ...uncovered,
+        }),
+        { description: 'By port; busiest first' },
+      ),
     ),
-    uncovered_apps: Type.Array(Type.Object({ app: Plain, env: Plain, ...uncovered }), {
-      description: 'By the other application; busiest first',
-    }),
-    uncovered_unlabelled: Type.Array(Type.Object({ ...NoApplication, ...uncovered }), {
-      description: 'By the other end without app, env or both; busiest first',
-    }),
+    uncovered_apps: Type.Optional(
+      Type.Array(Type.Object({ app: Plain, env: Plain, ...uncovered }), {
+        description: 'By the other application; busiest first',
+      }),
+    ),
+    uncovered_unlabelled: Type.Optional(
+      Type.Array(Type.Object({ ...NoApplication, ...uncovered }), {
+        description: 'By the other end without app, env or both; busiest first',
+      }),
+    ),
     totals: Type.Object(
       { uncovered_services: Total, uncovered_apps: Total, uncovered_unlabelled: Total },
       { description: 'Entries of each list' },
@@ -70,17 +78,22 @@ const Draft = Type.Object(
     reason: Type.Optional(Text('Why the draft, or only the list of its rules, is missing')),
     overall_coverage_percentage: CoveredByDraft,
     would_allow_flows: Nullable(Count('Of the rows that are not allowed now')),
-    rules: Type.Array(
-      Type.Object({
-        rule: Text('Href or essential service'),
-        flows: Count('Rows it would allow that are not allowed now'),
-        connections: Type.Integer(),
-      }),
-      { description: 'Draft rules that match them' },
+    rules: Type.Optional(
+      Type.Array(
+        Type.Object({
+          rule: Text('Href or essential service'),
+          flows: Count('Rows it would allow that are not allowed now'),
+          connections: Type.Integer(),
+        }),
+        { description: 'Draft rules that match them' },
+      ),
     ),
   },
   { description: 'What the draft policy would decide on the same rows' },
 )
+
+/** The parts of the answer. Without `draft`, the draft is not read. */
+export const COVERAGE_PARTS = ['inbound', 'outbound', 'draft'] as const
 
 /** The answer of get-policy-coverage-report (T21). */
 export const CoverageOutput = Type.Object({
@@ -98,9 +111,13 @@ export const CoverageOutput = Type.Object({
   recommendation: Text('What the figures mean and what to do next'),
   ...RecordedOut,
   ...AssumesOut,
+  ...SectionsOutput,
   ...Reading,
   ...Truncation,
 })
+
+/** Maximum number of rows of each list at detail `standard`. */
+const STANDARD_ROWS = 10
 
 interface Findings {
   application: Application
@@ -110,6 +127,7 @@ interface Findings {
   /** The reason why the draft could not be read, or why its rules could not be listed; null if neither failed. */
   draftUnavailable: string | null
   reads: BothWays
+  chosen: Sections<(typeof COVERAGE_PARTS)[number]>
   detail: 'standard' | 'full'
   limits: Limits
 }
@@ -119,7 +137,7 @@ interface Findings {
  * entries as fit.
  */
 export function showCoverage(findings: Findings): Static<typeof CoverageOutput> {
-  const { application, found, reliance, draftUnavailable, reads, detail, limits } = findings
+  const { application, found, reliance, draftUnavailable, reads, chosen, detail, limits } = findings
   const { inbound, outbound, intra, overall, rules } = found
   const { decisions, draft } = overall
   const envelope = {
@@ -146,7 +164,8 @@ export function showCoverage(findings: Findings): Static<typeof CoverageOutput> 
     ...describeBothWays(reads),
   }
   const section = <T>(rows: readonly T[]) => ({ rows, total: rows.length })
-  const shown = showSections(
+  const shown = showChosen(
+    chosen,
     envelope,
     {
       'inbound.uncovered_services': section(inbound.uncovered.services),
@@ -160,6 +179,7 @@ export function showCoverage(findings: Findings): Static<typeof CoverageOutput> 
     {
       detail,
       limits,
+      standard: STANDARD_ROWS,
       hint: (limit, isFull) =>
         `At most ${limit} rows per list are shown, busiest first; totals and percentages count all. ${adviseOnRows(detail, isFull, 'A shorter window has fewer.')}`,
     },
@@ -178,17 +198,17 @@ export function showCoverage(findings: Findings): Static<typeof CoverageOutput> 
     ...rest,
     inbound: {
       ...rest.inbound,
-      uncovered_services: inboundServices,
-      uncovered_apps: inboundApps,
-      uncovered_unlabelled: inboundUnlabelled,
+      ...(inboundServices && { uncovered_services: inboundServices }),
+      ...(inboundApps && { uncovered_apps: inboundApps }),
+      ...(inboundUnlabelled && { uncovered_unlabelled: inboundUnlabelled }),
     },
     outbound: {
       ...rest.outbound,
-      uncovered_services: outboundServices,
-      uncovered_apps: outboundApps,
-      uncovered_unlabelled: outboundUnlabelled,
+      ...(outboundServices && { uncovered_services: outboundServices }),
+      ...(outboundApps && { uncovered_apps: outboundApps }),
+      ...(outboundUnlabelled && { uncovered_unlabelled: outboundUnlabelled }),
     },
-    draft: { ...rest.draft, rules: draftRules },
+    draft: { ...rest.draft, ...(draftRules && { rules: draftRules }) },
   }
 }
 

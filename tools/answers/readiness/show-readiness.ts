@@ -3,6 +3,7 @@ import { RecordedOut, showRecorded } from '../../../schemas/recorded-otherwise.j
 import { Type, type Static } from '@sinclair/typebox'
 import type { Limits } from '../../../schemas/config.js'
 import { Count, Counts, Flag, Nullable, StringEnum, Text, Total } from '../../../schemas/common.js'
+import { SectionsOutput } from '../../../schemas/sections.js'
 import type { countModes } from '../../../domain/inventory/workloads.js'
 import type { ReadinessTraffic } from '../../../domain/readiness/collect-readiness.js'
 import type { Workloads } from '../../../domain/inventory/kubernetes-workloads.js'
@@ -12,12 +13,17 @@ import { coverage, judged, type Reliance } from '../../../domain/readiness/tally
 import type { Application } from '../../../domain/traffic/applications.js'
 import { Reading } from '../../../domain/traffic/read-flows.js'
 import { describeBothWays, type BothWays } from '../../../domain/traffic/read-both-ways.js'
-import { Truncation, showSections } from '../byte-budget.js'
+import { Truncation } from '../byte-budget.js'
+import { showChosen, type Sections } from '../choose-sections.js'
 import { ByDecision, Covered, CoveredConnections, Judged, NoApplication, showDecisions } from './judged-output.js'
 
 const Plain = Type.String()
 const Port = Nullable(Type.Integer())
-const Applications = (description: string) => Type.Array(Type.Object({ app: Plain, env: Plain }), { description })
+const Applications = (description: string) =>
+  Type.Optional(Type.Array(Type.Object({ app: Plain, env: Plain }), { description }))
+
+/** The parts of the answer. */
+export const READINESS_PARTS = ['uncovered_flows', 'remote_apps', 'unlabelled_sources'] as const
 
 /** The answer of enforcement-readiness (T20). */
 export const ReadinessOutput = Type.Object({
@@ -77,30 +83,34 @@ export const ReadinessOutput = Type.Object({
       total: Total,
       half_labelled: Count('With one of the two'),
       uncovered: Count('With uncovered flows'),
-      top: Type.Array(
-        Type.Object({
-          ...NoApplication,
-          flows: Count('Rows judged'),
-          connections: Type.Integer(),
-          uncovered_flows: Count('Rows not known to be allowed'),
-          uncovered_connections: Count('Connections of these rows'),
-        }),
-        { description: 'Most uncovered connections first, at most 20' },
+      top: Type.Optional(
+        Type.Array(
+          Type.Object({
+            ...NoApplication,
+            flows: Count('Rows judged'),
+            connections: Type.Integer(),
+            uncovered_flows: Count('Rows not known to be allowed'),
+            uncovered_connections: Count('Connections of these rows'),
+          }),
+          { description: 'Most uncovered connections first, at most 10, 20 where no other part is shown' },
+        ),
       ),
     },
     { description: 'Without app, env or both' },
   ),
-  uncovered_flows: Type.Array(
-    Type.Object({
-      path: StringEnum(['inbound', 'outbound', 'intra'] as const),
-      remote: Text('Other end (intra: the source): app (env), else as endpoint'),
-      port: Port,
-      proto: Port,
-      process: Nullable(Plain),
-      decision: Text('As in policy_decisions'),
-      connections: Type.Integer(),
-    }),
-    { description: 'At most 20' },
+  uncovered_flows: Type.Optional(
+    Type.Array(
+      Type.Object({
+        path: StringEnum(['inbound', 'outbound', 'intra'] as const),
+        remote: Text('Other end (intra: the source): app (env), else as endpoint'),
+        port: Port,
+        proto: Port,
+        process: Nullable(Plain),
+        decision: Text('As in policy_decisions'),
+        connections: Type.Integer(),
+      }),
+      { description: 'At most 10, 20 where no other part is shown' },
+    ),
   ),
   uncovered_flows_total: Total,
   has_ringfence: Flag('In the draft, enabled'),
@@ -127,11 +137,13 @@ export const ReadinessOutput = Type.Object({
   recommendations: Type.Array(Plain, { description: 'What to do next, most pressing first' }),
   ...RecordedOut,
   ...AssumesOut,
+  ...SectionsOutput,
   ...Reading,
   ...Truncation,
 })
 
-const LISTED_SOURCES = 20
+/** Maximum number of uncovered flows and of unlabelled sources beside other parts, and without any. */
+const LISTED = { together: 10, alone: 20 }
 
 interface Findings {
   application: Application
@@ -143,6 +155,7 @@ interface Findings {
   ringfence: RingfenceState
   traffic: ReadinessTraffic & { reliance: Reliance }
   reads: BothWays
+  chosen: Sections<(typeof READINESS_PARTS)[number]>
   limits: Limits
 }
 
@@ -151,7 +164,7 @@ interface Findings {
  * applications as fit.
  */
 export function showReadiness(findings: Findings): Static<typeof ReadinessOutput> {
-  const { application, counts, ringfence, reads } = findings
+  const { application, counts, ringfence, reads, chosen } = findings
   const { uncovered, ...judgedTraffic } = findings.traffic
   const { decisions, remotes, reliance } = judgedTraffic
   const { total_workloads: total, managed_only: managed, offline, online_not_known: onlineUnknown = 0 } = counts
@@ -196,21 +209,23 @@ export function showReadiness(findings: Findings): Static<typeof ReadinessOutput
   }
   const { covered, uncovered: cut, partlyCovered: partly, unlabelled } = remotes
   const section = <T>(rows: readonly T[], most = Infinity) => ({ rows: rows.slice(0, most), total: rows.length })
-  const shown = showSections(
+  const most = chosen.isAlone ? LISTED.alone : LISTED.together
+  const shown = showChosen(
+    chosen,
     envelope,
     {
-      uncovered_flows: uncovered,
+      uncovered_flows: { rows: uncovered.rows.slice(0, most), total: uncovered.total },
       'remote_apps.covered': section(covered),
       'remote_apps.uncovered': section(cut),
       'remote_apps.partially_covered': section(partly),
-      'unlabelled_sources.top': section(unlabelled, LISTED_SOURCES),
+      'unlabelled_sources.top': section(unlabelled, most),
     },
     {
       // Detail `full` is used because rows are short, so usually all remote applications fit.
       detail: 'full',
       limits: findings.limits,
       hint: () =>
-        'Only the first rows of each list are shown; totals and the score count all. get-traffic-flows-summary shows more.',
+        'Only the first rows of each list are shown; totals and the score count all. sections with one name shows more of it, get-traffic-flows-summary all.',
     },
   )
   const {
@@ -223,16 +238,16 @@ export function showReadiness(findings: Findings): Static<typeof ReadinessOutput
   return {
     ...rest,
     remote_apps: {
-      covered: shownCovered,
-      uncovered: shownUncovered,
-      partially_covered: shownPartly,
+      ...(shownCovered && { covered: shownCovered }),
+      ...(shownUncovered && { uncovered: shownUncovered }),
+      ...(shownPartly && { partially_covered: shownPartly }),
       totals: { covered: covered.length, uncovered: cut.length, partially_covered: partly.length },
     },
     unlabelled_sources: {
       total: unlabelled.length,
       half_labelled: unlabelled.filter(({ kind }) => kind === 'half_labelled').length,
       uncovered: unlabelled.filter(({ uncovered_flows: flows }) => flows > 0).length,
-      top,
+      ...(top && { top }),
     },
   }
 }

@@ -7,13 +7,18 @@ import { markOutside } from '../../../domain/traffic/outside-window.js'
 import { Reading, describeReading, type FlowsRead } from '../../../domain/traffic/read-flows.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
 import { Count, Counts, Flag, Nullable, StringEnum, Text, Total } from '../../../schemas/common.js'
+import { SectionsOutput } from '../../../schemas/sections.js'
 import { TrafficCounts, TrafficSums, TrafficTimes } from '../../../schemas/traffic-counts.js'
 import type { Limits } from '../../../schemas/config.js'
-import { Truncation, showSections } from '../byte-budget.js'
+import { Truncation } from '../byte-budget.js'
+import { showChosen, type Sections } from '../choose-sections.js'
 
 const text = Type.String()
 const count = Type.Integer()
 const confidence = { description: 'likely: its own services; ambiguous: shared by many tenants' }
+
+/** The parts of the answer. */
+export const EGRESS_PARTS = ['processes', 'providers', 'findings'] as const
 
 /** The answer of discover-process-egress (T14). */
 export const EgressOutput = Type.Object({
@@ -31,56 +36,63 @@ export const EgressOutput = Type.Object({
   ),
   examined: Counts('Rows left after each step'),
   coverage_note: TrafficCounts.coverage_note,
-  processes: Type.Array(
-    Type.Object({
-      process: text,
-      destination_count: count,
-      external_destinations: Type.Array(text, { description: 'Busiest 20' }),
-    }),
-    { description: 'Most destinations first' },
+  processes: Type.Optional(
+    Type.Array(
+      Type.Object({
+        process: text,
+        destination_count: count,
+        external_destinations: Type.Array(text, { description: 'Busiest 5, 20 where no other part is shown' }),
+      }),
+      { description: 'Most destinations first' },
+    ),
   ),
-  providers: Type.Array(
-    Type.Object({
-      provider: Text('Publisher of the address range'),
-      provider_confidence: StringEnum(['likely', 'ambiguous'] as const, confidence),
-      connections: count,
-      process_count: Count('Processes that talk to it'),
-      processes: Type.Array(text, { description: 'At most 50' }),
-      destination_count: Count('Hosts in its ranges'),
-      destinations: Type.Array(text, { description: 'Busiest 10' }),
-    }),
-    { description: 'Most processes first' },
+  providers: Type.Optional(
+    Type.Array(
+      Type.Object({
+        provider: Text('Publisher of the address range'),
+        provider_confidence: StringEnum(['likely', 'ambiguous'] as const, confidence),
+        connections: count,
+        process_count: Count('Processes that talk to it'),
+        processes: Type.Array(text, { description: 'At most 5, 50 where no other part is shown' }),
+        destination_count: Count('Hosts in its ranges'),
+        destinations: Type.Array(text, { description: 'Busiest 5, 10 where no other part is shown' }),
+      }),
+      { description: 'Most processes first' },
+    ),
   ),
-  findings: Type.Array(
-    Type.Object({
-      process: text,
-      destination: Text('FQDN, else host name, else address with its IP lists'),
-      dst_ip: Text('"-": the PCE names none'),
-      resolved_by_name: Flag('The PCE knows its FQDN'),
-      provider_name: Type.Optional(Flag('That FQDN is of a CDN or cloud, not of the service there')),
-      other_names: Type.Optional(
-        Type.Array(text, { description: 'FQDNs that other traffic has for dst_ip, busiest 5' }),
-      ),
-      other_names_total: Type.Optional(Total),
-      port: Nullable(count),
-      proto: text,
-      policy_decision: Text('As recorded'),
-      was_permitted: Flag('Recorded as allowed, maybe only as no deny rule matched'),
-      ...TrafficSums,
-      ...TrafficTimes,
-      process_runs_on: Text('source, or destination for its own records'),
-      source_hosts: Count('Distinct source workloads or addresses'),
-      user_count: count,
-      users: Type.Optional(Type.Array(text, { description: 'First 5 by name; absent: none named' })),
-      likely_provider: Type.Optional(Text('Publisher of the range of dst_ip; absent: unknown')),
-      provider_confidence: Type.Optional(Type.String(confidence)),
-      matched_rule: Type.Optional(Text('Hrefs of rules, or essential services, the PCE names')),
-    }),
-    { description: 'Most connections first' },
+  findings: Type.Optional(
+    Type.Array(
+      Type.Object({
+        process: text,
+        destination: Text('FQDN, else host name, else address with its IP lists'),
+        dst_ip: Text('"-": the PCE names none'),
+        resolved_by_name: Flag('The PCE knows its FQDN'),
+        provider_name: Type.Optional(Flag('That FQDN is of a CDN or cloud, not of the service there')),
+        other_names: Type.Optional(
+          Type.Array(text, { description: 'FQDNs that other traffic has for dst_ip, busiest 5' }),
+        ),
+        other_names_total: Type.Optional(Total),
+        port: Nullable(count),
+        proto: text,
+        policy_decision: Text('As recorded'),
+        was_permitted: Flag('Recorded as allowed, maybe only as no deny rule matched'),
+        ...TrafficSums,
+        ...TrafficTimes,
+        process_runs_on: Text('source, or destination for its own records'),
+        source_hosts: Count('Distinct source workloads or addresses'),
+        user_count: count,
+        users: Type.Optional(Type.Array(text, { description: 'First 5 by name; absent: none named' })),
+        likely_provider: Type.Optional(Text('Publisher of the range of dst_ip; absent: unknown')),
+        provider_confidence: Type.Optional(Type.String(confidence)),
+        matched_rule: Type.Optional(Text('Hrefs of rules, or essential services, the PCE names')),
+      }),
+      { description: 'Most connections first' },
+    ),
   ),
   note: text,
   message: Type.Optional(text),
   hint: Type.Optional(Text('What would bring rows into an empty answer')),
+  ...SectionsOutput,
   ...Reading,
   ...Truncation,
 })
@@ -125,12 +137,18 @@ export function showFinding({ keys, measures, parts, otherNames }: EgressGroup) 
 export function showEgress(
   { steps, findings, processes, providers }: Egress,
   read: FlowsRead,
-  { named, filtered, limits }: { named: boolean; filtered: boolean; limits: Limits },
+  {
+    named,
+    filtered,
+    chosen,
+    limits,
+  }: { named: boolean; filtered: boolean; chosen: Sections<(typeof EGRESS_PARTS)[number]>; limits: Limits },
 ) {
   const { analysed, ...reading } = describeReading(read)
   const { note: coverage, ...basis } = analysed
   const isEmpty = steps.egress_rows === 0
-  const answer = showSections(
+  const answer = showChosen(
+    chosen,
     {
       totals: {
         pce_flows: read.pceFlows,
@@ -175,7 +193,7 @@ export function showEgress(
         `At most ${shown} rows per list are shown; totals count all. ${isFull ? 'Narrow by process, source or decision.' : 'Raise limit.'}`,
     },
   )
-  const returned = answer.findings.length
+  const returned = answer.findings?.length ?? 0
   Object.assign(answer.totals, { returned, findings_truncated: returned < findings.total })
   return answer
 }

@@ -11,9 +11,11 @@ import {
 } from '../../../domain/traffic/summarize-flows.js'
 import { DecidedOut } from '../../../schemas/decided-traffic.js'
 import { Nullable } from '../../../schemas/common.js'
+import { SectionsOutput } from '../../../schemas/sections.js'
 import { TrafficCounts, TrafficSums, TrafficTimes } from '../../../schemas/traffic-counts.js'
 import type { Limits } from '../../../schemas/config.js'
-import { adviseOnRows, showSections } from '../byte-budget.js'
+import { adviseOnRows } from '../byte-budget.js'
+import { showChosen, type Sections as Parts } from '../choose-sections.js'
 
 const integer = (description: string) => Type.Integer({ description })
 const string = (description: string) => Type.String({ description })
@@ -55,47 +57,55 @@ export const TrafficSummaryOutput = Type.Object({
     },
     { description: 'All rows of each section' },
   ),
-  by_process: Type.Array(
-    Type.Object({
-      process: string('Path or name'),
-      ...measures,
-      destination_count: Type.Integer(),
-      destinations_total: integer('All rows of destinations'),
-      destinations: Type.Array(
-        Type.Object({
-          to: Endpoint,
-          ...service,
-          connections: Type.Integer(),
-          process_runs_on: string('destination or source'),
-        }),
-        { description: 'Top 10' },
-      ),
-      user_count: Type.Integer(),
-      users: Type.Array(Type.String(), { description: 'At most 5' }),
-    }),
-    { description: 'Most connections first, as all sections' },
+  by_process: Type.Optional(
+    Type.Array(
+      Type.Object({
+        process: string('Path or name'),
+        ...measures,
+        destination_count: Type.Integer(),
+        destinations_total: integer('All rows of destinations'),
+        destinations: Type.Array(
+          Type.Object({
+            to: Endpoint,
+            ...service,
+            connections: Type.Integer(),
+            process_runs_on: string('destination or source'),
+          }),
+          { description: 'Top 10' },
+        ),
+        user_count: Type.Integer(),
+        users: Type.Array(Type.String(), { description: 'At most 5' }),
+      }),
+      { description: 'Most connections first, as all sections' },
+    ),
   ),
-  external_destinations: Type.Array(Type.Object({ process: Type.String(), to: Endpoint, ...service, ...measures }), {
-    description: 'Destinations this PCE does not manage',
-  }),
-  blocked: Type.Array(
-    Type.Object({
-      process: Type.String(),
-      from: Endpoint,
-      to: Endpoint,
-      ...service,
-      ...measures,
+  external_destinations: Type.Optional(
+    Type.Array(Type.Object({ process: Type.String(), to: Endpoint, ...service, ...measures }), {
+      description: 'Destinations this PCE does not manage',
     }),
-    { description: 'blocked and potentially_blocked' },
   ),
-  app_to_app: Type.Array(
-    Type.Object({
-      from: Identity,
-      to: Identity,
-      policy: Policy,
-      ...measures,
-    }),
-    { description: 'Between identities; inside one is left out' },
+  blocked: Type.Optional(
+    Type.Array(
+      Type.Object({
+        process: Type.String(),
+        from: Endpoint,
+        to: Endpoint,
+        ...service,
+        ...measures,
+      }),
+      { description: 'blocked and potentially_blocked' },
+    ),
+  ),
+  app_to_app: Type.Optional(
+    Type.Array(
+      Type.Object({
+        from: Identity,
+        to: Identity,
+        policy: Policy,
+        ...measures,
+      }),
+      { description: 'Between identities; inside one is left out' },
+    ),
   ),
   note: Type.Optional(string('When there are no flows')),
   note_process: Type.Optional(string('Why by_process is empty')),
@@ -111,9 +121,7 @@ export const TrafficSummaryOutput = Type.Object({
   window: TrafficCounts.window,
   data_span: TrafficCounts.data_span,
   ...DecidedOut,
-  sections_left_out: Type.Optional(
-    Type.Array(Type.String(), { description: 'Empty only because sections names others; section_totals counts them' }),
-  ),
+  ...SectionsOutput,
   truncated_sections: Type.Optional(Type.Array(Type.String(), { description: 'Shown shorter than section_totals' })),
   truncation_note: Type.Optional(string('How to see more')),
 })
@@ -129,8 +137,8 @@ interface SummaryFacts {
    */
   decided: DecidedTraffic | null
   identityLabels: readonly string[]
-  /** Names of the requested sections; absent if all were requested. */
-  sections?: readonly SectionName[] | undefined
+  /** The requested sections. */
+  sections: Parts<SectionName>
 }
 
 /**
@@ -139,10 +147,9 @@ interface SummaryFacts {
  * sections that were cut.
  */
 export function showSummary(facts: SummaryFacts, detail: 'standard' | 'full', limits: Limits): TrafficSummary {
-  const { summary, read, decided, identityLabels, sections: asked = SECTION_NAMES } = facts
+  const { summary, read, decided, identityLabels, sections: asked } = facts
   const note = coverageNote(read)
   const span = dataSpan([read])
-  const leftOut = SECTION_NAMES.filter((name) => !asked.includes(name) && summary.sectionTotals[name] > 0)
   const { connections, bytes_in: bytesIn, bytes_out: bytesOut } = read.totals
   const envelope = {
     totals: {
@@ -160,7 +167,6 @@ export function showSummary(facts: SummaryFacts, detail: 'standard' | 'full', li
       ...(note !== '' && { coverage_note: note }),
     },
     section_totals: summary.sectionTotals,
-    ...(leftOut.length > 0 && { sections_left_out: leftOut }),
     ...(read.rows === 0 && { note: 'no flows in window' }),
     ...(summary.sectionTotals.by_process === 0 && { note_process: 'No row names a process.' }),
     identity_labels: [...identityLabels],
@@ -169,22 +175,20 @@ export function showSummary(facts: SummaryFacts, detail: 'standard' | 'full', li
     ...(span !== null && { data_span: span }),
     ...showDecided(decided),
   }
-  const sections = {} as { [K in SectionName]: { rows: Sections[K]; total: number } }
-  for (const name of SECTION_NAMES)
-    // A section that was not requested must not be reported as cut.
-    Object.assign(sections, {
-      [name]: asked.includes(name)
-        ? {
-            rows: summary.sections[name].map((row) => markOutside(read.window, row)),
-            total: summary.sectionTotals[name],
-          }
-        : { rows: [], total: 0 },
-    })
-  return showSections(envelope, sections, {
+  const lists = Object.fromEntries(
+    SECTION_NAMES.map((name) => [
+      name,
+      {
+        rows: summary.sections[name].map((row) => markOutside(read.window, row)),
+        total: summary.sectionTotals[name],
+      },
+    ]),
+  ) as { [K in SectionName]: { rows: Sections[K]; total: number } }
+  return showChosen(asked, envelope, lists, {
     detail,
     limits,
-    isAlone: asked.length === 1,
+    isAlone: asked.isAlone,
     hint: (limit, isFull) =>
-      `At most ${limit} rows per section are shown, busiest first; section_totals and totals count all. ${adviseOnRows(detail, isFull, asked.length > 1 ? 'sections with one name shows more of it.' : 'Narrow the filters to see the rest.')}`,
+      `At most ${limit} rows per section are shown, busiest first; section_totals and totals count all. ${adviseOnRows(detail, isFull, !asked.isAlone ? 'sections with one name shows more of it.' : 'Narrow the filters to see the rest.')}`,
   })
 }

@@ -8,9 +8,11 @@ import {
 import { markOutside } from '../../../domain/traffic/outside-window.js'
 import { describeReading, Reading, type FlowsRead } from '../../../domain/traffic/read-flows.js'
 import { Count, Counts, Nullable, StringEnum, Text } from '../../../schemas/common.js'
+import { SectionsOutput } from '../../../schemas/sections.js'
 import { TrafficTimes } from '../../../schemas/traffic-counts.js'
 import type { Limits } from '../../../schemas/config.js'
-import { Truncation, showSections } from '../byte-budget.js'
+import { Truncation } from '../byte-budget.js'
+import { showChosen, type Sections } from '../choose-sections.js'
 
 const text = Type.String()
 const count = Type.Integer()
@@ -36,6 +38,9 @@ const traffic = {
   ...TrafficTimes,
 }
 
+/** The parts of the answer. */
+export const UNLABELLED_PARTS = ['unmanaged_sources', 'unmanaged_destinations', 'both_unlabelled'] as const
+
 /** The answer of find-unmanaged-traffic (T13). */
 export const UnlabelledOutput = Type.Object({
   lookback_days: count,
@@ -46,27 +51,33 @@ export const UnlabelledOutput = Type.Object({
   section_totals: Counts('Rows of at least min_connections'),
   distinct_ips: Counts('Addresses without app label in these rows'),
   connections: Counts('Of traffic with a policy decision, before filters'),
-  unmanaged_sources: Type.Array(Type.Object({ src_ip: Address, ...named, dst_app: App, dst_env: Env, ...traffic }), {
-    description: 'Sources without app label of labelled destinations',
-  }),
-  unmanaged_destinations: Type.Array(
-    Type.Object({ dst_ip: Address, ...named, src_app: App, src_env: Env, ...traffic }),
-    { description: 'Destinations without app label of labelled sources' },
-  ),
-  both_unlabelled: Type.Array(
-    Type.Object({
-      src_ip: Address,
-      src_kind: Kind,
-      src_name: Name,
-      dst_ip: Address,
-      dst_kind: Kind,
-      dst_name: Name,
-      ...traffic,
+  unmanaged_sources: Type.Optional(
+    Type.Array(Type.Object({ src_ip: Address, ...named, dst_app: App, dst_env: Env, ...traffic }), {
+      description: 'Sources without app label of labelled destinations',
     }),
-    { description: 'No app label at either end; direction does not apply' },
+  ),
+  unmanaged_destinations: Type.Optional(
+    Type.Array(Type.Object({ dst_ip: Address, ...named, src_app: App, src_env: Env, ...traffic }), {
+      description: 'Destinations without app label of labelled sources',
+    }),
+  ),
+  both_unlabelled: Type.Optional(
+    Type.Array(
+      Type.Object({
+        src_ip: Address,
+        src_kind: Kind,
+        src_name: Name,
+        dst_ip: Address,
+        dst_kind: Kind,
+        dst_name: Name,
+        ...traffic,
+      }),
+      { description: 'No app label at either end; direction does not apply' },
+    ),
   ),
   recommendation: Text('What to do about each kind'),
   message: Type.Optional(text),
+  ...SectionsOutput,
   ...Reading,
   ...Truncation,
 })
@@ -82,10 +93,16 @@ const ADVICE =
 export function showUnlabelled(
   finder: UnlabelledTrafficFinder,
   read: FlowsRead,
-  asked: { days: number; direction: 'inbound' | 'outbound' | 'both'; least: number; limit: number },
+  asked: {
+    days: number
+    direction: 'inbound' | 'outbound' | 'both'
+    least: number
+    limit: number
+    chosen: Sections<(typeof UNLABELLED_PARTS)[number]>
+  },
   limits: Limits,
 ) {
-  const { days, direction, least, limit } = asked
+  const { days, direction, least, limit, chosen } = asked
   const sources = direction === 'outbound' ? NONE : finder.peers('src', limit, least)
   const destinations = direction === 'inbound' ? NONE : finder.peers('dst', limit, least)
   // Pairs are shown for every requested direction, because inbound and outbound refer to a labelled source or
@@ -94,7 +111,8 @@ export function showUnlabelled(
   const marked = <R extends Parameters<typeof markOutside>[1]>(rows: readonly R[]) =>
     rows.map((row) => markOutside(read.window, row))
   const isEmpty = sources.total + destinations.total + pairs.total === 0
-  return showSections(
+  return showChosen(
+    chosen,
     {
       lookback_days: days,
       direction_filter: direction,
