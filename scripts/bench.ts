@@ -38,6 +38,7 @@ const INSTALLED = {
     const env = { PATH: `${process.env.PATH}:/usr/sbin` }
     return spawnSync('nginx', ['-v'], { env }).error === undefined
   },
+  openssl: () => spawnSync('openssl', ['version']).error === undefined,
   PostgreSQL: () => existsSync(new URL('../test/postgres/node_modules/', import.meta.url)),
 }
 
@@ -46,7 +47,10 @@ const PARTS: Record<string, Part> = {
   authenticated: { measure: describeAuthenticated },
   stages: { measure: async () => describeStages(await measureStages()), needs: ['Linux'] },
   watched: { measure: describeWatched },
-  replicas: { measure: async () => describeReplicas(await measureReplicas()), needs: ['Linux', 'nginx', 'PostgreSQL'] },
+  replicas: {
+    measure: async () => describeReplicas(await measureReplicas()),
+    needs: ['Linux', 'nginx', 'openssl', 'PostgreSQL'],
+  },
   start: { measure: describeStart },
   overhead: { measure: describeOverhead },
   stream: { measure: describeStream },
