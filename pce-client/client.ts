@@ -170,6 +170,13 @@ function createObjectApis(http: Http, settings: ClientSettings): ObjectApis {
 }
 
 /**
+ * Loads the HTTP library, which the first request of any client would otherwise wait for. Rejects if it cannot be loaded.
+ */
+export async function loadHttp(): Promise<void> {
+  await import('./http.js')
+}
+
+/**
  * Creates an `Http` that loads the HTTP library (got) only for the first request, so that importing this package stays
  * cheap for processes that start often.
  */

@@ -1,13 +1,10 @@
 import type { Writable } from 'node:stream'
 import { fastify, type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { composeAuthenticated, type AuthenticatedServer } from './composition/compose-authenticated.js'
+import type { AuthenticatedServer } from './composition/compose-authenticated.js'
 import { composeUnauthenticated, LOCAL_ROLE } from './composition/compose-unauthenticated.js'
 import { nameServer, type Observers } from './composition/observe.js'
 import { createKnowledge } from '../knowledge/index.js'
-import admission from '../plugins/admission/index.js'
-import accessTokensGate, { accessTokens, authMetadata } from '../plugins/auth/index.js'
 import clientAddress from '../plugins/client-address/index.js'
-import confirm from '../plugins/confirm/index.js'
 import context, { readAllowed } from '../plugins/context/index.js'
 import dispatcher from '../plugins/dispatcher/index.js'
 import errors, { answerHttpError, refuseUnreadable } from '../plugins/errors/index.js'
@@ -17,10 +14,10 @@ import mcp, { type McpOptions } from '../plugins/mcp/index.js'
 import metrics, { openMeter } from '../plugins/metrics/index.js'
 import offer from '../plugins/offer/index.js'
 import originGuard from '../plugins/origin-guard/index.js'
-import rateLimits, { type Limit } from '../plugins/rate-limits/index.js'
+import type { Limit } from '../plugins/rate-limits/index.js'
 import requestId, { REQUEST_ID_HEADER, requestIdOf, RequestLog } from '../plugins/request-id/index.js'
 import securityHeaders from '../plugins/security-headers/index.js'
-import pages, { deriveSessionKey, type SetupOptions } from '../plugins/pages/index.js'
+import type { SetupOptions } from '../plugins/pages/index.js'
 import unreadBodies, { closeIfUnread } from '../plugins/unread-bodies/index.js'
 import traceRequests, { openTracing } from '../plugins/tracing/index.js'
 import type { Owner } from '../schemas/caller.js'
@@ -118,6 +115,16 @@ async function buildInsecure(config: InsecureHttpConfig, deps: ObservedDeps): Pr
 // check and the caller's limits; the caller's context is opened after the body has been read. Public routes are
 // registered separately, so no list of exempt paths is needed.
 async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: ObservedDeps): Promise<FastifyInstance> {
+  // Only these modes need what identifies callers and keeps state, so the other one starts without it.
+  const [{ composeAuthenticated }, auth, { default: rateLimits }, { default: admission }, { default: confirm }] =
+    await Promise.all([
+      import('./composition/compose-authenticated.js'),
+      import('../plugins/auth/index.js'),
+      import('../plugins/rate-limits/index.js'),
+      import('../plugins/admission/index.js'),
+      import('../plugins/confirm/index.js'),
+    ])
+  const { default: accessTokensGate, accessTokens, authMetadata } = auth
   let app: FastifyInstance | null = null
   const composed = await composeAuthenticated(config, { ...deps, listensAt: () => addressOf(app) })
   const { name, version } = composed.server
@@ -253,6 +260,10 @@ async function registerPages(
   app: FastifyInstance,
   { config, composed, inAll, perCaller, charge }: PagesRouteOptions,
 ): Promise<void> {
+  const [{ default: admission }, { default: pages, deriveSessionKey }] = await Promise.all([
+    import('../plugins/admission/index.js'),
+    import('../plugins/pages/index.js'),
+  ])
   const { mode, oauth, login } = config
   const { desk } = composed.approvals ?? {}
   const { admissions } = composed.state

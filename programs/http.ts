@@ -15,13 +15,9 @@ import { replicaOf } from './process/name-replica.js'
 import { readPackage } from './process/read-package.js'
 import { refuseStart } from './process/refuse-start.js'
 import { findHttpFaults } from './composition/find-http-faults.js'
-import { backUpStateFile } from './composition/back-up-state.js'
 import type { CommandReport } from './composition/command-report.js'
 import { openAudit } from './composition/compose-unauthenticated.js'
-import { forgetUser } from './composition/forget-user.js'
-import { migrateDatabase, moveState } from './composition/move-state.js'
 import { warnOfOffer } from './composition/offer-tools.js'
-import { rewrapKeystore } from './composition/rewrap-keystore.js'
 import {
   forgetCollectorHeaders,
   pathsIn,
@@ -88,6 +84,7 @@ Secrets may come from files: MCP_KEK_FILE=/run/secrets/kek. docs/configuration.m
 const startLog = createLogger('info')
 takeWarnings(startLog)
 
+// The modules of commands are loaded only if the command was given.
 const program = new Command('svc-mcp-http')
   .description('MCP server for a policy compute engine, over Streamable HTTP at /mcp.')
   .version(readPackage().version)
@@ -118,7 +115,10 @@ program
   )
   .argument('<file>', 'the file to write; an existing one is never replaced')
   .allowExcessArguments(false)
-  .action(async (file: string) => report(backUpStateFile(await readState(), file)))
+  .action(async (file: string) => {
+    const { backUpStateFile } = await import('./composition/back-up-state.js')
+    report(backUpStateFile(await readState(), file))
+  })
 program
   .command('forget-user')
   .description(
@@ -137,7 +137,10 @@ program
       'the one before are running; of several programs that start together one does the work.',
   )
   .allowExcessArguments(false)
-  .action(async () => report(await migrateDatabase(requireDatabase(await readState()))))
+  .action(async () => {
+    const { migrateDatabase } = await import('./composition/move-state.js')
+    report(await migrateDatabase(requireDatabase(await readState())))
+  })
 program
   .command('move-state')
   .description(
@@ -147,9 +150,10 @@ program
   .requiredOption('--from <file>', 'the file of the keystore, as MCP_KEYSTORE_PATH has it', readPath)
   .option('--to <url>', 'the database, instead of MCP_STATE_URL')
   .allowExcessArguments(false)
-  .action(async ({ from, to }: { from: string; to?: string }) =>
-    report(await moveState(from, requireDatabase(await readState(to === undefined ? {} : { MCP_STATE_URL: to })))),
-  )
+  .action(async ({ from, to }: { from: string; to?: string }) => {
+    const { moveState } = await import('./composition/move-state.js')
+    report(await moveState(from, requireDatabase(await readState(to === undefined ? {} : { MCP_STATE_URL: to }))))
+  })
 program
   .command('rewrap-keystore')
   .description(
@@ -199,6 +203,7 @@ async function rewrap(): Promise<void> {
       problem: 'Only per_user mode has a keystore',
       remedy: 'Run this with the settings of the servers that use the keystore.',
     })
+  const { rewrapKeystore } = await import('./composition/rewrap-keystore.js')
   report(await rewrapKeystore(config))
 }
 
@@ -235,6 +240,7 @@ async function forget(sub: string, { issuer }: { issuer?: string }): Promise<voi
     })
   const parts = { log: startLog, auditStream: process.stdout }
   const open = () => openAudit(config, parts)
+  const { forgetUser } = await import('./composition/forget-user.js')
   report(await forgetUser(config, { iss, sub }, { openAudit: open, osUser: nameOfUser() }))
 }
 

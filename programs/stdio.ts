@@ -203,7 +203,13 @@ async function serve(config: StdioConfig): Promise<void> {
   process.stdin.on('error', () => void closer.close())
   // The client no longer reads answers, but calls that change the PCE are still completed.
   process.stdout.on('error', () => void closer.close())
-  new StdioConnection(process.stdin, process.stdout, ports).start()
+  // A client that has the list will call a tool, but only after a model has read it.
+  new StdioConnection(
+    process.stdin,
+    process.stdout,
+    ports,
+    () => void dispatcher.warmUp(callerContext.offer.callable),
+  ).start()
 }
 
 /** Starts tracing. Resolves with undefined if it is off. */

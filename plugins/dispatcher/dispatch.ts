@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { makeSafe } from '../../domain/text/escape-text.js'
+import { loadHttp } from '../../pce-client/index.js'
 import type { ToolContext } from '../../domain/call.js'
 import type { DeclinedCall } from '../../schemas/approvals.js'
 import { ToolError } from '../../schemas/errors.js'
@@ -43,6 +44,12 @@ export interface Dispatcher {
     callerContext: CallerContext,
     read: (context: ToolContext) => Promise<T>,
   ): Promise<T | null>
+  /**
+   * Loads what the first calls of these tools need, one part after the other, so that a call that comes meanwhile waits
+   * for one part at most: the schema compiler, the HTTP library of the PCE client, the tools (D253). Never rejects: a call
+   * loads what could not be loaded, or says why it cannot.
+   */
+  warmUp(names: Iterable<string>): Promise<void>
   /** Aborts every running call, including changes, and refuses all later calls, because the process is about to end. */
   abortAll(): void
   /**
@@ -288,6 +295,14 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     audit,
     dispatch,
     lookUp,
+    async warmUp(wanted) {
+      await loadHttp().catch(nothing)
+      for (const name of wanted) {
+        const tool = tools.get(name)
+        if (tool === undefined || isEnding) continue
+        await Promise.resolve(codeOf(tool)).catch(nothing)
+      }
+    },
     abortAll() {
       isEnding = true
       for (const { ends } of running.runs) ends?.abort(shuttingDown())

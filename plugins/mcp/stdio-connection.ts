@@ -25,11 +25,17 @@ export class StdioConnection {
   /** The requests that are being answered, each with the controller that cancels it. */
   readonly #running = new Map<Id, AbortController>()
 
-  /** Creates the connection. Nothing is read before `start`. */
+  #hasListed = false
+
+  /**
+   * Creates the connection. Nothing is read before `start`. `onListed` is called once, in a turn of the event loop after
+   * the first answer to tools/list.
+   */
   constructor(
     private readonly input: Readable,
     private readonly output: Writable,
     server: ServerPorts,
+    private readonly onListed: () => void = () => {},
   ) {
     this.#server = {
       ...server,
@@ -88,6 +94,9 @@ export class StdioConnection {
     // newer request and is kept.
     if (this.#running.get(request.id) === controller) this.#running.delete(request.id)
     if (!signal.aborted) this.#reply(request.id, text)
+    if (request.method !== 'tools/list' || this.#hasListed) return
+    this.#hasListed = true
+    setImmediate(this.onListed)
   }
 
   /** Sends the answer to a request, alone or with the other answers to its batch. */

@@ -1,9 +1,15 @@
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
+import { setTimeout as wait } from 'node:timers/promises'
 import { createPceSimulator } from '../../pce-simulator/index.js'
 import { openStdio } from './open-stdio.js'
 import { median } from './statistics.js'
 
+/**
+ * The time, in milliseconds, between the list and the first call: less than a model needs to read the list. In this time
+ * the server loads what the first call of any tool needs.
+ */
+const READING_MS = 1000
 /** Number of pairs: in each, every server is started once, in turn. */
 const RUNS = 15
 
@@ -26,7 +32,9 @@ export interface StartFigures {
   /** From spawn to the first tools/list over stdio: for the toolset `default`, and for all tools. */
   listed: Compared
   listedAll: Compared
+  /** First calls a second after the list, and the same without this second. */
   firstCalls: FirstCall[]
+  hastyCalls: FirstCall[]
   /** From spawn to the first success of /readyz over HTTP, without authentication. */
   ready: Compared
 }
@@ -50,7 +58,8 @@ export async function measureStart(): Promise<StartFigures> {
   return {
     listed: compare(empty!, ours!),
     listedAll: compare(empty!, all!),
-    firstCalls: await measureFirstCalls(),
+    firstCalls: await measureFirstCalls(Object.keys(CALLS), READING_MS),
+    hastyCalls: await measureFirstCalls(['get-labels'], 0),
     ready: await measureReady(),
   }
 }
@@ -61,8 +70,8 @@ async function timeToList(script: string, environment?: Record<string, string>):
   return session.listed
 }
 
-/** Calls each tool twice right after the list, in a process of its own for each pair. */
-async function measureFirstCalls(): Promise<FirstCall[]> {
+/** Calls each tool twice, `pause` milliseconds after the list, in a process of its own for each pair of calls. */
+async function measureFirstCalls(tools: readonly string[], pause: number): Promise<FirstCall[]> {
   const simulator = await createPceSimulator({ seed: 1, workloads: 40, flows: 0 })
   try {
     const { hostname, port } = new URL(await simulator.listen({ port: 0 }))
@@ -74,11 +83,13 @@ async function measureFirstCalls(): Promise<FirstCall[]> {
       API_SECRET: simulator.credentials.secret,
     }
     const measured: FirstCall[] = []
-    for (const [tool, args] of Object.entries(CALLS)) {
+    for (const tool of tools) {
+      const args = CALLS[tool]!
       const [first, second]: number[][] = [[], []]
       for (let run = 0; run < RUNS; run++) {
         const session = await openStdio('dist/stdio.js', environment)
         try {
+          await wait(pause)
           first!.push(await session.call(tool, args))
           second!.push(await session.call(tool, args))
         } finally {

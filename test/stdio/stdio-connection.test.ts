@@ -29,7 +29,8 @@ async function connected(more: Partial<ServerPorts> = {}) {
       new Promise((resolve) => calls.push({ name, signal, answer: (value) => resolve({ ok: true, value }) })),
     ...more,
   }
-  new StdioConnection(input, output, ports).start()
+  let listed = 0
+  new StdioConnection(input, output, ports, () => void listed++).start()
   const read = async () => {
     for (let turn = 0; turn < 5; turn++) await tick()
     const text = (output.read() as Buffer | null)?.toString() ?? ''
@@ -48,7 +49,7 @@ async function connected(more: Partial<ServerPorts> = {}) {
     input.end(line)
     return read()
   }
-  return { say, end, read, calls }
+  return { say, end, read, calls, listed: () => listed }
 }
 
 const ping = (id: unknown) => ({ jsonrpc: '2.0', id, method: 'ping' })
@@ -240,4 +241,14 @@ t.test('a call that is cancelled takes its question back', async (t) => {
   t.same(await say(line(cancelled)), [{ method: 'notifications/cancelled', params: { requestId: 0 }, jsonrpc: '2.0' }])
   const late = { jsonrpc: '2.0', id: 0, result: { action: 'accept', content: { confirm: true } } }
   t.same(await say(line(late)), [], 'and is not answered any more')
+})
+
+t.test('the first list, and no other, is the sign to load what calls need', async (t) => {
+  const { say, listed } = await connected()
+  await say(line(ping(1)))
+  t.equal(listed(), 0)
+  partial(t, await say(line({ jsonrpc: '2.0', id: 2, method: 'tools/list' })), [{ id: 2, result: { tools: [] } }])
+  t.equal(listed(), 1)
+  await say(line({ jsonrpc: '2.0', id: 3, method: 'tools/list' }))
+  t.equal(listed(), 1)
 })
