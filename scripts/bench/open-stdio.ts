@@ -34,7 +34,7 @@ export async function openStdio(script: string, environment: Record<string, stri
     const id = ++asked
     send({ id, method, params })
     for (;;) {
-      const { value, done } = await lines.next()
+      const { value = '', done } = (await lines.next()) as { value?: string; done?: boolean }
       if (done === true) throw new Error(`${script} ended before it answered ${method}`)
       const answer = JSON.parse(value) as { id?: number; result?: { isError?: boolean } }
       if (answer.id !== id) continue
