@@ -21,7 +21,7 @@ export function readCommon(reading: Reading) {
     responseBudgetBytes: readInteger(reading, 'MCP_RESPONSE_BUDGET_BYTES', {
       min: 1000,
       max: 800_000,
-      otherwise: 48_000,
+      otherwise: 24_000,
     }),
     trafficQueryTimeoutSeconds: readInteger(reading, 'MCP_TRAFFIC_QUERY_TIMEOUT_SECONDS', {
       min: 1,

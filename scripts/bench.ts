@@ -42,6 +42,14 @@ const INSTALLED = {
   PostgreSQL: () => existsSync(new URL('../test/postgres/node_modules/', import.meta.url)),
 }
 
+/** The size in bytes above which a usual answer counts as long. */
+const LONG_ANSWER = 2_000
+/**
+ * The target for the median of the long answers in bytes: half of the 13,600 that it was when a page had as many rows as
+ * the budget of 48,000 bytes permitted (D254).
+ */
+const HALF_OF_LONG = 6_800
+
 const PARTS: Record<string, Part> = {
   calls: { measure: describeCalls },
   authenticated: { measure: describeAuthenticated },
@@ -163,14 +171,19 @@ async function describeStream(): Promise<string[]> {
 
 async function describeAnswers(): Promise<string[]> {
   const answers = await measureAnswers()
-  const largest = Math.max(...answers.map(({ bytes }) => bytes))
+  const sizes = answers.map(({ bytes }) => bytes)
+  const largest = Math.max(...sizes)
+  const long = sizes.filter((bytes) => bytes > LONG_ANSWER)
+  const usual = median(long)
   const line = (what: string, bytes: number, requests: number) =>
     `  ${what.padEnd(32)}${bytes.toFixed(0).padStart(7)}${requests.toFixed(0).padStart(5)}`
   return [
     'answers in bytes, and requests to the PCE: a usual call of each tool on the estate of npm run demo',
     ...answers.map(({ tool, bytes, requests }) => line(tool, bytes, requests)),
-    `  largest answer${' '.repeat(18)}${String(largest).padStart(7)}       ${judge(largest, { atMost: 48_000 })}`,
-    line('median', median(answers.map(({ bytes }) => bytes)), median(answers.map(({ requests }) => requests))),
+    `  largest answer${' '.repeat(18)}${String(largest).padStart(7)}       ${judge(largest, { atMost: 24_000 })}`,
+    `  median of ${long.length} above 2 kB`.padEnd(34) +
+      `${usual.toFixed(0).padStart(7)}       ${judge(usual, { atMost: HALF_OF_LONG })}`,
+    line('median', median(sizes), median(answers.map(({ requests }) => requests))),
   ]
 }
 

@@ -202,10 +202,13 @@ function labelName(dimension: string, keys: readonly string[]): string | undefin
  * Returns the name of the column for a label key of the source or destination. If the short name already belongs to
  * another column (such as `src_ip` for a label key `ip`), the long form (`source_ip`) is used.
  */
-function labelColumnName(side: 'src' | 'dst', key: string): string {
+export function labelColumnName(side: 'src' | 'dst', key: string): string {
   const name = `${side}_${key}`
   return Object.hasOwn(RAW_COLUMNS, name) ? `${side === 'src' ? 'source' : 'destination'}_${key}` : name
 }
+
+/** Returns true for a column that holds a label of one end. */
+export const isLabelColumn = (name: string): boolean => !Object.hasOwn(RAW_COLUMNS, name)
 
 /** Builds the columns whose names `columnNames` returned. */
 export function columnsOf(encoder: FlowEncoder, names: readonly string[]): Columns {

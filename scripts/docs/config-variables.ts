@@ -94,7 +94,7 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
     appliesTo: 'stdio, HTTP',
     meaning:
       'Byte budget for the JSON text of one answer, 1000 to 800000; what does not fit is paged or trimmed, and the answer says so',
-    default: '48000',
+    default: '24000',
   },
   {
     name: 'MCP_TRAFFIC_QUERY_TIMEOUT_SECONDS',

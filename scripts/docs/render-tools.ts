@@ -110,11 +110,12 @@ function describeProperties(schema: TSchema, nested: boolean, prefix = ''): Prop
   const required = new Set(listOf<string>(schema.required))
   return Object.entries((schema.properties ?? {}) as Record<string, TSchema>).flatMap(([name, property]) => {
     const path = `${prefix}${name}`
+    const usual: unknown = property.default ?? property.usual
     const row = {
       path,
       type: typeOf(property),
       required: required.has(name),
-      default: property.default === undefined ? undefined : JSON.stringify(property.default),
+      default: usual === undefined ? undefined : JSON.stringify(usual),
       description: [property.description ?? '', limitsOf(property)].filter((text) => text !== '').join('; '),
     }
     return [row, ...(nested ? describeInside(property, path) : [])]

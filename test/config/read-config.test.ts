@@ -41,7 +41,7 @@ t.test('stdio reports everything missing, and nothing else, in one line', (t) =>
   partial(t, readConfig('stdio', PCE), {
     mode: 'stdio',
     logLevel: 'info',
-    limits: { responseBudgetBytes: 48_000, trafficQueryTimeoutSeconds: 600, trafficMaxParts: 64 },
+    limits: { responseBudgetBytes: 24_000, trafficQueryTimeoutSeconds: 600, trafficMaxParts: 64 },
     pce: { url: 'pce.example.com', port: '443', orgId: '1', apiKey: 'api_1', tls: { verify: true } },
     warnings: [],
   })

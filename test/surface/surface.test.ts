@@ -23,6 +23,7 @@ interface Schema {
   type?: string
   enum?: unknown[]
   default?: unknown
+  usual?: unknown
   description?: string
   properties?: Record<string, Schema>
   patternProperties?: Record<string, Schema>
@@ -148,6 +149,7 @@ function findMisfits(
 ): string[] {
   if (property === undefined) return [`there is no argument ${name}`]
   const element = argument.items === undefined ? undefined : elementOf(property)
+  const usual = property.default ?? property.usual
   const isOther = (found: unknown, wanted: unknown) => JSON.stringify(found) !== JSON.stringify(wanted)
   const sorted = (list: readonly unknown[] = []) => [...list].sort()
   return [
@@ -155,9 +157,7 @@ function findMisfits(
     argument.enum !== undefined &&
       isOther(sorted(enumOf(property)), sorted(argument.enum)) &&
       `${name} takes the values ${sorted(enumOf(property)).join(', ')}`,
-    property.default !== undefined &&
-      isOther(property.default, argument.default) &&
-      `${name} has the default ${JSON.stringify(property.default)}`,
+    usual !== undefined && isOther(usual, argument.default) && `${name} has the default ${JSON.stringify(usual)}`,
     ...(argument.items ?? []).map((key) => element?.properties?.[key] === undefined && `there is no ${name}[].${key}`),
     argument.items_required !== undefined &&
       isOther(sorted(element?.required), argument.items_required) &&

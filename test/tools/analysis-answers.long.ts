@@ -20,7 +20,7 @@ const CALLS: Record<string, object> = {
   'get-policy-coverage-report': APPLICATION,
 }
 /** D2. */
-const BUDGET = 48_000
+const BUDGET = 24_000
 
 t.test('answers of the analysis tools', async (t) => {
   const bench = await startBench(t, { seed: 7, workloads: 400, flows: 10_000 })

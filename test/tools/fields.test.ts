@@ -13,10 +13,13 @@ function rowsOf(tool: string, answer: Json): Json[] {
   return Array.isArray(rows) ? rows : Object.values<Json[]>(rows).flat()
 }
 
+/** The tools whose pages have findings, which are read whole: what becomes of each line, and who is a twin of whom. */
+const FINDINGS = ['find-duplicate-workloads', 'import-workloads']
+
 t.test('every tool that answers a page of rows takes fields, or group_by, which chooses its columns', async (t) => {
   t.same(
     namesTaking('cursor').filter((name) => !LISTS.includes(name) && !namesTaking('group_by').includes(name)),
-    [],
+    FINDINGS,
   )
 })
 
@@ -35,8 +38,7 @@ t.test('fields', async (t) => {
   for (const tool of LISTS)
     await t.test(`${tool}: rows have those that were asked for, as they are without the argument`, async (t) => {
       const { fields } = CONTRACT[tool]!.rows!
-      const most = tool === 'get-workload-enforcement-status' ? {} : { max_results: 10 }
-      const args = { ...argsOf(tool), ...most }
+      const args = { ...argsOf(tool), max_results: 5 }
       const [whole, chosen] = [await bench.ok(tool, args), await bench.ok(tool, { ...args, fields })]
       const only = (row: Json) => Object.fromEntries(Object.entries(row).filter(([name]) => fields.includes(name)))
       const rows = rowsOf(tool, whole)

@@ -109,7 +109,7 @@ export function benchOf(t: Owner, simulator: PceSimulator, url: string, options:
       audit: null,
       log: { debug: silent, info: silent, warn: silent, error: silent },
       limits: {
-        responseBudgetBytes: options.budget ?? 48_000,
+        responseBudgetBytes: options.budget ?? 24_000,
         trafficQueryTimeoutSeconds: options.queryTimeout ?? 600,
         trafficMaxParts: options.maxParts ?? 64,
       },

@@ -215,7 +215,7 @@ function listsOf(answer: Json): Map<string, number> {
 }
 
 const benches = new Map<string, Promise<Bench>>()
-const benchWith = (t: Test, { budget = 48_000, estate }: Pick<Cut, 'budget' | 'estate'>): Promise<Bench> => {
+const benchWith = (t: Test, { budget = 24_000, estate }: Pick<Cut, 'budget' | 'estate'>): Promise<Bench> => {
   const id = `${budget} ${estate === undefined}`
   const bench = benches.get(id) ?? startBench(t, { flows: 2000, budget, ...(estate && { estate }) })
   benches.set(id, bench)

@@ -8,7 +8,7 @@ import { handMade } from './hand-made.js'
 import { startBench, type Bench, type Json } from './harness.js'
 
 /** Beyond the envelope that MCP puts around an answer. */
-const BUDGET = 48_000
+const BUDGET = 24_000
 const MOST_HELD = 600 * 2 ** 20
 
 /** The answer, held against the budget, while another call is answered. */

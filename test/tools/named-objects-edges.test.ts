@@ -399,17 +399,17 @@ t.test('contents of an IP list', async (t) => {
     const plan = await bench.ok('create-iplist', { ...args, dry_run: true })
     const made = await bench.ok('create-iplist', args)
     for (const answer of [plan, made]) {
-      t.ok(bytes(answer) <= 48_000, `${bytes(answer)} bytes`)
+      t.ok(bytes(answer) <= 24_000, `${bytes(answer)} bytes`)
       partial(t, answer.warnings, [/too large/])
     }
     t.notOk(made.differences)
     t.equal((bench.simulator.state.find(made.href)?.ip_ranges as Json[]).length, ranges.length)
     t.same((await bench.ok('update-iplist', { href: made.href, ip_ranges: [...ranges].reverse() })).updated_fields, [])
     const fewer = await bench.ok('update-iplist', { href: made.href, ip_ranges: ranges.slice(1) })
-    t.ok(bytes(fewer) <= 48_000)
+    t.ok(bytes(fewer) <= 24_000)
     partial(t, fewer, { updated_fields: ['ip_ranges'], warnings: [/too large/] })
     const page = await bench.ok('get-iplists', { name: 'Feed' })
-    t.ok(bytes(page) <= 48_000)
+    t.ok(bytes(page) <= 24_000)
     partial(t, page, { total_count: 1, truncated: false, ip_lists: [{ omitted: /too large/i }] })
   })
 })
@@ -452,7 +452,7 @@ t.test('contents of a service', async (t) => {
     const made = await bench.ok('create-service', { name: 'Many', windows_egress_services: many })
     const changed = await bench.ok('update-service', { name: 'Many', windows_egress_services: many.slice(1) })
     for (const answer of [made, changed]) {
-      t.ok(JSON.stringify(answer).length <= 48_000)
+      t.ok(JSON.stringify(answer).length <= 24_000)
       partial(t, answer.warnings, [/too large/])
       t.notOk(answer.discarded_fields)
     }

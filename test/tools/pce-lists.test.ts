@@ -39,9 +39,9 @@ t.test('get-events', async (t) => {
   t.teardown(() => stranger.close())
   const everything: Json[] = await pce.events.getAll()
 
-  await t.test('returns the newest 100 by default, each complete', async (t) => {
+  await t.test('returns the newest 25 by default, each complete', async (t) => {
     const answer = await bench.ok(NAME)
-    t.same(hrefsOf(answer.events), hrefsOf(everything).slice(0, 100))
+    t.same(hrefsOf(answer.events), hrefsOf(everything).slice(0, 25))
     partial(t, answer, { total_count: everything.length, truncated: true, next_cursor: /./ })
     t.notOk('note' in answer)
     const sent = everything.find(({ event_type: type }) => type === 'label.update')
@@ -346,8 +346,8 @@ t.test('get-events', async (t) => {
     const scripted = benchOf(t, simulator, server.url)
     const first = await scripted.ok(NAME)
     partial(t, first, { pce_total: 10_300, total_count: 10_300, truncated: true, note: /10000.*timestamp_lte/ })
-    t.equal(first.events.length, 100)
-    t.same(server.server.requests(), ['GET /orgs/1/events?max_results=101'], 'no more is asked for than a page needs')
+    t.equal(first.events.length, 25)
+    t.same(server.server.requests(), ['GET /orgs/1/events?max_results=26'], 'no more is asked for than a page needs')
 
     const roomy = benchOf(t, simulator, server.url, { budget: 800_000 })
     const { items, last } = await follow(roomy, NAME, { max_results: 3000 }, 'events')

@@ -258,6 +258,7 @@ t.test('a story: draft, provision, and the same question answered differently', 
     await bench.ok('get-traffic-flows-summary', {
       ...WEEK,
       include_destinations: ['app=payments', 'env=prod'],
+      sections: ['app_to_app'],
     })
   const permitted = ({ app_to_app: rows }: Json) =>
     rows.find((row: Json) => row.from === 'ordering (prod)').policy as string

@@ -251,7 +251,7 @@ t.test('the answer stays within its budget, however much it has to say', async (
   const done = await bench.ok('ringfence-batch', { apps: prod(...apps) })
   t.match(done.note, /^Up to \d rows with \d+ connections reach out of the window/, 'once for all that are shortened')
   t.notOk(JSON.stringify(done.results).includes('out of the window'))
-  t.ok(JSON.stringify(done).length <= 48_000, `${JSON.stringify(done).length} bytes`)
+  t.ok(JSON.stringify(done).length <= 24_000, `${JSON.stringify(done).length} bytes`)
   partial(t, done.summary, { successful: 60, rulesets_created: 60, rules_created: 240 })
   for (const { result } of done.results) {
     partial(t, result, {
@@ -283,7 +283,7 @@ t.test('warnings and losses of each application are kept as far as there is room
       dry_run: true,
     })
     const bytes = Buffer.byteLength(JSON.stringify(plan))
-    t.ok(bytes <= 48_000, `${bytes} bytes`)
+    t.ok(bytes <= 24_000, `${bytes} bytes`)
     t.equal(plan.summary.sources_cut, 3 * of)
     for (const { app, result } of plan.results) {
       t.match(result.warnings[0], /^3 sources \(57 connections in the window\) would be cut/, app)

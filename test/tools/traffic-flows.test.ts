@@ -314,7 +314,7 @@ t.test('groups everything, whatever is shown', async (t) => {
 })
 
 t.test("each group adds up to the PCE's rows on generated traffic", async (t) => {
-  const bench = await startBench(t, { seed: 11, workloads: 80, flows: 1500 })
+  const bench = await startBench(t, { seed: 11, workloads: 80, flows: 1500, budget: 48_000 })
   const rows = await bench.pce.getTrafficFlowsAsync('truth', {
     start_date: '2026-06-08T00:00:00Z',
     end_date: '2026-06-14T23:59:59Z',
@@ -330,7 +330,7 @@ t.test("each group adds up to the PCE's rows on generated traffic", async (t) =>
     const id = `${app} ${String(service.port ?? '-')} ${decision}`
     truth.set(id, (truth.get(id) ?? 0) + (count ?? 0))
   }
-  const answer = await bench.ok(TOOL, { ...WEEK, group_by: ['source_app', 'port', 'policy'] })
+  const answer = await bench.ok(TOOL, { ...WEEK, group_by: ['source_app', 'port', 'policy'], max_results: 1_000 })
   const apps = new Map<string, number>()
   for (const row of objects(answer)) {
     const id = `${row.src_app} ${row.port} ${row.policy_decision}`

@@ -417,7 +417,12 @@ t.test('the summary of an estate', async (t) => {
   })
 
   await t.test('totals do not depend on detail or budget; the rows shown are the busiest', async (t) => {
-    const standard = await bench.ok(TOOL, WEEK)
+    const overview = await bench.ok(TOOL, WEEK)
+    t.ok(overview.by_process.some(({ destinations_total: all }: Json) => all > 3))
+    // An overview has the three busiest destinations of a process.
+    const briefly = ({ destinations, ...row }: Json) => ({ ...row, destinations: destinations.slice(0, 3) })
+    t.same(overview.by_process, whole.by_process.slice(0, overview.by_process.length).map(briefly))
+    const standard = { ...overview, by_process: whole.by_process.slice(0, overview.by_process.length) }
     for (const other of [standard, full]) {
       t.same(other.totals, whole.totals)
       t.same(other.section_totals, whole.section_totals)

@@ -446,7 +446,7 @@ t.test('get-workload-enforcement-status', async (t) => {
   await t.test('counts the whole estate, and managed workloads separately', async (t) => {
     const everything = await readAll()
     const managed = everything.filter((workload) => workload.managed)
-    const answer = await bench.ok(NAME)
+    const answer = await bench.ok(NAME, { max_results: 1_000 })
     t.equal(answer.total_workloads, everything.length)
     t.same(answer.global_enforcement_modes, tally(everything))
     t.same(answer.managed_only, { total: managed.length, enforcement_modes: tally(managed) })
@@ -463,7 +463,7 @@ t.test('get-workload-enforcement-status', async (t) => {
 
   await t.test('groups by app and env, null without the label, sorted by app|env; lists mixed ones', async (t) => {
     const everything = await readAll()
-    const answer = await bench.ok(NAME)
+    const answer = await bench.ok(NAME, { max_results: 1_000 })
     for (const group of answer.app_groups) {
       const members = everything.filter(
         (workload) => label(workload, 'app') === group.app && label(workload, 'env') === group.env,

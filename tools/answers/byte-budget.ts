@@ -128,6 +128,7 @@ export interface ShowOptions {
   standard?: number
   isAlone?: boolean
   asked?: number | undefined
+  aim?: number | undefined
 }
 
 type Shown<S> = { [K in keyof S]: Exclude<S[K], undefined> extends Section<infer T> ? T[] : never }
@@ -139,20 +140,24 @@ type Shown<S> = { [K in keyof S]: Exclude<S[K], undefined> extends Section<infer
  * the remaining bytes are then filled with one row of each list in turn. The caller puts totals into `envelope`,
  * because they count all rows, whether shown or not. `hint` returns a sentence about how to see the rows that are not
  * shown. It receives the length of the longest list that was cut, and `isFull`, which is true if a list was cut because
- * of the budget.
+ * of the budget. With `aim`, an answer in detail `standard` for which nothing was asked aims at this number of bytes,
+ * which is less than the budget: it has what a person reads first, but at least a few rows of each list (D254).
  */
 export function showSections<E extends object, S extends Record<string, Section>>(
   envelope: E,
   sections: S,
-  { detail, limits, hint, standard = STANDARD_LIMIT, isAlone = false, asked }: ShowOptions,
+  { detail, limits, hint, standard = STANDARD_LIMIT, isAlone = false, asked, aim }: ShowOptions,
 ): E & Shown<S> & Truncation {
   const named = Object.entries(sections)
   const most = asked ?? (detail === 'standard' ? standard : isAlone ? mostRowsAlone(detail) : SECTION_LADDER[0])
+  const budget = answerBudget(limits)
+  const target = aim === undefined || asked !== undefined || detail === 'full' ? budget : Math.min(aim, budget)
   const cut = (lengths: readonly number[]) => {
     const rows = named.map(([name, section], at) => [name, section.rows.slice(0, lengths[at])] as const)
     const shorter = rows.filter(([name, shown]) => shown.length < (sections[name]?.total ?? 0))
     const longest = Math.max(...shorter.map(([, shown]) => shown.length))
-    const isFull = shorter.some(([name, shown]) => shown.length < Math.min(most, sections[name]?.rows.length ?? 0))
+    const isShort = shorter.some(([name, shown]) => shown.length < Math.min(most, sections[name]?.rows.length ?? 0))
+    const isFull = target === budget && isShort
     return {
       ...envelope,
       ...(Object.fromEntries(rows) as Shown<S>),
@@ -162,13 +167,14 @@ export function showSections<E extends object, S extends Record<string, Section>
       }),
     }
   }
-  const budget = answerBudget(limits)
   const uniform = (limit: number) => named.map(() => limit)
-  const limit = widestLimit(most, budget, (tried) => jsonBytes(cut(uniform(tried))))
+  const widest = (bytes: number, from = most) => widestLimit(from, bytes, (tried) => jsonBytes(cut(uniform(tried))))
+  const aimed = widest(target)
+  const limit = aimed < LEAST_ROWS && target < budget ? widest(budget, Math.min(LEAST_ROWS, most)) : aimed
   const answer = cut(uniform(limit))
   if (limit >= most) return answer
   // Some bytes are kept free, because a number in `truncation_note` may get more digits.
-  const room = budget - jsonBytes(answer) - SPARE_BYTES
+  const room = target - jsonBytes(answer) - SPARE_BYTES
   const filled = cut(
     fillInTurn(
       named.map(([, { rows }]) => rows.slice(0, most)),
@@ -217,6 +223,9 @@ function fillInTurn(lists: readonly (readonly unknown[])[], limit: number, room:
  */
 const SECTION_LADDER = [2_000, 1_000, 500, 250, 100, 50, 25, 10, 5, 2, 1, 0] as const
 const STANDARD_LIMIT = 25
+/** The size in bytes at which an overview aims if nothing more was asked for, and the rows per list that it has at least. */
+export const OVERVIEW_BYTES = 6_000
+const LEAST_ROWS = 5
 
 /** Returns the maximum number of rows that a section can show at this level of detail. */
 export const mostRowsShown = (detail: 'standard' | 'full'): number =>

@@ -56,9 +56,15 @@ export async function answerPage<T extends { href: string }, R>(
  * Returns the number of objects that are worth fetching for a page: the number that the caller wants, or the number
  * that an answer with these fields can show if that is smaller.
  */
-export function pageSize(maxResults: number | undefined, limits: Limits, fields?: readonly string[]): number {
-  return Math.min(maxResults ?? MAX_PAGE, mostRowsThatFit(limits, fields))
+export function pageSize(wanted: number, limits: Limits, fields?: readonly string[]): number {
+  return Math.min(wanted, mostRowsThatFit(limits, fields))
 }
+
+/** The default page size of a list with a level of detail: detail `full` shows as many rows as the budget permits. */
+export const defaultSize = (
+  detail: 'full' | 'standard' | 'compact' | 'labels_only' | undefined,
+  most: number,
+): number => (detail === 'full' ? MAX_PAGE : most)
 
 export interface Slice<T> {
   /** The objects of this page, before they are cut to the budget. */
@@ -80,21 +86,37 @@ export interface Slice<T> {
   seen?: number
 }
 
+/** A counter of all matching objects that pass by while a page is read, not only of those on the page. */
+export interface Tally<T> {
+  /** Called before the first object, and again if the list is read anew from its beginning. */
+  begin(): void
+  add(item: T): void
+}
+
+/**
+ * Number of objects that are read for a tally, beyond what the page needs. Lists up to this length are counted as a
+ * whole; of longer ones, this many are counted and the answer says so, because reading a whole estate would make the
+ * first look at a list slow.
+ */
+const MOST_TALLIED = 2_000
+
 /**
  * Fetches one page of a list and keeps nothing else in memory (D132). The PCE's API has no offset, so the page is cut
  * from the stream while it arrives. A filter that the PCE cannot apply (`ownFilter`) is applied to every object, so
- * that pages and counts do not depend on the positions of the matches.
+ * that pages and counts do not depend on the positions of the matches. `tally` counts the matches that pass by.
  */
 export async function fetchSlice<T extends { href: string }>(
   query: ScanQuery<T>,
   position: Position,
   limit: number,
   ownFilter?: (item: T) => boolean,
+  tally?: Tally<T>,
 ): Promise<Slice<T>> {
-  const { cut, ...page } = createPage(position, limit, ownFilter)
+  const { cut, ...page } = createPage(position, limit, ownFilter, tally)
   // One object more than the page needs is read in order to see whether more objects follow. If the PCE does not report
   // the number of matches, the whole list is read and counted.
-  const most = ownFilter === undefined ? position.offset + limit + 1 : Infinity
+  const needed = Math.max(position.offset + limit + 1, tally === undefined ? 0 : MOST_TALLIED)
+  const most = ownFilter === undefined ? needed : Infinity
   let read = await scanEvery(query, { ...page, most })
   // If the PCE returned fewer objects than requested, no more objects follow.
   let isEnd = read.isWhole || read.items < most
@@ -130,6 +152,7 @@ function createPage<T extends { href: string }>(
   { offset, after }: Position,
   limit: number,
   test?: (item: T) => boolean,
+  tally?: Tally<T>,
 ) {
   // If the anchor object (`after`) was deleted, everything after it moved up by one.
   const resumeAt = after === null ? offset : Math.max(0, offset - 1)
@@ -142,10 +165,12 @@ function createPage<T extends { href: string }>(
       matches = 0
       anchor = null
       kept = createKeep(limit)
+      tally?.begin()
     },
     onItems(items: readonly T[]) {
       for (const item of items) {
         if (test?.(item) === false) continue
+        tally?.add(item)
         const at = matches++
         if (after !== null && anchor === null && item.href === after) {
           anchor = at

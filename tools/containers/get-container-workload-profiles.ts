@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Nullable } from '../../schemas/common.js'
 import { ProfileOut, showProfiles } from '../answers/show-profile.js'
-import { PagingInput, PagingOutput } from '../../schemas/paging.js'
+import { LONG_ROWS, pagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { ContainerCluster, ContainerWorkloadProfile } from '../../schemas/pce/container-cluster.js'
 import { defineTool } from '../define.js'
 import { answerPage, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
@@ -40,14 +40,14 @@ export default defineTool({
       cluster_href: Type.Optional(Type.String({ description: 'Needed if several', listed: 'If several' })),
       namespace: Type.Optional(Type.String({ minLength: 1, description: 'Name', listed: '' })),
       managed: Type.Optional(Type.Boolean({ description: 'Managed ones', listed: '' })),
-      ...PagingInput,
+      ...pagingInput(LONG_ROWS),
     },
     { additionalProperties: false },
   ),
   output,
   example: {},
   async handler(args, ctx): Promise<Static<typeof output>> {
-    const { cursor, max_results: maxResults, fields, ...filters } = args
+    const { cursor, max_results: maxResults = LONG_ROWS, fields, ...filters } = args
     const select = selectFields(fields, ProfileOut)
     const { pce, limits, signal } = ctx
     const position = await decodeCursor(ctx, NAME, filters, cursor)

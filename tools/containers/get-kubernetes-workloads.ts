@@ -1,20 +1,20 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { DetailLevel, Nullable } from '../../schemas/common.js'
 import { LabelsOut } from '../../schemas/label-reference.js'
-import { pagingInput, PagingOutput } from '../../schemas/paging.js'
+import { LONG_ROWS, pagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { KubernetesWorkload } from '../../schemas/pce/container-cluster.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
 import { ExactInput, Part } from '../../schemas/search-filters.js'
 import { allOf, matchExactly } from '../../domain/inventory/match-exactly.js'
 import { defineTool } from '../define.js'
-import { answerPage, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
+import { answerPage, decodeCursor, fetchSlice, pageSize, defaultSize } from '../answers/page-list.js'
+import { createListTally, TotalsOut } from '../answers/tally-list.js'
 import { selectFields } from '../answers/select-fields.js'
 import { showLabelOf } from '../answers/show-label.js'
 import { labelExpander } from '../../domain/inventory/labels.js'
 import { findByHref } from '../../domain/inventory/find-object.js'
 
 const NAME = 'get-kubernetes-workloads'
-const DEFAULT_MAX_RESULTS = 500
 const Text = (description: string) => Nullable(Type.String({ description }))
 
 const Row = Type.Object({
@@ -32,6 +32,7 @@ const Row = Type.Object({
 const output = Type.Object({
   kubernetes_workloads: Type.Array(Type.Partial(Row), { description: 'Workloads of this page' }),
   ...PagingOutput,
+  ...TotalsOut,
 })
 
 export default defineTool({
@@ -48,14 +49,14 @@ export default defineTool({
       namespace: Part(),
       ...ExactInput,
       detail_level: DetailLevel('full: objects, cluster_href'),
-      ...pagingInput(DEFAULT_MAX_RESULTS),
+      ...pagingInput(LONG_ROWS),
     },
     { additionalProperties: false },
   ),
   output,
   example: {},
   async handler(args, ctx): Promise<Static<typeof output>> {
-    const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, fields, detail_level: detail, ...question } = args
+    const { cursor, max_results: maxResults, fields, detail_level: detail, ...question } = args
     const select = selectFields(fields, Row)
     const { pce, limits, signal } = ctx
     const position = await decodeCursor(ctx, NAME, question, cursor)
@@ -70,8 +71,11 @@ export default defineTool({
       matchExactly(exact, { namespace }, { namespace: (workload) => [workload.namespace] }),
     )
     const query = { api: pce.kubernetesWorkloads, params, signal }
-    const slice = await fetchSlice(query, position, pageSize(maxResults, limits, fields), ownFilter)
-    const borne = slice.items.flatMap((workload) => workload.labels ?? [])
+    const isUsual = cursor === undefined && maxResults === undefined && detail !== 'full'
+    const tally = isUsual ? createListTally(DIVISIONS, labelsOf) : undefined
+    const size = pageSize(maxResults ?? defaultSize(detail, LONG_ROWS), limits, fields)
+    const slice = await fetchSlice(query, position, size, ownFilter, tally)
+    const borne = [...slice.items.flatMap(labelsOf), ...(slice.more ? (tally?.labels() ?? []) : [])]
     const expand = await labelExpander(pce, borne, ctx)
     const isWhole = detail === 'full' || fields?.includes('cluster_href') === true
     const isNamed = tellsCluster(slice.items)
@@ -79,10 +83,21 @@ export default defineTool({
       const { cluster_href: of, ...row } = showKubernetesWorkload(workload, expand, detail)
       return select({ ...row, ...((isWhole || !isNamed(workload)) && { cluster_href: of }) })
     })
-    const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, { kubernetes_workloads: [] })
-    return { kubernetes_workloads: rows, ...paging }
+    const totals = tally?.totals(slice, limits, expand)
+    const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, {
+      kubernetes_workloads: [],
+      ...totals,
+    })
+    return { kubernetes_workloads: rows, ...paging, ...totals }
   },
 })
+
+/** The properties by which totals divide the workloads, beside their labels. */
+const DIVISIONS = {
+  namespace: ({ namespace }: KubernetesWorkload) => namespace ?? null,
+  enforcement_mode: ({ enforcement_mode: mode }: KubernetesWorkload) => mode ?? null,
+}
+const labelsOf = ({ labels }: KubernetesWorkload) => labels ?? []
 
 function showKubernetesWorkload(
   workload: KubernetesWorkload,

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { IpListOut } from '../../schemas/ip-list-shapes.js'
-import { PagingInput, PagingOutput } from '../../schemas/paging.js'
+import { LONG_ROWS, pagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
 import { ExactInput, Part, PolicyVersionInput, PolicyVersionOut } from '../../schemas/search-filters.js'
 import { addressFilter, matchExactly } from '../../domain/inventory/match-exactly.js'
@@ -36,7 +36,7 @@ export default defineTool({
       ip_address: Part(),
       ...ExactInput,
       ...PolicyVersionInput,
-      ...PagingInput,
+      ...pagingInput(LONG_ROWS),
     },
     { additionalProperties: false },
   ),
@@ -44,7 +44,7 @@ export default defineTool({
   example: { name: 'partner' },
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { pce, limits, signal } = ctx
-    const { cursor, max_results: maxResults, fields, policy_version: asked, ...given } = args
+    const { cursor, max_results: maxResults = LONG_ROWS, fields, policy_version: asked, ...given } = args
     const policyVersion = readPolicyVersion(asked)
     const question = { ...given, ...versionInCursor(policyVersion) }
     const select = selectFields(fields, IpListOut)

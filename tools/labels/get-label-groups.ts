@@ -3,7 +3,7 @@ import { PceError } from '../../pce-client/index.js'
 import { DetailLevel, Nullable, type PolicyVersionSelector } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
 import { LabelReference, LabelsOut, LabelOut } from '../../schemas/label-reference.js'
-import { PagingInput, PagingOutput } from '../../schemas/paging.js'
+import { LONG_ROWS, pagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { LabelGroup, LabelRef } from '../../schemas/pce/label.js'
 import { ExactInput, Part, PolicyVersionInput, PolicyVersionOut } from '../../schemas/search-filters.js'
 import { defineTool } from '../define.js'
@@ -24,7 +24,7 @@ import { readPolicyVersion, requirePolicyVersion, versionInCursor } from '../../
 import { reasonOf } from '../../domain/inventory/pce-errors.js'
 import { quote } from '../../domain/text/escape-text.js'
 import { fitRow } from '../answers/byte-budget.js'
-import { answerPage, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
+import { answerPage, decodeCursor, fetchSlice, pageSize, defaultSize } from '../answers/page-list.js'
 import { selectFields } from '../answers/select-fields.js'
 import { showLabelOf } from '../answers/show-label.js'
 
@@ -95,7 +95,7 @@ export default defineTool({
       href: Type.Optional(Type.String({ description: 'One label group', listed: '' })),
       ...PolicyVersionInput,
       detail_level: DetailLevel('full: every user, labels as objects'),
-      ...PagingInput,
+      ...pagingInput(LONG_ROWS),
     },
     { additionalProperties: false },
   ),
@@ -123,7 +123,12 @@ export default defineTool({
         : (group) => tree.membersOf(group).labels.some((member) => member.href === wanted.href),
     )
     const query = { api: pce.labelGroups, policyVersion: version, params: filters, signal }
-    const slice = await fetchSlice(query, position, pageSize(maxResults, limits, fields), ownFilter)
+    const slice = await fetchSlice(
+      query,
+      position,
+      pageSize(maxResults ?? defaultSize(detail, LONG_ROWS), limits, fields),
+      ownFilter,
+    )
     if (own !== undefined && slice.totalCount === 0)
       throw new ToolError('not_found', `No label group has the href ${quote(String(href))}.`, { href })
     const resolved = slice.items.map((group) => ({ group, members: tree.membersOf(group) }))

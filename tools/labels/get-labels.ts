@@ -1,10 +1,11 @@
 import { Type } from '@sinclair/typebox'
-import { PagingInput, PagingOutput } from '../../schemas/paging.js'
+import { pagingInput, PagingOutput, SHORT_ROWS } from '../../schemas/paging.js'
 import type { Label } from '../../schemas/pce/label.js'
 import { ExactInput, Part } from '../../schemas/search-filters.js'
 import { allOf, matchExactly } from '../../domain/inventory/match-exactly.js'
 import { defineTool } from '../define.js'
 import { answerPage, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
+import { createListTally, TotalsOut } from '../answers/tally-list.js'
 import { selectFields } from '../answers/select-fields.js'
 
 const NAME = 'get-labels'
@@ -36,18 +37,19 @@ export default defineTool({
       include_deleted: Type.Optional(Type.Boolean({ description: 'Also deleted', listed: '' })),
       usage: Type.Optional(Type.Boolean({ description: 'Add where used', listed: 'Where used' })),
       ...ExactInput,
-      ...PagingInput,
+      ...pagingInput(SHORT_ROWS),
     },
     { additionalProperties: false },
   ),
   output: Type.Object({
     labels: Type.Array(Type.Partial(Row), { description: 'Labels of this page' }),
     ...PagingOutput,
+    ...TotalsOut,
   }),
   example: { key: 'app' },
   async handler(args, ctx) {
     const { pce, limits, signal } = ctx
-    const { cursor, max_results: maxResults, fields, ...question } = args
+    const { cursor, max_results: maxResults = SHORT_ROWS, fields, ...question } = args
     const select = selectFields(fields, Row)
     const { exact, ...filters } = question
     const position = await decodeCursor(ctx, NAME, question, cursor)
@@ -58,10 +60,13 @@ export default defineTool({
       matchExactly(exact, filters, { value: ({ value }) => [value] }),
     )
     const query = { api: pce.labels, params: filters, signal }
-    const slice = await fetchSlice(query, position, pageSize(maxResults, limits, fields), ownFilter)
+    const isUsual = cursor === undefined && args.max_results === undefined
+    const tally = isUsual ? createListTally<Label>({ key: ({ key }) => key }) : undefined
+    const slice = await fetchSlice(query, position, pageSize(maxResults, limits, fields), ownFilter, tally)
+    const totals = tally?.totals(slice, limits)
     const shown = slice.items.map((label) => select(showListedLabel(label, fields)))
-    const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, { labels: [] })
-    return { labels: rows, ...paging }
+    const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, { labels: [], ...totals })
+    return { labels: rows, ...paging, ...totals }
   },
 })
 

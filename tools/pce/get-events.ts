@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { Counts, Nullable, StringEnum } from '../../schemas/common.js'
 import type { Limits } from '../../schemas/config.js'
 import { ToolError } from '../../schemas/errors.js'
-import { PagingOutput, pagingInput } from '../../schemas/paging.js'
+import { LONG_ROWS, pagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { PceEvent } from '../../schemas/pce/event.js'
 import { defineTool } from '../define.js'
 import { scanEvery } from '../../domain/inventory/fetch-every.js'
@@ -14,7 +14,6 @@ import { answerPage, decodeCursor, fetchSlice, pageSize, type Slice } from '../a
 import { selectFields, type Select } from '../answers/select-fields.js'
 
 const NAME = 'get-events'
-const DEFAULT_MAX_RESULTS = 100
 /** Maximum number of events that the PCE returns in one answer, newest first (P8). */
 const PCE_MOST = 10_000
 const SEVERITIES = ['emerg', 'alert', 'crit', 'err', 'warning', 'notice', 'info', 'debug'] as const
@@ -83,7 +82,7 @@ export default defineTool({
       timestamp_gte: Bound('From'),
       timestamp_lte: Bound('Until'),
       counts: Type.Optional(Type.Boolean({ description: 'Count instead' })),
-      ...pagingInput(DEFAULT_MAX_RESULTS),
+      ...pagingInput(LONG_ROWS),
     },
     { additionalProperties: false },
   ),
@@ -91,7 +90,7 @@ export default defineTool({
   example: { event_type: 'user.login', max_results: 20 },
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { pce, limits, signal } = ctx
-    const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, counts, fields, ...filters } = args
+    const { cursor, max_results: maxResults = LONG_ROWS, counts, fields, ...filters } = args
     const select = selectFields(fields, Row)
     const [from, until] = readWindow(filters)
     const asked = [

@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { DetailLevel, type PolicyVersionSelector } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
 import { LabelReference } from '../../schemas/label-reference.js'
-import { PagingInput, PagingOutput } from '../../schemas/paging.js'
+import { LONG_ROWS, pagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { DenyRule, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
 import { ExactInput, Part, PolicyVersionInput, PolicyVersionOut } from '../../schemas/search-filters.js'
 import { ActorInput, RuleOut, ServiceInput, WrittenOut } from '../../schemas/rule-shapes.js'
@@ -28,6 +28,7 @@ import {
   encodeCursor,
   fetchSlice,
   pageSize,
+  defaultSize,
   type Paging,
   type Position,
   type Slice,
@@ -104,7 +105,7 @@ export default defineTool({
         Type.Union([...ServiceInput.anyOf], { description: 'Named, or port covered', listed: 'Named or covered' }),
       ),
       detail_level: DetailLevel('full: objects with href'),
-      ...PagingInput,
+      ...pagingInput(LONG_ROWS),
     },
     { additionalProperties: false },
   ),
@@ -141,7 +142,7 @@ export default defineTool({
             ctx,
             version,
             { exact, ...filters },
-            { position, limit: Math.min(maxResults ?? Infinity, limit) },
+            { position, limit: Math.min(maxResults ?? defaultSize(detail, LONG_ROWS), limit) },
             hasWanted,
             complete,
           )

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { ToolError } from '../../schemas/errors.js'
-import { PagingInput, PagingOutput } from '../../schemas/paging.js'
+import { pagingInput, PagingOutput, SHORT_ROWS } from '../../schemas/paging.js'
 import type { Service } from '../../schemas/pce/service.js'
 import { ExactInput, Part, PolicyVersionInput, PolicyVersionOut } from '../../schemas/search-filters.js'
 import { ServiceOut } from '../../schemas/service-shapes.js'
@@ -50,7 +50,7 @@ export default defineTool({
       egress_process_name: Part('connecting'),
       ...ExactInput,
       ...PolicyVersionInput,
-      ...PagingInput,
+      ...pagingInput(SHORT_ROWS),
     },
     { additionalProperties: false },
   ),
@@ -58,7 +58,7 @@ export default defineTool({
   example: { port: 443, proto: 6 },
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { pce, limits, signal } = ctx
-    const { cursor, max_results: maxResults, fields, policy_version: asked, ...given } = args
+    const { cursor, max_results: maxResults = SHORT_ROWS, fields, policy_version: asked, ...given } = args
     const policyVersion = readPolicyVersion(asked)
     const question = { ...given, ...versionInCursor(policyVersion) }
     const select = selectFields(fields, Row)

@@ -13,7 +13,6 @@ import { showUnlabelled, UNLABELLED_PARTS, UnlabelledOutput } from '../answers/t
 import { defineTool } from '../define.js'
 
 const DEFAULT_DAYS = 30
-const DEFAULT_ROWS = 50
 
 export default defineTool({
   name: 'find-unmanaged-traffic',
@@ -34,9 +33,7 @@ export default defineTool({
         }),
       ),
       min_connections: Type.Optional(Type.Integer({ minimum: 0, default: 1, description: 'Per row', listed: '' })),
-      top_n: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: 1000, default: DEFAULT_ROWS, description: 'Rows per list', listed: '' }),
-      ),
+      top_n: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'Rows per list', listed: '' })),
       ...SectionsInput(UNLABELLED_PARTS),
       ...CompleteInput,
     },
@@ -45,7 +42,7 @@ export default defineTool({
   output: UnlabelledOutput,
   example: { lookback_days: 7, direction: 'inbound' },
   async handler(args, ctx): Promise<Static<typeof UnlabelledOutput>> {
-    const { direction = 'both', min_connections: least = 1, top_n: limit = DEFAULT_ROWS } = args
+    const { direction = 'both', min_connections: least = 1, top_n: limit } = args
     const chosen = chooseSections(args.sections, UNLABELLED_PARTS)
     const { window, days } = chooseWindow(ctx.now(), args, DEFAULT_DAYS)
     const encoder = createFlowEncoder(await loadLabels(ctx.pce, ctx))

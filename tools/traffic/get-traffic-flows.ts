@@ -1,20 +1,22 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { MAX_PAGE, PagingInput } from '../../schemas/paging.js'
+import { LONG_ROWS, MAX_PAGE, PagingInput, usualSize } from '../../schemas/paging.js'
 import { FILTER_FORMS, trafficInput } from '../../schemas/traffic-input.js'
+import type { Limits } from '../../schemas/config.js'
 import { defineTool } from '../define.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { createTrafficDecider } from '../../domain/policy/decide-traffic.js'
 import { createFlowReader } from '../../domain/traffic/read-flows.js'
 import { groupRows, type Grouping } from '../../domain/traffic/group-rows.js'
-import { columnsOf, DEFAULT_GROUPING, resolveGrouping } from '../../domain/traffic/dimensions.js'
+import { columnsOf, DEFAULT_GROUPING, isLabelColumn, resolveGrouping } from '../../domain/traffic/dimensions.js'
+import { findFixedColumns } from '../../domain/traffic/find-fixed-columns.js'
 import { decodeCursor, encodeCursor } from '../answers/page-list.js'
+import { bestDivisions, showTotals } from '../answers/tally-list.js'
 import { FlowTableOutput, showFlowTable } from '../answers/traffic/show-flow-table.js'
 import { resolveTrafficFilters, resolveTrafficServices } from '../../domain/traffic/resolve-filters.js'
 import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.js'
 
 const NAME = 'get-traffic-flows'
 const DEFAULT_DAYS = 7
-const DEFAULT_ROWS = 500
 /**
  * Further dimensions that the description names because they are often needed. The error for an unknown dimension lists
  * all dimensions.
@@ -41,8 +43,9 @@ export default defineTool({
           description: `Default ${DEFAULT_GROUPING.join(', ')}. Also ${FURTHER.join(', ')}`,
         }),
       ),
-      max_results: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: MAX_PAGE, default: DEFAULT_ROWS, description: 'Groups shown', listed: '' }),
+      max_results: usualSize(
+        Type.Integer({ minimum: 1, maximum: MAX_PAGE, description: 'Groups shown', listed: '' }),
+        LONG_ROWS,
       ),
       cursor: PagingInput.cursor,
       query_name: Type.Optional(
@@ -65,7 +68,7 @@ export default defineTool({
   },
   async handler(args, ctx): Promise<Static<typeof FlowTableOutput>> {
     const { window } = chooseWindow(ctx.now(), args, DEFAULT_DAYS)
-    const { cursor, max_results: most = DEFAULT_ROWS, query_name: _name, decide_by: by = 'recorded', ...asked } = args
+    const { cursor, max_results: most = LONG_ROWS, query_name: _name, decide_by: by = 'recorded', ...asked } = args
     // The cursor is bound to the time window. A window relative to the current time will be different tomorrow and
     // would give a different order of groups.
     const question = { ...asked, window, ...(by !== 'recorded' && { decide_by: by }) }
@@ -97,10 +100,16 @@ export default defineTool({
     const mark = `${read.pceFlows} ${total} ${connectionsOf(grouping)}${decider.mark()}`
     const cursorAt = (next: number) => encodeCursor(ctx, NAME, question, { offset: next, after: mark, within: null })
     const sample = (await cursorAt(total)) ?? ''
+    const fixed = args.group_by === undefined ? findFixedColumns(names, grouping, { ...args, filters }, labels) : {}
+    const shownNames = names.filter(
+      (name) => !Object.hasOwn(fixed, name) && (!optional.has(name) || hasValues(grouping, name)),
+    )
     const table = {
       read,
       decided: decider.result(),
-      names: names.filter((name) => !optional.has(name) || hasValues(grouping, name)),
+      names: shownNames,
+      fixed,
+      totals: offset === 0 && total > groups.length ? sumByColumn(grouping, shownNames, ctx.limits) : {},
       groups: groups.slice(offset),
       total,
       groupedBy,
@@ -120,6 +129,26 @@ function connectionsOf(grouping: Grouping<Keys>): number {
   let sum = 0
   for (let group = 0; group < grouping.size; group++) sum += grouping.connections(group)
   return sum
+}
+
+/** Maximum number of columns, beside that of the decision, by which connections are summed. */
+const MOST_DIVISIONS = 2
+
+/**
+ * Returns the connections of all groups by policy decision, and by the labels or ports that divide them best.
+ */
+function sumByColumn(grouping: Grouping<Keys>, names: readonly string[], limits: Limits) {
+  const sums = (name: string) => {
+    const values = new Map<string | number | null, number>()
+    for (let group = 0; group < grouping.size; group++) {
+      const value = grouping.value(group, name) ?? null
+      values.set(value, (values.get(value) ?? 0) + grouping.connections(group))
+    }
+    return [name, values] as const
+  }
+  const decision = names.filter((name) => name === 'policy_decision').map(sums)
+  const others = names.filter((name) => name === 'port' || isLabelColumn(name)).map(sums)
+  return showTotals(new Map([...decision, ...bestDivisions(new Map(others), MOST_DIVISIONS)]), limits)
 }
 
 /** Returns true if any group, including the groups that are not shown, has a value in the column. */

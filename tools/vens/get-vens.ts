@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { Nullable, StringEnum } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
 import { LabelsFilter } from '../../schemas/label-reference.js'
-import { pagingInput, PagingOutput } from '../../schemas/paging.js'
+import { LONG_ROWS, pagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
 import { ENFORCEMENT_MODES } from '../../schemas/pce/enforcement-modes.js'
 import type { Ven } from '../../schemas/pce/ven.js'
@@ -33,7 +33,6 @@ import { answerPage, decodeCursor, fetchSlice, pageSize } from '../answers/page-
 import { selectFields } from '../answers/select-fields.js'
 
 const NAME = 'get-vens'
-const DEFAULT_MAX_RESULTS = 50
 const Text = (description: string) => Nullable(Type.String({ description }))
 const Time = (description: string, listed = '') => Type.Optional(Type.String({ description, listed }))
 
@@ -82,7 +81,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: NAME,
-  summary: 'VENs: status, health, version, last heartbeat, mode, policy sync.',
+  summary: 'VENs: status, health, version, heartbeat, mode.',
   effect: 'read',
   toolset: 'vens',
   roles: ['reader', 'operator', 'admin'],
@@ -136,14 +135,14 @@ export default defineTool({
       last_goodbye_gte: Time('Said goodbye since'),
       last_goodbye_lte: Time('Said goodbye until'),
       disconnected_before: Time('Disconnected since before'),
-      ...pagingInput(DEFAULT_MAX_RESULTS),
+      ...pagingInput(LONG_ROWS),
     },
     { additionalProperties: false },
   ),
   output,
   example: { health: 'unhealthy', labels: ['env=prod'] },
   async handler(args, ctx): Promise<Static<typeof output>> {
-    const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, fields, ...question } = args
+    const { cursor, max_results: maxResults = LONG_ROWS, fields, ...question } = args
     const select = selectFields(fields, Row)
     const position = await decodeCursor(ctx, NAME, question, cursor)
     const { exact } = question

@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { DetailLevel, Nullable } from '../../schemas/common.js'
 import { LabelOut, LabelsOut } from '../../schemas/label-reference.js'
-import { PagingInput, PagingOutput } from '../../schemas/paging.js'
+import { LONG_ROWS, pagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
 import type { VirtualService } from '../../schemas/pce/virtual-service.js'
 import { ExactInput, Part, PolicyVersionInput, PolicyVersionOut } from '../../schemas/search-filters.js'
@@ -11,7 +11,7 @@ import { matchExactly } from '../../domain/inventory/match-exactly.js'
 import { readPolicyVersion, requirePolicyVersion, versionInCursor } from '../../domain/inventory/policy-version.js'
 import { defineTool } from '../define.js'
 import { fitRow } from '../answers/byte-budget.js'
-import { answerPage, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
+import { answerPage, decodeCursor, fetchSlice, pageSize, defaultSize } from '../answers/page-list.js'
 import { selectFields } from '../answers/select-fields.js'
 import { showLabelOf } from '../answers/show-label.js'
 import { withoutNulls } from '../answers/show-policy-objects.js'
@@ -72,7 +72,7 @@ export default defineTool({
       ...ExactInput,
       ...PolicyVersionInput,
       detail_level: DetailLevel('full: labels as objects'),
-      ...PagingInput,
+      ...pagingInput(LONG_ROWS),
     },
     { additionalProperties: false },
   ),
@@ -89,7 +89,12 @@ export default defineTool({
     await requirePolicyVersion(pce, policyVersion, signal)
     const ownFilter = matchExactly<VirtualService>(exact, filters, EXACT)
     const query = { api: pce.virtualServices, policyVersion, params: filters, signal }
-    const slice = await fetchSlice(query, position, pageSize(maxResults, limits, fields), ownFilter)
+    const slice = await fetchSlice(
+      query,
+      position,
+      pageSize(maxResults ?? defaultSize(detail, LONG_ROWS), limits, fields),
+      ownFilter,
+    )
     const expand = await labelExpander(
       pce,
       slice.items.flatMap(({ labels }) => labels ?? []),

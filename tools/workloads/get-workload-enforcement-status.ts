@@ -9,7 +9,7 @@ import { scanEvery } from '../../domain/inventory/fetch-every.js'
 import { resolveApplication } from '../../domain/inventory/find-labels.js'
 import { countRowsThatFit } from '../answers/byte-budget.js'
 import { selectFields } from '../answers/select-fields.js'
-import { FieldsInput } from '../../schemas/paging.js'
+import { FieldsInput, pagingInput, LONG_ROWS } from '../../schemas/paging.js'
 
 const Modes = Type.Record(Type.String(), Type.Integer(), { description: 'Workloads by mode' })
 const Value = (key: string) => Nullable(Type.String({ description: `${key} label; null: none` }))
@@ -43,12 +43,14 @@ const output = Type.Object({
     description: 'Groups that are mixed, and their managed modes',
   }),
   mixed_count: Type.Integer({ description: 'Groups with more than one mode' }),
-  truncated: Type.Boolean({ description: 'Workloads or groups are left out; name an app or env' }),
+  truncated: Type.Boolean({
+    description: 'Workloads or groups are left out: raise max_results, or name an app or env',
+  }),
 })
 
 export default defineTool({
   name: 'get-workload-enforcement-status',
-  summary: 'Workloads by enforcement mode, in all and per application; mixed ones.',
+  summary: 'Workloads by enforcement mode, per application too.',
   effect: 'read',
   toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],
@@ -58,13 +60,15 @@ export default defineTool({
     {
       app_name: Type.Optional(Type.String({ minLength: 1, description: 'app label' })),
       env_name: Type.Optional(Type.String({ minLength: 1, description: 'env label' })),
+      max_results: pagingInput(LONG_ROWS).max_results,
       ...FieldsInput,
     },
     { additionalProperties: false },
   ),
   output,
   example: { env_name: 'prod' },
-  async handler({ app_name: app, env_name: env, fields }, ctx): Promise<Static<typeof output>> {
+  async handler(args, ctx): Promise<Static<typeof output>> {
+    const { app_name: app, env_name: env, max_results: most = LONG_ROWS, fields } = args
     const select = selectFields(fields, Row)
     const wanted = await resolveApplication(ctx, { app_name: app, env_name: env })
     const labels = wanted.length === 0 ? undefined : [wanted.map(({ href }) => href)]
@@ -83,7 +87,7 @@ export default defineTool({
     if (pods.items.length > 0) await onItems(pods.items)
     const { groups, ...totals } = counted.totals()
     const mixed = groups.filter(({ is_mixed: isMixed }) => isMixed)
-    const mixedRows = mixed.map(({ app, env, enforcement_modes: all, managed_modes: modes = all }) => ({
+    const mixedRows = mixed.slice(0, most).map(({ app, env, enforcement_modes: all, managed_modes: modes = all }) => ({
       app,
       env,
       modes,
@@ -95,14 +99,14 @@ export default defineTool({
       app_groups_total: groups.length,
       mixed_count: mixed.length,
     }
-    const shown = groups.map(fields === undefined ? withoutNone : select)
+    const shown = groups.slice(0, most).map(fields === undefined ? withoutNone : select)
     const keptMixed = countRowsThatFit(mixedRows, facts, ctx.limits)
     const kept = countRowsThatFit(shown, [facts, mixedRows.slice(0, keptMixed), ' '.repeat(200)], ctx.limits)
     return {
       ...facts,
       app_groups: shown.slice(0, kept),
       mixed_enforcement_apps: mixedRows.slice(0, keptMixed),
-      truncated: !isWhole || kept < groups.length || keptMixed < mixedRows.length,
+      truncated: !isWhole || kept < groups.length || keptMixed < mixed.length,
     }
   },
 })

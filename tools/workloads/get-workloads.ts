@@ -1,12 +1,14 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { PceError } from '../../pce-client/index.js'
 import { StringEnum } from '../../schemas/common.js'
-import { MAX_PAGE, PagingInput, PagingOutput } from '../../schemas/paging.js'
+import { LONG_ROWS, MAX_PAGE, pagingInput, PagingOutput } from '../../schemas/paging.js'
+import type { LabelRef } from '../../schemas/pce/label.js'
 import { Workload } from '../../schemas/pce/workload.js'
 import { WorkloadSelection } from '../../schemas/workload-selection.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
-import { answerPage, type Paging, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
+import { answerPage, type Paging, decodeCursor, fetchSlice, pageSize, defaultSize } from '../answers/page-list.js'
+import { createListTally, TotalsOut } from '../answers/tally-list.js'
 import { requireFields } from '../answers/select-fields.js'
 import { countLeftOutCheaply, resolveSelection, type ResolvedSelection } from '../../domain/hygiene/select-workloads.js'
 import { hintAtHostname } from '../../domain/inventory/hint-at-hostname.js'
@@ -26,7 +28,7 @@ const input = Type.Object(
         description: 'full: PCE objects',
       }),
     ),
-    ...PagingInput,
+    ...pagingInput(LONG_ROWS),
   },
   { additionalProperties: false },
 )
@@ -43,10 +45,12 @@ const output = Type.Object({
   ),
   pce_truncated: Type.Boolean({ description: 'More match than max_results' }),
   columns: Type.Optional(Type.Array(Type.String(), { description: 'Of data; label keys last' })),
+  in_every_row: Type.Optional(Type.Object({}, { description: 'Columns that the filters fix, left out of data' })),
   data: Type.Optional(Type.Array(Type.Array(Type.Unknown()), { description: 'One row per workload; null is missing' })),
   workloads: Type.Optional(
     Type.Array(Type.Unknown(), { description: 'detail_level full: PCE objects, labels with key and value' }),
   ),
+  ...TotalsOut,
   message: Type.Optional(Type.String({ description: 'Set when nothing matches' })),
 })
 
@@ -69,19 +73,20 @@ export default defineTool({
     const selection = await resolveSelection(ctx.pce, asked, ctx)
     const { params, ownFilter } = selection
     const query = { api: ctx.pce.workloads, params, signal: ctx.signal }
+    const isUsual = cursor === undefined && maxResults === undefined && detail !== 'full'
+    const tally = isUsual ? createListTally(DIVISIONS, labelsOf) : undefined
+    const size = pageSize(maxResults ?? defaultSize(detail, LONG_ROWS), ctx.limits, fields)
     const [slice, leftOut] = await Promise.all([
-      fetchSlice(query, position, pageSize(maxResults, ctx.limits, fields), ownFilter),
+      fetchSlice(query, position, size, ownFilter, tally),
       cursor === undefined ? countPods(ctx, asked, selection) : {},
     ])
 
-    const expand = await labelExpander(
-      ctx.pce,
-      slice.items.flatMap((workload) => workload.labels ?? []),
-      ctx,
-    )
-    const labelled = slice.items.map((workload) => ({ workload, labels: (workload.labels ?? []).map(expand) }))
+    const borne = [...slice.items.flatMap(labelsOf), ...(slice.more ? (tally?.labels() ?? []) : [])]
+    const expand = await labelExpander(ctx.pce, borne, ctx)
+    const labelled = slice.items.map((workload) => ({ workload, labels: labelsOf(workload).map(expand) }))
     const isCut = slice.totalCount > (maxResults ?? MAX_PAGE)
-    const counts = { total: slice.totalCount, returned: 0, ...leftOut, pce_truncated: isCut }
+    const totals = tally?.totals(slice, ctx.limits, expand)
+    const counts = { total: slice.totalCount, returned: 0, ...leftOut, pce_truncated: isCut, ...totals }
     if (fields !== undefined && detail === 'full') {
       // The fields of a workload depend on the PCE's release, so all fields that the PCE returned are also accepted.
       const found = slice.items.flatMap((workload) => Object.keys(workload))
@@ -106,14 +111,55 @@ export default defineTool({
       return { ...counts, ...furtherOf(paging), returned: rows.length, workloads: rows }
     }
     const keys = [...new Set(labelled.flatMap(({ labels }) => labels.flatMap(({ key }) => key ?? [])))].sort()
-    const fixed = detail === 'compact' ? COMPACT_COLUMNS : COMPACT_COLUMNS.slice(0, 3)
-    const columns = fields === undefined ? [...fixed, ...keys.map(labelColumnName)] : [...new Set(fields)]
+    const own = detail === 'compact' ? COMPACT_COLUMNS : COMPACT_COLUMNS.slice(0, 3)
     const records = labelled.map(({ workload, labels }) => toCompactRecord(workload, labels))
+    const all = [...own, ...keys.map(labelColumnName)]
+    const fixed =
+      fields === undefined ? findFixed(records, all, [...filteredBy(asked), ...fixedKeys(labelled, params)]) : {}
+    const columns = fields === undefined ? all.filter((column) => !Object.hasOwn(fixed, column)) : [...new Set(fields)]
+    const facts = { ...counts, columns, ...(Object.keys(fixed).length > 0 && { in_every_row: fixed }) }
     const data = rowsByColumn(columns, records)
-    const { rows, paging } = await answerPage(NAME, question, slice, data, ctx, { ...counts, columns })
-    return { ...counts, ...furtherOf(paging), returned: rows.length, columns, data: rows }
+    const { rows, paging } = await answerPage(NAME, question, slice, data, ctx, facts)
+    return { ...facts, ...furtherOf(paging), returned: rows.length, data: rows }
   },
 })
+
+/** The property by which totals divide the workloads, beside their labels. Without a VEN, a mode has no effect. */
+const DIVISIONS = {
+  enforcement_mode: (workload: Workload) => (isManaged(workload) ? (workload.enforcement_mode ?? null) : 'unmanaged'),
+}
+const labelsOf = ({ labels }: Workload) => labels ?? []
+
+/**
+ * Returns the columns that the filters fix, with their value, so that it is said once and not in every row. A column
+ * counts only if the rows of this page confirm it.
+ */
+function findFixed(
+  records: readonly Record<string, unknown>[],
+  columns: readonly string[],
+  filtered: readonly string[],
+): Record<string, unknown> {
+  const fixed = columns.filter((column) => {
+    const value = records[0]?.[column] ?? null
+    return filtered.includes(column) && value !== null && records.every((record) => record[column] === value)
+  })
+  return Object.fromEntries(fixed.map((column) => [column, records[0]?.[column]]))
+}
+
+const filteredBy = (asked: WorkloadSelection) =>
+  (['managed', 'online', 'enforcement_mode'] as const).filter((name) => asked[name] !== undefined)
+
+/** Returns the columns of the labels that every alternative of the filter by labels requires. */
+function fixedKeys(
+  labelled: readonly { labels: readonly LabelRef[] }[],
+  { labels: alternatives }: ResolvedSelection['params'],
+): string[] {
+  if (!Array.isArray(alternatives)) return []
+  const isRequired = ({ href }: LabelRef) => alternatives.every((all) => all.includes(href))
+  return (labelled[0]?.labels ?? [])
+    .filter(isRequired)
+    .flatMap(({ key }) => (key === undefined ? [] : labelColumnName(key)))
+}
 
 /** Counts the Kubernetes workloads that match the filters, too. The PCE has them in a separate list. */
 async function countPods(

@@ -620,14 +620,14 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'stdio',
       env: { MCP_RESPONSE_BUDGET_BYTES: '80kB' },
       refused: [
-        'MCP_RESPONSE_BUDGET_BYTES must be a whole number from 1000 to 800000 → It is "80kB": write digits only, such as MCP_RESPONSE_BUDGET_BYTES=48000, which is the default.',
+        'MCP_RESPONSE_BUDGET_BYTES must be a whole number from 1000 to 800000 → It is "80kB": write digits only, such as MCP_RESPONSE_BUDGET_BYTES=24000, which is the default.',
       ],
     },
     {
       start: 'stdio',
       env: { MCP_RESPONSE_BUDGET_BYTES: '500' },
       refused: [
-        'MCP_RESPONSE_BUDGET_BYTES must be a whole number from 1000 to 800000 → It is 500: write a number in that range, such as MCP_RESPONSE_BUDGET_BYTES=48000, which is the default.',
+        'MCP_RESPONSE_BUDGET_BYTES must be a whole number from 1000 to 800000 → It is 500: write a number in that range, such as MCP_RESPONSE_BUDGET_BYTES=24000, which is the default.',
       ],
     },
     {

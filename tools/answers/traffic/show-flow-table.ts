@@ -4,6 +4,7 @@ import { TrafficCounts } from '../../../schemas/traffic-counts.js'
 import { DecidedOut } from '../../../schemas/decided-traffic.js'
 import type { Limits } from '../../../schemas/config.js'
 import { countRowsThatFit, rowsByColumn } from '../byte-budget.js'
+import { type showTotals, totalsOut } from '../tally-list.js'
 import { SUM_COLUMNS } from '../../../domain/traffic/dimensions.js'
 import type { DecidedTraffic } from '../../../domain/policy/decide-traffic.js'
 import { showDecided } from './show-decided.js'
@@ -22,6 +23,8 @@ export const FlowTableOutput = Type.Object({
     description:
       'What group_by asked for, then sums, and outside_window (before, after, both) where a row reaches out of it',
   }),
+  in_every_row: Type.Optional(Type.Object({}, { description: 'Columns that the filters fix, left out of data' })),
+  totals: totalsOut('Connections of all groups, where more follow'),
   grouped_by: Type.Optional(Type.Object({}, { description: 'Columns of what group_by calls otherwise' })),
   empty_columns: Type.Optional(Type.Array(Type.String(), { description: 'Asked for, but no row shown has a value' })),
   data: Type.Array(Type.Array(Type.Union([Type.String(), Type.Number(), Type.Null()])), {
@@ -50,6 +53,10 @@ interface FlowTable {
   decided: DecidedTraffic | null
   /** The grouping keys that are columns, in their order. They are the same on every page. */
   names: readonly string[]
+  /** The columns that the filters fix, with the value that they have in every group. */
+  fixed: Readonly<Record<string, string | number>>
+  /** The connections of all groups by single columns; empty on pages that need none. */
+  totals: ReturnType<typeof showTotals>
   /** The groups that this page may show, busiest first. */
   groups: readonly Group<Keys>[]
   /** Total number of groups on all pages. */
@@ -71,7 +78,7 @@ const MOVED =
  * missing times as null.
  */
 export function showFlowTable(
-  { read, decided, names, groups, total, groupedBy, offset, hasMoved }: FlowTable,
+  { read, decided, names, fixed, totals, groups, total, groupedBy, offset, hasMoved }: FlowTable,
   cursor: string,
   limits: Limits,
 ) {
@@ -98,6 +105,8 @@ export function showFlowTable(
     truncated: read.truncated,
     flows_truncated: read.truncated,
     columns,
+    ...(Object.keys(fixed).length > 0 && { in_every_row: fixed }),
+    ...totals,
     ...(Object.keys(groupedBy).length > 0 && { grouped_by: groupedBy }),
     ...(empty.length > 0 && { empty_columns: empty }),
     rows_analysed: read.rows,

@@ -14,7 +14,7 @@ import { Nullable } from '../../../schemas/common.js'
 import { SectionsOutput } from '../../../schemas/sections.js'
 import { TrafficCounts, TrafficSums, TrafficTimes } from '../../../schemas/traffic-counts.js'
 import type { Limits } from '../../../schemas/config.js'
-import { adviseOnRows } from '../byte-budget.js'
+import { adviseOnRows, OVERVIEW_BYTES } from '../byte-budget.js'
 import { showChosen, type Sections as Parts } from '../choose-sections.js'
 
 const integer = (description: string) => Type.Integer({ description })
@@ -71,7 +71,7 @@ export const TrafficSummaryOutput = Type.Object({
             connections: Type.Integer(),
             process_runs_on: string('destination or source'),
           }),
-          { description: 'Top 10' },
+          { description: 'Top 3; with full or one section 10' },
         ),
         user_count: Type.Integer(),
         users: Type.Array(Type.String(), { description: 'At most 5' }),
@@ -126,6 +126,9 @@ export const TrafficSummaryOutput = Type.Object({
   truncation_note: Type.Optional(string('How to see more')),
 })
 
+/** Maximum number of destinations of a process in an overview; `destinations_total` counts all. */
+const OVERVIEW_DESTINATIONS = 3
+
 export type TrafficSummary = Static<typeof TrafficSummaryOutput>
 
 interface SummaryFacts {
@@ -175,11 +178,16 @@ export function showSummary(facts: SummaryFacts, detail: 'standard' | 'full', li
     ...(span !== null && { data_span: span }),
     ...showDecided(decided),
   }
+  const isOverview = detail === 'standard' && !asked.isAlone
+  const brief = <R extends object>(row: R): R =>
+    isOverview && 'destinations' in row && Array.isArray(row.destinations)
+      ? { ...row, destinations: row.destinations.slice(0, OVERVIEW_DESTINATIONS) }
+      : row
   const lists = Object.fromEntries(
     SECTION_NAMES.map((name) => [
       name,
       {
-        rows: summary.sections[name].map((row) => markOutside(read.window, row)),
+        rows: summary.sections[name].map((row) => brief(markOutside(read.window, row))),
         total: summary.sectionTotals[name],
       },
     ]),
@@ -188,6 +196,7 @@ export function showSummary(facts: SummaryFacts, detail: 'standard' | 'full', li
     detail,
     limits,
     isAlone: asked.isAlone,
+    aim: isOverview ? OVERVIEW_BYTES : undefined,
     hint: (limit, isFull) =>
       `At most ${limit} rows per section are shown, busiest first; section_totals and totals count all. ${adviseOnRows(detail, isFull, !asked.isAlone ? 'sections with one name shows more of it.' : 'Narrow the filters to see the rest.')}`,
   })

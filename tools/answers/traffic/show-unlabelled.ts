@@ -11,7 +11,7 @@ import { Count, Counts, Nullable, StringEnum, Text } from '../../../schemas/comm
 import { SectionsOutput } from '../../../schemas/sections.js'
 import { TrafficTimes } from '../../../schemas/traffic-counts.js'
 import type { Limits } from '../../../schemas/config.js'
-import { Truncation } from '../byte-budget.js'
+import { mostRowsShown, OVERVIEW_BYTES, Truncation } from '../byte-budget.js'
 import { showChosen, type Sections } from '../choose-sections.js'
 
 const text = Type.String()
@@ -97,12 +97,13 @@ export function showUnlabelled(
     days: number
     direction: 'inbound' | 'outbound' | 'both'
     least: number
-    limit: number
+    limit: number | undefined
     chosen: Sections<(typeof UNLABELLED_PARTS)[number]>
   },
   limits: Limits,
 ) {
-  const { days, direction, least, limit, chosen } = asked
+  const { days, direction, least, limit: most, chosen } = asked
+  const limit = most ?? mostRowsShown('standard')
   const sources = direction === 'outbound' ? NONE : finder.peers('src', limit, least)
   const destinations = direction === 'inbound' ? NONE : finder.peers('dst', limit, least)
   // Pairs are shown for every requested direction, because inbound and outbound refer to a labelled source or
@@ -132,8 +133,9 @@ export function showUnlabelled(
       both_unlabelled: { total: pairs.total, rows: marked(pairs.rows) },
     },
     {
-      detail: 'full',
-      asked: limit,
+      detail: 'standard',
+      asked: most,
+      aim: OVERVIEW_BYTES,
       limits,
       hint: (shown, isFull) =>
         `At most ${shown} rows per list are shown; section_totals counts all. ${isFull ? 'Raise min_connections, or choose one direction.' : 'Raise top_n.'}`,
