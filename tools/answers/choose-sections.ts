@@ -58,8 +58,9 @@ type Chosen<S> = { [K in keyof S]?: Exclude<S[K], undefined> extends Section<inf
 
 /**
  * Builds an answer as `showSections` does, with the lists of the chosen parts alone. A list belongs to the part of its
- * name, or of what stands before the first dot in it; a list that is no part is always shown. `sections_left_out` names the parts that have rows but were not
- * chosen, so that an absent list never reads as an empty one. The caller puts totals of all lists into `envelope`.
+ * name, or of what stands before the first dot in it; a list that is no part is always shown. `sections_left_out` names
+ * the parts that have rows but were not chosen, so that an absent list never reads as an empty one. The caller puts
+ * totals of all lists into `envelope`.
  */
 export function showChosen<N extends string, E extends object, S extends Record<string, Section | undefined>>(
   chosen: Sections<N>,
@@ -68,7 +69,7 @@ export function showChosen<N extends string, E extends object, S extends Record<
   options: ShowOptions,
 ): E & Chosen<S> & Truncation & { sections_left_out?: string[] } {
   const named = Object.entries(lists).flatMap(([name, list]) => (list === undefined ? [] : [[name, list] as const]))
-  const partOf = (name: string) => name.replace(/\..*$/, '') as N
+  const partOf = (name: string) => name.split('.', 1)[0] as N
   const isShown = (name: string) => chosen.has(partOf(name)) || !chosen.known.includes(partOf(name))
   const shown = named.filter(([name]) => isShown(name))
   const leftOut = new Set(named.flatMap(([name, { total }]) => (total > 0 && !isShown(name) ? [partOf(name)] : [])))
@@ -76,5 +77,5 @@ export function showChosen<N extends string, E extends object, S extends Record<
     { ...envelope, ...(leftOut.size > 0 && { sections_left_out: [...leftOut] }) },
     Object.fromEntries(shown),
     options,
-  ) as E & Chosen<S> & Truncation & { sections_left_out?: string[] }
+  )
 }
