@@ -736,6 +736,7 @@ t.test('when something fails', async (t) => {
       realTools.filter(({ requiresConfirm }) => requiresConfirm).map(({ name }) => name),
       [
         'discard-draft-changes',
+        'import-workloads',
         'provision-policy',
         'restore-policy-version',
         'ringfence-batch',

@@ -351,7 +351,7 @@ t.test("with twenty users on six PCEs, no one sees another's data", async (t) =>
   )
   await Promise.all(
     users.map(async (user, index) => {
-      const labels = await call(user.identity, 'get-labels', { key: 'app' })
+      const labels = await call(user.identity, 'get-labels', { key: 'app', max_results: 500 })
       look(user, labels)
       if (!valuesOf(labels).includes(user.canary)) foreign.push(`${user.identity.sub} misses ${user.canary}`)
       for (const name of [STATUS, 'check-pce-connection', 'get-labels'])

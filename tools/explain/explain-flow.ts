@@ -328,7 +328,7 @@ function listOffNetwork(members: readonly Member[]): string[] {
  * no list has.
  */
 const tellUnobserved = ({ ends }: JudgedFlow, observed: Observed | null): string[] =>
-  observed === null && [ends.source, ends.destination].some((end) => end.kind === 'address' && end.workload === null)
+  observed === null && [ends.source, ends.destination].some((end) => end.kind === 'address' && end.bearers.length === 0)
     ? ['Traffic was not looked at, which alone would show a workload at an address that no list has.']
     : []
 
