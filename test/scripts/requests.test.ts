@@ -42,7 +42,7 @@ t.test('answers are the wanted calls if the server reads them as these and the l
   const { status, lines } = judge(
     { number: 1, tool: 'get-vens', arguments: { labels, online: false } },
     // A default that is written out is no fault, an argument that the server takes and the list does not is one.
-    { number: 8, tool: 'compare-draft-active', arguments: { max_results: 100 } },
+    { number: 13, tool: 'discover-process-egress', arguments: { include_inbound: false } },
     { number: 25, tool: 'get-workload-enforcement-status', arguments: { env: 'prod' } },
     { number: 37, tool: 'ringfence-batch', arguments: { apps: [{ app_name: 'payments', env_name: 'prod' }] } },
     { number: 41 },

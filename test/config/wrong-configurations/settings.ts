@@ -1495,7 +1495,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'stdio',
       env: { MCP_TOOLS: 'get-label,get_workloads,traffic' },
       refused: [
-        "MCP_TOOLS names tools that do not exist: 'get-label' (did you mean 'get-labels'?), 'get_workloads' (did you mean 'get-workloads'?), 'traffic' (did you mean 'get-traffic-flows'?) → There are $TOOLS.",
+        "MCP_TOOLS names tools that do not exist: 'get-label' (did you mean 'get-labels'?), 'get_workloads' (did you mean 'get-workloads'?), 'traffic' (did you mean 'compare-traffic'?) → There are $TOOLS.",
       ],
     },
     {
