@@ -138,7 +138,7 @@ t.test('names each import across a wall', async (t) => {
     'tools/<area>/<tool>.ts: tools/labels/get-labels.ts → pce-client/kinds.ts',
     'tools/<area>/<tool>.ts: tools/labels/get-labels.ts → plugins/health/check.ts',
     'tools/answers: tools/answers/show.ts → tools/labels/get-labels.ts',
-    'tools/define.ts: tools/define.ts → tools/labels/get-labels.ts',
+    'tools/define.ts and listed-tool.ts: tools/define.ts → tools/labels/get-labels.ts',
   ])
 })
 
