@@ -83,11 +83,15 @@ export const assumedBy = (answers: readonly Answer[]): string[] => {
 }
 
 /**
- * Returns the reasons of undecided answers as one text, without duplicates. The text is empty if nothing is undecided.
+ * Returns the reasons of undecided answers as one text, without duplicates and in one order, however the answers came.
+ * The text is empty if nothing is undecided.
  */
 export const listReasons = (answers: Iterable<Answer>): string => {
   const reasons = new Set([...answers].flatMap((answer) => (isUnknown(answer) ? answer.unknown : [])))
-  return [...reasons].map((reason) => UNDECIDED[reason]).join(', ')
+  return [...reasons]
+    .sort()
+    .map((reason) => UNDECIDED[reason])
+    .join(', ')
 }
 
 /**
