@@ -115,6 +115,8 @@ function formsOf(tool: string, path: string): string[] {
   const { arguments: takes, mutating } = CONTRACT[tool]!
   const argument = path.split('.').at(-1)!
   if (argument === 'name') return 'href' in takes && (mutating || 'kind' in takes) ? ['name'] : []
+  // A table to import says what is to be. A row whose name two workloads have is a conflict, and is not written.
+  if (tool === 'import-workloads') return []
   // Where a call is about an application, so are its sources.
   if (argument === 'exclude_sources' && !('include_sources' in takes)) return []
   // Labels to have are labels, and so are those that rules are looked for by.
