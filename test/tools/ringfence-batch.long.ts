@@ -251,15 +251,14 @@ t.test('the answer stays within its budget, however much it has to say', async (
   const done = await bench.ok('ringfence-batch', { apps: prod(...apps) })
   t.match(done.note, /^Up to \d rows with \d+ connections reach out of the window/, 'once for all that are shortened')
   t.notOk(JSON.stringify(done.results).includes('out of the window'))
+  t.ok(done.note.endsWith(' create-ringfence with dry_run shows each shortened application alone.'), done.note)
   t.ok(JSON.stringify(done).length <= 24_000, `${JSON.stringify(done).length} bytes`)
   partial(t, done.summary, { successful: 60, rulesets_created: 60, rules_created: 240 })
   for (const { result } of done.results) {
     partial(t, result, {
-      message: /Created the rule set "RF-app-\d\d-prod" with 4 rules/,
-      ruleset: { href: /rule_sets/ },
+      ruleset: { href: /rule_sets/, name: /^RF-app-\d\d-prod$/ },
       section_totals: { rules: 4 },
     })
-    t.type(result.truncation_note, 'string')
     t.same(result.assumes, ['P19'], 'the facts on which it hangs are not cut')
   }
 })
@@ -288,7 +287,7 @@ t.test('warnings and losses of each application are kept as far as there is room
     for (const { app, result } of plan.results) {
       t.match(result.warnings[0], /^3 sources \(57 connections in the window\) would be cut/, app)
       if (!('warnings_total' in result)) continue
-      t.ok(result.warnings.length + result.would_be_cut.length >= least, `${app} of ${of}`)
+      t.ok(result.warnings.length + (result.would_be_cut ?? []).length >= least, `${app} of ${of}`)
       if (of < count)
         partial(t, result.would_be_cut[0], { source: `8.8.${apps.indexOf(app)}.0`, sources: 3, connections: 57 })
     }

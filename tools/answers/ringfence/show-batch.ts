@@ -27,6 +27,10 @@ export interface Batch {
  */
 const CLIPPED = 300
 const MOST_CUT = 5
+/** Maximum number of characters of the one warning that a result keeps where even its counts do not fit. */
+const BRIEF_WARNING = 100
+/** What the note of the batch says for all results that are shortened to a line, so that none has to repeat it. */
+const HOW_TO_SEE_MORE = 'create-ringfence with dry_run shows each shortened application alone.'
 
 /**
  * Builds the answer of a batch (T16). The results of the applications share the part of the budget that the other
@@ -37,7 +41,8 @@ export function showBatch(ctx: Pick<ToolContext<true>, 'pce' | 'limits'>, batch:
   const around = describeBatch(batch)
   const bare = results.map((outcome) => (outcome.status === 'success' ? { ...namesOf(outcome), result: {} } : outcome))
   const note = noteOf(results.flatMap((outcome) => (outcome.status === 'success' ? [outcome.done] : [])))
-  let room = answerBudget(ctx.limits) - jsonBytes({ ...around, ...note, results: bare })
+  let room =
+    answerBudget(ctx.limits) - jsonBytes({ ...around, note: `${note.note ?? ''} ${HOW_TO_SEE_MORE}`, results: bare })
   let left = around.summary.successful
   const shortened: RingfenceDone[] = []
   const show = (done: RingfenceDone) => {
@@ -56,8 +61,14 @@ export function showBatch(ctx: Pick<ToolContext<true>, 'pce' | 'limits'>, batch:
   const shown = results.map((outcome) =>
     outcome.status === 'success' ? { ...namesOf(outcome), result: show(outcome.done) } : outcome,
   )
-  return { ...around, ...noteOf(shortened), results: shown }
+  const { note: completeness = '' } = noteOf(shortened)
+  const said = [completeness, ...(shown.some(isBare) ? [HOW_TO_SEE_MORE] : [])].filter((text) => text !== '').join(' ')
+  return { ...around, ...(said !== '' && { note: said }), results: shown }
 }
+
+/** Returns true for the result of an application that has only room for a line. */
+const isBare = (shown: object): boolean =>
+  'result' in shown && typeof shown.result === 'object' && shown.result !== null && !('message' in shown.result)
 
 /**
  * Returns one note on how completely the traffic of these ringfences was read, so that their shortened answers need no
@@ -109,7 +120,8 @@ function describeBatch({ order, results, warnings, window, dryRun, autoOrder }: 
 
 /**
  * Shortens the answer about an application that does not fit even with empty lists. The answer keeps the counts, and as
- * many of the most serious entries as fit.
+ * many of the most serious entries as fit. In a batch of so many applications that not even the counts fit, it keeps
+ * what exists or would exist, the facts on which it hangs, and the beginning of the first warning.
  */
 function shorten(answer: ReturnType<typeof showRingfence>, losses: readonly LossGroup[], share: number) {
   const { message, merged, ruleset, section_totals: totals, warnings, assumes, recorded_otherwise: otherwise } = answer
@@ -127,6 +139,16 @@ function shorten(answer: ReturnType<typeof showRingfence>, losses: readonly Loss
     would_be_cut: [] as typeof cut,
     truncation_note: 'Shortened. create-ringfence with dry_run shows this application alone.',
   }
+  const clipped = warnings.map((text) => (text.length > CLIPPED ? `${text.slice(0, CLIPPED - 1)}…` : text))
+  if (jsonBytes({ ...shown, warnings: clipped.slice(0, 1) }) > share)
+    return {
+      ruleset: shown.ruleset,
+      ...(assumes !== undefined && { assumes }),
+      ...(otherwise !== undefined && { recorded_otherwise: otherwise }),
+      section_totals: { rules: totals?.['rules'] ?? 0 },
+      warnings_total: warnings.length,
+      warnings: warnings.slice(0, 1).map((text) => clipSentence(text, BRIEF_WARNING)),
+    }
   const add = <T>(list: T[], items: readonly T[]) => {
     for (const item of items) {
       list.push(item)
@@ -135,7 +157,6 @@ function shorten(answer: ReturnType<typeof showRingfence>, losses: readonly Loss
       return
     }
   }
-  const clipped = warnings.map((text) => (text.length > CLIPPED ? `${text.slice(0, CLIPPED - 1)}…` : text))
   // The first warning and the worst loss of traffic are added before all other entries, so that these two are kept even
   // if the other entries do not fit.
   add(shown.warnings, clipped.slice(0, 1))
