@@ -44,18 +44,22 @@ const outcome = async (bench: Bench, name: string, args: object): Promise<Json> 
 
 /** Filters and words that are compared as they are: whatever is in them, there is nothing that has it. */
 const COMPARED = new Set([
+  'account',
   'activation_type',
   'active_pce_fqdn',
   'author',
+  'client_type',
   'condition',
   'description',
   'hostname',
   'key',
   'name',
+  'network',
   'os',
   'process',
   'process_name',
   'text',
+  'user_name',
   'windows_service_name',
 ])
 /** Names of what exists in the estate, where the example has none. */
