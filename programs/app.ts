@@ -392,6 +392,19 @@ const nobodyAt = ({ clientNetwork }: FastifyRequest): Owner => ({ iss: '', sub: 
 const keyOf = ({ iss, sub }: Owner) => JSON.stringify([iss, sub])
 
 /** Timeouts in milliseconds. They prevent a client that sends its headers or body slowly from holding a connection. */
+/**
+ * The settings of a Fastify server whose routes have no schemas. Fastify would otherwise load a compiler of validators
+ * and one of serializers, 150 modules together, at every start. The answers of the few routes are checked by their types,
+ * and the arguments of tools by the dispatcher.
+ */
+const WITHOUT_COMPILERS = {
+  schemaController: { compilersFactory: { buildValidator: refuseSchema, buildSerializer: refuseSchema } },
+}
+
+function refuseSchema(): never {
+  throw new Error('a route has a schema, for which this server has no compiler')
+}
+
 const TIMEOUTS = { headers: 10_000, request: 30_000, keepAlive: 75_000, silence: 120_000, checkEvery: 5_000 }
 /** Maximum time, in milliseconds, for which the shutdown waits until the last spans are sent. */
 const LAST_SPANS_MS = 1000
@@ -447,6 +460,7 @@ async function createServer(
   isDraining: () => boolean = () => false,
 ): Promise<FastifyInstance> {
   const app = fastify({
+    ...WITHOUT_COMPILERS,
     loggerInstance: log,
     logController: new RequestLog(),
     genReqId: requestIdOf,
@@ -498,7 +512,10 @@ async function createServer(
   })
   await app.register(requestId)
   await app.register(clientAddress, http)
-  await app.register(securityHeaders, { isPublicHttps: http.publicUrl?.startsWith('https:') ?? false })
+  await app.register(securityHeaders, {
+    isPublicHttps: http.publicUrl?.startsWith('https:') ?? false,
+    probe: WITHOUT_COMPILERS,
+  })
   await app.register(errors)
   return app
 }

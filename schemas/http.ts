@@ -1,18 +1,12 @@
 import { Type, type Static } from '@sinclair/typebox'
 
-/** Body of `GET /healthz` (S5). */
-export const Liveness = Type.Object({ status: Type.Literal('ok') })
-
 /**
  * Body of `GET /readyz`. `ready` is sent with status 200. With status 503, `draining` is sent after the process has been
  * told to stop, and `unavailable` while something that it needs does not work. `check` gives only the name of the failed
  * check, because anyone may request this route.
  */
-export const HealthStatus = Type.Object({
-  status: Type.Union([Type.Literal('ready'), Type.Literal('draining'), Type.Literal('unavailable')]),
-  check: Type.Optional(Type.String()),
-  pce: Type.Optional(Type.String()),
-})
+export type HealthStatus =
+  { status: 'ready'; pce?: string } | { status: 'draining' } | { status: 'unavailable'; check: string }
 
 /** A check of one thing that must work before the process accepts calls. */
 export interface HealthCheck {
@@ -27,14 +21,13 @@ export interface HealthCheck {
 }
 
 /** Body of GET /.well-known/oauth-protected-resource (RFC 9728, 2). */
-export const ProtectedResource = Type.Object({
-  resource: Type.String(),
-  authorization_servers: Type.Array(Type.String()),
-  scopes_supported: Type.Array(Type.String()),
-  bearer_methods_supported: Type.Array(Type.Literal('header')),
-  resource_name: Type.String(),
-})
-export type ProtectedResource = Static<typeof ProtectedResource>
+export interface ProtectedResource {
+  resource: string
+  authorization_servers: string[]
+  scopes_supported: string[]
+  bearer_methods_supported: 'header'[]
+  resource_name: string
+}
 
 /**
  * Body of `POST /confirm` (S7), as given in `confirm.body` of the `confirm_required` answer. `challenge` identifies the
@@ -51,8 +44,7 @@ export const ConfirmRequest = Type.Object(
 export type ConfirmRequest = Static<typeof ConfirmRequest>
 
 /** Answer of `POST /confirm`. The unit of `expires_in` is seconds. */
-export const ConfirmResponse = Type.Object(
-  { confirm_token: Type.String(), expires_in: Type.Integer({ minimum: 1 }) },
-  { additionalProperties: false },
-)
-export type ConfirmResponse = Static<typeof ConfirmResponse>
+export interface ConfirmResponse {
+  confirm_token: string
+  expires_in: number
+}

@@ -17,6 +17,8 @@ import { bundleCatalogue } from './bundle-catalogue.mjs'
 /** What only calls need: the tools, the domain except for texts, the schema compiler, and libraries of the domain. */
 const ONLY_CALLS =
   /^(tools\/(?!catalogue\/(index|read-catalogue)\.ts|define\.ts|listed-tool\.ts)|domain\/(?!text\/)|node_modules\/(@sinclair|@modelcontextprotocol|zod|ajv|csv-parse|d3-force)\/)/
+/** What only servers with callers and state need, and what Fastify needs for requests without a socket. */
+const ONLY_STATE = /^node_modules\/(libsql|pg|light-my-request|openid-client|fast-jwt)\//
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 // Below the project, so that the packages that are not bundled are found.
@@ -25,7 +27,7 @@ mkdirSync(folder, { recursive: true })
 try {
   const { outputs } = await bundle()
   const { catalogue } = (await import(pathToFileURL(join(folder, 'index.js')).href)) as { catalogue: ListedTool[] }
-  const problems = [...(await compare(catalogue)), ...findEarly(outputs)]
+  const problems = [...(await compare(catalogue)), ...findEarly(outputs, 'stdio'), ...findEarly(outputs, 'http')]
   for (const problem of problems) console.error(problem)
   process.exitCode = problems.length === 0 ? 0 : 1
 } finally {
@@ -35,7 +37,7 @@ try {
 async function bundle(): Promise<Metafile> {
   const { metafile } = await build({
     absWorkingDir: root,
-    entryPoints: { index: 'tools/catalogue/index.ts', stdio: 'programs/stdio.ts' },
+    entryPoints: { index: 'tools/catalogue/index.ts', stdio: 'programs/stdio.ts', http: 'programs/http.ts' },
     outdir: folder,
     bundle: true,
     splitting: true,
@@ -75,22 +77,22 @@ function asJson(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value))
 }
 
-/** Returns the sources that the stdio program loads before its first call although only calls need them, one line each. */
-function findEarly(outputs: Metafile['outputs']): string[] {
+/** Returns the sources that a program loads before its first call although only calls need them, one line each. */
+function findEarly(outputs: Metafile['outputs'], program: 'stdio' | 'http'): string[] {
   const reached = new Set<string>()
   const visit = (path: string) => {
     if (reached.has(path)) return
     reached.add(path)
     for (const { path: inner, kind } of outputs[path]?.imports ?? []) if (kind === 'import-statement') visit(inner)
   }
-  visit(Object.keys(outputs).find((path) => path.endsWith('/stdio.js'))!)
+  visit(Object.keys(outputs).find((path) => path.endsWith(`/${program}.js`))!)
   return [...reached].flatMap((path) => {
     const { inputs, imports } = outputs[path] ?? { inputs: {}, imports: [] }
     const external = imports.flatMap((one) =>
       one.external && one.kind === 'import-statement' ? [`node_modules/${one.path}/`] : [],
     )
     return [...Object.keys(inputs), ...external]
-      .filter((source) => ONLY_CALLS.test(source))
-      .map((source) => `${source} is loaded at the start of stdio`)
+      .filter((source) => ONLY_CALLS.test(source) || ONLY_STATE.test(source))
+      .map((source) => `${source} is loaded at the start of ${program}`)
   })
 }

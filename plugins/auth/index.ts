@@ -3,7 +3,6 @@ import fp from 'fastify-plugin'
 import type { Identity } from '../../schemas/caller.js'
 import { inWords, type OAuthConfig } from '../../schemas/config.js'
 import { ToolError } from '../../schemas/errors.js'
-import { ProtectedResource } from '../../schemas/http.js'
 import type { Meter } from '../../schemas/metrics.js'
 import { inStage, type Tracing } from '../../schemas/tracing.js'
 import {
@@ -195,9 +194,7 @@ export function authMetadata(app: FastifyInstance, options: AuthMetadataOptions,
   const resource = describeResource(options.publicUrl, options.oauth, options.name)
   const elsewhere = discoveryUrl(options.oauth)
   for (const url of [METADATA_PATH, `${METADATA_PATH}/mcp`, `${METADATA_PATH}/mcp/`]) {
-    app.get(url, { schema: { response: { 200: ProtectedResource } } }, (_request, reply) =>
-      reply.header('cache-control', CACHEABLE).send(resource),
-    )
+    app.get(url, (_request, reply) => reply.header('cache-control', CACHEABLE).send(resource))
     refuseOtherMethods(app, url)
   }
   // Clients of the MCP revision of March 2025 request the authorization server's metadata from this server. They are

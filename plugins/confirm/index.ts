@@ -3,7 +3,7 @@ import type { AuditEntry } from '../../schemas/audit.js'
 import type { Caller, Owner } from '../../schemas/caller.js'
 import type { ConfirmingContext } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
-import { ConfirmResponse } from '../../schemas/http.js'
+import type { ConfirmResponse } from '../../schemas/http.js'
 import type { Offer } from '../../schemas/offer.js'
 import type { ToolFacts } from '../../tools/listed-tool.js'
 import { describeCall } from './confirmed-call.js'
@@ -67,7 +67,6 @@ export default function confirm(app: FastifyInstance, options: ConfirmOptions, d
     ROUTE,
     {
       bodyLimit: LARGEST_BODY,
-      schema: { response: { 200: ConfirmResponse } },
       onRequest(request, reply, next) {
         reply.header('cache-control', 'no-store')
         const encoding = request.headers['content-encoding']
@@ -77,7 +76,7 @@ export default function confirm(app: FastifyInstance, options: ConfirmOptions, d
         next()
       },
     },
-    async (request) => {
+    async (request): Promise<ConfirmResponse> => {
       const body = readRequest(Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0))
       asked.set(request, { tool: body.tool, paramsHash: body.params_hash })
       const context = options.contextOf(request)

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { type HealthCheck, HealthStatus, Liveness } from '../../schemas/http.js'
+import type { HealthCheck, HealthStatus } from '../../schemas/http.js'
 import type { Meter } from '../../schemas/metrics.js'
 import { createReadiness } from './check-readiness.js'
 
@@ -40,17 +40,19 @@ export default function health(
     checks.map(({ name }) => name),
     async () => (await findFailure())?.name ?? null,
   )
-  app.get('/healthz', { logLevel: 'warn', schema: { response: { 200: Liveness } } }, () => ({ status: 'ok' as const }))
-  app.get(
-    '/readyz',
-    { logLevel: 'warn', schema: { response: { 200: HealthStatus, 503: HealthStatus } } },
-    async (_request, reply) => {
-      if (isDraining()) return reply.code(503).send({ status: 'draining' })
-      const failed = await findFailure()
-      if (failed !== null) return reply.code(503).send({ status: 'unavailable', check: failed.name })
-      const pce = findKeyProblem?.() ?? null
-      return { status: 'ready', ...(pce !== null && { pce }) }
-    },
-  )
+  app.get('/healthz', { logLevel: 'warn' }, () => ({ status: 'ok' }))
+  app.get('/readyz', { logLevel: 'warn' }, async (_request, reply): Promise<HealthStatus> => {
+    if (isDraining()) {
+      reply.code(503)
+      return { status: 'draining' }
+    }
+    const failed = await findFailure()
+    if (failed !== null) {
+      reply.code(503)
+      return { status: 'unavailable', check: failed.name }
+    }
+    const pce = findKeyProblem?.() ?? null
+    return { status: 'ready', ...(pce !== null && { pce }) }
+  })
   done()
 }

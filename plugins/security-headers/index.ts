@@ -1,11 +1,14 @@
-import type { OutgoingHttpHeaders } from 'node:http'
+import { IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
 import helmet from '@fastify/helmet'
-import { fastify } from 'fastify'
+import { fastify, type FastifyServerOptions } from 'fastify'
 import fp from 'fastify-plugin'
 
 export interface SecurityHeadersOptions {
   /** True if browsers reach this server over https, so that HSTS may be sent. */
   isPublicHttps: boolean
+  /** The settings of a server without routes of its own, on which the headers are computed. */
+  probe?: FastifyServerOptions
 }
 
 declare module 'fastify' {
@@ -35,8 +38,8 @@ export default fp<SecurityHeadersOptions>(
  * Computes the headers once, with helmet on a separate instance. They are the same for every answer, and computing them
  * for each answer would cost a fifth of the throughput.
  */
-async function headersOf({ isPublicHttps }: SecurityHeadersOptions): Promise<OutgoingHttpHeaders> {
-  const probe = fastify()
+async function headersOf({ isPublicHttps, probe: settings }: SecurityHeadersOptions): Promise<OutgoingHttpHeaders> {
+  const probe = fastify(settings)
   await probe.register(helmet, {
     contentSecurityPolicy: {
       useDefaults: false,
@@ -46,12 +49,17 @@ async function headersOf({ isPublicHttps }: SecurityHeadersOptions): Promise<Out
     referrerPolicy: { policy: 'no-referrer' },
     strictTransportSecurity: isPublicHttps,
   })
-  let headers: OutgoingHttpHeaders = {}
-  probe.get('/', (_request, reply) => {
-    headers = { ...reply.raw.getHeaders() }
-    return ''
+  const answered = new Promise<OutgoingHttpHeaders>((resolve) => {
+    probe.get('/', (_request, reply) => {
+      resolve({ ...reply.raw.getHeaders() })
+      return ''
+    })
   })
-  await probe.inject('/')
+  await probe.ready()
+  // Fastify's inject would load a library for this one request without a socket.
+  const request = Object.assign(new IncomingMessage(new Socket()), { method: 'GET', url: '/' })
+  probe.routing(request, new ServerResponse(request))
+  const headers = await answered
   await probe.close()
   return headers
 }

@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path'
 import Database from 'libsql'
 import { inWords, StartupError } from '../../schemas/config.js'
 import { openState, type StateOptions } from './open-state.js'
-import { makeEmpty, syncDirectory } from './place-file.js'
+import { makeEmpty, syncDirectory } from './create-file.js'
 
 /** Maximum time, in milliseconds, to wait while another process is writing. */
 const LOCK_WAIT_MS = 15_000

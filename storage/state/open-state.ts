@@ -3,17 +3,16 @@ import Database from 'libsql'
 import { StartupError } from '../../schemas/config.js'
 import type { State } from '../../schemas/state.js'
 import { shareRecent } from '../share-recent.js'
+import { createFile, removeDrafts } from './create-file.js'
 import {
   checkPlace,
   closeToOthers,
   codeOf,
-  createFile,
   DAMAGED,
   isCutOff,
   nameOfPlace,
   type Place,
   refuse,
-  removeDrafts,
   warnOfDirectory,
 } from './place-file.js'
 import { ADD_APPROVALS, approvals } from './approvals.js'
