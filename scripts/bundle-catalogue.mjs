@@ -4,15 +4,17 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 /** The module that lists all tools. A build replaces it by data, and by imports that run when a tool is first called. */
-const CATALOGUE = /[/\\]tools[/\\]catalogue[/\\]index\.ts$/
+const TOOLS = /[/\\]tools[/\\]catalogue[/\\]index\.ts$/
+/** The module that lists resources, templates and prompts. A build replaces it by data. */
+const KNOWLEDGE = /[/\\]knowledge[/\\]catalogue[/\\]index\.ts$/
 /** The prefix of the modules that load the tools of one area. */
 const AREA = 'tools-of:'
 /** The folders of tools/ that contain no tools. */
 const NO_AREAS = ['answers', 'catalogue']
 
 /**
- * Creates an esbuild plugin that puts the catalogue of the tools in place of the list of their code. The catalogue is
- * computed by running the sources. The tools of one area are loaded together, because they share most of what they
+ * Creates an esbuild plugin that puts the catalogue in place of the code: of the tools, and of the texts in knowledge/. The
+ * catalogue is computed by running the sources. The tools of one area are loaded together, because they share most of what they
  * need, and because a module for each tool would have to be put together from forty files.
  *
  * @param {string} root the folder of the project.
@@ -21,18 +23,19 @@ const NO_AREAS = ['answers', 'catalogue']
 export async function bundleCatalogue(root, folder) {
   // In a fresh clone, this package is only available after the install at the beginning of the programs that call this.
   const { build } = await import('esbuild')
-  const text = await computeCatalogue(build, root, folder)
-  const names = JSON.parse(text).map(({ name }) => name)
+  const { tools, knowledge } = await computeCatalogue(build, root, folder)
+  const names = tools.map(({ name }) => name)
   const areas = new Map(names.map((name) => [name, areaOf(root, name)]))
   const contents = `
     import { readCatalogue } from './read-catalogue.js'
-    export const catalogue = readCatalogue(JSON.parse(${JSON.stringify(text)}), {
+    export const catalogue = readCatalogue(${asText(tools)}, {
       ${[...areas].map(([name, area]) => `'${name}': () => import('${AREA}${area}')`).join(',\n')}
     })`
   return {
     name: 'catalogue',
     setup(bundler) {
-      bundler.onLoad({ filter: CATALOGUE }, () => ({
+      bundler.onLoad({ filter: KNOWLEDGE }, () => ({ contents: `export const catalogue = ${asText(knowledge)}` }))
+      bundler.onLoad({ filter: TOOLS }, () => ({
         contents,
         resolveDir: join(root, 'tools/catalogue'),
       }))
@@ -51,6 +54,9 @@ export async function bundleCatalogue(root, folder) {
   }
 }
 
+/** Returns the code of a value, as a text that is parsed, because V8 parses JSON faster than it compiles code. */
+const asText = (value) => `JSON.parse(${JSON.stringify(JSON.stringify(value))})`
+
 /** Returns the code of the module that loads the tools of one area, with the previews that tools/index.ts adds. */
 const loadArea = (area, names) => `
   import { withPreview } from './answers/approval/preview-dry-run.js'
@@ -67,13 +73,14 @@ function areaOf(root, name) {
   throw new Error(`tools/<area>/${name}.ts must be there exactly once, because its name is that of the tool`)
 }
 
-/** Computes the facts and the listed schemas of all tools, as JSON text. */
+/** Computes the facts and the listed schemas of all tools, and the lists of the texts in knowledge/. */
 async function computeCatalogue(build, root, folder) {
   const script = join(folder, 'compute-catalogue.mjs')
   const contents = `
     import { dataOf } from './tools/catalogue/catalogue-of.js'
     import { tools } from './tools/index.js'
-    console.log(JSON.stringify(tools.map(dataOf)))`
+    import { listKnowledge } from './knowledge/catalogue/list-knowledge.js'
+    console.log(JSON.stringify({ tools: tools.map(dataOf), knowledge: await listKnowledge() }))`
   await build({
     absWorkingDir: root,
     stdin: { contents, loader: 'ts', resolveDir: root },
@@ -86,5 +93,5 @@ async function computeCatalogue(build, root, folder) {
   })
   const { stdout } = await promisify(execFile)(process.execPath, [script], { maxBuffer: 16 * 1024 * 1024 })
   rmSync(script)
-  return stdout.trim()
+  return JSON.parse(stdout)
 }

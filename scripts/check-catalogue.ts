@@ -1,7 +1,7 @@
 /**
- * A step of `npm run check`. It bundles the stdio program as a build does, and compares the catalogue of the tools with
- * the sources: the entries, and what they load. It also checks that the program, before its first call, loads nothing
- * that only calls need.
+ * A step of `npm run check`. It bundles the programs as a build does, and compares the catalogue with the sources: the
+ * entries of the tools and what they load, the lists of resources, templates and prompts, and the instructions. It also
+ * checks that the programs, before their first call, load nothing that only calls need.
  */
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,13 +10,19 @@ import { isDeepStrictEqual } from 'node:util'
 import { build, type Metafile } from 'esbuild'
 import type { AnyTool } from '../tools/define.js'
 import type { ListedTool } from '../tools/listed-tool.js'
-import { dataOf } from '../tools/catalogue/catalogue-of.js'
+import { listKnowledge } from '../knowledge/catalogue/list-knowledge.js'
+import { instructionsFor } from '../plugins/mcp/instructions.js'
+import { listTool } from '../plugins/mcp/list-tools.js'
+import { catalogueOf, dataOf } from '../tools/catalogue/catalogue-of.js'
 import { tools } from '../tools/index.js'
 import { bundleCatalogue } from './bundle-catalogue.mjs'
 
-/** What only calls need: the tools, the domain except for texts, the schema compiler, and libraries of the domain. */
+/**
+ * What only calls and reads need: the tools, the domain and the knowledge except for texts and lists, the schema
+ * compiler, and libraries of the domain.
+ */
 const ONLY_CALLS =
-  /^(tools\/(?!catalogue\/(index|read-catalogue)\.ts|define\.ts|listed-tool\.ts)|domain\/(?!text\/)|node_modules\/(@sinclair|@modelcontextprotocol|zod|ajv|csv-parse|d3-force)\/)/
+  /^(knowledge\/(?!index\.ts|catalogue\/index\.ts)|tools\/(?!catalogue\/(index|read-catalogue)\.ts|define\.ts|listed-tool\.ts)|domain\/(?!text\/)|node_modules\/(@sinclair|@modelcontextprotocol|zod|ajv|csv-parse|d3-force)\/)/
 /** What only servers with callers and state need, and what Fastify needs for requests without a socket. */
 const ONLY_STATE = /^node_modules\/(libsql|pg|light-my-request|openid-client|fast-jwt)\//
 
@@ -26,8 +32,14 @@ const folder = join(root, 'node_modules/.cache', `catalogue-${process.pid}`)
 mkdirSync(folder, { recursive: true })
 try {
   const { outputs } = await bundle()
-  const { catalogue } = (await import(pathToFileURL(join(folder, 'index.js')).href)) as { catalogue: ListedTool[] }
-  const problems = [...(await compare(catalogue)), ...findEarly(outputs, 'stdio'), ...findEarly(outputs, 'http')]
+  const { catalogue } = await load<{ catalogue: ListedTool[] }>('tools')
+  const problems = [
+    ...(await compare(catalogue)),
+    ...(await compareKnowledge()),
+    ...(await compareInstructions(catalogue)),
+    ...findEarly(outputs, 'stdio'),
+    ...findEarly(outputs, 'http'),
+  ]
   for (const problem of problems) console.error(problem)
   process.exitCode = problems.length === 0 ? 0 : 1
 } finally {
@@ -37,7 +49,13 @@ try {
 async function bundle(): Promise<Metafile> {
   const { metafile } = await build({
     absWorkingDir: root,
-    entryPoints: { index: 'tools/catalogue/index.ts', stdio: 'programs/stdio.ts', http: 'programs/http.ts' },
+    entryPoints: {
+      tools: 'tools/catalogue/index.ts',
+      knowledge: 'knowledge/catalogue/index.ts',
+      instructions: 'plugins/mcp/instructions.ts',
+      stdio: 'programs/stdio.ts',
+      http: 'programs/http.ts',
+    },
     outdir: folder,
     bundle: true,
     splitting: true,
@@ -64,6 +82,44 @@ async function compare(catalogue: readonly ListedTool[]): Promise<string[]> {
       problems.push(`${tool.name}: the code that its entry loads is not that of the tool`)
   }
   return problems
+}
+
+/** Imports what was bundled from one of the entry points. */
+async function load<T>(name: string): Promise<T> {
+  return (await import(pathToFileURL(join(folder, `${name}.js`)).href)) as T
+}
+
+/** Returns the lists of knowledge/ that differ between the bundle and the sources, one line each. */
+async function compareKnowledge(): Promise<string[]> {
+  const { catalogue } = await load<{ catalogue: Record<string, unknown> }>('knowledge')
+  const lists = Object.entries(await listKnowledge())
+  const missing =
+    Object.keys(catalogue).length === lists.length ? [] : ['the lists of knowledge/ are not those of the room']
+  return lists.reduce(
+    (problems, [name, list]) =>
+      isDeepStrictEqual(catalogue[name], asJson(list))
+        ? problems
+        : [...problems, `the list of ${name} differs from knowledge/`],
+    missing,
+  )
+}
+
+/**
+ * Returns the offers for which the instructions differ between the bundle, with its catalogue, and the sources, one line
+ * each: all tools, the reading ones, and all but provision-policy.
+ */
+async function compareInstructions(bundled: readonly ListedTool[]): Promise<string[]> {
+  const { instructionsFor: ofBundle } = await load<{ instructionsFor: typeof instructionsFor }>('instructions')
+  const offers: Record<string, (tool: ListedTool) => boolean> = {
+    'all tools': () => true,
+    'reading tools': ({ effect }) => effect === 'read',
+    'all tools but provision-policy': ({ name }) => name !== 'provision-policy',
+  }
+  return Object.entries(offers).flatMap(([offer, isOffered]) => {
+    const expected = instructionsFor(catalogueOf(tools).filter(isOffered).map(listTool))
+    const text = ofBundle(bundled.filter(isOffered).map(listTool))
+    return text === expected ? [] : [`the instructions for ${offer} differ`]
+  })
 }
 
 /** Returns what can be compared between two copies of a tool: its data, and the names of its functions. */

@@ -45,7 +45,7 @@ export function answerKnowledge(
       return readResource(params, ports)
     case 'prompts/list':
       refuseCursor(params)
-      return listPrompts(ports)
+      return resultOf({ prompts: ports.knowledge.listPrompts(ports) }, OF_CALLER)
     case 'prompts/get':
       return getPrompt(params, ports)
     case 'completion/complete':
@@ -86,14 +86,6 @@ async function readResource(params: Params, ports: KnowledgePorts): Promise<Inne
     if (error.code !== 'not_found') throw failureOf(thrown, ports)
     const { message, ...data } = renderError(error, ports.requestId)
     throw rpcFailure(RPC.resourceNotFound, message, { ...data, uri: uri.slice(0, LONGEST_URI) })
-  }
-}
-
-async function listPrompts(ports: KnowledgePorts): Promise<InnerResult> {
-  try {
-    return resultOf({ prompts: await ports.knowledge.listPrompts(ports) }, OF_CALLER)
-  } catch (thrown) {
-    throw failureOf(thrown, ports)
   }
 }
 

@@ -1,0 +1,64 @@
+import { CHANGELOG_URI, type Document, DOCUMENTS } from '../documents.js'
+import { toolsNamedIn } from '../fill-text.js'
+import { PAGE_TEMPLATES, toolsOf } from '../pages.js'
+import { fileOf, PROMPTS } from '../prompts.js'
+import { readText } from '../read-text.js'
+
+export const MARKDOWN = 'text/markdown'
+export const JSON_TYPE = 'application/json'
+
+/** An entry in the answer to the MCP request resources/list. */
+export interface ListedResource extends Document {
+  mimeType: string
+}
+
+/** An entry in the answer to the MCP request resources/templates/list. */
+export interface ListedTemplate {
+  uriTemplate: string
+  name: string
+  description: string
+  mimeType: string
+}
+
+/** An entry in the answer to the MCP request prompts/list. */
+export interface ListedPrompt {
+  name: string
+  title: string
+  description: string
+  arguments: { name: string; description: string; required: boolean }[]
+}
+
+/** An entry of a list, with the names of the tools that a reader must be offered to see it. */
+interface Conditional<T> {
+  entry: T
+  needs: readonly string[]
+}
+
+/** What the lists of resources, templates and prompts need, as JSON that a build keeps in place of the code. */
+export interface KnowledgeLists {
+  resources: readonly ListedResource[]
+  templates: readonly Conditional<ListedTemplate>[]
+  prompts: readonly Conditional<ListedPrompt>[]
+}
+
+/** Makes the lists, for which it reads the text of every prompt. Rejects with Error if one cannot be read. */
+export async function listKnowledge(): Promise<KnowledgeLists> {
+  return {
+    resources: [
+      ...DOCUMENTS.map((document) => ({ ...document, mimeType: MARKDOWN })),
+      { uri: CHANGELOG_URI, name: 'Changelog', description: 'What changed in this server.', mimeType: MARKDOWN },
+    ],
+    templates: PAGE_TEMPLATES.map((template) => {
+      const { uriTemplate, name, description } = template
+      return { needs: toolsOf(template), entry: { uriTemplate, name, description, mimeType: JSON_TYPE } }
+    }),
+    prompts: await Promise.all(
+      PROMPTS.map(async (prompt) => {
+        const { name, title, description, arguments: taken } = prompt
+        const named = taken.map(({ name, description, required = false }) => ({ name, description, required }))
+        const { always } = toolsNamedIn(await readText(fileOf(prompt)))
+        return { needs: [...always], entry: { name, title, description, arguments: named } }
+      }),
+    ),
+  }
+}
