@@ -32,9 +32,9 @@ const standing = {
 const rule = {
   ...standing,
   description: Maybe(Plain),
-  consumers: Plain,
-  providers: Plain,
-  services: Plain,
+  consumers: Maybe(Plain),
+  providers: Maybe(Plain),
+  services: Maybe(Plain),
   deny_consumer_mode: Maybe(DenyConsumer),
   ingress_services_resolved: Maybe(
     Type.Array(Type.Unsafe<object>({ type: 'object' }), { description: 'What the deny rule denies' }),
@@ -83,11 +83,11 @@ export const RingfenceOutput = {
   message: Plain,
   app: Plain,
   env: Plain,
-  app_label_href: Text('Href of the app label'),
-  env_label_href: Text('Href of the env label'),
-  lookback_days: Type.Integer(),
+  app_label_href: Maybe(Text('Href of the app label')),
+  env_label_href: Maybe(Text('Href of the env label')),
+  lookback_days: Maybe(Type.Integer()),
   selective: Flag('As asked: deny all other inbound'),
-  skip_allowed: Flag('As asked: no rule for sources that are allowed today'),
+  skip_allowed: Maybe(Flag('As asked: no rule for sources that are allowed today')),
   enforcement_mode: Maybe(Text('Mode that it is made for; workloads has those of today')),
   deny_consumer: Maybe(DenyConsumer),
   deny_withheld: Maybe(Text('Why the deny rule is left out for now')),
@@ -111,42 +111,48 @@ export const RingfenceOutput = {
       excluded: Maybe(Count('Left out by the caller, in neither of these')),
       total_remote_apps: Count('Source applications, itself left out'),
       allowed_by_default_possible: Count('Some flow passes, maybe only as no deny rule matches'),
-      description: Plain,
+      description: Maybe(Plain),
     },
     { description: 'Source applications by what policy decides today' },
   ),
   section_totals: Maybe(Counts('Rows per list, where one was cut')),
   ruleset: Type.Object(
-    { href: Maybe(Plain), name: Plain, rules: Maybe(Rows(rule, 'Written')) },
+    { href: Maybe(Plain), name: Plain, rules: Maybe(Rows(rule, 'Written; in words only with detail_level full')) },
     { description: 'Of the ringfence, in draft; without href it does not exist yet' },
   ),
-  planned_rules: Maybe(Rows(rule, 'Dry run: rules a real call would add')),
+  planned_rules: Maybe(Rows(rule, 'Dry run: rules a real call would add; detail_level full has requests instead')),
   skipped_existing_rules: Rows({ ...standing, href: Plain }, 'Standing already'),
-  skipped_already_allowed: Rows(application, 'No rule'),
-  inbound_remote_apps: Rows(
-    {
-      ...application,
-      ...traffic,
-      coverage: Coverage,
-      rule: PlannedFor,
-      allowed_by_default_possible: Maybe(Flag('Some flow passes, maybe only as no deny rule matches')),
-    },
-    'Source applications, itself left out',
+  skipped_already_allowed: Maybe(Rows(application, 'No rule')),
+  inbound_remote_apps: Maybe(
+    Rows(
+      {
+        ...application,
+        ...traffic,
+        coverage: Coverage,
+        rule: PlannedFor,
+        allowed_by_default_possible: Maybe(Flag('Some flow passes, maybe only as no deny rule matches')),
+      },
+      'Source applications, itself left out',
+    ),
   ),
-  outbound_remote_apps: Rows({ ...application, ...traffic }, 'Destination applications, itself left out; no rules'),
-  unlabelled_inbound: Rows(
-    {
-      kind: Plain,
-      ip: Nullable(Text('null: the PCE names none')),
-      name: Maybe(Text('Of the workload, where it is not its host name')),
-      hostname: Maybe(Plain),
-      fqdn: Maybe(Plain),
-      ip_lists: Maybe(Type.Array(Plain, { description: 'Names of those it is in, Any left out' })),
-      labels: Maybe(Type.Record(Type.String(), Plain, { description: 'Those it has, value by key' })),
-      managed: Maybe(Flag('Of a workload: it has a VEN')),
-      ...traffic,
-    },
-    'Sources without both labels, worst first',
+  outbound_remote_apps: Maybe(
+    Rows({ ...application, ...traffic }, 'Destination applications, itself left out; no rules'),
+  ),
+  unlabelled_inbound: Maybe(
+    Rows(
+      {
+        kind: Plain,
+        ip: Nullable(Text('null: the PCE names none')),
+        name: Maybe(Text('Of the workload, where it is not its host name')),
+        hostname: Maybe(Plain),
+        fqdn: Maybe(Plain),
+        ip_lists: Maybe(Type.Array(Plain, { description: 'Names of those it is in, Any left out' })),
+        labels: Maybe(Type.Record(Type.String(), Plain, { description: 'Those it has, value by key' })),
+        managed: Maybe(Flag('Of a workload: it has a VEN')),
+        ...traffic,
+      },
+      'Sources without both labels, worst first',
+    ),
   ),
   would_be_cut: Rows(
     {
@@ -160,19 +166,23 @@ export const RingfenceOutput = {
     },
     'Once enforced (selective, else full), worst first',
   ),
-  infrastructure_sources: Rows(
-    {
-      ...application,
-      tier: Text('Core Infrastructure or Shared Service'),
-      infrastructure_score: Type.Number({ description: '0 to 100' }),
-      rule: PlannedFor,
-      loses_traffic: Flag('It is in would_be_cut'),
-    },
-    'Source applications that many depend on, highest score first',
+  infrastructure_sources: Maybe(
+    Rows(
+      {
+        ...application,
+        tier: Text('Core Infrastructure or Shared Service'),
+        infrastructure_score: Type.Number({ description: '0 to 100' }),
+        rule: PlannedFor,
+        loses_traffic: Flag('It is in would_be_cut'),
+      },
+      'Source applications that many depend on, highest score first',
+    ),
   ),
   ...RecordedOut,
   ...AssumesOut,
   warnings: Type.Array(Plain, { description: 'What to check first, most serious first' }),
+  warnings_of_plan: Maybe(Count('Real call: those of the plan, not among warnings')),
+  left_out: Maybe(Text('Real call: what is not repeated, and what shows it')),
   ...DryRunOutput,
 }
 

@@ -61,8 +61,8 @@ export function readRingfence(answer: Answer): RingfenceFacts {
         ruleSet: ruleset.name,
         isSelective: selective,
         inside: [countOf(workloads.total, 'workload'), ...modes],
-        sources: [...listLosses(answer), ...listLetIn(answer)],
-        destinations: answer.outbound_remote_apps.map((one) => ({
+        sources: [...listLosses(answer), ...(hasPlan(answer) ? listLetIn(answer) : listAllowed(answer))],
+        destinations: (answer.outbound_remote_apps ?? []).map((one) => ({
           name: `${one.app} (${one.env})`,
           services: portsOf(one.observed_ports),
           detail: countOf(one.connections, 'connection'),
@@ -79,6 +79,7 @@ export function readRingfence(answer: Answer): RingfenceFacts {
       ...(mode === undefined
         ? []
         : [`Made for ${mode} enforcement: what is cut is cut once its workloads are in that mode.`]),
+      ...(hasPlan(answer) ? [] : ['Services and destinations are in the plan, which a dry run shows.']),
       ...(answer.truncation_note === undefined ? [] : [`Not everything is here. ${answer.truncation_note}`]),
     ],
     warnings: answer.warnings,
@@ -98,10 +99,22 @@ const listLosses = ({ would_be_cut: losses }: Answer): RingfenceSource[] =>
     ].join(', '),
   }))
 
+/** Returns true for an answer that contains the plan, which the short answer of a real call does not. */
+const hasPlan = (answer: Answer) => answer.inbound_remote_apps !== undefined
+
+/** Lists the applications that the rules of a written ringfence let in, new rules first. */
+const listAllowed = ({ ruleset: { rules = [] }, skipped_existing_rules: existing }: Answer): RingfenceSource[] => [
+  ...rules.flatMap((rule) => showAllowed(rule, 'let-in')),
+  ...existing.flatMap((rule) => showAllowed(rule, 'allowed')),
+]
+
+const showAllowed = ({ app, env }: { app?: string; env?: string }, fate: Fate): RingfenceSource[] =>
+  app === undefined ? [] : [{ name: `${app} (${env ?? ''})`, fate, services: ['as planned'], detail: 'allow rule' }]
+
 function listLetIn({
-  inbound_remote_apps: remotes,
+  inbound_remote_apps: remotes = [],
   would_be_cut: losses,
-  infrastructure_sources: infrastructure,
+  infrastructure_sources: infrastructure = [],
 }: Answer): RingfenceSource[] {
   const lost = new Set(losses.flatMap(({ kind, source }) => (kind === 'application' ? [source] : [])))
   const tiers = new Map(infrastructure.map(({ app, env, tier }) => [`${app} (${env})`, tier]))
@@ -123,9 +136,11 @@ function listLetIn({
     .sort((a, b) => Number(a.fate === 'allowed') - Number(b.fate === 'allowed'))
 }
 
+type Ports = NonNullable<Answer['outbound_remote_apps']>[number]['observed_ports']
+
 const PROTOCOLS: Readonly<Record<number, string>> = { 1: 'icmp', 6: 'tcp', 17: 'udp', 58: 'icmpv6' }
 
-const portsOf = (ports: Answer['outbound_remote_apps'][number]['observed_ports']): string[] => [
+const portsOf = (ports: Ports): string[] => [
   ...new Set(
     ports.map(({ port, proto }) => {
       const name = proto === null ? '-' : (PROTOCOLS[proto] ?? String(proto))

@@ -1,7 +1,7 @@
 /** The subjects of docs/decisions.md, each with the numbers of its decisions. */
 const SUBJECTS: Readonly<Record<string, string>> = {
   'Tools and their lists': 'D1 D5 D61 D78 D83 D100 D101 D121 D122 D123 D124 D131 D168 D169 D242 D243 D258',
-  Answers: 'D2 D3 D4 D79 D93 D94 D96 D97 D115 D170 D175 D188 D209 D214 D254 D255 D256',
+  Answers: 'D2 D3 D4 D79 D93 D94 D96 D97 D115 D170 D175 D188 D209 D214 D254 D255 D256 D257',
   'MCP over stdio and HTTP': 'D6 D7 D9 D12 D43 D80 D147 D148 D157 D158 D159 D171 D172 D211 D212 D215 D248 D249 D252',
   Identity: 'D13 D14 D15 D16 D17 D44 D45 D46 D82 D110 D203 D204 D246 D247',
   Confirmation:

@@ -46,6 +46,31 @@ t.test('a ringfence: inside, let in, cut, and on which service', (t) => {
   t.end()
 })
 
+t.test('a ringfence that was written: its rules tell who is let in, and the plan is where a note says', (t) => {
+  const {
+    inbound_remote_apps: _in,
+    outbound_remote_apps: _out,
+    infrastructure_sources: _of,
+    ...written
+  } = ringfenceAnswer({ sources: 1 })
+  const allow = (app: string) => ({ type: 'extra-scope allow (inbound)', app, env: 'prod', href: `/${app}` })
+  const answer = {
+    ...written,
+    ruleset: { ...written.ruleset, rules: [{ type: 'intra-scope', href: '/inside' }, allow('shop')] },
+    skipped_existing_rules: [allow('crm')],
+  }
+  const svg = renderSvgFile(drawPicture('ringfence', [answer]))
+  const texts = [...svg.matchAll(/<text[^>]*>([^<]*)</g)].map(([, text]) => text!)
+  for (const text of ['shop (prod)', 'crm (prod)', 'payments intruder', 'let in by a new rule', 'allowed already'])
+    t.ok(texts.includes(text), text)
+  t.notOk(
+    texts.some((text) => text.includes('no service')),
+    'of services nothing is known here',
+  )
+  t.match(svg, /Services and destinations are in the plan, which a dry run shows\./)
+  t.end()
+})
+
 t.test('paths: a bridge is marked, and nothing else is', (t) => {
   const svg = renderSvgFile(drawPicture('paths', [pathsAnswer()]))
   const bridge = nodeOf(svg, 'jump-hosts (prod)')

@@ -68,7 +68,14 @@ t.test('each application gets its ringfence, in the given order, with its own op
     ],
   )
   t.equal(done.results[0].result.deny_consumer, 'ams')
-  t.equal(done.results[2].result.ruleset.rules.at(-1).services, '53/udp')
+  t.equal(plan.results[2].result.planned_rules.at(-1).services, '53/udp')
+  t.same(
+    done.results.map(({ result }: Json) => result.warnings_of_plan),
+    plan.results.map(({ result }: Json) => (result.warnings.length === 0 ? undefined : result.warnings.length)),
+    'the plans are counted, not repeated',
+  )
+  t.equal(done.note, 'Plans and their warnings (warnings_of_plan) are shown by the same call with dry_run.')
+  t.notOk(JSON.stringify(done.results).includes('left_out'), 'which is said once for all')
   for (const [at, { result }] of done.results.entries())
     t.same(result.would_be_cut, plan.results[at].result.would_be_cut)
   bench.writes()
@@ -251,7 +258,12 @@ t.test('the answer stays within its budget, however much it has to say', async (
   const done = await bench.ok('ringfence-batch', { apps: prod(...apps) })
   t.match(done.note, /^Up to \d rows with \d+ connections reach out of the window/, 'once for all that are shortened')
   t.notOk(JSON.stringify(done.results).includes('out of the window'))
-  t.ok(done.note.endsWith(' create-ringfence with dry_run shows each shortened application alone.'), done.note)
+  t.ok(
+    done.note.endsWith(
+      ' create-ringfence with dry_run shows each shortened application alone. Plans and their warnings (warnings_of_plan) are shown by the same call with dry_run.',
+    ),
+    done.note,
+  )
   t.ok(JSON.stringify(done).length <= 24_000, `${JSON.stringify(done).length} bytes`)
   partial(t, done.summary, { successful: 60, rulesets_created: 60, rules_created: 240 })
   for (const { result } of done.results) {
@@ -371,7 +383,7 @@ t.test('labels and policy of a long batch are never older than a minute', async 
   const done = await late.ok('ringfence-batch', { apps: prod('quiet', 'pay', 'crm') })
   t.same(brief(done), ['quiet success', 'pay success', 'crm error'])
   t.same(
-    done.results[1].result.inbound_remote_apps.map(({ app }: Json) => app),
+    done.results[1].result.ruleset.rules.flatMap(({ app }: Json) => app ?? []),
     ['store'],
   )
   partial(t, done.results[2].error, { error: 'label_not_found', message: /Labels changed in the meantime: "app=crm"/ })

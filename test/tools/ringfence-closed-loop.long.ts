@@ -96,10 +96,7 @@ async function closeTheLoop(
     t.same(written[list], plan[list], `dry run and real run say the same of ${list}`)
   t.same(
     written.ruleset.rules.map(({ description, type }: Json) => [type, description]),
-    plan.planned_rules.map(({ type }: Json, at: number) => [
-      type,
-      plan.requests.at(at - plan.planned_rules.length).body.description,
-    ]),
+    plan.requests.flatMap(({ rule, body }: Json) => (rule === undefined ? [] : [[rule.type, body.description]])),
   )
   await takeEffect(bench, application, plan, [written.ruleset.href, ...others])
   const { counts, contradictions } = compare(plan, application, before, await inboundFlows(bench, application))

@@ -234,7 +234,8 @@ t.test('withholds the deny rule if inbound traffic was not read in full', async 
   const whole = truncate(bench)
   const plan = await bench.ok('create-ringfence', { ...PAY, selective: true, dry_run: true })
   t.equal(plan.planned_rules.length, 2)
-  t.equal(plan.requests.length, 3)
+  const dry = { ...PAY, selective: true, dry_run: true, detail_level: 'full' }
+  t.equal((await bench.ok('create-ringfence', dry)).requests.length, 3)
   const done = await bench.ok('create-ringfence', { ...PAY, selective: true })
   t.same(posts(bench), ['rule_sets', 'sec_rules', 'sec_rules'])
   const again = await bench.ok('create-ringfence', { ...PAY, selective: true })
@@ -243,7 +244,7 @@ t.test('withholds the deny rule if inbound traffic was not read in full', async 
     t.match(answer.deny_withheld, /shorter lookback_days/)
     t.match(answer.message, /The deny rule is withheld/)
     t.match(answer.warnings[0], /^The deny rule was left out: .*shorter lookback_days/)
-    t.equal(answer.warnings[1], answer.discovery_warning)
+    t.equal(answer.warnings[1], plan.discovery_warning)
     partial(t, answer.would_be_cut, [{ source: '8.8.8.8', effect: 'cut' }])
   }
   whole()
@@ -255,9 +256,10 @@ t.test('withholds the deny rule if inbound traffic was not read in full', async 
   truncate(bench)
   const standing = await bench.ok('create-ringfence', { ...PAY, selective: true })
   const standard = await bench.ok('create-ringfence', { ...PAY, dry_run: true })
+  t.equal(standard.discovery_warning, plan.discovery_warning)
   for (const answer of [standing, standard]) {
     t.notOk('deny_withheld' in answer)
-    t.equal(answer.warnings[0], answer.discovery_warning)
+    t.equal(answer.warnings[0], plan.discovery_warning)
   }
   const other = await start(t)
   truncate(other, 'mcp-ringfence-outbound')
@@ -269,7 +271,7 @@ t.test('reports a missing Any list first', async (t) => {
   const bench = await start(t)
   const none = { kind: 'status' as const, path: /draft\/ip_lists$/, times: 9, status: 200, body: [] }
   bench.simulator.faults.add(none)
-  const done = await bench.ok('create-ringfence', { ...PAY, selective: true })
+  const done = await bench.ok('create-ringfence', { ...PAY, selective: true, detail_level: 'full' })
   t.match(done.message, /There is no Any IP list, so the deny rule covers workloads only\.$/)
   t.match(done.warnings[0], /^The PCE has no Any IP list, so the deny rule falls back to ams\..*1 source seen/)
   t.equal(done.warnings.filter((text: string) => text.includes('deny_consumer ams')).length, 1)

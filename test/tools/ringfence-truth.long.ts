@@ -507,11 +507,13 @@ t.test('sources of another environment are let in with a warning, or left out', 
   t.match(text(prodOnly), /Left out, without a rule: "crm \(dev\)"; "erp \(dev\)"\./)
   t.notMatch(text(prodOnly), /Lets in sources of other environments/)
 
+  const asked = { ...PAY, environments: ['prod'], detail_level: 'full' }
+  const { requests } = await bench.ok('create-ringfence', { ...asked, dry_run: true })
   bench.writes()
-  const done = await bench.ok('create-ringfence', { ...PAY, environments: ['prod'] })
+  const done = await bench.ok('create-ringfence', asked)
   t.same(
     bench.writes().map(({ body }: Json) => body),
-    prodOnly.requests.map(({ body }: Json) => body),
+    requests.map(({ body }: Json) => body),
     'the real call writes what was shown',
   )
   t.same(ruleOf(done), ruleOf(prodOnly))

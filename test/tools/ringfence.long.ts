@@ -149,14 +149,19 @@ t.test('the plan says who is allowed, who would be cut, and what would be writte
 
   const label = (id: number) => ({ label: { href: `/orgs/1/labels/${id}` } })
   const allow = { enabled: true, providers: [AMS], ingress_services: [ALL_SERVICES] }
-  t.equal(plan.requests[0].path, SETS)
-  t.same(plan.requests[0].body, {
+  t.notOk('requests' in plan, 'the standard answer says the rules in words alone')
+  bench.writes()
+  const { requests, ...full } = await bench.ok('create-ringfence', { ...PAY, dry_run: true, detail_level: 'full' })
+  t.notOk('planned_rules' in full, 'and the full one has each rule once, with its request')
+  t.equal(requests[0].path, SETS)
+  t.notOk('rule' in requests[0])
+  t.same(requests[0].body, {
     name: 'RF-pay-prod',
     description: 'Ringfence for pay (prod)',
     scopes: [[label(1), label(2)]],
   })
-  t.equal(plan.requests[1].path, `${SETS}/{id of RF-pay-prod}/sec_rules`)
-  partial(t, plan.requests[1].body, { ...allow, consumers: [AMS], unscoped_consumers: false })
+  t.equal(requests[1].path, `${SETS}/{id of RF-pay-prod}/sec_rules`)
+  partial(t, requests[1].body, { ...allow, consumers: [AMS], unscoped_consumers: false })
   // crm (old), crm (prod), pay (test), payments (prod), each by exactly two labels.
   const hrefs = new Map((await bench.pce.labels.getAll()).map(({ href, key, value }) => [`${key}=${value}`, href]))
   for (const [at, wanted] of [
@@ -165,7 +170,7 @@ t.test('the plan says who is allowed, who would be cut, and what would be writte
     'app=pay env=test',
     'app=payments env=prod',
   ].entries()) {
-    const { body } = plan.requests[at + 2]
+    const { body } = requests[at + 2]
     partial(t, body, {
       ...allow,
       unscoped_consumers: true,
@@ -181,7 +186,75 @@ t.test('the plan says who is allowed, who would be cut, and what would be writte
     plan.planned_rules.map(({ type }: Json) => type),
     ['intra-scope', ...Array(4).fill('extra-scope allow (inbound)')],
   )
+  t.same(
+    requests.slice(1).map(({ rule }: Json) => rule),
+    plan.planned_rules,
+    'which says it in the same words',
+  )
+  t.same(bench.writes(), [])
 })
+
+t.test(
+  'a real call says what stands, who is cut or let in, and what writing came upon, but not the plan',
+  async (t) => {
+    const bench = await start(t, ESTATE)
+    const plan = await bench.ok('create-ringfence', { ...PAY, selective: true, dry_run: true })
+    const done = await bench.ok('create-ringfence', { ...PAY, selective: true })
+    const stored = await draft(bench)
+    const { href } = stored
+    const rule = (id: number, app: string, env: string) => ({
+      type: 'extra-scope allow (inbound)',
+      app,
+      env,
+      href: `${href}/sec_rules/${id}`,
+    })
+    const [inside, ...outside] = stored.rules.map((one: Json) => Number(one.href.split('/').at(-1)))
+    const { description: _words, ...counts } = plan.policy_coverage
+    t.same(done, {
+      message:
+        'Created the rule set "RF-pay-prod" with 6 rules in draft, made for selective enforcement. It takes effect when provisioned.',
+      warnings: [],
+      warnings_of_plan: plan.warnings.length,
+      left_out: 'The plan and its warnings: dry_run or detail_level full shows them.',
+      app: 'pay',
+      env: 'prod',
+      selective: true,
+      deny_consumer: 'any',
+      enforcement_mode: 'selective',
+      has_deny_all_inbound: false,
+      merged: false,
+      workloads: plan.workloads,
+      flows_analysed: plan.flows_analysed,
+      discovery_truncated: [],
+      policy_coverage: counts,
+      ruleset: {
+        href,
+        name: 'RF-pay-prod',
+        rules: [
+          { type: 'intra-scope', href: `${href}/sec_rules/${inside}` },
+          rule(outside[0], 'crm', 'old'),
+          rule(outside[1], 'crm', 'prod'),
+          rule(outside[2], 'pay', 'test'),
+          rule(outside[3], 'payments', 'prod'),
+          { type: 'deny (block all inbound)', href: stored.deny_rules[0].href },
+        ],
+      },
+      window: plan.window,
+      flows_truncated: false,
+      analysed: plan.analysed,
+      would_be_cut: plan.would_be_cut,
+      skipped_existing_rules: [],
+      ...(plan.assumes !== undefined && { assumes: plan.assumes }),
+      ...(plan.recorded_otherwise !== undefined && { recorded_otherwise: plan.recorded_otherwise }),
+    })
+    t.ok(plan.warnings.length > 0)
+    // Whoever wants it has the plan beside the result.
+    const again = await bench.ok('create-ringfence', { ...PAY, selective: true, detail_level: 'full' })
+    t.notOk('warnings_of_plan' in again || 'left_out' in again)
+    for (const list of ['inbound_remote_apps', 'outbound_remote_apps', 'unlabelled_inbound', 'infrastructure_sources'])
+      t.same(again[list].length, plan[list].length, list)
+  },
+)
 
 t.test('a selective ringfence denies last, and the plan counts what the deny rule reaches', async (t) => {
   const cases: [object, string[], RegExp][] = [
@@ -220,7 +293,7 @@ t.test('a selective ringfence denies last, and the plan counts what the deny rul
     await t.test(JSON.stringify(options), async (t) => {
       const bench = await start(t, ESTATE)
       bench.writes()
-      const done = await bench.ok('create-ringfence', { ...PAY, selective: true, ...options })
+      const done = await bench.ok('create-ringfence', { ...PAY, selective: true, detail_level: 'full', ...options })
       t.same(posts(bench), ['POST rule_sets', ...Array(5).fill('POST sec_rules'), 'POST deny_rules'])
       t.same(
         lossesOf(done).map(({ kind }) => kind),
@@ -271,8 +344,9 @@ t.test('the deny rule has the requested consumers and services', async (t) => {
     ],
   ]
   for (const [options, consumers, who, services, what] of cases) {
-    const plan = await bench.ok('create-ringfence', { ...PAY, selective: true, dry_run: true, ...options })
-    const { path, body } = plan.requests.at(-1)
+    const asked = { ...PAY, selective: true, dry_run: true, ...options }
+    const plan = await bench.ok('create-ringfence', asked)
+    const { path, body } = (await bench.ok('create-ringfence', { ...asked, detail_level: 'full' })).requests.at(-1)
     t.equal(path, `${SETS}/{id of RF-pay-prod}/deny_rules`)
     t.same(body.consumers, consumers)
     t.same(body.ingress_services, services)
@@ -327,7 +401,8 @@ t.test('without an Any list the deny rule falls back to ams and says so', async 
       status: 200,
       body: [],
     })
-    const plan = await bench.ok('create-ringfence', { ...PAY, selective: true, deny_consumer: asked, dry_run: true })
+    const args = { ...PAY, selective: true, deny_consumer: asked, dry_run: true, detail_level: 'full' }
+    const plan = await bench.ok('create-ringfence', args)
     t.equal(plan.deny_consumer, 'ams')
     t.match(plan.warnings.join('\n'), /no Any IP list, so the deny rule falls back to ams.*4 sources seen/)
     t.same(plan.requests.at(-1).body.consumers, [AMS])
@@ -342,7 +417,8 @@ t.test('without an Any list the deny rule falls back to ams and says so', async 
   const near = { ...old, href: '/orgs/1/sec_policy/draft/ip_lists/78', name: 'Any (0.0.0.0/0) but ours' }
   bench.simulator.faults.add({ kind: 'status', path: /ip_lists$/, times: 1, status: 200, body: [near, old] })
   bench.simulator.faults.add({ kind: 'status', path: /ip_lists\/77$/, times: 1, status: 200, body: old })
-  const plan = await bench.ok('create-ringfence', { ...PAY, selective: true, dry_run: true })
+  const args = { ...PAY, selective: true, dry_run: true, detail_level: 'full' }
+  const plan = await bench.ok('create-ringfence', args)
   t.same(plan.requests.at(-1).body.consumers, [{ ip_list: { href: old.href } }])
   t.match(plan.warnings.join('\n'), /has no IPv6 range/)
   t.notOk(
@@ -407,7 +483,7 @@ t.test('repeating the call writes nothing', async (t) => {
         message: /already has all its rules; nothing to write/,
         ruleset: { href: first.ruleset.href },
       })
-      t.same(dryRun ? again.requests : again.ruleset.rules, [])
+      t.same(dryRun ? again.planned_rules : again.ruleset.rules, [])
       t.equal(again.skipped_existing_rules.length, first.ruleset.rules.length)
       t.same(again.would_be_cut, first.would_be_cut, 'who is cut has not changed')
       t.equal(again.has_deny_all_inbound, 'selective' in options && !('deny_service' in options))
@@ -439,7 +515,7 @@ t.test('keeps existing rules, adds missing ones, and reports those that do not c
     ],
   })
   bench.writes()
-  const done = await bench.ok('create-ringfence', { ...PAY, selective: true })
+  const done = await bench.ok('create-ringfence', { ...PAY, selective: true, detail_level: 'full' })
   t.same(posts(bench), [...Array(4).fill('POST sec_rules'), 'POST deny_rules'])
   partial(t, done, {
     merged: true,
@@ -481,6 +557,7 @@ t.test('an existing wider rule is enough, and a wider deny rule counts', async (
     selective: true,
     deny_service: { port: 22, proto: 'tcp' },
     dry_run: true,
+    detail_level: 'full',
   })
   t.same(
     plan.requests.map(({ body }: Json) => body.description),
@@ -772,8 +849,11 @@ t.test('cuts and counts lists that do not fit', async (t) => {
   const bench = await start(t, estate)
   const small = await bench.ok('create-ringfence', { ...PAY, dry_run: true })
   t.ok(JSON.stringify(small).length <= 80_000)
-  partial(t, small.section_totals, { planned_rules: 151, requests: 152, inbound_remote_apps: 150 })
-  t.ok(small.truncated_sections.includes('requests'))
+  partial(t, small.section_totals, { planned_rules: 151, inbound_remote_apps: 150 })
+  t.ok(small.truncated_sections.includes('planned_rules'))
+  const full = await bench.ok('create-ringfence', { ...PAY, dry_run: true, detail_level: 'full' })
+  t.equal(full.section_totals.requests, 152)
+  t.ok(full.truncated_sections.includes('requests'))
   t.match(small.truncation_note, /section_totals counts all/)
   const done = await bench.ok('create-ringfence', PAY)
   t.equal(done.section_totals.rules, 151)

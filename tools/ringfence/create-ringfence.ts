@@ -40,7 +40,7 @@ const input = Type.Object(
       StringEnum(DENY_CONSUMERS, { default: 'any', description: 'Any address, workloads, both' }),
     ),
     ...SourcesInput,
-    detail_level: DetailLevel('full: more rows'),
+    detail_level: DetailLevel('full: requests'),
     ...DryRunInput,
   },
   { additionalProperties: false },

@@ -6,7 +6,8 @@ import type { ShownEffect, ShownField, ShownObject } from '../../../schemas/appr
 import type { Limits } from '../../../schemas/config.js'
 import { joinEffects } from '../policy-words.js'
 import { listCut } from '../ringfence/list-losses.js'
-import { describePlanned, showRingfence } from '../ringfence/show-ringfence.js'
+import { describePlanned } from '../ringfence/describe-rules.js'
+import { showRingfence } from '../ringfence/show-ringfence.js'
 import { warnOfBatch } from '../ringfence/warn-of-ringfence.js'
 
 /** Maximum number of sources with lost traffic that are named for each application. */

@@ -9,8 +9,8 @@ import {
 } from '../../../domain/ringfence/discover-peers.js'
 import { describeReasons } from '../../../domain/policy/three-valued.js'
 import type { FlowEffect } from '../../../domain/ringfence/judge-flow.js'
-import type { PlannedRemote, RingfencePlan } from '../../../domain/ringfence/plan-ringfence.js'
-import type { EstateRanking } from '../../../domain/ringfence/share-reads.js'
+import type { PlannedRemote } from '../../../domain/ringfence/plan-ringfence.js'
+import type { Prepared } from '../../../domain/ringfence/prepare-ringfence.js'
 
 /** The effects which mean that traffic is lost or stays blocked, worst first. */
 const LOSSES = ['blocked_by_override_deny', 'cut', 'possibly_cut'] as const satisfies readonly FlowEffect[]
@@ -137,9 +137,10 @@ export interface InfrastructureSource {
 
 /**
  * Lists the sources that are infrastructure services, which means tier Shared Service or higher (T15), by descending
- * score.
+ * score. The list is empty if the estate was not ranked, which a warning about the plan says.
  */
-export function listInfrastructure({ remotes }: RingfencePlan, ranking: EstateRanking): InfrastructureSource[] {
+export function listInfrastructure({ plan: { remotes }, ranking }: Prepared): InfrastructureSource[] {
+  if (ranking === null || typeof ranking === 'string') return []
   return ranking.rows
     .filter(({ tier }) => tier !== 'Standard Application')
     .flatMap(({ app, env, tier, infrastructure_score }) => {

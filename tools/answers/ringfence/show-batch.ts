@@ -31,6 +31,8 @@ const MOST_CUT = 5
 const BRIEF_WARNING = 100
 /** What the note of the batch says for all results that are shortened to a line, so that none has to repeat it. */
 const HOW_TO_SEE_MORE = 'create-ringfence with dry_run shows each shortened application alone.'
+/** The same for results that leave out the plan, because it was shown before anything was written (D257). */
+const WHERE_PLANS_ARE = 'Plans and their warnings (warnings_of_plan) are shown by the same call with dry_run.'
 
 /**
  * Builds the answer of a batch (T16). The results of the applications share the part of the budget that the other
@@ -42,7 +44,8 @@ export function showBatch(ctx: Pick<ToolContext<true>, 'pce' | 'limits'>, batch:
   const bare = results.map((outcome) => (outcome.status === 'success' ? { ...namesOf(outcome), result: {} } : outcome))
   const note = noteOf(results.flatMap((outcome) => (outcome.status === 'success' ? [outcome.done] : [])))
   let room =
-    answerBudget(ctx.limits) - jsonBytes({ ...around, note: `${note.note ?? ''} ${HOW_TO_SEE_MORE}`, results: bare })
+    answerBudget(ctx.limits) -
+    jsonBytes({ ...around, note: `${note.note ?? ''} ${HOW_TO_SEE_MORE} ${WHERE_PLANS_ARE}`, results: bare })
   let left = around.summary.successful
   const shortened: RingfenceDone[] = []
   const show = (done: RingfenceDone) => {
@@ -50,7 +53,12 @@ export function showBatch(ctx: Pick<ToolContext<true>, 'pce' | 'limits'>, batch:
     // Space that one application does not need is available to the applications after it.
     const share = Math.floor(room / left)
     const limits = { ...ctx.limits, responseBudgetBytes: share }
-    const whole = showRingfence(prepared, written, { detail: 'standard', limits, orgId: ctx.pce.orgId })
+    const whole = showRingfence(prepared, written, {
+      detail: 'standard',
+      limits,
+      orgId: ctx.pce.orgId,
+      isOfBatch: true,
+    })
     const fits = jsonBytes(whole) <= share
     if (!fits) shortened.push(done)
     const shown = fits ? whole : shorten(whole, groupLosses(prepared.plan.sources), share)
@@ -62,9 +70,18 @@ export function showBatch(ctx: Pick<ToolContext<true>, 'pce' | 'limits'>, batch:
     outcome.status === 'success' ? { ...namesOf(outcome), result: show(outcome.done) } : outcome,
   )
   const { note: completeness = '' } = noteOf(shortened)
-  const said = [completeness, ...(shown.some(isBare) ? [HOW_TO_SEE_MORE] : [])].filter((text) => text !== '').join(' ')
+  const said = [
+    completeness,
+    shown.some(isBare) ? HOW_TO_SEE_MORE : '',
+    results.some(hasUnshownPlan) ? WHERE_PLANS_ARE : '',
+  ]
+    .filter((text) => text !== '')
+    .join(' ')
   return { ...around, ...(said !== '' && { note: said }), results: shown }
 }
+
+/** Returns true for an application that was written, and whose result therefore does not have the plan. */
+const hasUnshownPlan = (outcome: BatchOutcome): boolean => outcome.status === 'success' && outcome.done.written !== null
 
 /** Returns true for the result of an application that has only room for a line. */
 const isBare = (shown: object): boolean =>
@@ -125,6 +142,7 @@ function describeBatch({ order, results, warnings, window, dryRun, autoOrder }: 
  */
 function shorten(answer: ReturnType<typeof showRingfence>, losses: readonly LossGroup[], share: number) {
   const { message, merged, ruleset, section_totals: totals, warnings, assumes, recorded_otherwise: otherwise } = answer
+  const { warnings_of_plan: ofPlan } = answer
   const cut = losses.slice(0, MOST_CUT)
   const { href, name } = ruleset
   const shown = {
@@ -134,6 +152,7 @@ function shorten(answer: ReturnType<typeof showRingfence>, losses: readonly Loss
     ...(assumes !== undefined && { assumes }),
     ...(otherwise !== undefined && { recorded_otherwise: otherwise }),
     section_totals: totals,
+    ...(ofPlan !== undefined && { warnings_of_plan: ofPlan }),
     warnings_total: warnings.length,
     warnings: [] as string[],
     would_be_cut: [] as typeof cut,
@@ -146,6 +165,7 @@ function shorten(answer: ReturnType<typeof showRingfence>, losses: readonly Loss
       ...(assumes !== undefined && { assumes }),
       ...(otherwise !== undefined && { recorded_otherwise: otherwise }),
       section_totals: { rules: totals?.['rules'] ?? 0 },
+      ...(ofPlan !== undefined && { warnings_of_plan: ofPlan }),
       warnings_total: warnings.length,
       warnings: warnings.slice(0, 1).map((text) => clipSentence(text, BRIEF_WARNING)),
     }
