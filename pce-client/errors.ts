@@ -16,6 +16,7 @@ import type { BulkResultItem } from './types.js'
  * - `invalid_href`, `invalid_argument`, `invalid_integer`, `unsupported`: this client refused the call before any
  *   request.
  * - `body_too_large`, `invalid_response`: the answer cannot be used.
+ * - `write_refused`: the program that uses this client did not allow the request, which was not sent.
  */
 export type PceErrorCode =
   | 'api_error'
@@ -34,6 +35,7 @@ export type PceErrorCode =
   | 'unsupported'
   | 'body_too_large'
   | 'invalid_response'
+  | 'write_refused'
 
 export interface PceErrorFacts {
   cause?: unknown

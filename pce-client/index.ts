@@ -5,6 +5,7 @@
 export { PceError, PceApiError, PceIntegerError } from './errors.js'
 export type { PceApiErrorItem, PceErrorCode } from './errors.js'
 export { createPceClient, loadHttp, type PceClient } from './client.js'
+export { guardClient, type PlannedWrite } from './guard-client.js'
 export { connectRemoteClient, serveClient } from './remote.js'
 export type { RemoteAddress, SentWrite, ServedClient } from './remote.js'
 export type * from './types.js'

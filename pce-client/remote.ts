@@ -78,7 +78,7 @@ type Reply =
  * Returns true if a request changes something at the PCE, apart from the queries and jobs that the client itself starts
  * and deletes.
  */
-const isChange = (method: string, endpoint: string) =>
+export const isChange = (method: string, endpoint: string) =>
   classifyRequest(method, endpoint).writes && !/\/(?:async_queries|jobs)(?:\/|$)/.test(endpoint)
 
 /**

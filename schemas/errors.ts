@@ -5,6 +5,7 @@
 export const ERROR_CODES = [
   'forbidden_no_role',
   'forbidden',
+  'out_of_scope',
   'no_pce_credentials',
   'confirm_required',
   'confirm_token_replay',

@@ -41,6 +41,7 @@ const PCE_CODES: Partial<Record<PceError['code'], ErrorCode>> = {
   invalid_href: 'invalid_href',
   body_too_large: 'pce_answer_too_large',
   invalid_response: 'invalid_response',
+  write_refused: 'out_of_scope',
 }
 
 /**

@@ -42,6 +42,13 @@ export const ERROR_TABLE: Record<ErrorCode, ErrorRow> = {
     turn: ['operator'],
   },
   forbidden: { status: 403, message: 'Your role may not call this tool.', level: 'warn', turn: ['caller', 'operator'] },
+  out_of_scope: {
+    status: 403,
+    message: 'This is outside of the scopes that your groups give you.',
+    hint: 'Nothing was written. Ask the operator for a wider scope, or somebody whose scope it is.',
+    level: 'warn',
+    turn: ['caller', 'operator'],
+  },
   no_pce_credentials: {
     status: 403,
     message: 'There are no PCE credentials for this call.',

@@ -45,6 +45,8 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   login_unavailable:
     'If it goes on: the log has the `reason`. A code of SQLite is about the state file; anything else is the identity provider, or the way to it.',
   origin_not_allowed: 'If a web page of yours calls the server: add its host to `MCP_ALLOWED_HOSTS`.',
+  out_of_scope:
+    'The error names the object, the condition and the scopes of the caller. If they should be able to: widen the scope of one of their groups in `MCP_SCOPES_FILE` and send SIGHUP ([teams](teams.md)).',
   outcome_unknown:
     'Once is an accident. Often means that something between here and the PCE cuts connections off: the idle time of a load balancer, or a `MCP_PCE_TIMEOUT_SECONDS` that is too short.',
   overloaded:
