@@ -180,6 +180,7 @@ export function readAuthenticated(
     http: { ...readListen(reading, listen), publicUrl: (env.MCP_PUBLIC_URL ?? '').replace(/(?<!\/)\/+$/, '') },
     oauth: readOAuth(reading),
     roles,
+    ...(reading.env.MCP_SCOPES_FILE && { scopesPath: reading.env.MCP_SCOPES_FILE }),
     rates: readRates(reading),
     confirm: {
       hmacKey,

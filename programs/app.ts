@@ -56,6 +56,8 @@ declare module 'fastify' {
      * server. Null if metrics are off.
      */
     metricsServer: FastifyInstance | null
+    /** Reads the file with the scopes of groups again; absent if there is none. Never rejects. */
+    reloadScopes?: (() => Promise<void>) | undefined
   }
 }
 
@@ -136,6 +138,7 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ob
   const checks = [{ name: 'signing keys', run: checkKeys }, ...composed.checks]
   app = await createApp(config, deps, checks, composed.key?.problem)
   app.addHook('onClose', () => composed.close())
+  app.decorate('reloadScopes', composed.reloadScopes)
   // The check of the shared PCE key runs in the background, so it neither delays nor prevents the start.
   app.addHook('onListen', () => void composed.key?.check())
   await app.register(dispatcher, composed.dispatcher)

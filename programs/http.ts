@@ -315,6 +315,7 @@ async function serve(config: HttpConfig): Promise<void> {
   const closeSilent = trackSilentConnections(app.server)
   flushOnExit(app.dispatcher.audit)
   reopenOnHangup(app.dispatcher.audit, log)
+  process.on('SIGHUP', () => void app.reloadScopes?.())
   let withdraw: Listening['withdraw'] = () => Promise.resolve()
   closeWithGrace(
     { delay: LAME_DUCK_MS + FIRST_WORDS_MS + DRAIN_MS + 2 * LAST_WORDS_MS + SPARE_MS, logger: log, skip: ['SIGHUP'] },

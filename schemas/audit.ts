@@ -15,6 +15,10 @@ export interface AuditFacts {
   asked_by?: Owner
   /** The person who approved the call. */
   approved_by?: Owner
+  /** The object outside of the caller's scopes because of which the call was refused, and the condition it does not meet. */
+  outside?: { kind: string; href?: string; rule?: string }
+  /** The scopes of the caller, in entries about a call that they refused. */
+  scopes?: readonly string[]
   /** The note that the person added to the decision: on one line, without hidden characters. */
   note?: string
   /** The request ids from the PCE's answers during this call. If there are many, only the first ones are listed. */

@@ -1,3 +1,5 @@
+import type { CallerScopes } from './scopes.js'
+
 /** Roles from least to most powerful. A caller whose groups map to several roles gets the highest. */
 export const ROLES = ['reader', 'operator', 'admin'] as const
 export type Role = (typeof ROLES)[number]
@@ -11,6 +13,8 @@ export interface Caller {
   role: Role | null
   iss: string | null
   sub: string | null
+  /** What the caller may write to; absent if the operator has not limited it (MCP_SCOPES_FILE). */
+  scopes?: CallerScopes
 }
 
 /**

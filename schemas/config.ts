@@ -227,6 +227,8 @@ interface AuthenticatedConfig extends CommonConfig {
   http: HttpListen & { publicUrl: string }
   oauth: OAuthConfig
   roles: RoleMapping
+  /** The path of the file with the scopes of groups. If absent, every caller writes to everything that the role allows. */
+  scopesPath?: string
   confirm: ConfirmConfig
   rates: RateLimits
   /**

@@ -1,6 +1,7 @@
 import type { Static, TObject, TSchema } from '@sinclair/typebox'
 import type { Role } from '../schemas/caller.js'
 import type { Preview, ToolContext } from '../domain/call.js'
+import type { PlannedRequest } from '../schemas/dry-run.js'
 
 export type ToolEffect = 'read' | 'write' | 'destroy'
 
@@ -48,7 +49,14 @@ const BEYOND_DEFAULT: ReadonlySet<Toolset> = new Set([
 export const isInDefault = ({ toolset }: Pick<AnyTool, 'toolset'>): boolean => !BEYOND_DEFAULT.has(toolset)
 
 /** The names of the tool functions that can be run in a worker thread. */
-export type Act = 'handler' | 'preview' | 'boundTo'
+export type Act = 'handler' | 'preview' | 'boundTo' | 'plan'
+
+/**
+ * How the scopes of a caller limit a tool that changes something (MCP_SCOPES_FILE): each object that it writes has to be
+ * inside (`objects`); it writes to the whole organisation, so only callers whose scope is "*" may call it (`everything`);
+ * or it writes only what belongs to the caller (`own`).
+ */
+export type ScopeUse = 'objects' | 'everything' | 'own'
 
 export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends boolean> {
   /** Name in the protocol, in kebab-case; also the name of the tool's file. */
@@ -66,6 +74,8 @@ export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends bo
   effect: ToolEffect
   /** The toolset to which the tool belongs. */
   toolset: Toolset
+  /** How the scopes of a caller limit the tool. Every tool that changes something states it; a tool that reads does not. */
+  scope?: ScopeUse
   /** True if repeating the call results in the same state. This is always true for tools that only read. */
   idempotent?: boolean
   roles: readonly Role[]
@@ -99,6 +109,12 @@ export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends bo
    * as the handler.
    */
   boundTo?(args: Static<I>, ctx: ToolContext<P>): Promise<string>
+  /**
+   * Returns every request that a real call would send to change something, in order, so that the caller's scopes are
+   * checked before the first write. It only reads, and throws the same errors as the handler. If a tool has no such
+   * function, `tools/index.ts` creates one from the dry run.
+   */
+  plan?(args: Static<I>, ctx: ToolContext<P>): Promise<PlannedRequest[]>
 }
 
 export type ToolSpec<I extends TObject = TObject, O extends TSchema = TSchema, P extends boolean = boolean> = Readonly<
@@ -106,12 +122,13 @@ export type ToolSpec<I extends TObject = TObject, O extends TSchema = TSchema, P
 >
 
 /** A tool without its argument types, as the list of tools, the dispatcher and the transports use it. */
-export interface AnyTool extends Omit<ToolSpec, 'handler' | 'example' | 'preview' | 'boundTo' | 'isHeavy'> {
+export interface AnyTool extends Omit<ToolSpec, 'handler' | 'example' | 'preview' | 'boundTo' | 'plan' | 'isHeavy'> {
   readonly example: object
   readonly isHeavy?: true | ((args: never, act: Act) => boolean)
   handler(args: never, ctx: never): Promise<unknown>
   preview?(args: never, ctx: never): Promise<Preview>
   boundTo?(args: never, ctx: never): Promise<string>
+  plan?(args: never, ctx: never): Promise<PlannedRequest[]>
 }
 
 /** Returns the tool unchanged. Its only purpose is to derive the types of the handler from the schemas. */

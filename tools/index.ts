@@ -1,3 +1,4 @@
+import { withPlan } from './answers/approval/plan-requests.js'
 import { withPreview } from './answers/approval/preview-dry-run.js'
 import type { AnyTool } from './define.js'
 import getContainerClusters from './containers/get-container-clusters.js'
@@ -158,6 +159,6 @@ const listed: readonly AnyTool[] = [
 
 /**
  * All tools of the server, sorted by name. Each tool that changes something in the PCE can show a preview of the
- * change.
+ * change, and its requests.
  */
-export const tools: readonly AnyTool[] = listed.map(withPreview)
+export const tools: readonly AnyTool[] = listed.map((tool) => withPlan(withPreview(tool)))

@@ -3,6 +3,7 @@ import { ROLES, type Caller, type Identity, type Mode, type Role } from '../../s
 import type { RoleMapping } from '../../schemas/config.js'
 import type { CredentialsPort } from '../../schemas/credentials.js'
 import { ToolError } from '../../schemas/errors.js'
+import type { CallerScopes } from '../../schemas/scopes.js'
 import type { SealedCredentials } from '../../schemas/state.js'
 
 /** The PCE of one caller. */
@@ -30,6 +31,14 @@ export type FindPce = (
   record?: SealedCredentials | null,
 ) => CallerPce | Promise<CallerPce>
 
+/** What limits the writes of callers to parts of the estate. */
+export interface ScopesPort {
+  /** Returns what the identity may write to. Every call with the same object returns the same value until a reload. */
+  readonly of: (identity: Identity) => CallerScopes
+  /** Returns the client through which the caller's writes pass only within these scopes. */
+  readonly guard: (pce: PceClient, scopes: CallerScopes) => PceClient
+}
+
 /** The context of one caller over HTTP: identity, role and PCE. */
 export interface OpenedContext extends CallerPce, Origin {
   caller: Caller
@@ -56,6 +65,7 @@ export function createContextOpener(
   mode: Mode,
   roles: RoleMapping,
   findPce: FindPce,
+  scopes: ScopesPort | null = null,
 ): (identity: Identity, origin?: Origin, record?: SealedCredentials | null) => OpenedContext | Promise<OpenedContext> {
   // The role is stored for each identity object, because the same object always comes from the same access token, whose
   // groups never change.
@@ -63,15 +73,16 @@ export function createContextOpener(
   return (identity, origin = {}, record) => {
     const role = roleOf(identity)
     const { iss, sub, name, clientId } = identity
+    const own = scopes?.of(identity)
     // Spreads are avoided for speed, because this code runs for every request.
     const open = ({ pce, pceProblem, provePce, credentials }: CallerPce): OpenedContext => ({
-      caller: { mode, role, iss, sub },
+      caller: own === undefined ? { mode, role, iss, sub } : { mode, role, iss, sub, scopes: own },
       transport: 'http',
       tokenSays: name === undefined && clientId === undefined ? undefined : { name, clientId },
       client: origin.client,
       clientAddress: origin.clientAddress,
       roleProblem: role === null ? explainNoRole(identity) : undefined,
-      pce,
+      pce: own === undefined || pce === null ? pce : scopes!.guard(pce, own),
       pceProblem,
       provePce,
       credentials,

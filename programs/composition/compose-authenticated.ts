@@ -24,6 +24,7 @@ import { confirmGate } from '../../plugins/dispatcher/confirm-gate.js'
 import { deriveCursorKey } from '../../plugins/dispatcher/cursor-keys.js'
 import type { DispatcherOptions } from '../../plugins/dispatcher/dispatch.js'
 import type { HeavyCalls } from '../../plugins/dispatcher/heavy/heavy-calls.js'
+import { scopeGate } from '../../plugins/dispatcher/scope-gate.js'
 import { createRouteAudit, type AuditRoute } from '../../plugins/dispatcher/record-call.js'
 import { createArgumentsReader } from '../../plugins/dispatcher/leave-out-nulls.js'
 import { createCallTracker, type CallTracker } from '../../plugins/dispatcher/run-handler.js'
@@ -40,6 +41,7 @@ import { openState } from '../../storage/state/open-state.js'
 import { changeTool, type ListedTool, type ToolFacts } from '../../tools/listed-tool.js'
 import { observeRequests } from './observe.js'
 import { offerTools, type ServerOffers } from './offer-tools.js'
+import { loadScopes } from './load-scopes.js'
 import { requireConfirmations } from './require-confirmations.js'
 import { fixedCredentials, openAudit, threadTools, type ServerParts } from './compose-unauthenticated.js'
 
@@ -76,6 +78,8 @@ export interface AuthenticatedServer {
   /** The object that watches the single PCE key of shared mode. */
   key?: Pick<KeyWatch, 'check' | 'problem'>
   readonly roleOf: (identity: Identity) => Role | null
+  /** Reads the file with the scopes of groups again; absent if there is none. Never rejects. */
+  readonly reloadScopes?: () => Promise<void>
   offers: ServerOffers
   heavyFigures: HeavyCalls['figures']
   /**
@@ -113,6 +117,7 @@ export async function composeAuthenticated(
   const now = parts.now ?? (() => Date.now())
   const callTracker = { ...createCallTracker(), onRequest: observeRequests(parts) }
   const server = readPackage()
+  const scopes = config.scopesPath === undefined ? null : await loadScopes(config.scopesPath, log)
   const pces = await (config.mode === 'shared'
     ? openSharedPce(config, callTracker, parts, now)
     : openUserPces(config, callTracker, parts, now))
@@ -120,7 +125,7 @@ export async function composeAuthenticated(
   try {
     const audit = openAudit(config, parts)
     const heavy = threadTools(config, { ...parts, tools, server, now })
-    const openContext = createContextOpener(config.mode, config.roles, pces.find)
+    const openContext = createContextOpener(config.mode, config.roles, pces.find, scopes)
     // Confirm tokens are bound to this state by a random value that it contains. Only this state records which of its
     // tokens were used, so the tokens must not be valid with another state file, or with a new file that replaces a
     // lost one.
@@ -152,6 +157,7 @@ export async function composeAuthenticated(
           pces.gate,
           auditGate(audit),
           provenGate,
+          ...(scopes === null ? [] : [scopeGate(scopes.judgement)]),
           confirmGate(confirmation),
         ],
         audit,
@@ -172,6 +178,7 @@ export async function composeAuthenticated(
       state,
       ...(pces.key && { key: pces.key }),
       roleOf,
+      ...(scopes !== null && { reloadScopes: () => scopes.reload() }),
       offers,
       heavyFigures: heavy.figures,
       openContext(identity, { narrowedTo, record, client, clientAddress }) {

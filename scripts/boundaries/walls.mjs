@@ -34,6 +34,7 @@ const FLOORS = {
   inventory: ['text'],
   traffic: ['text', 'inventory'],
   policy: ['text', 'inventory', 'traffic'],
+  scopes: ['text', 'inventory'],
   explain: ['text', 'inventory', 'traffic', 'policy'],
   drafts: ['text', 'inventory', 'traffic', 'policy'],
   history: ['text', 'inventory', 'traffic', 'policy', 'drafts'],
@@ -99,9 +100,13 @@ const ROOMS = [
   {
     name: 'tools/index.ts',
     files: '^tools/index\\.ts$',
-    may: [TOOL, '^tools/(?!answers/|catalogue/)[^/]+/[^/]+\\.ts$', '^tools/answers/approval/preview-dry-run\\.ts$'],
+    may: [
+      TOOL,
+      '^tools/(?!answers/|catalogue/)[^/]+/[^/]+\\.ts$',
+      '^tools/answers/approval/(preview-dry-run|plan-requests)\\.ts$',
+    ],
     node: [],
-    why: 'The list of tools, and the preview of those that have none of their own.',
+    why: 'The list of tools, and the preview and plan of those that have none of their own.',
   },
   {
     name: 'tools/catalogue',
@@ -199,6 +204,7 @@ const ROOMS = [
       '^programs/composition/',
       '^plugins/(dispatcher|context|confirm|offer)/',
       '^programs/process/',
+      '^domain/scopes/',
       '^storage/',
       TOOL,
       SCHEMAS,

@@ -280,6 +280,12 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
     meaning: 'Role of callers whose groups match no list; if unset, they get forbidden_no_role',
   },
   {
+    name: 'MCP_SCOPES_FILE',
+    appliesTo: 'authenticated HTTP',
+    meaning:
+      'JSON file with the scopes of groups, outside of which their members only read ([teams.md](teams.md)); read again on SIGHUP; if unset, the role alone decides',
+  },
+  {
     name: 'MCP_HIDE_FORBIDDEN',
     appliesTo: 'authenticated HTTP',
     meaning:

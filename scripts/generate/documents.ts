@@ -5,6 +5,7 @@ import { KINDS } from '../../pce-client/kinds.js'
 import { ERROR_TABLE } from '../../plugins/errors/table.js'
 import { CONFIG_VARIABLES } from '../docs/config-variables.js'
 import { SKILLS } from '../docs/skills.js'
+import { ScopesFile } from '../../schemas/scopes.js'
 import { tools } from '../../tools/index.js'
 import { CITED_PAGES, definedNumbers, findBrokenLinks, findDangling } from '../docs/check-citations.js'
 import { findUntestedCommands } from '../docs/find-commands.js'
@@ -32,6 +33,7 @@ const CONFIGURATION_PAGE = 'docs/configuration.md'
 const OPERATIONS_PAGE = 'docs/operations.md'
 const CLIENTS_PAGE = 'docs/clients/README.md'
 const DECISIONS_PAGE = 'docs/decisions.md'
+const SCOPES_SCHEMA = 'docs/scopes.schema.json'
 const SKILL_FOLDER = 'skills'
 const NOT_OURS = new Set(['node_modules', 'dist', 'test-artifacts', 'snapshots'])
 
@@ -53,6 +55,7 @@ function render(): Map<string, string> {
   const clientSections = renderClientSections(KINDS, parseFolder(join(root, 'pce-client')))
   return new Map([
     [TOOL_PAGE, renderToolPage(tools)],
+    [SCOPES_SCHEMA, renderScopesSchema()],
     [README, replaceSection(read(README), 'install-buttons', renderInstallButtons())],
     [VOCABULARY_PAGE, renderVocabulary(tools)],
     [
@@ -82,6 +85,10 @@ function render(): Map<string, string> {
     ...SKILLS.flatMap((skill) => [...renderSkill(skill, tools, (path) => read(join('knowledge', path)))]),
   ])
 }
+
+/** Renders the JSON Schema of MCP_SCOPES_FILE. */
+const renderScopesSchema = () =>
+  `${JSON.stringify({ $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'MCP_SCOPES_FILE', ...ScopesFile }, null, 2)}\n`
 
 function findProblems(): string[] {
   const sources = sourcesBelow('')

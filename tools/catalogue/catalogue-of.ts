@@ -14,8 +14,15 @@ export interface ToolData extends ToolFacts {
   schemas: ListedSchemas
 }
 
-/** Returns what a build keeps of a tool. */
-export const dataOf = (tool: AnyTool): ToolData => ({ ...factsOf(tool), schemas: schemasOf(tool) })
+/**
+ * Returns what a build keeps of a tool. Throws TypeError if the tool changes something and does not state how the scopes
+ * of a caller limit it.
+ */
+export function dataOf(tool: AnyTool): ToolData {
+  if (tool.effect !== 'read' && tool.scope === undefined)
+    throw new TypeError(`${tool.name} changes something and has no \`scope\`: objects, everything or own`)
+  return { ...factsOf(tool), schemas: schemasOf(tool) }
+}
 
 /** Returns the facts about a tool. A fact that the tool does not state is absent. */
 function factsOf(tool: AnyTool): ToolFacts {

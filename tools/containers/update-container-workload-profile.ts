@@ -37,6 +37,7 @@ export default defineTool({
   name: 'update-container-workload-profile',
   summary: "Change how a namespace's pods are managed, at once. A new mode can cut traffic.",
   effect: 'destroy',
+  scope: 'objects',
   toolset: 'objects',
   idempotent: true,
   roles: ['operator', 'admin'],

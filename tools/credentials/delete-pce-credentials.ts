@@ -6,6 +6,7 @@ export default defineTool({
   name: 'delete-pce-credentials',
   summary: 'Delete your PCE credentials here.',
   effect: 'destroy',
+  scope: 'own',
   toolset: 'credentials',
   idempotent: true,
   roles: ['reader', 'operator', 'admin'],

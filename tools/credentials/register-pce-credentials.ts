@@ -5,6 +5,7 @@ export default defineTool({
   name: 'register-pce-credentials',
   summary: 'Store your PCE API key. Better: /setup in a browser, unseen by models.',
   effect: 'write',
+  scope: 'own',
   toolset: 'credentials',
   idempotent: true,
   roles: ['reader', 'operator', 'admin'],

@@ -13,7 +13,7 @@ import {
   type WorkloadChoice,
 } from '../../domain/enforcement/choose-workloads.js'
 import { judgeEnforcement } from '../../domain/enforcement/judge-enforcement.js'
-import { planRequests, setModes } from '../../domain/enforcement/set-modes.js'
+import { bodyOf, planRequests, setModes } from '../../domain/enforcement/set-modes.js'
 import { requireApproved } from '../../domain/policy/require-approved.js'
 import { MODE_CHANGE_DAYS } from '../../domain/readiness/judge-mode-change.js'
 import { quote } from '../../domain/text/escape-text.js'
@@ -41,6 +41,7 @@ export default defineTool({
   name: 'set-enforcement-mode',
   summary: 'Set the enforcement mode of an application, or of workloads, at once.',
   effect: 'destroy',
+  scope: 'objects',
   toolset: 'explain',
   idempotent: true,
   roles: ['admin'],
@@ -63,6 +64,14 @@ export default defineTool({
     const { chosen, ...rest } = await judge(ctx, args)
     const boundTo = isDryRun ? DRY_RUN_BINDING : digestModes(chosen)
     return { ...previewModes({ chosen, ...rest }, isDryRun), boundTo }
+  },
+  async plan({ enforcement_mode: to, ...choice }, ctx) {
+    const path = `/orgs/${ctx.pce.orgId}/workloads/bulk_update`
+    return planRequests(await choose(ctx, choice), to).map((chunk) => ({
+      method: 'PUT',
+      path,
+      body: bodyOf(chunk, to),
+    }))
   },
   async handler(args, ctx): Promise<Static<typeof ModesSetOutput>> {
     const { enforcement_mode: to } = args

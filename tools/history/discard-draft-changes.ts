@@ -69,6 +69,7 @@ export default defineTool({
   name: 'discard-draft-changes',
   summary: 'Discard pending draft changes: new objects are gone for good, others go back to what is in force.',
   effect: 'destroy',
+  scope: 'objects',
   toolset: 'history',
   roles: ['admin'],
   requiresPce: true,

@@ -46,6 +46,7 @@ export default defineTool({
   name: 'restore-policy-object',
   summary: 'Put one rule set, IP list or service back to a policy version, in the draft; other pending changes stay.',
   effect: 'destroy',
+  scope: 'objects',
   toolset: 'history',
   roles: ['operator', 'admin'],
   requiresPce: true,

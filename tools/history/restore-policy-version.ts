@@ -66,6 +66,7 @@ export default defineTool({
   name: 'restore-policy-version',
   summary: 'Make the draft what a policy version was.',
   effect: 'destroy',
+  scope: 'everything',
   toolset: 'history',
   roles: ['admin'],
   requiresPce: true,

@@ -82,6 +82,7 @@ export default defineTool({
   name: 'label-workloads',
   summary: 'Set, add or remove labels of workloads in bulk; others stay. At once: labels are policy, so dry_run first.',
   effect: 'destroy',
+  scope: 'objects',
   toolset: 'hygiene',
   idempotent: true,
   roles: ['operator', 'admin'],

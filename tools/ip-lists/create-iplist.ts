@@ -27,6 +27,7 @@ export default defineTool({
   name: 'create-iplist',
   summary: 'Create an IP list: addresses, networks, domain names.',
   effect: 'write',
+  scope: 'objects',
   toolset: 'objects',
   roles: ['operator', 'admin'],
   requiresPce: true,

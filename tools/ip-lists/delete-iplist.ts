@@ -13,6 +13,7 @@ export default defineTool({
   name: 'delete-iplist',
   summary: 'Delete an IP list that no rule uses.',
   effect: 'destroy',
+  scope: 'objects',
   toolset: 'objects',
   roles: ['operator', 'admin'],
   requiresPce: true,

@@ -82,6 +82,7 @@ export default defineTool({
   name: 'edit-ip-list-ranges',
   summary: 'Add and remove ranges, exclusions and domain names of an IP list; others stay.',
   effect: 'write',
+  scope: 'objects',
   toolset: 'rules-plus',
   idempotent: false,
   roles: ['operator', 'admin'],

@@ -27,6 +27,7 @@ export default defineTool({
   name: 'update-iplist',
   summary: 'Replace fields of an IP list.',
   effect: 'write',
+  scope: 'objects',
   toolset: 'objects',
   idempotent: true,
   roles: ['operator', 'admin'],

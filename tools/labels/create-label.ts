@@ -20,6 +20,7 @@ export default defineTool({
   name: 'create-label',
   summary: 'Create a label (key and value), at once.',
   effect: 'write',
+  scope: 'objects',
   toolset: 'objects',
   roles: ['operator', 'admin'],
   requiresPce: true,

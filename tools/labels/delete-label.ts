@@ -19,6 +19,7 @@ export default defineTool({
   name: 'delete-label',
   summary: 'Delete a label that nothing uses, at once.',
   effect: 'destroy',
+  scope: 'objects',
   toolset: 'objects',
   roles: ['operator', 'admin'],
   requiresPce: true,

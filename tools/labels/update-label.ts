@@ -23,6 +23,7 @@ export default defineTool({
   name: 'update-label',
   summary: 'Rename a label wherever used, or change its external id. At once.',
   effect: 'write',
+  scope: 'objects',
   toolset: 'objects',
   idempotent: true,
   roles: ['operator', 'admin'],

@@ -8,7 +8,9 @@ import type { PolicyVersion } from '../../schemas/pce/policy.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
 import { completeChanges, type Dependency } from '../../domain/policy/choose-changes.js'
+import { createScopeJudge, type PlacedObject } from '../../domain/scopes/judge-writes.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
+import { quote } from '../../domain/text/escape-text.js'
 import { chosenNow, digestChanges, refuseUnapproved } from '../../domain/policy/choose-changes.js'
 import { bindChanges } from '../../domain/policy/bind-changes.js'
 import { judgePending, MOST_JUDGED } from '../../domain/policy/describe-changes.js'
@@ -21,6 +23,8 @@ import { fitChanges, namesOf, orderForReview, showProvisioning } from '../answer
 import { requireObject } from '../../domain/drafts/change-object.js'
 
 const DEFAULT_DESCRIPTION = 'Provisioned via MCP'
+/** Maximum number of changes that are named among those that stay as they are. */
+const MOST_LEFT_NAMED = 10
 /** Time limit, in milliseconds, for finding out the result of a provisioning whose answer was unreadable. */
 const LOOK_MS = 10_000
 
@@ -76,6 +80,7 @@ export default defineTool({
   name: 'provision-policy',
   summary: 'Make pending draft policy active: VENs enforce it.',
   effect: 'destroy',
+  scope: 'objects',
   toolset: 'provisioning',
   roles: ['admin'],
   requiresPce: true,
@@ -118,14 +123,14 @@ export default defineTool({
   async preview(args, ctx) {
     // The confirmation token is bound to the pending changes. They are read before their effects are determined, so
     // that the token is invalid if they change in between.
-    const { chosen, included, rest } = await chooseChanges(args, ctx)
+    const { chosen, included, rest, left } = await chooseChanges(args, ctx)
     const changes = orderForReview(chosen)
     const hrefs = changes.map(({ href }) => toDraftHref(href))
     const isDryRun = args.dry_run === true
     const { digest, read, named } = await bind(ctx, chosen)
     const judged = await judgePending(ctx, changes, read)
     const impact = hrefs.length === 0 ? undefined : await askImpact(ctx.pce, hrefs, [], ctx.signal)
-    const notes = [...warnOfUnreadNames(named), ...(await warnOfNamed(args, ctx, chosen))]
+    const notes = [...warnOfLeft(left), ...warnOfUnreadNames(named), ...(await warnOfNamed(args, ctx, chosen))]
     const page = showChangesForApproval({ changes, included, judged, rest, impact })
     return {
       ...showProvisioning({ changes, included, judged, impact, notes, isDryRun }),
@@ -143,16 +148,20 @@ export default defineTool({
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { change_description: description = DEFAULT_DESCRIPTION, dry_run: dryRun } = args
     const { pce, signal } = ctx
-    const { chosen, included } = await chooseChanges(args, ctx)
+    const { chosen, included, left } = await chooseChanges(args, ctx)
     if (chosen.length === 0) {
       if (dryRun !== true && ctx.approved !== undefined)
         refuseUnapproved(ctx.approved, (await bind(ctx, chosen)).digest)
-      return { message: 'Nothing is pending; draft and active policy are the same.', status: 'no_changes' }
+      const message =
+        left.length === 0
+          ? 'Nothing is pending; draft and active policy are the same.'
+          : 'Nothing is pending inside of your scopes.'
+      return { message, status: 'no_changes', ...(left.length > 0 && { warnings: warnOfLeft(left) }) }
     }
 
     const subset = toChangeSubset(chosen)
     const targets = Object.values(subset).flatMap((references) => references.map(({ href }) => href))
-    const warnings = await warnOfNamed(args, ctx, chosen)
+    const warnings = [...warnOfLeft(left), ...(await warnOfNamed(args, ctx, chosen))]
     const impact = await askImpact(pce, targets, warnings, signal)
     const common = {
       change_description: description,
@@ -169,7 +178,7 @@ export default defineTool({
     if (ctx.approved !== undefined) {
       // The approval is checked directly before the write, because determining the impact took time.
       const look = async () =>
-        chosenNow(chosen, await pce.getPendingPolicyChanges({ signal }), args.hrefs === undefined)
+        chosenNow(chosen, await pce.getPendingPolicyChanges({ signal }), args.hrefs === undefined && !isLimited(ctx))
       const now = await look()
       refuseUnapproved(ctx.approved, (await bind(ctx, now)).digest)
       // Reading the content of the changes took time, too, so the pending changes are read once more and compared with
@@ -190,7 +199,9 @@ interface Choice {
   include_dependencies?: boolean
   all_pending?: boolean
 }
-type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
+type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal' | 'caller'>
+
+const isLimited = ({ caller: { scopes } }: Context) => scopes !== undefined && !scopes.everything
 
 /** Returns the digest that binds an approval to the part of these changes that the approving person sees. */
 const bind = (ctx: Context, chosen: readonly TypedPendingChange[]) =>
@@ -202,20 +213,54 @@ const bind = (ctx: Context, chosen: readonly TypedPendingChange[]) =>
  */
 async function chooseChanges(
   { hrefs, include_dependencies: include, all_pending: all }: Choice,
-  { pce, signal }: Context,
-): Promise<{ chosen: TypedPendingChange[]; included: Dependency[]; rest: TypedPendingChange[] }> {
+  ctx: Context,
+): Promise<{
+  chosen: TypedPendingChange[]
+  included: Dependency[]
+  rest: TypedPendingChange[]
+  left: PlacedObject[]
+}> {
+  const { pce, signal } = ctx
   if (hrefs !== undefined && all === true) {
     const text = 'Give hrefs or all_pending: true, not both.'
     throw new ToolError('conflicting_identifiers', text, { arguments: ['hrefs', 'all_pending'] })
   }
   const named = hrefs === undefined ? null : toProvisionable(hrefs, pce.orgId)
   const pending = await pce.getPendingPolicyChanges({ signal })
-  const asked = named === null ? pending : choosePending(named, pending)
-  if (asked.length === 0) return { chosen: [], included: [], rest: pending }
-  if (named === null && all !== true) await refuseOthers(pce, pending, signal)
+  const { inside, left } = named === null ? await leaveOutside(ctx, pending) : { inside: pending, left: [] }
+  const asked = named === null ? inside : choosePending(named, pending)
+  if (asked.length === 0) return { chosen: [], included: [], rest: pending, left }
+  if (named === null && all !== true) await refuseOthers(pce, inside, signal)
   const { complete, included } = await completeChanges(pce, asked, pending, include === true, signal)
   const taken = new Set(complete.map(({ href }) => toDraftHref(href)))
-  return { chosen: complete, included, rest: pending.filter(({ href }) => !taken.has(toDraftHref(href))) }
+  return { chosen: complete, included, rest: pending.filter(({ href }) => !taken.has(toDraftHref(href))), left }
+}
+
+/**
+ * Splits the pending changes into those inside the caller's scopes and those that a call without hrefs leaves as they
+ * are. A caller whose writes are not limited has everything inside.
+ */
+async function leaveOutside(
+  { pce, caller: { scopes }, signal }: Context,
+  pending: TypedPendingChange[],
+): Promise<{ inside: TypedPendingChange[]; left: PlacedObject[] }> {
+  if (scopes === undefined || scopes.everything) return { inside: pending, left: [] }
+  const placed = await createScopeJudge(pce, scopes, signal).placeChanges(pending.map(({ href }) => href))
+  const isInside = (at: number) => placed[at]?.place.is === 'inside'
+  return {
+    inside: pending.filter((_, at) => isInside(at)),
+    left: placed.flatMap((one, at) => (isInside(at) ? [] : [{ name: pending[at]?.name, ...one }])),
+  }
+}
+
+/** Names the pending changes outside of the caller's scopes, which a call without hrefs leaves as they are. */
+function warnOfLeft(left: readonly PlacedObject[]): string[] {
+  if (left.length === 0) return []
+  const names = left.slice(0, MOST_LEFT_NAMED).map(({ name, href = '' }) => (name === undefined ? href : quote(name)))
+  const more = left.length > names.length ? ` and ${left.length - names.length} more` : ''
+  return [
+    `${countOf(left.length, 'pending change')} outside of your scopes stay as they are: ${names.join(', ')}${more}.`,
+  ]
 }
 
 /**

@@ -51,6 +51,7 @@ export default defineTool({
   summary:
     "Draft an application's ringfence from its traffic: allow inside and each source application; selective denies the rest.",
   effect: 'write',
+  scope: 'objects',
   toolset: 'ringfence',
   idempotent: true,
   roles: ['operator', 'admin'],

@@ -102,6 +102,7 @@ export default defineTool({
   name: 'ringfence-batch',
   summary: 'Ringfence several applications in turn.',
   effect: 'write',
+  scope: 'objects',
   toolset: 'ringfence',
   idempotent: true,
   roles: ['admin'],

@@ -45,6 +45,7 @@ export default defineTool({
   name: 'create-deny-rule',
   summary: 'Add a deny or override-deny rule to a rule set.',
   effect: 'write',
+  scope: 'objects',
   toolset: 'rules',
   roles: ['operator', 'admin'],
   requiresPce: true,

@@ -42,6 +42,7 @@ export default defineTool({
   name: 'create-rule',
   summary: 'Add an allow, deny or override-deny rule to a rule set.',
   effect: 'write',
+  scope: 'objects',
   toolset: 'rules-plus',
   roles: ['operator', 'admin'],
   requiresPce: true,

@@ -65,6 +65,7 @@ export default defineTool({
   name: 'create-ruleset',
   summary: 'Create a rule set with its rules, all or nothing.',
   effect: 'write',
+  scope: 'objects',
   toolset: 'rules',
   roles: ['operator', 'admin'],
   requiresPce: true,

@@ -15,6 +15,7 @@ export default defineTool({
   name: 'delete-deny-rule',
   summary: 'Delete a deny or override-deny rule: what it blocks may flow once provisioned.',
   effect: 'destroy',
+  scope: 'objects',
   toolset: 'rules',
   roles: ['operator', 'admin'],
   requiresPce: true,

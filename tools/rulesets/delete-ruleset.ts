@@ -27,6 +27,7 @@ export default defineTool({
   name: 'delete-ruleset',
   summary: 'Delete a rule set with its rules.',
   effect: 'destroy',
+  scope: 'objects',
   toolset: 'rules',
   roles: ['operator', 'admin'],
   requiresPce: true,

@@ -18,6 +18,7 @@ export default defineTool({
   name: 'delete-sec-rule',
   summary: 'Delete an allow rule: what only it allows is cut once provisioned.',
   effect: 'destroy',
+  scope: 'objects',
   toolset: 'rules',
   roles: ['operator', 'admin'],
   requiresPce: true,

@@ -30,6 +30,7 @@ export default defineTool({
   name: 'update-deny-rule',
   summary: 'Replace fields of a deny or override-deny rule.',
   effect: 'write',
+  scope: 'objects',
   toolset: 'rules',
   idempotent: true,
   roles: ['operator', 'admin'],

@@ -34,6 +34,7 @@ export default defineTool({
   name: 'update-ruleset',
   summary: 'Change a rule set, not its rules.',
   effect: 'write',
+  scope: 'objects',
   toolset: 'rules',
   idempotent: true,
   roles: ['operator', 'admin'],

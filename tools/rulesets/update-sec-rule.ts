@@ -36,6 +36,7 @@ export default defineTool({
   name: 'update-sec-rule',
   summary: 'Replace fields of an allow rule.',
   effect: 'write',
+  scope: 'objects',
   toolset: 'rules',
   idempotent: true,
   roles: ['operator', 'admin'],

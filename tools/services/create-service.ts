@@ -30,6 +30,7 @@ export default defineTool({
   name: 'create-service',
   summary: 'Create a service from one of the three lists.',
   effect: 'write',
+  scope: 'objects',
   toolset: 'objects',
   roles: ['operator', 'admin'],
   requiresPce: true,

@@ -13,6 +13,7 @@ export default defineTool({
   name: 'delete-service',
   summary: 'Delete a service that no rule uses.',
   effect: 'destroy',
+  scope: 'objects',
   toolset: 'objects',
   roles: ['operator', 'admin'],
   requiresPce: true,

@@ -32,6 +32,7 @@ export default defineTool({
   name: 'update-service',
   summary: 'Replace fields of a service; its kind is fixed.',
   effect: 'write',
+  scope: 'objects',
   toolset: 'objects',
   idempotent: true,
   roles: ['operator', 'admin'],

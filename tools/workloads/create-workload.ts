@@ -38,6 +38,7 @@ export default defineTool({
   name: 'create-workload',
   summary: 'Create an unmanaged workload and missing labels, at once.',
   effect: 'write',
+  scope: 'objects',
   toolset: 'objects',
   roles: ['operator', 'admin'],
   requiresPce: true,

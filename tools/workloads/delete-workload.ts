@@ -19,6 +19,7 @@ export default defineTool({
   name: 'delete-workload',
   summary: 'Delete an unmanaged workload, at once.',
   effect: 'destroy',
+  scope: 'objects',
   toolset: 'objects',
   roles: ['operator', 'admin'],
   requiresPce: true,

@@ -124,6 +124,7 @@ export default defineTool({
   summary:
     'Create unmanaged workloads from a table or update those that are there, at once. Conflicts are left out; dry_run first.',
   effect: 'destroy',
+  scope: 'objects',
   toolset: 'inventory-plus',
   idempotent: true,
   roles: ['operator', 'admin'],

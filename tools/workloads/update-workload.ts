@@ -43,6 +43,7 @@ export default defineTool({
   name: 'update-workload',
   summary: 'Change a workload, at once. A new mode can cut traffic.',
   effect: 'destroy',
+  scope: 'objects',
   toolset: 'objects',
   idempotent: true,
   roles: ['operator', 'admin'],

@@ -60,7 +60,7 @@ const NO_THREAD = Symbol('no thread')
 /** The reason with which a task is aborted if its thread has computed for too long without a pause. */
 const SILENT = Symbol('silent')
 
-const ACTS: readonly Act[] = ['handler', 'preview', 'boundTo']
+const ACTS: readonly Act[] = ['handler', 'preview', 'boundTo', 'plan']
 
 /**
  * Makes heavy tools run in worker threads, so that neither their computations nor the parsing of the PCE's answers

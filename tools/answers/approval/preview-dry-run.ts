@@ -28,7 +28,7 @@ const FACTS = ['effect', 'effect_note', 'observed', 'note'] as const
 interface Previewed {
   effect: 'read' | 'write' | 'destroy'
   input: { properties: object }
-  isHeavy?: true | ((args: never, act: 'handler' | 'preview' | 'boundTo') => boolean)
+  isHeavy?: true | ((args: never, act: 'handler' | 'preview' | 'boundTo' | 'plan') => boolean)
   handler(args: never, ctx: never): Promise<unknown>
   preview?(args: never, ctx: never): Promise<Preview>
 }
@@ -45,7 +45,7 @@ export function withPreview<T extends Previewed>(tool: T): T {
     ...tool,
     preview: (args: Arguments, context: ToolContext) => previewByDryRun(tool, args, context),
     ...(typeof isHeavy === 'function' && {
-      isHeavy: (args: Arguments, act: 'handler' | 'preview' | 'boundTo') =>
+      isHeavy: (args: Arguments, act: 'handler' | 'preview' | 'boundTo' | 'plan') =>
         act === 'preview' ? isHeavy({ ...args, dry_run: true } as never, 'handler') : isHeavy(args as never, act),
     }),
   }

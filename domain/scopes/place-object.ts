@@ -1,0 +1,166 @@
+import type { Actor, RuleSet, ScopeEntry } from '../../schemas/pce/rule-set.js'
+import type { Land, Territory } from './territory.js'
+
+/**
+ * Where an object stands in relation to a caller's scopes. `rule` names the condition that an object outside does not
+ * meet, and `why` says it in a sentence about the object, without its name.
+ */
+export type Place =
+  { readonly is: 'inside' } | { readonly is: 'outside' | 'no_scope'; readonly rule: ScopeRule; readonly why: string }
+
+/** The conditions of `Place`, as refusals name them. */
+export type ScopeRule =
+  | 'workload_labels'
+  | 'rule_set_scope'
+  | 'rule_ends'
+  | 'extra_scope'
+  | 'virtual_service'
+  | 'profile_labels'
+  | 'address_taken'
+  | 'no_scope'
+  | 'not_readable'
+
+const INSIDE: Place = { is: 'inside' }
+const outside = (rule: ScopeRule, why: string): Place => ({ is: 'outside', rule, why })
+
+/** Returns the first place that is not inside, or inside if all are. */
+export const firstOutside = (places: readonly Place[]): Place => places.find(({ is }) => is !== 'inside') ?? INSIDE
+
+/** Places an object that has labels: a workload, a virtual service. It is inside if one scope's labels all hold. */
+export function placeLabels(labels: readonly string[], territory: Territory, rule: ScopeRule): Place {
+  if (territory.everything || territory.lands.some((land) => holds(land, labels))) return INSIDE
+  const said = labels.length === 0 ? 'has no labels' : `has the labels ${labels.map(territory.nameOf).join(', ')}`
+  return outside(rule, `${said}, which are within none of your scopes`)
+}
+
+const holds = ({ labels }: Land, found: readonly string[]): boolean =>
+  [...labels.values()].every((wanted) => found.some((href) => wanted.has(href)))
+
+/**
+ * Places the scopes of a rule set. They are inside if each of them is at least as narrow as one of the caller's.
+ * Returns the scopes of the caller that contain them, one list for each scope of the rule set.
+ */
+export function placeScopes(
+  scopes: readonly (readonly ScopeEntry[])[],
+  territory: Territory,
+): { place: Place; lands: readonly (readonly Land[])[] } {
+  const lands = scopes.map((scope) => territory.lands.filter((land) => isWithin(scope, land, territory)))
+  if (territory.everything) return { place: INSIDE, lands }
+  if (scopes.length === 0) return { place: outside('rule_set_scope', 'has no scope'), lands }
+  const at = lands.findIndex((found) => found.length === 0)
+  if (at === -1) return { place: INSIDE, lands }
+  const said = sayScope(scopes[at]!, territory)
+  return { place: outside('rule_set_scope', `has the scope ${said}, which is within none of your scopes`), lands }
+}
+
+/**
+ * Returns true if everything that the scope of a rule set contains is in the land: for each key of the land, the scope
+ * names labels of this key, and only such as the land contains. Exclusions only make a scope narrower.
+ */
+function isWithin(scope: readonly ScopeEntry[], { labels }: Land, territory: Territory): boolean {
+  const named = new Map<string, string[]>()
+  for (const { label, label_group: group, exclusion } of scope) {
+    if (exclusion === true) continue
+    const hrefs = label === undefined ? [...(territory.membersOf(group?.href ?? '') ?? [])] : [label.href]
+    for (const href of hrefs) {
+      const key = territory.keyOf(href)
+      // A label that is not known may be of any key, so that nothing is certain about the scope.
+      if (key === undefined) return false
+      named.set(key, [...(named.get(key) ?? []), href])
+    }
+  }
+  return [...labels].every(([key, wanted]) => {
+    const found = named.get(key) ?? []
+    return found.length > 0 && found.every((href) => wanted.has(href))
+  })
+}
+
+function sayScope(scope: readonly ScopeEntry[], { nameOf }: Territory): string {
+  if (scope.length === 0) return 'of everything'
+  return scope
+    .map(({ label, label_group: group, exclusion }) => {
+      const name = label === undefined ? (group?.name ?? group?.href ?? 'unknown') : nameOf(label.href)
+      return exclusion === true ? `!${name}` : name
+    })
+    .join(', ')
+}
+
+/** A rule, an allow rule or a deny rule, with the fields on which its reach depends. */
+export type ReachingRule = Partial<NonNullable<RuleSet['rules']>[number]>
+
+/** What is known of the objects that rules name as ends. */
+export interface Ends {
+  /** The labels of a workload; undefined if it could not be read. */
+  readonly labelsOf: (workload: string) => readonly string[] | undefined
+  /** Where the virtual service and everything bound to it are; undefined if it could not be read. */
+  readonly virtualService: (href: string) => Place | undefined
+  /** Where all virtual services with labels inside of the scopes are. */
+  readonly virtualServices: Place
+}
+
+/**
+ * Places a rule of a rule set whose scopes are inside. Its labels only count within the scopes of the rule set, but a
+ * workload or virtual service that it names counts as it is, and sources may be outside of the scopes if the rule says
+ * so (`unscoped_consumers`).
+ */
+export function placeRule(
+  rule: ReachingRule,
+  lands: readonly (readonly Land[])[],
+  ends: Ends,
+  territory: Territory,
+): Place {
+  if (territory.everything) return INSIDE
+  const isExtra = rule.unscoped_consumers === true
+  if (isExtra && !lands.every((found) => found.some(({ extra }) => extra)))
+    return outside('extra_scope', 'admits sources outside of its scope, which your scopes do not allow')
+  const { providers = [], consumers = [], resolve_labels_as: resolved } = rule
+  const isAnyAddress = rule.all_ips_except_for_in_providers === true
+  if (isExtra && (isAnyAddress || providers.some(({ ip_list: list }) => list !== undefined)))
+    return outside('rule_ends', 'has addresses as destinations of sources outside of its scope')
+  const sides: readonly [readonly Actor[], boolean][] = [
+    [providers, false],
+    [consumers, isExtra],
+  ]
+  const virtual = [...(resolved?.providers ?? []), ...(isExtra ? [] : (resolved?.consumers ?? []))]
+  return firstOutside([
+    ...sides.flatMap(([actors, mayBeOutside]) =>
+      mayBeOutside ? [] : actors.map((actor) => placeEnd(actor, ends, territory)),
+    ),
+    ...(virtual.includes('virtual_services') ? [ends.virtualServices] : []),
+  ])
+}
+
+function placeEnd(actor: Actor, ends: Ends, territory: Territory): Place {
+  // What is excluded only makes a rule narrower.
+  if (actor.exclusion === true) return INSIDE
+  if (actor.workload !== undefined) {
+    const { href, name } = actor.workload
+    const labels = ends.labelsOf(href)
+    if (labels === undefined) return outside('not_readable', `names the workload ${name ?? href}, which cannot be read`)
+    const place = placeLabels(labels, territory, 'rule_ends')
+    return place.is === 'inside' ? place : { ...place, why: `names the workload ${name ?? href}, which ${place.why}` }
+  }
+  if (actor.virtual_service !== undefined) {
+    const { href, name } = actor.virtual_service
+    const place = ends.virtualService(href)
+    if (place === undefined)
+      return outside('not_readable', `names the virtual service ${name ?? href}, which cannot be read`)
+    return place.is === 'inside'
+      ? place
+      : { ...place, why: `names the virtual service ${name ?? href}, which ${place.why}` }
+  }
+  if (actor.actors === 'ams') return INSIDE
+  const isLabel = actor.label !== undefined || actor.label_group !== undefined || actor.label_dimension !== undefined
+  if (isLabel || actor.ip_list !== undefined) return INSIDE
+  return outside('rule_ends', `names ${Object.keys(actor).join(', ') || 'nothing'} as an end, whose reach is not known`)
+}
+
+/** Places an object that has no scope, such as an IP list. */
+export const placeUnscoped = (territory: Territory, what: string): Place =>
+  territory.everything
+    ? INSIDE
+    : { is: 'no_scope', rule: 'no_scope', why: `is ${what}, which has no scope and is for callers whose scope is "*"` }
+
+/** Places a new object that has no scope: creating it may be allowed where changing it is not. */
+export const placeCreated = (territory: Territory, kind: string, what: string): Place =>
+  territory.create.has(kind) ? INSIDE : placeUnscoped(territory, what)
