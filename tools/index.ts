@@ -13,6 +13,7 @@ import setEnforcementMode from './enforcement/set-enforcement-mode.js'
 import explainFlow from './explain/explain-flow.js'
 import identityReach from './explain/identity-reach.js'
 import suggestRule from './explain/suggest-rule.js'
+import exposureReport from './hygiene/exposure-report.js'
 import findRedundantRules from './hygiene/find-redundant-rules.js'
 import findUnused from './hygiene/find-unused.js'
 import comparePolicyVersions from './history/compare-policy-versions.js'
@@ -107,6 +108,7 @@ const listed: readonly AnyTool[] = [
   editIpListRanges,
   enforcementReadiness,
   explainFlow,
+  exposureReport,
   findDuplicateWorkloads,
   findRedundantRules,
   findRules,

@@ -64,6 +64,18 @@ export const portsOf = (services: readonly IngressService[], objects: ServiceObj
       to_port: isAbsent(port) || isAbsent(toPort) ? null : toPort,
     }))
 
+/** Returns true if any of the ranges `some` has a port in common with any of the ranges `others`. */
+export const sharePorts = (some: readonly PortRange[], others: readonly PortRange[]): boolean =>
+  some.some((one) => others.some((other) => isProtocolShared(one, other) && isRangeShared(one, other)))
+
+const isProtocolShared = (one: PortRange, other: PortRange): boolean =>
+  one.proto === null || other.proto === null || one.proto === other.proto
+
+const isRangeShared = (one: PortRange, other: PortRange): boolean =>
+  one.port === null ||
+  other.port === null ||
+  (one.port <= (other.to_port ?? other.port) && other.port <= (one.to_port ?? one.port))
+
 /** The span that covers every port of every protocol. */
 const EVERYTHING: Span = { proto: -1, condition: 'yes' }
 

@@ -2,6 +2,7 @@ import { readRoute, type Route } from '../http/route.js'
 import { notFound } from '../refusal.js'
 import { describeHealth } from './describe-health.js'
 import { jobRoutes } from './jobs.js'
+import { riskRoutes } from './risk-routes.js'
 
 export const PRODUCT_VERSION = {
   version: '25.2.10',
@@ -29,4 +30,5 @@ export const statusRoutes: Route[] = [
   }),
   readRoute('/health', ({ world }) => ({ status: 200, json: [describeHealth(world)] })),
   ...jobRoutes,
+  ...riskRoutes,
 ]

@@ -24,6 +24,7 @@ const CALLS: Record<string, (bench: Bench) => Promise<object> | object> = {
   'compare-traffic': () => ({}),
   'identity-reach': () => ({}),
   'discover-process-egress': () => ({}),
+  'exposure-report': () => ({ services: ['SMB', 'SSH'] }),
   'identify-infrastructure-services': () => ({}),
   'detect-lateral-movement-paths': () => APPLICATION,
   'create-ringfence': () => ({ ...APPLICATION, dry_run: true }),

@@ -138,6 +138,7 @@ export function markEverything({ raw: RAW, shown: SHOWN }: Mark) {
       [{ include_sources: [NOBODY] }, { group_by: [NOBODY] }],
     ],
     ['identity-reach', [{}, { account: shown('ops') }, { account: NOBODY }], [{ include_sources: [NOBODY] }]],
+    ['exposure-report', [{}, { services: [shown('SSH')] }], [{ services: [NOBODY] }]],
     ['find-redundant-rules', [{}], [{ rule_set: NOBODY }]],
     ['find-rules', [{}, { text: shown('p') }], [{ actor: `iplist:${NOBODY}` }]],
     ['find-unused', [{}], [{ kinds: [NOBODY] }]],

@@ -120,6 +120,9 @@ const CASES: Record<string, Record<string, Case>> = {
   // The deny rules of each rule set are read in the policy in force.
   'compare-traffic': { 'since yesterday': { args: {}, and: (n) => n } },
   'identity-reach': { 'the widest': { args: {}, and: (n) => n } },
+  'exposure-report': {
+    'named services': { args: (n) => ({ services: names(n).map((_, at) => `Service ${at}`) }), and: (n) => 2 * n },
+  },
   'suggest-rule': { 'two workloads': { args: FLOW, and: (n) => 4 * n } },
   'find-rules': {
     'all are read': { args: { applies_to: 'src-1', actor: 'iplist:List 0' }, and: (n) => 2 * n },

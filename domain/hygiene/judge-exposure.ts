@@ -1,0 +1,265 @@
+import type { EndMode } from '../../schemas/pce/enforcement-modes.js'
+import type { RuleSet, IngressService } from '../../schemas/pce/rule-set.js'
+import type { Service } from '../../schemas/pce/service.js'
+import type { RecordedOtherwise } from '../../schemas/recorded-otherwise.js'
+import type { ToolContext } from '../call.js'
+import { closingRule } from '../drafts/close-services.js'
+import type { LabelIndex } from '../inventory/labels.js'
+import { portName } from '../inventory/protocols.js'
+import { applyChange } from '../policy/apply-change.js'
+import { collectAssumedFacts } from '../policy/assumed-facts.js'
+import { noDisagreement, compareRecord } from '../policy/compare-record.js'
+import { decideEnds } from '../policy/decide-rows.js'
+import { createConnectionJudge, dropsBy, type EndJudge } from '../policy/judge-connection.js'
+import { rulesInForce, type PolicySnapshot } from '../policy/load-snapshot.js'
+import { portsOf, sharePorts, type PortRange } from '../policy/match-services.js'
+import { createPresentModes } from '../policy/present-modes.js'
+import { readWholePolicy } from '../policy/read-whole-policy.js'
+import { anyOf, undecidedBecause, type Answer } from '../policy/three-valued.js'
+import { compareTexts } from '../text/compare-texts.js'
+import { workInTurns, type Steps } from '../text/pace-work.js'
+import { anything, nameEnds } from '../traffic/applications.js'
+import { portColumn, protocolColumn, textColumn, wholeEndColumn } from '../traffic/columns.js'
+import { createFlowEncoder } from '../traffic/encode-flow.js'
+import { endsOf, type FlowEnd } from '../traffic/flow-ends.js'
+import { groupRows, type Group } from '../traffic/group-rows.js'
+import { createConversationReader, type FlowsRead } from '../traffic/read-flows.js'
+import type { TrafficWindow } from '../traffic/traffic-window.js'
+
+/**
+ * What policy does with observed traffic to a risky service. `by_rule`: an allow rule lets it in. `by_mode`: no rule
+ * allows it, and it passes because nothing stops it in the present modes. `not_enforced`: neither end applies rules.
+ * `stopped`: policy drops it. `undecided`: what happens to it is not certain.
+ */
+export const REACHED = ['by_rule', 'by_mode', 'not_enforced', 'undecided', 'stopped'] as const
+export type Reached = (typeof REACHED)[number]
+
+/**
+ * What would stop traffic that passes, the least first. `deny_rule`: a deny rule, in the modes of today.
+ * `enforce_destination`, `enforce_source`: the rules of today or a deny rule, once that end is in full enforcement.
+ * `change_rules`: only a change of the allow rules that let it in, or an override deny rule. `not_by_policy`: nothing,
+ * because neither end has a VEN. `not_known`: it is not certain what would.
+ */
+export const REMEDIES = [
+  'deny_rule',
+  'enforce_destination',
+  'enforce_source',
+  'change_rules',
+  'not_by_policy',
+  'not_known',
+] as const
+export type Remedy = (typeof REMEDIES)[number]
+
+/** A risky service with the observed traffic to its ports. */
+export interface ExposedService {
+  service: Service
+  ports: readonly PortRange[]
+  connections: Record<Reached, number>
+  remedies: Partial<Record<Remedy, number>>
+  /** Number of allow rules in force that cover one of its ports; null if the policy could not be read. */
+  allowRules: number | null
+}
+
+/** Observed traffic to risky services between two parties that passes, or may pass. */
+export interface ExposedPair {
+  source: string
+  destination: string
+  reached: Exclude<Reached, 'stopped'>
+  remedy: Remedy
+  connections: number
+  ports: string[]
+}
+
+/** How risky services are reached in observed traffic. */
+export interface JudgedExposure {
+  read: FlowsRead
+  services: ExposedService[]
+  /** All connections once, even if several services have their port. */
+  connections: Record<Reached, number>
+  remedies: Partial<Record<Remedy, number>>
+  pairs: ExposedPair[]
+  undecided: string
+  recorded: RecordedOtherwise
+  assumes: readonly string[]
+  modes: readonly string[]
+  isPolicyRead: boolean
+}
+
+interface Keys {
+  source: FlowEnd
+  destination: FlowEnd
+  port: number | null
+  proto: number | null
+  decision: string | null
+}
+
+type Context = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>
+
+/** Returns the ports of a service; null if it has an entry without ports, by which no traffic can be asked for. */
+export function askablePorts(service: Service): PortRange[] | null {
+  const objects = { serviceOf: () => service, isAllServices: () => false }
+  const ports = portsOf([{ href: service.href }], objects)
+  return ports.some(({ proto, port }) => proto === null && port === null) ? null : ports
+}
+
+/**
+ * Reads the traffic of a window to the ports of the given services and judges it by active policy in the modes of today,
+ * whatever the PCE recorded. For traffic that passes it also determines the least change that would stop it, by judging
+ * the policy with a deny rule for these ports. Throws the errors of the traffic reader.
+ */
+export async function judgeExposure(
+  ctx: Context,
+  labels: LabelIndex,
+  risky: readonly { service: Service; ports: readonly PortRange[] }[],
+  { window, complete }: { window: TrafficWindow; complete: boolean | undefined },
+): Promise<JudgedExposure> {
+  const { pce, signal } = ctx
+  const encoder = createFlowEncoder(labels)
+  const groups = groupRows<Keys>({
+    source: wholeEndColumn(encoder, 'src'),
+    destination: wholeEndColumn(encoder, 'dst'),
+    port: portColumn,
+    proto: protocolColumn,
+    decision: textColumn(encoder, 'decision'),
+  })
+  const include = risky.flatMap(({ ports }) => ports.map(toFilter))
+  const read = await createConversationReader(
+    ctx,
+    encoder,
+    complete,
+  )(
+    {
+      name: 'mcp-exposure-report',
+      window,
+      filters: { sources: anything(), destinations: anything() },
+      services: { include: [...new Map(include.map((one) => [JSON.stringify(one), one])).values()], exclude: [] },
+    },
+    (row) => void groups.add(row),
+  )
+  const policy = await readWholePolicy({ pce, signal }, 'active', labels)
+  const present = createPresentModes({ pce, signal })
+  await present.look(endsOf(groups))
+  const services = risky.map((one): ExposedService => ({
+    ...one,
+    connections: none(),
+    remedies: {},
+    allowRules: policy && countAllowRules(policy, one.ports),
+  }))
+  const judged = await workInTurns(judgeGroups(groups, services, policy, present.modeOf), signal)
+  return { read, services, ...judged, modes: present.notes(), isPolicyRead: policy !== null }
+}
+
+const none = (): Record<Reached, number> => ({ by_rule: 0, by_mode: 0, not_enforced: 0, undecided: 0, stopped: 0 })
+
+const toFilter = ({ proto, port, to_port: toPort }: PortRange) => ({
+  ...(proto !== null && { proto }),
+  ...(port !== null && { port }),
+  ...(toPort !== null && { to_port: toPort }),
+})
+
+function countAllowRules(policy: PolicySnapshot, ports: readonly PortRange[]): number {
+  const rules = rulesInForce(policy, 'allow')
+  return rules.filter(({ rule }) => sharePorts(portsOf(rule.ingress_services, policy), ports)).length
+}
+
+/** Returns the policy with a deny rule for the ports of all given services; null if the policy could not be read. */
+function withClosed(policy: PolicySnapshot | null, services: readonly ExposedService[]): PolicySnapshot | null {
+  if (policy === null) return null
+  const closed = services.flatMap(({ ports }) => ports.map(toFilter)) as IngressService[]
+  const rule = {
+    href: '/deny_rules/closing',
+    enabled: true,
+    override: false,
+    ...closingRule(closed, policy.anyLists[0]),
+  }
+  const ruleSet = { href: '/rule_sets/closing', name: '', enabled: true, scopes: [[]], rules: [], deny_rules: [rule] }
+  return applyChange(policy, { is: 'new_rule_set', ruleSet: ruleSet as unknown as RuleSet })?.policy ?? null
+}
+
+function* judgeGroups(
+  groups: Iterable<Group<Keys>>,
+  services: readonly ExposedService[],
+  policy: PolicySnapshot | null,
+  modeOf: (end: FlowEnd) => EndMode,
+): Steps<Pick<JudgedExposure, 'connections' | 'remedies' | 'pairs' | 'undecided' | 'recorded' | 'assumes'>> {
+  const [judgeNow, judgeClosed] = [createConnectionJudge(policy), createConnectionJudge(withClosed(policy, services))]
+  const [connections, recorded, assumed] = [none(), noDisagreement(), collectAssumedFacts()]
+  const remedies: Partial<Record<Remedy, number>> = {}
+  const answers = new Set<Answer>()
+  const pairs = new Map<string, ExposedPair & { byPort: Map<string, number> }>()
+  for (const { keys, measures } of groups) {
+    yield
+    const seen = measures.connections
+    const modes = [modeOf(keys.source), modeOf(keys.destination)] as const
+    const decided = decideEnds(judgeNow(keys), modes)
+    const disagreement = compareRecord(keys.decision, decided.verdicts)
+    if (disagreement !== null) recorded[disagreement] += seen
+    const reached = reachedBy(decided)
+    const remedy = reached === 'stopped' ? null : findRemedy(reached, judgeClosed(keys), modes)
+    if (decided.word !== 'unknown') assumed.add(decided.undecided, keys.source, keys.destination)
+    if (reached === 'undecided') answers.add(decided.undecided)
+    const own = services.filter(({ ports }) => sharePorts(ports, [{ ...keys, to_port: null }]))
+    for (const counts of [{ connections, remedies }, ...own]) {
+      counts.connections[reached] += seen
+      if (remedy !== null) counts.remedies[remedy] = (counts.remedies[remedy] ?? 0) + seen
+    }
+    if (reached === 'stopped' || remedy === null) continue
+    const [source, destination] = nameEnds(keys)
+    const id = JSON.stringify([source, destination, reached, remedy])
+    const pair = pairs.get(id) ?? {
+      source,
+      destination,
+      reached,
+      remedy,
+      connections: 0,
+      ports: [],
+      byPort: new Map<string, number>(),
+    }
+    pairs.set(id, pair)
+    pair.connections += seen
+    const port = portName(keys)
+    pair.byPort.set(port, (pair.byPort.get(port) ?? 0) + seen)
+  }
+  const shown = [...pairs.values()].map(({ byPort, ...pair }) => ({
+    ...pair,
+    ports: [...byPort].sort(([a, m], [b, n]) => n - m || compareTexts(a, b)).map(([port]) => port),
+  }))
+  return {
+    connections,
+    remedies,
+    pairs: shown.sort(
+      (a, b) =>
+        b.connections - a.connections ||
+        compareTexts(a.source, b.source) ||
+        compareTexts(a.destination, b.destination) ||
+        REACHED.indexOf(a.reached) - REACHED.indexOf(b.reached),
+    ),
+    undecided: undecidedBecause(answers),
+    recorded,
+    assumes: assumed.list(),
+  }
+}
+
+function reachedBy({ word, mayBeBlocked }: ReturnType<typeof decideEnds>): Reached {
+  if (word === 'blocked') return 'stopped'
+  if (word === 'undecided' || mayBeBlocked) return 'undecided'
+  if (word === 'allowed') return 'by_rule'
+  return word === 'potentially_blocked' ? 'by_mode' : 'not_enforced'
+}
+
+/** Returns the least change that would stop a connection, given what its ends do with a deny rule for its port. */
+function findRemedy(reached: Reached, closed: EndJudge, modes: readonly [EndMode, EndMode]): Remedy {
+  if (reached === 'undecided') return 'not_known'
+  const [source, destination] = modes
+  if (source === 'none' && destination === 'none') return 'not_by_policy'
+  const drops = anyOf([dropsBy(closed('src', source)), dropsBy(closed('dst', destination))])
+  if (drops === 'yes') return 'deny_rule'
+  const inFull = [
+    destination === 'none' ? 'no' : dropsBy(closed('dst', 'full')),
+    source === 'none' ? 'no' : dropsBy(closed('src', 'full')),
+  ] as const
+  if (inFull[0] === 'yes') return 'enforce_destination'
+  if (inFull[1] === 'yes') return 'enforce_source'
+  if (anyOf([drops, ...inFull]) !== 'no') return 'not_known'
+  return reached === 'by_rule' ? 'change_rules' : 'not_known'
+}
