@@ -2,16 +2,15 @@
  * The scopes of callers (MCP_SCOPES_FILE), over HTTP against a simulated PCE: what each kind of write is refused and let
  * through, that nothing is written by a refused call, and how the file is read.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { writeFileSync } from 'node:fs'
 import { Type } from '@sinclair/typebox'
 import t, { type Test } from 'tap'
-import { GROUP_OF, startService, type Json } from '../contract/authenticated-service.js'
+import type { Json } from '../contract/authenticated-service.js'
 import { dataOf } from '../../tools/catalogue/catalogue-of.js'
 import { defineTool, type AnyTool } from '../../tools/define.js'
 import { tools } from '../../tools/index.js'
 import { handMade } from '../tools/hand-made.js'
+import { startScoped } from './scoped-service.js'
 
 const GROUPS = {
   payments: { scopes: [{ app: 'payments', env: ['prod', 'dev'] }] },
@@ -20,65 +19,25 @@ const GROUPS = {
 }
 const ALL = { ingress_services: [{ port: 443, proto: 'tcp' }], providers: ['ams'], consumers: ['ams'] }
 
-/** A service in shared mode with these scopes, and what its callers can do. */
-async function start(t: Test, groups: object = GROUPS, offered: readonly AnyTool[] = tools) {
-  const folder = mkdtempSync(join(tmpdir(), 'scopes-'))
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  const path = join(folder, 'scopes.json')
-  writeFileSync(path, JSON.stringify({ groups }))
-  const service = await startService(t, {
-    mode: 'shared',
-    tools: offered,
-    config: { scopesPath: path, offer: { toolsets: ['all'] } },
-    estate: {
-      estate: handMade({
-        hosts: {
-          pay1: { ip: '10.0.0.1', labels: 'app=payments env=prod' },
-          pay2: { ip: '10.0.0.2', labels: 'app=payments env=dev' },
-          shop1: { ip: '10.0.0.3', labels: 'app=shop env=prod' },
-          bare: { ip: '10.0.0.4' },
-        },
-        ipLists: { outside: ['192.0.2.0/24'] },
-        ruleSets: [
-          { name: 'Payments', scope: 'app=payments env=prod', allow: [{ from: 'ams', to: 'ams' }] },
-          { name: 'Shop', scope: 'app=shop env=prod', allow: [{ from: 'ams', to: 'ams' }] },
-          { name: 'Reaching', scope: 'app=payments env=prod', allow: [{ from: 'host:shop1', to: 'ams' }] },
-        ],
-        flows: [],
-      }),
+const estate = () =>
+  handMade({
+    hosts: {
+      pay1: { ip: '10.0.0.1', labels: 'app=payments env=prod' },
+      pay2: { ip: '10.0.0.2', labels: 'app=payments env=dev' },
+      shop1: { ip: '10.0.0.3', labels: 'app=shop env=prod' },
+      bare: { ip: '10.0.0.4' },
     },
+    ipLists: { outside: ['192.0.2.0/24'] },
+    ruleSets: [
+      { name: 'Payments', scope: 'app=payments env=prod', allow: [{ from: 'ams', to: 'ams' }] },
+      { name: 'Shop', scope: 'app=shop env=prod', allow: [{ from: 'ams', to: 'ams' }] },
+      { name: 'Reaching', scope: 'app=payments env=prod', allow: [{ from: 'host:shop1', to: 'ams' }] },
+    ],
+    flows: [],
   })
-  const { simulator } = service.pce
-  const isWrite = ({ method, path: at }: { method: string; path: string }) =>
-    method !== 'GET' && !/async_queries|dependencies|impact/.test(at)
-  const tokens = new Map<string, string>()
-  /** The token of an admin in this group of the file. */
-  const tokenOf = async (group: string) => {
-    const token = tokens.get(group) ?? (await service.tokenOf(group, 'admin', { groups: [GROUP_OF.admin, group] }))
-    tokens.set(group, token)
-    return token
-  }
-  /** A call with a confirm token if one is asked for. */
-  async function call(group: string, tool: string, args: object): Promise<Json> {
-    const token = await tokenOf(group)
-    const answer: Json = await service.call(token, tool, args)
-    if (answer.error !== 'confirm_required') return answer
-    const minted = (await service.confirm(token, answer.confirm.body)).json()
-    return service.call(token, tool, args, { confirm_token: minted.confirm_token })
-  }
-  return {
-    ...service,
-    path,
-    tokenOf,
-    call,
-    /** What became of a call: `ok` or the error, the condition that was not met, and the number of writes sent. */
-    async ask(group: string, tool: string, args: object): Promise<unknown[]> {
-      simulator.clearRequests()
-      const answer = await call(group, tool, args)
-      return [answer.error ?? 'ok', answer.error && answer.rule, simulator.requests.filter(isWrite).length]
-    },
-  }
-}
+
+const start = (t: Test, groups: object = GROUPS, offered?: readonly AnyTool[]) =>
+  startScoped(t, groups, estate(), offered)
 
 const OK = ['ok', undefined, 1]
 const refused = (rule: string) => ['out_of_scope', rule, 0]
