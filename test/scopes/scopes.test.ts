@@ -151,6 +151,18 @@ t.test('objects without a scope', async (t) => {
   t.same(await ask('payments', 'restore-policy-version', { version: 1 }), refused('no_scope'))
 })
 
+t.test('ringfences are judged whole, before the first of their rules', async (t) => {
+  const { ask } = await start(t)
+  const shop = { app_name: 'shop', env_name: 'prod' }
+  const pay = { app_name: 'payments', env_name: 'dev' }
+  t.same(await ask('payments', 'create-ringfence', shop), refused('rule_set_scope'))
+  t.same((await ask('payments', 'create-ringfence', pay))[0], 'ok')
+  t.same(
+    await ask('payments', 'ringfence-batch', { apps: [{ ...pay, ruleset_name: 'other' }, shop] }),
+    refused('rule_set_scope'),
+  )
+})
+
 t.test('a group in no entry has no scope, and reads stay', async (t) => {
   const { ask, call } = await start(t)
   t.same(await ask('strangers', 'update-workload', { name: 'pay1', description: 'x' }), refused('no_scope'))

@@ -6,6 +6,7 @@ import { SourcesInput } from '../../schemas/ringfence.js'
 import { ServicesInput } from '../../schemas/rule-shapes.js'
 import { TrafficCounts } from '../../schemas/traffic-counts.js'
 import { CompleteInput } from '../../schemas/traffic-input.js'
+import { listRequests } from '../answers/ringfence/describe-rules.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
 import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.js'
@@ -122,6 +123,12 @@ export default defineTool({
     if (args.dry_run === true) return DRY_RUN_BINDING
     const { results, shared } = await workThrough(args, outer, null)
     return digestWrites(shared.window, results)
+  },
+  async plan(args, outer) {
+    const { results } = await workThrough(args, outer, null)
+    return results.flatMap((outcome) =>
+      outcome.status === 'success' ? listRequests(outcome.done.prepared, outer.pce.orgId) : [],
+    )
   },
   async handler(args, outer): Promise<Static<typeof output>> {
     const { dry_run: dryRun = false, auto_order: autoOrder = false, stop_on_error: stopOnError = false } = args
