@@ -182,7 +182,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     const [tool, { validateArguments, findOutputProblems }] = await Promise.all([
       listed.load(),
       import('./validate-arguments.js'),
-    ])
+    ]).catch((cause: unknown) => {
+      throw new ToolError('internal', unloadable(listed.name), {}, { cause })
+    })
     const code = { tool, validateArguments, findOutputProblems }
     codes.set(listed.name, code)
     return code
@@ -321,6 +323,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     },
   }
 }
+
+const unloadable = (tool: string) =>
+  `The code of ${tool} cannot be loaded, so nothing was done. The log has the reason: install this server again, and restart it.`
 
 /**
  * Runs a call within a tracing span, and marks the span as failed if the call fails. Unknown tool names are not

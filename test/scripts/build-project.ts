@@ -72,7 +72,10 @@ export function makeProject(t: Test): SmallProject {
     },
     'pce-simulator': { 'pce-sim.ts': "import { release } from '../tools/release.js'\nconsole.log(release)\n" },
     'pce-client': { 'index.ts': "export { release } from '../tools/release.js'\n" },
-    knowledge: { documents: { 'one.md': '# One\n' } },
+    knowledge: {
+      catalogue: { 'list-knowledge.ts': 'export const listKnowledge = () => ({})\n' },
+      documents: { 'one.md': '# One\n' },
+    },
     domain: { traffic: { providers: { 'provider-ranges.json': '{}' } } },
     pictures: { browser: { 'app.ts': '', 'page.ts': '' } },
   })
