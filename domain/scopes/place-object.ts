@@ -20,11 +20,26 @@ export type ScopeRule =
   | 'no_scope'
   | 'not_readable'
 
-const INSIDE: Place = { is: 'inside' }
+export const INSIDE: Place = { is: 'inside' }
+/** The place of what the PCE does not show. */
+export const UNREADABLE: Place = {
+  is: 'outside',
+  rule: 'not_readable',
+  why: 'cannot be read, so that its place is not known',
+}
 const outside = (rule: ScopeRule, why: string): Place => ({ is: 'outside', rule, why })
 
 /** Returns the first place that is not inside, or inside if all are. */
 export const firstOutside = (places: readonly Place[]): Place => places.find(({ is }) => is !== 'inside') ?? INSIDE
+
+/** An object that a write would change, with its place in relation to the caller's scopes. */
+export interface PlacedObject {
+  readonly href?: string
+  /** The path segment that names the object's type. */
+  readonly kind: string
+  readonly name?: string
+  readonly place: Place
+}
 
 /** Places an object that has labels: a workload, a virtual service. It is inside if one scope's labels all hold. */
 export function placeLabels(labels: readonly string[], territory: Territory, rule: ScopeRule): Place {
@@ -164,3 +179,19 @@ export const placeUnscoped = (territory: Territory, what: string): Place =>
 /** Places a new object that has no scope: creating it may be allowed where changing it is not. */
 export const placeCreated = (territory: Territory, kind: string, what: string): Place =>
   territory.create.has(kind) ? INSIDE : placeUnscoped(territory, what)
+
+/** The nouns for types of objects without a scope. */
+const NOUNS: Readonly<Record<string, string>> = {
+  ip_lists: 'an IP list',
+  services: 'a service',
+  labels: 'a label',
+  label_groups: 'a label group',
+  label_dimensions: 'a label dimension',
+  pairing_profiles: 'a pairing profile',
+  firewall_settings: 'a firewall setting',
+  enforcement_boundaries: 'an enforcement boundary',
+  virtual_servers: 'a virtual server',
+  sec_policy: 'the policy of the whole organisation',
+}
+/** Returns the noun for an object without a scope, by the path segment of its type. */
+export const nounOf = (kind: string) => NOUNS[kind] ?? `an object of the type ${kind}`

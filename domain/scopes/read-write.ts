@@ -61,3 +61,14 @@ export const hrefsIn = (value: unknown): string[] =>
     const { href } = fieldsOf(reference)
     return typeof href === 'string' ? href : ''
   })
+
+/** Returns the href of the object that a request changes; none for a collection. */
+export const hrefOf = ({ href, inner }: Target): { href?: string } =>
+  href === undefined ? {} : { href: inner?.id === undefined ? href : `${href}/${inner.kind}/${inner.id}` }
+
+/** Returns the name of an object for people, as far as a request or an answer has it. */
+export function nameOf(body: unknown): { name?: string } {
+  const { name, key, value } = fieldsOf(body)
+  if (typeof name === 'string') return { name }
+  return typeof key === 'string' && typeof value === 'string' ? { name: `${key}=${value}` } : {}
+}

@@ -242,12 +242,13 @@ t.test('a write that the plan of a tool does not have is refused when it is sent
     roles: ['admin'],
     requiresPce: true,
     requiresConfirm: false,
-    input: Type.Object({ href: Type.String() }),
+    input: Type.Object({ href: Type.String(), address: Type.Optional(Type.String()) }),
     output: Type.Object({}),
     example: { href: '' },
     plan: () => Promise.resolve([]),
-    async handler({ href }, { pce }) {
-      await pce.put(href, { includeOrg: false, json: { description: 'written' } })
+    async handler({ href, address }, { pce }) {
+      if (address === undefined) await pce.put(href, { includeOrg: false, json: { description: 'written' } })
+      else await pce.createWorkloadInterface(href, { name: 'eth9', link_state: 'up', address })
       return {}
     },
   })
@@ -257,6 +258,8 @@ t.test('a write that the plan of a tool does not have is refused when it is sent
   t.same(await ask('payments', 'update-workload', { href: one }), OK)
   t.same(await ask('payments', 'update-workload', { href: three }), ['out_of_scope', undefined, 0])
   t.same(await ask('core', 'update-workload', { href: three }), OK)
+  const taken = { href: one, address: '10.0.0.3' }
+  t.same(await ask('payments', 'update-workload', taken), ['out_of_scope', undefined, 0], 'an address of another')
 })
 
 t.test('every tool that changes something states how scopes limit it', (t) => {
