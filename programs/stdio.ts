@@ -66,6 +66,7 @@ Commands:
   draw                make a picture of what a tool answers, as a file; svc-mcp draw --help
   demo                play a conversation on a simulated PCE; nothing else is needed for it
   doctor              check the settings, the connection to the PCE, its certificate, the API key, the organisation and the clock
+  policy              export the policy into files, compare them with it, apply them to the draft; svc-mcp policy --help
 
 It needs PCE_HOST, API_KEY and API_SECRET in the environment or in a .env file in the working directory;
 PCE_PORT defaults to 443 and PCE_ORG_ID to 1.
@@ -90,6 +91,9 @@ try {
   if (process.argv[2] === 'draw') {
     const { draw } = await import('./draw.js')
     process.exitCode = await draw(process.argv.slice(3), WORKER)
+  } else if (process.argv[2] === 'policy') {
+    const { runPolicy } = await import('./policy.js')
+    process.exitCode = await runPolicy(process.argv.slice(3))
   } else if (process.argv[2] === 'demo') {
     const { runDemo } = await import('./commands/demo.js')
     process.exitCode = await runDemo(process.argv.slice(3), { ...PROGRAMS, named: realpathSync(process.argv[1]!) })
@@ -144,7 +148,7 @@ function readOptions(): (OfferFlags & { command: (typeof COMMANDS)[number] | und
     const problem = `unknown command '${positionals.join(' ').slice(0, 100)}'`
     throw new StartupError({
       problem,
-      remedy: 'The commands are draw, demo and doctor; without a command, the server starts.',
+      remedy: 'The commands are draw, demo, doctor and policy; without a command, the server starts.',
     })
   }
   return { readOnly, toolsets, command }

@@ -10,7 +10,7 @@ type Emptied = Readonly<Record<string, unknown>>
  * The types of objects that can be restored individually. Each type is mapped to the fields that a restoration writes,
  * each with the value that empties the field.
  */
-const OWN_FIELDS = {
+export const OWN_FIELDS = {
   rule_sets: { name: '', description: '', enabled: true, scopes: [] },
   ip_lists: { name: '', description: '', ip_ranges: [], fqdns: [] },
   services: {
@@ -98,14 +98,28 @@ const REQUIRED = new Set(['enabled', 'providers', 'consumers', 'ingress_services
  * @param wanted the object in the version to restore, with draft hrefs.
  * @param renamed maps the href that a deleted rule had in that version to the href of the rule created in its place.
  */
-export function planSteps(
+export const planSteps = (
   kind: RestorableKind,
   draft: PceObject | null,
   wanted: PceObject,
   base: string,
-  renamed: ReadonlyMap<string, string> = new Map(),
+  renamed?: ReadonlyMap<string, string>,
+): Difference => planWrites({ kind, own: OWN_FIELDS[kind], base, renamed }, draft, wanted)
+
+/** The type of an object to write, its fields with the values that empty them, and the path of its collection. */
+interface Writable {
+  kind: string
+  own: Emptied
+  base: string
+  renamed?: ReadonlyMap<string, string>
+}
+
+/** Works like `planSteps`, for any type of object and any set of its fields. */
+export function planWrites(
+  { kind, own, base, renamed = new Map() }: Writable,
+  draft: PceObject | null,
+  wanted: PceObject,
 ): Difference {
-  const own: Emptied = OWN_FIELDS[kind]
   const { body, left } = divide(own, wanted, draft)
   const first: Step[] =
     draft === null

@@ -197,7 +197,11 @@ async function hrefBefore(
  * Reads an object, in the version that its href names, with all its rules, and converts its hrefs to draft hrefs.
  * Returns null if the object does not exist in that version.
  */
-async function readObject({ pce, signal }: Context, kind: RestorableKind, href: string): Promise<PceObject | null> {
+export async function readObject(
+  { pce, signal }: Pick<Context, 'pce' | 'signal'>,
+  kind: string,
+  href: string,
+): Promise<PceObject | null> {
   try {
     const object = (await pce.get(href, { includeOrg: false, signal })).json<PceObject>()
     if (kind !== 'rule_sets') return inDraftForm(object) as PceObject

@@ -38,6 +38,7 @@ const FLOORS = {
   explain: ['text', 'inventory', 'traffic', 'policy'],
   drafts: ['text', 'inventory', 'traffic', 'policy'],
   history: ['text', 'inventory', 'traffic', 'policy', 'drafts'],
+  'policy-files': ['text', 'inventory', 'traffic', 'policy', 'drafts', 'history'],
   'dependency-map': ['text', 'inventory', 'traffic'],
   'rule-search': ['text', 'inventory', 'traffic', 'policy', 'drafts'],
   ringfence: ['text', 'inventory', 'traffic', 'policy', 'drafts', 'dependency-map'],
@@ -252,6 +253,22 @@ const ROOMS = [
     why: 'A command of the stdio program: a tool call, and its answer as a file.',
   },
   {
+    name: 'programs/policy.ts',
+    files: '^programs/policy\\.ts$',
+    may: [
+      '^config/index\\.ts$',
+      '^programs/commands/policy-files/',
+      '^programs/composition/',
+      '^programs/process/',
+      '^plugins/dispatcher/',
+      '^domain/(policy-files|text)/',
+      CALL,
+      TOOL,
+      SCHEMAS,
+    ],
+    why: 'A command of the stdio program: the policy as files, each question to the PCE a tool call.',
+  },
+  {
     name: 'programs/worker.ts',
     files: '^programs/worker\\.ts$',
     may: ['^plugins/dispatcher/', CATALOGUE],
@@ -263,7 +280,8 @@ const ROOMS = [
     may: [
       '^programs/commands/',
       '^plugins/context/connect-pce\\.ts$',
-      '^domain/text/escape-text\\.ts$',
+      '^domain/policy-files/',
+      '^domain/text/(escape-text|describe-numbers)\\.ts$',
       '^pce-client/index\\.ts$',
       '^programs/process/choose-port\\.ts$',
       SCHEMAS,
@@ -275,7 +293,7 @@ const ROOMS = [
     files: '^programs/stdio\\.ts$',
     may: [
       '^programs/commands/',
-      '^programs/draw\\.ts$',
+      '^programs/(draw|policy)\\.ts$',
       '^config/index\\.ts$',
       '^programs/composition/',
       '^programs/process/',
@@ -319,7 +337,7 @@ const LIBRARIES = {
   ],
   canonicalize: ['^plugins/confirm/(?!index\\.ts$)'],
   'close-with-grace': ['^programs/(http|stdio)\\.ts$'],
-  commander: ['^programs/(draw|http|commands/demo)\\.ts$', '^pce-simulator/pce-sim\\.ts$'],
+  commander: ['^programs/(draw|http|policy|commands/demo)\\.ts$', '^pce-simulator/pce-sim\\.ts$'],
   'csv-parse': ['^domain/'],
   'd3-force': ['^pictures/layout/'],
   'fast-jwt': ['^plugins/auth/(?!index\\.ts$)', '^plugins/confirm/token-seal\\.ts$'],
@@ -346,6 +364,7 @@ const LIBRARIES = {
   piscina: ['^plugins/dispatcher/heavy/'],
   'prom-client': ['^plugins/metrics/(?!index\\.ts$)'],
   semver: ['^tools/'],
+  yaml: ['^programs/commands/policy-files/'],
 }
 
 const PROGRAMS = '^(programs/(stdio|http|worker)\\.ts|pce-client/index\\.ts|pictures/browser/(app|page)\\.ts)$'

@@ -531,7 +531,7 @@ export const WRONG_STARTS: Readonly<Record<string, readonly WrongStart[]>> = {
       start: 'stdio',
       args: ['serve'],
       refused: [
-        "unknown command 'serve' → The commands are draw, demo and doctor; without a command, the server starts.",
+        "unknown command 'serve' → The commands are draw, demo, doctor and policy; without a command, the server starts.",
       ],
     },
     {

@@ -1,0 +1,134 @@
+import type { PceClient } from '../../pce-client/index.js'
+import type { PceObject } from '../../schemas/pce/reference.js'
+import { refuseByRelease } from '../drafts/limits-of-deny.js'
+import type { WholePolicy } from '../history/load-policy.js'
+import { OWN_FIELDS, type Step, planWrites } from '../history/plan-object.js'
+import { checkObject, lookupsIn, rulesOf, sidesOf } from './check-objects.js'
+import { type Kept, choosePruned } from './choose-pruned.js'
+import { type FilesDifference, type ObjectDifference, policyAfter, whatOf, withHrefs } from './compare-files.js'
+import { readDocument } from './convert-objects.js'
+import { type FileKind, type NameBook, keyOf } from './name-book.js'
+import type { Fault, FileObject } from './read-files.js'
+
+/** The writes for one object. */
+export interface PlannedObject {
+  difference: ObjectDifference
+  /** The object as messages name it, such as `the IP list "Branch offices"`. */
+  what: string
+  /** The requests in their order. Their bodies have made-up hrefs for objects that are created before. */
+  steps: readonly Step[]
+}
+
+/** Everything that applying the files would write, and everything that keeps it from being written. */
+export interface FilesPlan {
+  objects: readonly PlannedObject[]
+  faults: readonly Fault[]
+  /** The objects that have no file and stay, each with the reason. */
+  kept: readonly Kept[]
+  warnings: readonly string[]
+}
+
+interface Ground {
+  difference: FilesDifference
+  draft: WholePolicy
+  book: NameBook
+  /** The keys of the objects whose deletion is pending; see `keyOf`. */
+  leaving: ReadonlySet<string>
+  prune: boolean
+}
+
+const EXTERNAL = { external_data_set: null, external_data_reference: null }
+const FIELDS = {
+  ...OWN_FIELDS,
+  label_groups: { name: '', key: '', description: '', labels: [], sub_groups: [] },
+} as const satisfies Record<FileKind, object>
+
+/**
+ * Plans the writes that make the draft what the files say, and checks each of them as the tools check theirs, so that
+ * nothing is written that the PCE must refuse.
+ */
+export async function planFiles(
+  { pce, signal }: { pce: PceClient; signal: AbortSignal },
+  ground: Ground,
+): Promise<FilesPlan> {
+  const { difference, leaving } = ground
+  const written = difference.differences.filter(({ object }) => object !== null)
+  const after = policyAfter(difference, ground.draft)
+  const lookups = lookupsIn(after, ground.book)
+  const faults: Fault[] = []
+  for (const one of written) {
+    const object = one.object as FileObject
+    const fault = (why: string, path: (string | number)[] = ['name']) =>
+      void faults.push({ place: object.file.placeOf(path), why })
+    if (leaving.has(keyOf(one.kind, one.name))) {
+      const text = `the deletion of ${whatOf(one)} is pending, which keeps its name taken. Discard or provision it first.`
+      fault(text)
+    }
+    await checkObject(one, after, lookups, fault)
+  }
+  const rules = written.flatMap(({ object }) => rulesOf(object as FileObject))
+  const warnings = await refuseByRelease(
+    pce,
+    rules.map(({ rule, type }) => ({ type, ...sidesOf(rule) })),
+    signal,
+  )
+  const { removed, kept } = ground.prune ? choosePruned(difference, ground.draft) : { removed: [], kept: [] }
+  const base = (kind: FileKind) => `/orgs/${pce.orgId}/sec_policy/draft/${kind}`
+  const creations = inNestingOrder(written).map((one) => planObject(one, base(one.kind), ground.book))
+  const deletions = inNestingOrder(removed)
+    .reverse()
+    .map((one): PlannedObject => {
+      const path = one.before!.href
+      return { difference: one, what: whatOf(one), steps: [{ method: 'DELETE', path, body: null }] }
+    })
+  return { objects: [...creations, ...deletions], faults, kept, warnings }
+}
+
+function planObject(difference: ObjectDifference, base: string, book: NameBook): PlannedObject {
+  const { kind, object, before, ruleHrefs } = difference
+  const wanted = withHrefs(object!.wire, before?.href ?? object!.wire.href, ruleHrefs)
+  const own = { ...FIELDS[kind], ...EXTERNAL }
+  const { steps } = planWrites({ kind, own, base }, readAgain(difference, book), wanted)
+  return { difference, what: whatOf(difference), steps }
+}
+
+/**
+ * Returns the draft object as it is read from its own document, with its own hrefs. So two ways in which a PCE writes
+ * the same do not differ, and fields that documents do not have are neither compared nor written.
+ */
+function readAgain({ kind, before, written }: ObjectDifference, book: NameBook): PceObject | null {
+  if (before === null || written === null) return null
+  let isWhole = true
+  const reading = { book, fault: () => void (isWhole = false) }
+  const again = readDocument(kind, written.document, before.href, reading)
+  if (!isWhole) return before
+  return withHrefs(again, before.href, new Map(written.ruleHrefs.map((href, at) => [madeUp(again, at), href])))
+}
+
+/** Returns the made-up href of the rule at a position of a document. */
+const madeUp = (ruleSet: PceObject, at: number): string =>
+  allRules(ruleSet).find(({ href }) => href.endsWith(`:${at}`))?.href ?? ''
+
+const allRules = (ruleSet: PceObject): PceObject[] => [
+  ...((ruleSet.rules ?? []) as PceObject[]),
+  ...((ruleSet.deny_rules ?? []) as PceObject[]),
+]
+
+/** Puts objects into the order in which they can be created: a label group after the groups in it. */
+function inNestingOrder(written: readonly ObjectDifference[]): ObjectDifference[] {
+  const contentOf = ({ object, before }: ObjectDifference) => (object?.wire ?? before) as PceObject
+  const groups = new Map(
+    written.flatMap((one) => (one.kind === 'label_groups' ? [[contentOf(one).href, one] as const] : [])),
+  )
+  const placed = new Set<ObjectDifference>()
+  const place = (one: ObjectDifference, path: readonly ObjectDifference[]) => {
+    if (placed.has(one) || path.includes(one)) return
+    for (const { href } of (contentOf(one).sub_groups ?? []) as { href: string }[]) {
+      const inner = groups.get(href)
+      if (inner !== undefined) place(inner, [...path, one])
+    }
+    placed.add(one)
+  }
+  for (const one of written) place(one, [])
+  return [...placed]
+}
