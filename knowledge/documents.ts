@@ -78,6 +78,11 @@ export const DOCUMENTS: readonly Document[] = [
     'Events, traffic summaries and internal logs, formats for a SIEM, what to alert on.',
   ),
   document(
+    'operations/morning-report',
+    'The morning report',
+    'Five questions a day: blocked, offline, errors, pending, new; what only looks like a difference, what to act on.',
+  ),
+  document(
     'compliance/pci-dss',
     'PCI DSS v4.0',
     'Requirements 1, 2, 6, 7, 10, 11 by tool, the cardholder data environment, the order of validation.',

@@ -90,6 +90,14 @@ export const PROMPTS: readonly Prompt[] = [
     valuesOf: () => ({}),
   },
   {
+    name: 'morning-report',
+    title: 'Morning report',
+    description:
+      'Blocked since yesterday against last week, agents offline, errors, what is pending, what is new, and what is not known. Only reads.',
+    arguments: [],
+    valuesOf: () => ({}),
+  },
+  {
     name: 'quarterly-compliance-review',
     title: 'Quarterly compliance review',
     description: 'Checks of a framework over 90 days with evidence, gaps and what was not assessed. Only reads.',

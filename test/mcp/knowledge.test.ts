@@ -19,6 +19,7 @@ const URIS = [
   'illumio://methodology/ringfencing-patterns',
   'illumio://methodology/crown-jewels',
   'illumio://operations/logging-monitoring',
+  'illumio://operations/morning-report',
   'illumio://compliance/pci-dss',
   'illumio://compliance/dora',
   'illumio://compliance/nist-800-53',
@@ -35,7 +36,7 @@ t.teardown(() => app.close())
 const ask = async (method: string, params?: object) => (await post(request(method, params))).json()
 const read = async (uri: string) => ask('resources/read', { uri })
 
-t.test('lists 20 documents and the changelog, each with what it is about', async (t) => {
+t.test('lists 21 documents and the changelog, each with what it is about', async (t) => {
   const { resources } = (await ask('resources/list')).result
   t.same(
     resources.map(({ uri }: { uri: string }) => uri),
@@ -115,7 +116,7 @@ const PAYMENTS = { application_name: 'payments', application_environment: 'prod'
 const textOfPrompt = async (name: string, args: object | null = PAYMENTS) =>
   (await get(name, args)).result.messages[0].content.text as string
 
-t.test('lists seven prompts with their arguments', async (t) => {
+t.test('lists eight prompts with their arguments', async (t) => {
   const { prompts } = (await ask('prompts/list')).result
   const application = ['application_name (required)', 'application_environment (required)']
   t.same(
@@ -130,6 +131,7 @@ t.test('lists seven prompts with their arguments', async (t) => {
       ['onboard-application', application],
       ['explain-blocked-traffic', application],
       ['review-before-provisioning', []],
+      ['morning-report', []],
       ['quarterly-compliance-review', ['framework (required)', 'application_name', 'application_environment']],
     ],
   )
