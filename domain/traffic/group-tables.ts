@@ -106,26 +106,23 @@ const FIELDS = 6
 const [ROWS, CONNECTIONS, BYTES_IN, BYTES_OUT, FIRST, LAST] = [0, 1, 2, 3, 4, 5]
 
 export function createMeasures(): MeasureTable {
-  let sums = new Float64Array(64 * FIELDS)
-  const at = (group: number, field: number) => sums[group * FIELDS + field] as number
+  const sums = growingBlocks((groups) => new Float64Array(groups * FIELDS))
+  const at = (group: number, field: number) =>
+    sums.has(group) ? (sums.of(group)[placeInBlock(group) * FIELDS + field] as number) : 0
   return {
     add(group, row) {
-      const start = group * FIELDS
-      if (start + FIELDS > sums.length) {
-        const longer = new Float64Array(Math.max(sums.length * 2, start + FIELDS))
-        longer.set(sums)
-        sums = longer
-      }
-      const isNew = sums[start + ROWS] === 0
-      sums[start + ROWS]! += row.count
-      sums[start + CONNECTIONS]! += row.connections
-      sums[start + BYTES_IN]! += row.bytesIn
-      sums[start + BYTES_OUT]! += row.bytesOut
-      const first = sums[start + FIRST] as number
-      const last = sums[start + LAST] as number
+      const block = sums.upTo(group)
+      const start = placeInBlock(group) * FIELDS
+      const isNew = block[start + ROWS] === 0
+      block[start + ROWS]! += row.count
+      block[start + CONNECTIONS]! += row.connections
+      block[start + BYTES_IN]! += row.bytesIn
+      block[start + BYTES_OUT]! += row.bytesOut
+      const first = block[start + FIRST] as number
+      const last = block[start + LAST] as number
       // Comparisons with NaN are false, so a missing time never replaces a known one.
-      if (isNew || Number.isNaN(first) || row.first < first) sums[start + FIRST] = row.first
-      if (isNew || Number.isNaN(last) || row.last > last) sums[start + LAST] = row.last
+      if (isNew || Number.isNaN(first) || row.first < first) block[start + FIRST] = row.first
+      if (isNew || Number.isNaN(last) || row.last > last) block[start + LAST] = row.last
     },
     connections: (group) => at(group, CONNECTIONS),
     of: (group) => ({
