@@ -16,7 +16,7 @@ const SUBJECTS: Readonly<Record<string, string>> = {
   'Audit, logs and metrics': 'D25 D27 D81 D109 D160 D161 D162 D163 D167 D217 D236',
   'Knowledge and pictures': 'D126 D127 D128 D129 D193 D194 D195 D196',
   'Rooms, build and suite':
-    'D51 D52 D53 D54 D55 D56 D57 D58 D59 D60 D106 D107 D108 D116 D197 D218 D221 D244 D250 D251 D253 D259 D260',
+    'D51 D52 D53 D54 D55 D56 D57 D58 D59 D60 D106 D107 D108 D116 D197 D218 D221 D244 D250 D251 D253 D259 D260 D261',
   'Deployment and releases': 'D150 D151 D152 D199 D200 D201 D202 D245',
 }
 const HEADING = /^### (D\d+)\. (.+)$/gm
