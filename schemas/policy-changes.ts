@@ -63,6 +63,7 @@ const FieldOut = Type.Object({
   field: Type.String({ description: 'Field' }),
   draft: Type.Optional(Type.Unknown({ description: 'In draft' })),
   active: Type.Optional(Type.Unknown({ description: 'In force' })),
+  same: Type.Optional(Type.Integer({ description: 'Items that both have, not shown' })),
 })
 export type FieldChange = Static<typeof FieldOut>
 
@@ -115,7 +116,10 @@ export const PolicyChangeOut = Type.Object({
   ...STAMPS,
   fields: Type.Optional(Type.Array(FieldOut, { description: 'What differs' })),
   rules: Type.Optional(
-    Type.Array(RuleChangeOut, { description: 'Rule by rule; each effect is that of the rule alone' }),
+    Type.Array(RuleChangeOut, {
+      description:
+        'Rule by rule; each effect is that of the rule alone, absent where it is that of the object or its kind',
+    }),
   ),
   omitted: Type.Optional(Type.String({ description: 'What was left out, for size' })),
   diff_error: Type.Optional(Type.String({ description: 'Why differences are missing' })),
@@ -131,6 +135,7 @@ const BeforeAfterOut = Type.Object({
   field: Type.String({ description: 'Field' }),
   before: Type.Optional(Type.Unknown({ description: 'In the earlier version' })),
   after: Type.Optional(Type.Unknown({ description: 'In the later version' })),
+  same: Type.Optional(Type.Integer({ description: 'Items that both have, not shown' })),
 })
 
 /** One object that differs between two policy versions, and the differences. */

@@ -159,10 +159,18 @@ export async function warnOfCoveredBy(
   const left = near.length - standing.length
   const general = [
     ...unread,
-    ...(left > 0 ? [`${countOf(left, 'more rule')} that may decide about the same were not compared.`] : []),
+    ...(left > 0
+      ? [
+          `${countOf(left, 'more rule')} that may decide about the same ${left === 1 ? 'was' : 'were'} not compared: ${COMPARE_MORE}`,
+        ]
+      : []),
   ]
   return { byRule, general }
 }
+
+/** What a caller can do about rules that were not compared. Fewer existing rules meet a rule with narrower ends. */
+const COMPARE_MORE =
+  'labels that narrow its ends leave fewer to compare, and find-redundant-rules compares all once it is written.'
 
 const UNDECIDED = {
   unclear:

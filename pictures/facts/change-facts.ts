@@ -1,5 +1,5 @@
 import type { ShownCall, ShownEffect, ShownObject } from '../../schemas/approvals.js'
-import type { PolicyChange } from '../../schemas/policy-changes.js'
+import type { PolicyChange, RuleChangeShown } from '../../schemas/policy-changes.js'
 import { countOf, wholeNumber } from '../picture.js'
 
 /**
@@ -88,6 +88,16 @@ type Judged = Pick<Partial<PolicyChange>, 'effect' | 'effect_note' | 'effect_by_
 const effectOf = ({ effect, effect_note: note, effect_by_rule_type: byType }: Judged): ShownEffect =>
   effect ?? (byType !== undefined || note?.startsWith('Mixed') === true ? 'mixed' : 'undecided')
 
+/**
+ * Returns what is said of the effect of a rule. A rule of which nothing is said has the effect of its object, or that of
+ * all rules of its kind in it.
+ */
+function effectOfRule(rule: RuleChangeShown, { effect, effect_by_rule_type: byType }: Judged): Judged {
+  if (rule.effect !== undefined || rule.effect_note !== undefined || rule.effect_by_rule_type !== undefined) return rule
+  const ofKind = effect ?? byType?.[rule.rule_type === 'allow' ? 'allow' : 'deny']
+  return ofKind === undefined || ofKind === 'mixed' ? rule : { effect: ofKind }
+}
+
 function readChange(change: Partial<PolicyChange>, deed: ChangedObject['change']): ChangedObject {
   const {
     type = '',
@@ -116,7 +126,7 @@ function readChange(change: Partial<PolicyChange>, deed: ChangedObject['change']
       kind: `${rule.rule_type.replaceAll('_', ' ')} rule`,
       name: rule.rule ?? '',
       change: RULE_DEEDS[rule.change],
-      effect: effectOf(rule),
+      effect: effectOf(effectOfRule(rule, change)),
       remarks: [
         ...(rule.effect_note === undefined ? [] : [rule.effect_note]),
         ...(rule.risks ?? []).map((risk) => risk.replaceAll('_', ' ')),

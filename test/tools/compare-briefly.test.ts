@@ -1,7 +1,7 @@
 /** compare-draft-active at the standard level of detail: what it leaves out, how much it shows, and which changes. */
 import t from 'tap'
 import { partial } from '../partial.js'
-import { startBench, type Bench, type Json } from './harness.js'
+import { connect, startBench, type Bench, type Json } from './harness.js'
 
 const TOOL = 'compare-draft-active'
 const STANDARD_BYTES = 12_000
@@ -153,4 +153,63 @@ t.test('selects changes by object and author, and refuses names and hrefs of not
   const gone = '/orgs/1/sec_policy/draft/ip_lists/4711'
   partial(t, await fails(TOOL, { href: gone }, 'not_found'), { href: gone })
   await fails(TOOL, { href: '/orgs/1/labels/1' }, 'invalid_argument')
+})
+
+t.test(
+  'of a list that changes, what differs is shown and the rest counted, and detail_level full has all of it',
+  async (t) => {
+    const bench = await startBench(t)
+    const { ok, pce, simulator } = bench
+    const range = (n: number) => ({ from_ip: `10.0.${n}.0/24` })
+    const { href } = await pce.ipLists.create({
+      name: 'Plants',
+      ip_ranges: Array.from({ length: 30 }, (_, n) => range(n)),
+    })
+    await pce.provisionPolicyChanges('start', simulator.state.pendingHrefs())
+    // The first goes, two come, and one is written in another way.
+    const stored = [{ ...range(1), exclusion: false }, ...Array.from({ length: 30 }, (_, n) => range(n + 2))]
+    await pce.ipLists.update(href, { ip_ranges: stored })
+    const shown = async (args: object) => ((await ok(TOOL, args)).changes.updated as Json[])[0]
+    t.same((await shown({})).fields, [
+      { field: 'ip_ranges', draft: [range(30), range(31)], active: [range(0)], same: 29 },
+    ])
+    const [whole] = (await shown({ detail_level: 'full' })).fields
+    t.same([whole.draft.length, whole.active.length, 'same' in whole], [31, 30, false])
+  },
+)
+
+t.test('what all changes share is said once: their author, and the effect of what is new', async (t) => {
+  const bench = await startBench(t, { users: [{ role: 'owner' }] })
+  const { ok, simulator } = bench
+  await write(bench)
+  const answer = await ok(TOOL)
+  t.same(answer.updated_by, { href: '/users/1', name: 'admin@example.com' })
+  for (const { rules, effect, effect_by_rule_type: byType, ...change } of created(answer)) {
+    t.notOk('updated_by' in change)
+    t.same([effect, byType], [undefined, { allow: 'widening', deny: 'narrowing' }])
+    t.same(
+      rules.map(({ rule_type: type, ...rule }: Json) => [type, 'effect' in rule]),
+      rules.map(({ rule_type: type }: Json) => [type, false]),
+    )
+  }
+  const full = await ok(TOOL, { detail_level: 'full', name: 'payments in prod' })
+  t.notOk('updated_by' in full)
+  t.same(created(full)[0].updated_by, answer.updated_by)
+  t.same(
+    created(full)[0]
+      .rules.map(({ rule_type: type, effect }: Json) => `${type} ${effect}`)
+      .toSorted(),
+    ['allow widening', 'allow widening', 'allow widening', 'deny narrowing'],
+  )
+  const columns = await ok(TOOL, { fields: ['name', 'updated_by'] })
+  t.notOk('updated_by' in columns, 'a column that is asked for stays in its rows')
+  t.same(created(columns)[0].updated_by, answer.updated_by)
+  // One that somebody else wrote: each says whose it is.
+  const other = connect({ orgId: 1, credentials: simulator.keys[0]! }, simulator.url)
+  t.teardown(() => other.close())
+  await other.ipLists.create({ name: 'Plants', ip_ranges: [{ from_ip: '198.51.100.0/24' }] })
+  const both = await ok(TOOL)
+  t.notOk('updated_by' in both)
+  const authors = created(both).map(({ updated_by: by }: Json) => by.href)
+  t.same([authors.length, new Set(authors).size], [11, 2])
 })

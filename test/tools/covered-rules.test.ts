@@ -126,4 +126,20 @@ t.test('what was not looked at is said, and keeps no rule from being written', a
   t.same((await bench.ok('create-rule', args)).warnings, [
     'Only 500 of 502 rule sets were looked at for rules that decide all of this already.',
   ])
+
+  const ports = Array.from({ length: 403 }, (_, at) => ({
+    from: 'ams',
+    to: 'ams',
+    services: [{ port: 1000 + at, proto: 6 }],
+  }))
+  const wide = handMade({
+    hosts: { 'pay-1': { ip: '10.1.0.1', labels: 'app=pay env=prod' } },
+    ruleSets: [
+      { name: 'Pay', scope: 'app=pay env=prod' },
+      { name: 'Many', scope: 'env=prod', allow: ports },
+    ],
+  })
+  t.same((await (await startBench(t, { estate: wide })).ok('create-rule', args)).warnings, [
+    '3 more rules that may decide about the same were not compared: labels that narrow its ends leave fewer to compare, and find-redundant-rules compares all once it is written.',
+  ])
 })

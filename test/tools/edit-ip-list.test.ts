@@ -284,6 +284,34 @@ t.test('a dry run shows the request, sends none, and is what a real call sends',
   t.same(said, warnings)
 })
 
+t.test(
+  'a dry run on a long list shows what changes and counts the rest, and detail_level full shows the request',
+  async (t) => {
+    const ranges = Array.from({ length: 400 }, (_, at) => `10.${at >> 8}.${at & 255}.0/24`)
+    const bench = await startBench(t, { estate: handMade({ ipLists: { Long: ranges } }) })
+    const args = { name: 'Long', add_ranges: ['172.16.0.0/12'], remove_ranges: ['10.0.7.0/24'], dry_run: true }
+    bench.writes()
+    const { requests, ...dry } = await bench.ok(TOOL, args)
+    partial(t, dry, { added: ['172.16.0.0/12'], removed: ['10.0.7.0/24'], ranges_total: 400 })
+    t.same(requests, [{ method: 'PUT', path: HREF, body: { ip_ranges: '400 items: detail_level full shows them' } }])
+    const full = await bench.ok(TOOL, { ...args, detail_level: 'full' })
+    t.equal(full.requests[0].body.ip_ranges.length, 400)
+    t.same(bench.writes(), [])
+    await bench.ok(TOOL, { ...args, dry_run: false })
+    t.same(
+      bench.writes().map(({ method, body }) => ({ method, body })),
+      full.requests.map(({ method, body }: Json) => ({ method, body })),
+      'which is what a real call sends',
+    )
+    const asked = await startBench(t, { estate: handMade({ ipLists: { Long: ranges } }), budget: Infinity })
+    t.same(
+      (await asked.ok(TOOL, args)).requests,
+      full.requests,
+      'a question before the write is bound to all of it (D232)',
+    )
+  },
+)
+
 /** Does something else right before the list is read again, which is the last thing before the write. */
 function meanwhile({ pce }: Bench, times: number, act: (at: number) => Promise<unknown>) {
   const read = pce.ipLists.getByReference.bind(pce.ipLists)

@@ -161,7 +161,7 @@ t.test('list-policy-versions', async (t) => {
 t.test('compare-policy-versions', async (t) => {
   const { ok, fails, at, bobName, pce, simulator, fleeting } = await startHistory(t)
   const TOOL = 'compare-policy-versions'
-  const ranges = (from_ip: string) => [{ from_ip, exclusion: false }]
+  const ranges = (from_ip: string) => [{ from_ip }]
 
   await t.test('answers what changed, field by field and rule by rule, the worst first', async (t) => {
     const answer = await ok(TOOL, { from: 1, to: 3 })
@@ -185,9 +185,8 @@ t.test('compare-policy-versions', async (t) => {
               rule_type: 'allow',
               change: 'changed',
               effect: 'widening',
-              updated_at: at(2),
               rule: 'Branches to all workloads, 443/tcp',
-              fields: [{ field: 'ingress_services', before: [TCP(443)], after: [TCP(443), TCP(8080)] }],
+              fields: [{ field: 'ingress_services', before: [], after: [TCP(8080)], same: 1 }],
             },
           ],
         },

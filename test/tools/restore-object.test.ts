@@ -115,6 +115,35 @@ t.test('puts an IP list and a service back, and creates one again that was delet
   await bench.fails(TOOL, { version, href: '/orgs/1/labels/1' }, 'invalid_href')
 })
 
+t.test(
+  'a dry run on a long list shows what differs and counts the rest, and detail_level full shows all',
+  async (t) => {
+    const bench = await startBench(t)
+    const { ok, pce, simulator } = bench
+    const range = (at: number) => ({ from_ip: `10.${at >> 8}.${at & 255}.0/24` })
+    const whole = Array.from({ length: 300 }, (_, at) => range(at))
+    const { href } = await pce.ipLists.create({ name: 'Long', ip_ranges: whole })
+    const { version } = await pce.provisionPolicyChanges('good', simulator.state.pendingHrefs())
+    await pce.ipLists.update(href, { ip_ranges: [...whole.slice(2), range(999)] })
+    bench.writes()
+    const dry = await ok(TOOL, { version, href, dry_run: true })
+    t.same(dry.change.fields, [{ field: 'ip_ranges', before: [range(999)], after: [range(0), range(1)], same: 298 }])
+    t.same(
+      dry.requests.map(({ method, body }: Json) => [method, body]),
+      [['PUT', { ip_ranges: '300 items: detail_level full shows them' }]],
+    )
+    const full = await ok(TOOL, { version, href, dry_run: true, detail_level: 'full' })
+    t.equal(full.requests[0].body.ip_ranges.length, 300)
+    t.same(bench.writes(), [])
+    await ok(TOOL, { version, href })
+    t.same(
+      bench.writes().map(({ body }) => body),
+      full.requests.map(({ body }: Json) => body),
+      'which is what a real call sends',
+    )
+  },
+)
+
 t.test('a write that fails half-way says what is written and what is not', async (t) => {
   const bench = await startBench(t)
   const { pce, simulator } = bench

@@ -1,12 +1,13 @@
 import type { FieldChange, JudgedChange, RuleChangeShown } from '../../schemas/policy-changes.js'
-import { isDefault } from '../../domain/policy/default-fields.js'
+import { isDefault, isSaid } from '../../domain/policy/default-fields.js'
 import { isWholeInLine } from '../../domain/policy/name-rule.js'
 import { CONDITIONS } from '../../domain/policy/rule-conditions.js'
 import { jsonBytes } from './byte-budget.js'
+import { onlyDifferent } from './trim-change.js'
 
 /** The sentence that tells the reader of an answer what `briefChange` left out. */
 export const BRIEFLY =
-  'Default fields of what is new or deleted, and what the line of a rule says, are left out: detail_level full has them.'
+  'Defaults of what is new or deleted, what the line of a rule or its whole says, and equal items are left out: detail_level full has them.'
 
 /**
  * Maximum size, in bytes, of an answer at the standard level of detail. To reach it, changes are shortened, but to no
@@ -22,11 +23,12 @@ type UpdateType = string | null | undefined
 /**
  * Shortens a change without losing content. For a new or deleted object, it shows only the fields that differ from the
  * default, each with its only value instead of a draft and an active value. A new or deleted rule is shown as its line
- * (a one-line description), together with the fields that the line does not contain. The author of such a rule is left
- * out if the object has the same author.
+ * (a one-line description), together with the fields that the line does not contain. The author of a rule is left
+ * out if the object has the same, and the effect of a new or deleted rule if it is that of its new or deleted object. Of lists that both versions have, only the items that differ are
+ * shown, and the others are counted.
  */
 export function briefChange(change: JudgedChange, updateType: UpdateType): JudgedChange {
-  const { name, updated_by: by, fields, rules } = change
+  const { name, fields, rules } = change
   const isWhole = updateType === 'create' || updateType === 'delete'
   const isTold = ({ field, draft, active }: FieldChange) => field === 'name' && (draft ?? active) === name
   return {
@@ -35,21 +37,58 @@ export function briefChange(change: JudgedChange, updateType: UpdateType): Judge
       isWhole && {
         fields: fields.filter((one) => !isTold(one)).flatMap((one) => briefField(one, updateType)),
       }),
-    ...(rules !== undefined && { rules: rules.map((rule) => briefRule(rule, by?.href)) }),
+    ...(fields !== undefined && !isWhole && { fields: fields.map(showDifferent) }),
+    ...(rules !== undefined && { rules: rules.map((rule) => briefRule(rule, change, isWhole)) }),
   }
 }
 
-function briefRule(whole: RuleChangeShown, author: string | undefined): RuleChangeShown {
-  if (whole.change === 'changed' || whole.rule === undefined) return whole
-  const { updated_by: by, updated_at: at, fields, ...rule } = whole
-  const updateType = rule.change === 'added' ? 'create' : 'delete'
-  const left = (fields ?? []).filter((one) => !isInLine(one)).flatMap((one) => briefField(one, updateType))
-  const isOthers = by !== undefined && by.href !== author
+/** `isOfWhole` is true for a rule of a new or deleted object `of`. */
+function briefRule(whole: RuleChangeShown, of: JudgedChange, isOfWhole: boolean): RuleChangeShown {
+  const { updated_by: by, updated_at: at, fields, effect, ...rule } = whole
+  const isOthers = by !== undefined && by.href !== of.updated_by?.href
+  const isOwn = effect !== undefined && (!isOfWhole || effect !== effectOfKind(whole, of))
+  const isChanged = rule.change === 'changed' || rule.rule === undefined
+  const shown = isChanged
+    ? fields?.map(showDifferent)
+    : fields
+        ?.filter((one) => !isInLine(one))
+        .flatMap((one) => briefField(one, rule.change === 'added' ? 'create' : 'delete'))
   return {
     ...rule,
-    ...(left.length > 0 && { fields: left }),
-    ...(isOthers && { updated_by: by, ...(at !== undefined && { updated_at: at }) }),
+    ...(isOwn && { effect }),
+    ...(shown !== undefined && (isChanged || shown.length > 0) && { fields: shown }),
+    ...(isOthers && { updated_by: by }),
+    ...(at !== undefined && (isOthers || (isChanged && at !== of.updated_at)) && { updated_at: at }),
   }
+}
+
+/**
+ * Takes the author out of several changes if all of them have the same one, so that an answer says it once (`by`). If
+ * authors differ or one is not known, the changes stay as they are.
+ */
+export function shareAuthor(changes: readonly JudgedChange[]): {
+  by?: NonNullable<JudgedChange['updated_by']>
+  changes: readonly JudgedChange[]
+} {
+  const [first, ...others] = changes
+  const by = first?.updated_by
+  if (by === undefined || others.length === 0 || others.some((one) => one.updated_by?.href !== by.href))
+    return { changes }
+  return { by, changes: changes.map(({ updated_by: _same, ...change }) => change) }
+}
+
+/** Returns the effect that the object says of all its rules, or of those of this kind. */
+const effectOfKind = ({ rule_type: type }: RuleChangeShown, { effect, effect_by_rule_type: byType }: JudgedChange) =>
+  effect ?? byType?.[type === 'allow' ? 'allow' : 'deny']
+
+/** Returns a field with the items that only one of its two lists has, and the number of those that both have. */
+function showDifferent(field: FieldChange): FieldChange {
+  const different = onlyDifferent(field)
+  const { draft, active } = field
+  if (!Array.isArray(draft) || !Array.isArray(active)) return field
+  const [ours, theirs] = [different.draft as unknown[], different.active as unknown[]]
+  const same = draft.length - ours.length
+  return { field: field.field, draft: plainly(ours), active: plainly(theirs), ...(same > 0 && { same }) }
 }
 
 /** Returns true if the one-line description or the type of a rule already contains everything that this field says. */
@@ -70,23 +109,28 @@ const SAID_BY_LINE: ReadonlySet<string> = new Set(
 
 /**
  * Returns a copy of a value in which each `{label: {key, value, href}}` is replaced with the text `key=value`, which
- * identifies the label.
+ * identifies the label, and which lacks the fields of objects that say nothing, such as `exclusion: false`.
  */
-function writeLabels(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(writeLabels)
+function plainly(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(plainly)
   if (typeof value !== 'object' || value === null) return value
   const { label, ...rest } = value as { label?: { key?: unknown; value?: unknown } | null }
   const isNamed = typeof label?.key === 'string' && typeof label.value === 'string'
-  return isNamed && Object.keys(rest).length === 0 ? `${label.key as string}=${label.value as string}` : value
+  if (isNamed && Object.keys(rest).length === 0) return `${label.key as string}=${label.value as string}`
+  return Object.fromEntries(Object.entries(value).filter(([, inner]) => isSaid(inner)))
 }
+
+/** Returns true for an object without fields, which is all that is left of one whose fields say nothing. */
+const isEmptyObject = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0
 
 /**
  * Returns a field of a new or deleted object with the one value that it has, which is in the draft or in the active
  * policy; returns nothing if this value is the default.
  */
 function briefField({ field, draft, active }: FieldChange, updateType: UpdateType): FieldChange[] {
-  const value = writeLabels(draft ?? active)
-  if (isDefault(field, value)) return []
+  const value = plainly(draft ?? active)
+  if (isDefault(field, value) || isEmptyObject(value)) return []
   return [updateType === 'create' ? { field, draft: value } : { field, active: value }]
 }
 

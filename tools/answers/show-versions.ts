@@ -74,8 +74,9 @@ export function showVersionChange(
   }
 }
 
-const showField = ({ field, draft, active }: FieldChange) => ({
+const showField = ({ field, draft, active, same }: FieldChange) => ({
   field,
   ...(active !== undefined && { before: active }),
   ...(draft !== undefined && { after: draft }),
+  ...(same !== undefined && { same }),
 })

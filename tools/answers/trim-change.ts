@@ -56,8 +56,12 @@ const LEAST_OF_ANSWER = 500
 export const trimAmongOthers = (change: JudgedChange, room: number): PolicyChange =>
   trimChange(change, Math.max(LEAST_OF_ANSWER, room / SHARE_OF_ANSWER))
 
-function onlyDifferent({ field, draft, active }: FieldChange): FieldChange {
-  if (!Array.isArray(draft) || !Array.isArray(active)) return { field, draft, active }
+/**
+ * Returns a field with the items that only one of its two lists has, and the number of those that both have if it was
+ * counted already. A field that has no two lists stays as it is.
+ */
+export function onlyDifferent({ field, draft, active, ...counted }: FieldChange): FieldChange {
+  if (!Array.isArray(draft) || !Array.isArray(active)) return { field, draft, active, ...counted }
   const without = (items: unknown[], others: unknown[]) => {
     const known = new Set(others.map(keyOfItem))
     return items.filter((item) => !known.has(keyOfItem(item)))
@@ -65,10 +69,12 @@ function onlyDifferent({ field, draft, active }: FieldChange): FieldChange {
   const [ours, theirs] = [without(draft, active), without(active, draft)]
   // If two lists differ only in how often an item occurs, neither contains an item that the other lacks, so both are
   // shown completely.
-  return differs(ours, theirs) ? { field, draft: ours, active: theirs } : { field, draft, active }
+  return differs(ours, theirs)
+    ? { field, draft: ours, active: theirs, ...counted }
+    : { field, draft, active, ...counted }
 }
 
-function cutLists({ field, draft, active }: FieldChange, limit: number): FieldChange {
+function cutLists({ field, draft, active, ...counted }: FieldChange, limit: number): FieldChange {
   const cut = (value: unknown): unknown => (Array.isArray(value) ? (value as unknown[]).slice(0, limit) : value)
-  return { field, draft: cut(draft), active: cut(active) }
+  return { field, draft: cut(draft), active: cut(active), ...counted }
 }

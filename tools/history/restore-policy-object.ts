@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { ByName } from '../../schemas/by-name.js'
-import { StringEnum } from '../../schemas/common.js'
+import { DetailLevel, StringEnum } from '../../schemas/common.js'
 import { AssumesOut, showAssumedBy } from '../../schemas/assumes.js'
 import { DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
 import { ObservedOut } from '../../schemas/observed-traffic.js'
@@ -10,6 +10,7 @@ import { observeChange } from '../../domain/drafts/observe-change.js'
 import { RESTORABLE_KINDS } from '../../domain/history/plan-object.js'
 import { changeOf, describeObjectPlan, planObject, restoreObject } from '../../domain/history/restore-object.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
+import { abbreviateRequests } from '../answers/abbreviate-requests.js'
 import { briefChange } from '../answers/brief-change.js'
 import { answerBudget } from '../answers/byte-budget.js'
 import { explainWords } from '../answers/explain-changes.js'
@@ -67,6 +68,7 @@ export default defineTool({
       ),
       name: ByName,
       kind: Type.Optional(StringEnum(RESTORABLE_KINDS, { description: 'Of the name', listed: '' })),
+      detail_level: DetailLevel('full: lists whole'),
       ...DryRunInput,
     },
     { additionalProperties: false },
@@ -74,7 +76,7 @@ export default defineTool({
   output,
   example: { version: 1, name: 'Default', kind: 'rule_sets', dry_run: true },
   async handler(args, ctx): Promise<Static<typeof output>> {
-    const { version, href, name, kind, dry_run: dryRun } = args
+    const { version, href, name, kind, dry_run: dryRun, detail_level: detail = 'standard' } = args
     const asked = {
       version,
       ...(href !== undefined && { href }),
@@ -93,7 +95,10 @@ export default defineTool({
     }
     const updateType = draft === null ? 'create' : 'update'
     const judged = await describeObjectPlan(reading, plan)
-    const shown = trimAmongOthers(briefChange(judged, updateType), answerBudget(ctx.limits))
+    const shown = trimAmongOthers(
+      detail === 'full' ? judged : briefChange(judged, updateType),
+      answerBudget(ctx.limits),
+    )
     const facts = {
       version,
       change: showVersionChange(shown, updateType, SINCE),
@@ -101,7 +106,8 @@ export default defineTool({
       ...showAssumedBy([judged]),
     }
     if (dryRun === true) {
-      const requests = steps.map(({ method, path, body }) => ({ method, path, body }))
+      const sent = steps.map(({ method, path, body }) => ({ method, path, body }))
+      const requests = abbreviateRequests(sent, { detail, limits: ctx.limits })
       const message = `Would put ${what} back to what ${plan.version} had: ${countOf(steps.length, 'write')}.`
       const policyChange = changeOf(plan)
       const { warnings: cut, ...observed } = showObserved(

@@ -2,6 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { PceError } from '../../pce-client/index.js'
 import { AssumesOut, showAssumedBy } from '../../schemas/assumes.js'
 import { ByName } from '../../schemas/by-name.js'
+import { DetailLevel } from '../../schemas/common.js'
 import { DryRunInput } from '../../schemas/dry-run.js'
 import { ToolError } from '../../schemas/errors.js'
 import { FqdnInput, IpRangeInput } from '../../schemas/ip-list-shapes.js'
@@ -34,6 +35,7 @@ import { countOf } from '../../domain/text/describe-numbers.js'
 import { observeDryRun } from '../../domain/drafts/observe-change.js'
 import { quote } from '../../domain/text/escape-text.js'
 import { workInTurns } from '../../domain/text/pace-work.js'
+import { abbreviateRequests } from '../answers/abbreviate-requests.js'
 import { showObserved, withWarnings } from '../answers/show-observed.js'
 import { fitAnswer } from '../answers/byte-budget.js'
 
@@ -117,6 +119,7 @@ export default defineTool({
           listed: '',
         }),
       ),
+      detail_level: DetailLevel('full: lists whole'),
       ...DryRunInput,
     },
     { additionalProperties: false },
@@ -125,26 +128,30 @@ export default defineTool({
   example: { name: 'Branch offices', add_ranges: [{ from_ip: '198.51.100.0/24' }] },
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { pce, signal } = ctx
-    const { href, name, dry_run: dryRun, ...asked } = args
+    const { href, name, dry_run: dryRun, detail_level: detail = 'standard', ...asked } = args
     const edit = readEdit(asked)
     const found: IpList = await findObject(pce, 'ip_lists', { href, name }, signal)
-    if (dryRun === true) return editList(ctx, found, edit, true)
+    if (dryRun === true) return editList(ctx, found, edit, detail)
     return ctx.inOrder(orderOf('ip_lists', found.name), async (turn) => {
-      const answer = await editList(ctx, found, edit, false)
+      const answer = await editList(ctx, found, edit, null)
       turn.note(found.href)
       return answer
     })
   },
 })
 
-/** Plans the edit of the list in its current state, writes it unless this is a dry run, and describes its effect. */
+/**
+ * Plans the edit of the list in its current state, writes it unless this is a dry run, and describes its effect. `dry`
+ * is the level of detail of a dry run, and null for a real call.
+ */
 async function editList(
   ctx: ToolContext<true>,
   found: IpList,
   edit: ListEdit,
-  dryRun: boolean,
+  dry: 'standard' | 'full' | null,
 ): Promise<Static<typeof output>> {
-  const { pce, signal } = ctx
+  const { pce, signal, limits } = ctx
+  const dryRun = dry !== null
   let current = found
   let planned = planEdit(current, edit)
   let judged = await judge(ctx, current, planned)
@@ -183,18 +190,20 @@ async function editList(
     cutsNothing(judged) ? null : await observeDryRun(ctx, answer, { is: 'ip_list', list: answer.stored }),
   )
   const { previous: _before, message, ...shown } = withoutStored(answer)
+  const { requests } = shown
   const { assumes: _assumes, ...judgement } = judged
   return fitAnswer(
     {
       message: hasChange(planned) ? describeEdit(message, planned) : message,
       ...shown,
+      ...(dryRun && requests !== undefined && { requests: abbreviateRequests(requests, { detail: dry, limits }) }),
       ...observed,
       ...withWarnings(warnings, answer.warnings),
       ...show(current, planned),
       ...judgement,
       ...showAssumedBy([judged]),
     },
-    ctx.limits,
+    limits,
   )
 }
 

@@ -12,7 +12,7 @@ import { describeChanges } from '../../domain/policy/describe-changes.js'
 import { selectPending, selectPendingBy } from '../../domain/policy/select-changes.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
 import { quote } from '../../domain/text/escape-text.js'
-import { BRIEFLY, briefChange, shareBytes } from '../answers/brief-change.js'
+import { BRIEFLY, briefChange, shareAuthor, shareBytes } from '../answers/brief-change.js'
 import { answerBudget } from '../answers/byte-budget.js'
 import { describeEffects, explainWords, worstFirst } from '../answers/explain-changes.js'
 import { selectFields } from '../answers/select-fields.js'
@@ -39,6 +39,7 @@ const output = Type.Object({
     Type.Record(Type.String(), Type.String(), { description: 'Of the words for effects and risks' }),
   ),
   ...AssumesOut,
+  updated_by: PolicyChangeOut.properties.updated_by,
   changes: Type.Record(Type.String(), Type.Array(Type.Partial(PolicyChangeOut)), {
     description: 'Of this page: created, updated, deleted, other; each with the worst first',
   }),
@@ -88,9 +89,11 @@ export default defineTool({
       ...(name !== undefined && { name }),
     })
     const isByAuthor = author !== undefined && chosen.length > 0
-    const by = isByAuthor ? await selectPendingBy(ctx, chosen, author) : { wanted: chosen, read: undefined, notes: [] }
-    const { wanted, read } = by
-    const note = by.notes.length > 0 ? by.notes.join(' ') : undefined
+    const selected = isByAuthor
+      ? await selectPendingBy(ctx, chosen, author)
+      : { wanted: chosen, read: undefined, notes: [] }
+    const { wanted, read } = selected
+    const note = selected.notes.length > 0 ? selected.notes.join(' ') : undefined
     const count = (kind: string) => wanted.filter(({ update_type: updateType }) => updateType === kind).length
     const facts = {
       total_pending_changes: wanted.length,
@@ -118,9 +121,10 @@ export default defineTool({
     const slice = sliceOfList(wanted, position, maxResults)
     const most = answerBudget(ctx.limits) - ENVELOPE_BYTES
     const judged = await describeChanges(ctx, slice.items, read)
-    const whole = judged.map((change, at) =>
-      detail === 'full' ? change : briefChange(change, updateTypeOf(slice.items[at] as TypedPendingChange)),
-    )
+    const updateTypes = slice.items.map((one) => updateTypeOf(one))
+    const brief = judged.map((change, at) => (detail === 'full' ? change : briefChange(change, updateTypes[at])))
+    const isWhole = detail === 'full' || fields !== undefined
+    const { by, changes: whole } = isWhole ? { by: undefined, changes: brief } : shareAuthor(brief)
     const changes: Record<string, Partial<PolicyChange>[]> = { created: [], updated: [], deleted: [] }
     const say = (shown: readonly JudgedChange[], isAll: boolean) => {
       const cut = shown.filter(({ omitted }) => omitted !== undefined).length
@@ -130,6 +134,7 @@ export default defineTool({
         summary: `${countOf(shown.length, 'change')}${isAll ? '' : ' on this page'}. ${describeEffects(shown)}${more}`,
         ...(note !== undefined && { message: note }),
         meanings: explainWords(shown),
+        ...(by !== undefined && { updated_by: by }),
         ...showAssumedBy(judged.slice(0, shown.length)),
         ...(detail === 'standard' && { left_out: BRIEFLY }),
       }
