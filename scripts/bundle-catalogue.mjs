@@ -57,11 +57,11 @@ export async function bundleCatalogue(root, folder) {
 /** Returns the code of a value, as a text that is parsed, because V8 parses JSON faster than it compiles code. */
 const asText = (value) => `JSON.parse(${JSON.stringify(JSON.stringify(value))})`
 
-/** Returns the code of the module that loads the tools of one area, with the previews that tools/index.ts adds. */
+/** Returns the code of the module that loads the tools of one area, with what tools/index.ts adds to each. */
 const loadArea = (area, names) => `
-  import { withPreview } from './answers/approval/preview-dry-run.js'
+  import { completeTool } from './answers/approval/complete-tool.js'
   ${names.map((name, at) => `import tool${at} from './${area}/${name}.js'`).join('\n')}
-  export const tools = { ${names.map((name, at) => `'${name}': withPreview(tool${at})`).join(', ')} }`
+  export const tools = { ${names.map((name, at) => `'${name}': completeTool(tool${at})`).join(', ')} }`
 
 /** Returns the folder of tools/ that contains the file of a tool. Throws if there is not exactly one. */
 function areaOf(root, name) {

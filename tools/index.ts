@@ -1,5 +1,4 @@
-import { withPlan } from './answers/approval/plan-requests.js'
-import { withPreview } from './answers/approval/preview-dry-run.js'
+import { completeTool } from './answers/approval/complete-tool.js'
 import type { AnyTool } from './define.js'
 import getContainerClusters from './containers/get-container-clusters.js'
 import getContainerWorkloadProfiles from './containers/get-container-workload-profiles.js'
@@ -159,8 +158,5 @@ const listed: readonly AnyTool[] = [
   whoChanged,
 ]
 
-/**
- * All tools of the server, sorted by name. Each tool that changes something in the PCE can show a preview of the
- * change, and its requests.
- */
-export const tools: readonly AnyTool[] = listed.map((tool) => withPlan(withPreview(tool)))
+/** All tools of the server, sorted by name, with what `completeTool` adds to them. */
+export const tools: readonly AnyTool[] = listed.map(completeTool)
