@@ -139,7 +139,7 @@ async function createPool({ worker, max, memoryMb, log }: HeavyCallsOptions): Pr
     // With `atomics`, a thread would block while it waits for its next task, and could not close what the previous task
     // left open.
     atomics: 'disabled',
-    // A young generation twice as large only makes each thread larger: collections take no less time (D261).
+    // A young generation twice as large made each thread larger, and no call shorter in processor time (D261).
     resourceLimits: { maxOldGenerationSizeMb: memoryMb * HARD_LIMIT, maxYoungGenerationSizeMb: 16 },
     niceIncrement: NICE,
     env: {},
