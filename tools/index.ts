@@ -18,6 +18,7 @@ import findUnused from './hygiene/find-unused.js'
 import comparePolicyVersions from './history/compare-policy-versions.js'
 import discardDraftChanges from './history/discard-draft-changes.js'
 import listPolicyVersions from './history/list-policy-versions.js'
+import resolvePolicy from './history/resolve-policy.js'
 import restorePolicyObject from './history/restore-policy-object.js'
 import restorePolicyVersion from './history/restore-policy-version.js'
 import whoChanged from './history/who-changed.js'
@@ -141,6 +142,7 @@ const listed: readonly AnyTool[] = [
   previewEnforcementChange,
   provisionPolicy,
   registerPceCredentials,
+  resolvePolicy,
   restorePolicyObject,
   restorePolicyVersion,
   ringfenceBatch,

@@ -73,7 +73,7 @@ export interface RuleMatch {
 type Side = 'providers' | 'consumers'
 
 /** For each way of naming an end of a connection, whether one side of a rule names the end in this way. */
-interface Naming {
+export interface Naming {
   asWorkload: Answer
   asAddress: Answer
   /**
@@ -155,7 +155,8 @@ const written = ({ asWorkload, asVirtual }: Naming) => anyOf([asWorkload, asVirt
 
 const EVERY_PORT: ServiceMatch = () => 'yes'
 
-function nameEnd(
+/** Returns how one side of a rule names an end within one scope of its rule set; an empty scope restricts nothing. */
+export function nameEnd(
   rule: PlacedRule['rule'],
   side: Side,
   scope: RuleSet['scopes'][number],

@@ -21,10 +21,10 @@ const PLAIN = /^[\x20-\x7E]*$/
 const LARGEST_CODE_POINT = 0x10ffff
 
 /**
- * Matches the names of properties whose values clients may send back to the PCE. Such values are never clipped, because
- * a clipped identifier would be useless.
+ * Matches the names of properties whose values are never clipped: those that clients may send back to the PCE, because a
+ * clipped identifier would be useless, and the lines of a table, because a clipped line would say less than its rule.
  */
-const IDENTIFIER = /(?:^|_)(?:hrefs?|cursor|reference|uuid)$/
+const IDENTIFIER = /(?:^|_)(?:hrefs?|cursor|reference|uuid)$|^csv$/
 /**
  * Matches the names of properties that contain sentences written by this server. These may quote names from the PCE.
  */

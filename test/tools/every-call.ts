@@ -327,6 +327,14 @@ export function markEverything({ raw: RAW, shown: SHOWN }: Mark) {
       [{ kind: 'rule_set', name: NOBODY }, { href: NOBODY }],
     ],
     [
+      'resolve-policy',
+      [
+        { application: `app=${shown('payments')}`, detail_level: 'full' },
+        { application: `app=${shown('payments')}`, csv: true, policy_version: 'draft' },
+      ],
+      [{ rule_set: NOBODY }, { labels: [NOBODY] }, { application: NOBODY }],
+    ],
+    [
       'restore-policy-version',
       [{ version: 1, dry_run: true }],
       [{ version: 999 }, { version: 1, drop_pending: [NOBODY] }],

@@ -187,6 +187,7 @@ const CASES: Record<string, Record<string, Case>> = {
     'an application': { args: { application: 'src|prod' }, and: (n) => 1 + n + 2 * n },
     'a rule set': { args: { name: 'Set 0', kind: 'rule_set' }, and: () => 1 + 1 },
   },
+  'resolve-policy': { 'an application': { args: { application: 'src|prod' }, and: (n) => n } },
   'discard-draft-changes': {
     // The rule sets, the groups and a list; two of the kinds that rules name are read object by object.
     everything: { args: { all: true }, and: (n) => 2 * (2 * n + 1) + 2 * n + 4 * n, each: 2, before: editList },

@@ -1,0 +1,162 @@
+import type { PolicyVersionSelector } from '../../schemas/common.js'
+import type { EndMode } from '../../schemas/pce/enforcement-modes.js'
+import type { Label } from '../../schemas/pce/label.js'
+import type { VirtualService } from '../../schemas/pce/virtual-service.js'
+import { ToolError } from '../../schemas/errors.js'
+import type { RuleSet } from '../../schemas/pce/rule-set.js'
+import type { ToolContext } from '../call.js'
+import { parseHref } from '../inventory/parse-href.js'
+import { ambiguousName } from '../inventory/tell-apart.js'
+import { nearNames } from '../text/compare-texts.js'
+import { quote, trimBlanks } from '../text/escape-text.js'
+import { loadLabels, type LabelIndex } from '../inventory/labels.js'
+import { countIpTables } from '../policy/ip-tables.js'
+import { namesOf, withUserGroups } from '../policy/name-references.js'
+import { countIntervals, uniteAddresses } from '../policy/name-addresses.js'
+import { workInTurns } from '../text/pace-work.js'
+import { labelsOf, readMachines, type Machine, type MachineClass, type Machines } from './group-machines.js'
+import { draftHrefOf, loadPolicy, type WholePolicy } from './load-policy.js'
+import { divideRows, resolveRows, type ResolvedRows, type RowPart } from './resolve-rows.js'
+import type { Virtual } from './resolve-sides.js'
+import { snapshotOf } from './snapshot-of-version.js'
+
+/** Whose rules are resolved: those of the workloads with all these labels, or of one rule set, by its href or name. */
+export type Subject = { labels: readonly Label[] } | { ruleSet: string }
+
+/** Workloads that are special in an answer: how many there are, and the names of the first few. */
+export interface Counted {
+  total: number
+  examples: readonly string[]
+}
+
+/** The rules of a subject as addresses and ports, and what of them could not be written in this way. */
+export interface ResolvedPolicy extends Omit<ResolvedRows, 'rows' | 'named'> {
+  /** The rule set, if the subject is one. */
+  ruleSet?: RuleSet
+  parts: readonly RowPart[]
+  /** Number of further parts, which are not listed. */
+  partsCut: number
+  /** The workloads whose rules these are. */
+  workloads: { total: number; modes: Readonly<Partial<Record<EndMode, number>>>; intervals: number }
+  /** Of the workloads that the rules name: those of which the rows may be wrong or lack addresses. */
+  named: Readonly<Record<'without_address' | 'offline' | 'shared_address' | 'kubernetes', Counted>>
+  /** Number of rules in the words of iptables that may be in force at the workloads. */
+  ipTables: number
+  unreadPods: string | null
+}
+
+/** Maximum number of names of workloads that stand for others like them. */
+const MOST_EXAMPLES = 3
+
+/**
+ * Reads a version of the policy and the workloads as they are now, and resolves the rules of a subject. Labels and
+ * workloads have no versions, so rules of the past are resolved by the labels and addresses of today.
+ * @throws {ToolError} not_found if the version cannot be read, or if it does not have the rule set.
+ */
+export async function resolvePolicy(
+  ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
+  version: PolicyVersionSelector,
+  subject: Subject,
+): Promise<ResolvedPolicy> {
+  const { pce, signal } = ctx
+  const labels = await loadLabels(pce, ctx)
+  const whole = await loadPolicy(pce, version, signal)
+  const machines = await readMachines(ctx, labels)
+  const policy = snapshotOf(whole, version, labels)
+  const only = 'ruleSet' in subject ? findRuleSet(policy.ruleSets, subject.ruleSet) : undefined
+  const named = namesOf(policy, (href) => machines.byHref.get(href)?.machine.name)
+  const names = await withUserGroups(
+    ctx,
+    named,
+    (only === undefined ? policy.ruleSets : [only]).flatMap(({ rules }) => rules ?? []),
+  )
+  const isMeant = createMeant(subject)
+  const options = { isMeant, ...(only !== undefined && { only: only.href }) }
+  const {
+    rows,
+    named: group,
+    ...resolved
+  } = await workInTurns(resolveRows(policy, machines, virtualOf(whole, labels), names, options), signal)
+  const { parts, cut } = await workInTurns(divideRows(rows), signal)
+  const own = 'ruleSet' in subject ? [] : machines.classes.filter(isMeant)
+  const members = own.flatMap((one) => one.machines)
+  return {
+    ...resolved,
+    ...(only !== undefined && { ruleSet: only }),
+    parts,
+    partsCut: cut,
+    workloads: {
+      total: members.length,
+      modes: countModes(members),
+      intervals: countIntervals(uniteAddresses(own.map(({ addresses }) => addresses))),
+    },
+    named: describeNamed(machines, [
+      ...group.classes.flatMap((at) => (machines.classes[at] as MachineClass).machines),
+      ...group.single,
+    ]),
+    ipTables: Math.max(0, ...own.map(({ end }) => countIpTables(policy, end))),
+    unreadPods: machines.unreadPods,
+  }
+}
+
+/** Lists the virtual services of a version as ends with their own labels, by which rules and scopes name them. */
+function virtualOf({ virtual_services: all }: WholePolicy, labels: LabelIndex): Virtual[] {
+  return ([...all.values()] as VirtualService[]).map(({ href, name, labels: refs }) => ({
+    href,
+    name,
+    end: { workload: '', labels: labelsOf(refs, labels), ip: null, fqdn: null },
+  }))
+}
+
+/**
+ * Finds the rule set that a caller names, in the version that was read.
+ * @throws {ToolError} not_found with similar names, or ambiguous_name if several have the name.
+ */
+function findRuleSet(all: readonly RuleSet[], asked: string): RuleSet {
+  const text = trimBlanks(asked)
+  const isHref = text.startsWith('/')
+  const href = isHref ? (parseHref(text)?.parent?.href ?? text) : text
+  const found = all.filter((one) => (isHref ? one.href === draftHrefOf(href) : one.name === text))
+  const [first, ...others] = found
+  if (others.length > 0)
+    throw ambiguousName(`rule_set: ${found.length} rule sets are named ${quote(text)}.`, found, WHERE)
+  if (first !== undefined) return first
+  const near = isHref
+    ? []
+    : nearNames(
+        text,
+        all.map(({ name }) => name),
+      )
+  throw new ToolError('not_found', `rule_set: this version has no rule set that is exactly ${quote(text)}.`, {
+    ...WHERE,
+    value: text,
+    near_names: near,
+  })
+}
+
+const WHERE = { argument: 'rule_set' }
+
+function createMeant(subject: Subject): (one: MachineClass) => boolean {
+  if ('ruleSet' in subject) return () => true
+  return ({ end }) => subject.labels.every(({ key, value }) => end.labels[key] === value)
+}
+
+function countModes(members: readonly Machine[]): Partial<Record<EndMode, number>> {
+  const modes: Partial<Record<EndMode, number>> = {}
+  for (const { mode } of members) modes[mode] = (modes[mode] ?? 0) + 1
+  return modes
+}
+
+function describeNamed({ sharing }: Machines, all: readonly Machine[]): ResolvedPolicy['named'] {
+  const distinct = [...new Set(all)]
+  const count = (isCounted: (machine: Machine) => boolean): Counted => {
+    const counted = distinct.filter(isCounted)
+    return { total: counted.length, examples: counted.slice(0, MOST_EXAMPLES).map(({ name }) => name) }
+  }
+  return {
+    without_address: count(({ addresses }) => countIntervals(addresses) === 0),
+    offline: count(({ isOffline }) => isOffline),
+    shared_address: count(({ href }) => sharing.has(href)),
+    kubernetes: count(({ isPod }) => isPod),
+  }
+}

@@ -1,0 +1,280 @@
+import type { ReferenceNames } from '../inventory/reference-names.js'
+import { isInForce, rulesOf, type PolicySnapshot } from '../policy/load-snapshot.js'
+import type { PlacedRule } from '../policy/match-rules.js'
+import { countIntervals, nameAddresses, uniteAddresses, type AddressSet } from '../policy/name-addresses.js'
+import { nameReference } from '../policy/name-reference.js'
+import { nameRule } from '../policy/name-rule.js'
+import { conditionFieldsOf, describeConditions } from '../policy/rule-conditions.js'
+import type { AnyRule } from '../policy/rule-in-force.js'
+import type { RuleType } from '../policy/rule-type.js'
+import type { Steps } from '../text/pace-work.js'
+import type { MachineClass, Machines } from './group-machines.js'
+import { readRulePorts } from './read-rule-ports.js'
+import { createSideResolver, type Group, type Lack, type Side, type Virtual } from './resolve-sides.js'
+
+/** The direction of a row as seen from the workloads that enforce it; `both`: it is the same at either end. */
+export const ROW_DIRECTIONS = ['inbound', 'outbound', 'both'] as const
+export type RowDirection = (typeof ROW_DIRECTIONS)[number]
+
+/** A rule, or a part of it, as every address of `source` to every address of `destination` on every service. */
+export interface ResolvedRow {
+  action: RuleType
+  direction: RowDirection
+  source: AddressSet
+  destination: AddressSet
+  services: readonly string[]
+  /** The conditions under which the rule matches and that neither addresses nor ports can say. */
+  only: readonly string[]
+  /** What the rule also names and that is in neither `source` nor `destination`. */
+  besides: readonly string[]
+  ruleSet: string | null
+  /** The rule in one line, by labels and names. */
+  rule: string
+  href: string
+}
+
+/** A row of an answer: an excerpt of a resolved row with at most `MOST_ADDRESSES` texts on each side. */
+export interface RowPart {
+  /** Identifies the part among all parts of the same policy. */
+  href: string
+  row: ResolvedRow
+  source: readonly string[]
+  destination: readonly string[]
+}
+
+/** The rules of a policy, resolved. */
+export interface ResolvedRows {
+  rows: readonly ResolvedRow[]
+  /** Number of rules that have rows. */
+  rules: number
+  /** Number of rules that were left out, because the rows before them already have as many addresses as are kept. */
+  cut: number
+  /** Numbers of rules, by what they name that is no address or port. */
+  lacks: Readonly<Partial<Record<Lack | 'conditions', number>>>
+  /** The workloads that occur in rows, also those without an address. */
+  named: Group
+}
+
+/** Maximum number of address texts on each side of a row of an answer. */
+const MOST_ADDRESSES = 50
+/** Maximum number of intervals in all rows together, so that rules between all workloads do not fill the memory. */
+const MOST_INTERVALS = 400_000
+
+/** The conditions that narrow a rule in a way that neither an address nor a port says. */
+const NARROWING: ReadonlySet<string> = new Set([
+  'consuming_security_principals',
+  'machine_auth',
+  'sec_connect',
+  'stateless',
+])
+const WIDENING: ReadonlySet<string> = new Set([
+  'use_workload_subnets',
+  'resolve_labels_as',
+  'all_ips_except_for_in_consumers',
+  'all_ips_except_for_in_providers',
+])
+
+/** The types of rules in the order in which they decide about a connection (P50). */
+const IN_ORDER = ['override_deny', 'allow', 'deny'] as const satisfies readonly RuleType[]
+
+interface Listed {
+  type: RuleType
+  rule: AnyRule
+  scopes: PlacedRule['scopes']
+  ruleSet: string | null
+}
+
+/**
+ * Resolves the rules in force of a policy to addresses and ports, in the order in which they decide: override deny
+ * rules, allow rules, deny rules.
+ * @param isMeant selects the workloads whose rules are wanted: those that the PCE sends to them.
+ * @param only the draft href of the one rule set whose rules are wanted; absent for all.
+ */
+export function* resolveRows(
+  policy: PolicySnapshot,
+  machines: Machines,
+  virtual: readonly Virtual[],
+  names: ReferenceNames,
+  { isMeant, only }: { isMeant: (one: MachineClass) => boolean; only?: string },
+): Steps<ResolvedRows> {
+  const atLocal = createSideResolver({ machines, policy, virtual, names, isMeant })
+  const atAll = createSideResolver({ machines, policy, virtual, names })
+  const rows: ResolvedRow[] = []
+  const lacks: Partial<Record<Lack | 'conditions', number>> = {}
+  const classes = new Set<number>()
+  const single = new Map<string, Group['single'][number]>()
+  let [rules, cut, room] = [0, 0, MOST_INTERVALS]
+  for (const listed of listRules(policy, only)) {
+    yield
+    if (room <= 0) {
+      cut += 1
+      continue
+    }
+    const { rule } = listed
+    const sides: Record<'inbound' | 'outbound', [Side, Side][]> = { inbound: [], outbound: [] }
+    for (const scope of listed.scopes) {
+      const outer = rule.unscoped_consumers === true ? [] : scope
+      const providers = yield* atLocal(rule, 'providers', scope)
+      if (isThere(providers)) sides.inbound.push([yield* atAll(rule, 'consumers', outer), providers])
+      const consumers = yield* atLocal(rule, 'consumers', outer)
+      if (isThere(consumers)) sides.outbound.push([consumers, yield* atAll(rule, 'providers', scope)])
+    }
+    const occurring = [...sides.inbound, ...sides.outbound].flat()
+    // A rule has no row if the workloads that it names have no address. They still count, so that this is said.
+    for (const { named } of occurring) {
+      for (const at of named.classes) classes.add(at)
+      for (const machine of named.single) single.set(machine.href, machine)
+    }
+    const own = rowsOf(listed, sides, policy, names)
+    if (own.length === 0) continue
+    rules += 1
+    rows.push(...own)
+    for (const row of own) room -= countIntervals(row.source) + countIntervals(row.destination)
+    const kinds = new Set<Lack | 'conditions'>(occurring.flatMap((side) => side.lacks))
+    if (own.some((row) => row.only.length > 0)) kinds.add('conditions')
+    for (const kind of kinds) lacks[kind] = (lacks[kind] ?? 0) + 1
+  }
+  return { rows, rules, cut, lacks, named: { classes: [...classes], single: [...single.values()] } }
+}
+
+/** Returns true if a side names anything, or may name something. */
+const isThere = ({ addresses, besides, named }: Side): boolean =>
+  countIntervals(addresses) > 0 || besides.length > 0 || named.classes.length > 0 || named.single.length > 0
+
+function listRules({ ruleSets, boundaries }: PolicySnapshot, only: string | undefined): Listed[] {
+  const wanted = ruleSets.filter((one) => isInForce(one) && (only === undefined || one.href === only))
+  return IN_ORDER.flatMap((type) => [
+    ...wanted.flatMap((one) =>
+      rulesOf(one, type).map((rule): Listed => ({ type, rule, scopes: one.scopes, ruleSet: one.name })),
+    ),
+    ...(type === 'deny' && only === undefined ? boundaries.filter(isInForce) : []).map((boundary): Listed => ({
+      type,
+      rule: { ...boundary, enabled: true, unscoped_consumers: true },
+      scopes: [[]],
+      ruleSet: null,
+    })),
+  ])
+}
+
+function rowsOf(
+  { type, rule, ruleSet }: Listed,
+  sides: Record<'inbound' | 'outbound', [Side, Side][]>,
+  policy: PolicySnapshot,
+  names: ReferenceNames,
+): ResolvedRow[] {
+  const inbound = joinProducts(sides.inbound.map(toProduct))
+  const outbound = joinProducts(sides.outbound.map(toProduct))
+  const ids = new Set(inbound.map(idOf))
+  const same = new Set(outbound.map(idOf).filter((id) => ids.has(id)))
+  const directed: [RowDirection, Product][] = [
+    ...inbound.map((one): [RowDirection, Product] => [same.has(idOf(one)) ? 'both' : 'inbound', one]),
+    ...outbound.flatMap((one): [RowDirection, Product][] => (same.has(idOf(one)) ? [] : [['outbound', one]])),
+  ]
+  if (directed.length === 0) return []
+  const conditions = conditionsOf(rule, names)
+  const ports = readRulePorts(rule.ingress_services, policy)
+  const text = nameRule(rule, names)
+  return directed.flatMap(([direction, { source, destination, besides }]) =>
+    ports.map(({ services, only }) => ({
+      action: type,
+      direction,
+      source,
+      destination,
+      services,
+      only: [...conditions, ...(only === null ? [] : [only])],
+      besides,
+      ruleSet,
+      rule: text,
+      href: rule.href,
+    })),
+  )
+}
+
+function conditionsOf(rule: AnyRule, names: ReferenceNames): string[] {
+  const fields = Object.entries(conditionFieldsOf(rule)).filter(
+    ([field, value]) =>
+      NARROWING.has(field) || (!WIDENING.has(field) && !(field === 'network_type' && value === 'all')),
+  )
+  const programs = (rule.egress_services ?? []).map((service) => nameReference(service, names) ?? service.href)
+  return [
+    ...describeConditions(Object.fromEntries(fields), names),
+    ...(programs.length > 0 ? [`only programs of ${programs.join(' or ')}`] : []),
+  ]
+}
+
+interface Product {
+  source: AddressSet
+  destination: AddressSet
+  besides: readonly string[]
+}
+
+const toProduct = ([source, destination]: [Side, Side]): Product => ({
+  source: source.addresses,
+  destination: destination.addresses,
+  besides: [
+    ...source.besides.map((phrase) => `from ${phrase}`),
+    ...destination.besides.map((phrase) => `to ${phrase}`),
+  ],
+})
+
+const textOf = (set: AddressSet): string => nameAddresses(set).join(' ')
+const idOf = ({ source, destination, besides }: Product): string =>
+  JSON.stringify([textOf(source), textOf(destination), besides])
+
+/**
+ * Joins the products of several scopes: products with the same source, or the same destination, become one. Products of
+ * nothing with something, about which nothing else is known, are left out.
+ */
+function joinProducts(products: readonly Product[]): Product[] {
+  const isEmpty = ({ source, destination, besides }: Product) =>
+    besides.length === 0 && (countIntervals(source) === 0 || countIntervals(destination) === 0)
+  const whole = products.filter((one) => !isEmpty(one))
+  if (whole.length < 2) return whole
+  return joinBy(joinBy(whole, 'source', 'destination'), 'destination', 'source')
+}
+
+function joinBy(products: readonly Product[], same: 'source' | 'destination', joined: 'source' | 'destination') {
+  const groups = new Map<string, Product[]>()
+  for (const one of products) {
+    // What a scope names beside addresses belongs to its own addresses on the other side, so such products stay apart.
+    const id = JSON.stringify([textOf(one[same]), one.besides, one.besides.length > 0 ? textOf(one[joined]) : ''])
+    groups.set(id, [...(groups.get(id) ?? []), one])
+  }
+  return [...groups.values()].map((group) => ({
+    ...(group[0] as Product),
+    [joined]: uniteAddresses(group.map((one) => one[joined])),
+  }))
+}
+
+/** Maximum number of parts into which all rows are divided. */
+const MOST_PARTS = 50_000
+
+/**
+ * Divides rows into parts that an answer can hold: of a row with many addresses on both sides, each block of sources
+ * with each block of destinations. `cut` is the number of parts beyond the maximum.
+ */
+export function* divideRows(rows: readonly ResolvedRow[]): Steps<{ parts: RowPart[]; cut: number }> {
+  const parts: RowPart[] = []
+  let cut = 0
+  const seen = new Map<string, number>()
+  for (const row of rows) {
+    yield
+    const nth = seen.get(row.href) ?? 0
+    seen.set(row.href, nth + 1)
+    const [sources, destinations] = [blocksOf(row.source), blocksOf(row.destination)]
+    for (const [at, source] of sources.entries())
+      for (const [other, destination] of destinations.entries()) {
+        if (parts.length >= MOST_PARTS) cut += 1
+        else parts.push({ href: `${row.href}#${nth}.${at}.${other}`, row, source, destination })
+      }
+  }
+  return { parts, cut }
+}
+
+function blocksOf(set: AddressSet): string[][] {
+  const all = nameAddresses(set)
+  if (all.length === 0) return [[]]
+  return Array.from({ length: Math.ceil(all.length / MOST_ADDRESSES) }, (_, at) =>
+    all.slice(at * MOST_ADDRESSES, (at + 1) * MOST_ADDRESSES),
+  )
+}

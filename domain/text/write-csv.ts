@@ -1,0 +1,13 @@
+/** The first characters by which spreadsheet programs take a cell for a formula. */
+const FORMULA_STARTS = new Set(['=', '+', '-', '@', '\t', '\r'])
+
+/**
+ * Writes one line of CSV (RFC 4180), without the line break. A cell that a spreadsheet program would run as a formula
+ * gets an apostrophe in front, because names in the PCE may be anybody's text.
+ */
+export const writeCsvLine = (cells: readonly string[]): string => cells.map(writeCell).join(',')
+
+function writeCell(text: string): string {
+  const safe = FORMULA_STARTS.has(text.charAt(0)) ? `'${text}` : text
+  return /[",;\r\n]/u.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+}
