@@ -21,6 +21,7 @@ import listPolicyVersions from './history/list-policy-versions.js'
 import resolvePolicy from './history/resolve-policy.js'
 import restorePolicyObject from './history/restore-policy-object.js'
 import restorePolicyVersion from './history/restore-policy-version.js'
+import reviewDraft from './history/review-draft.js'
 import whoChanged from './history/who-changed.js'
 import findUnlabelledWorkloads from './hygiene/find-unlabelled-workloads.js'
 import labelWorkloads from './hygiene/label-workloads.js'
@@ -145,6 +146,7 @@ const listed: readonly AnyTool[] = [
   resolvePolicy,
   restorePolicyObject,
   restorePolicyVersion,
+  reviewDraft,
   ringfenceBatch,
   setEnforcementMode,
   suggestRule,

@@ -6,7 +6,14 @@ import { loadLabels } from '../inventory/labels.js'
 import { portName } from '../inventory/protocols.js'
 import { applyChange, type PolicyChange } from '../policy/apply-change.js'
 import { collectAssumedFacts } from '../policy/assumed-facts.js'
-import { createConcern, CUT_FATES, createCutJudge, type ComparedPolicies, type CutFate } from '../policy/judge-cut.js'
+import {
+  createConcern,
+  CUT_FATES,
+  createCutJudge,
+  type ComparedPolicies,
+  type CutFate,
+  type JudgeOf,
+} from '../policy/judge-cut.js'
 import { loadSnapshot, pendingHolders, withDenyRules } from '../policy/load-snapshot.js'
 import { createPresentModes, type PresentModes } from '../policy/present-modes.js'
 import { provisionAlone } from '../policy/provision-alone.js'
@@ -156,15 +163,17 @@ export async function observeDryRun(
 
 const NOT_KNOWN = 'What this would cut of the observed traffic is not known'
 
-interface Group {
+/** The columns by which traffic is grouped before a change is judged: no judge distinguishes rows any further. */
+export interface ObservedGroup {
   source: FlowEnd
   destination: FlowEnd
   port: number | null
   proto: number | null
 }
+type Group = ObservedGroup
 
 /** Selects the groups of traffic rows to which the changed rules may apply. */
-function* selectGroups(
+export function* selectGroups(
   groups: Iterable<RowGroup<Group>>,
   concerns: ReturnType<typeof createConcern>,
 ): Steps<RowGroup<Group>[]> {
@@ -176,12 +185,14 @@ function* selectGroups(
   return selected
 }
 
-function* judgeGroups(
+/** Judges groups of traffic rows by the policies without and with a change, and adds up what the change does to them. */
+export function* judgeGroups(
   policies: ComparedPolicies,
   groups: readonly RowGroup<Group>[],
   modeOf: PresentModes['modeOf'],
+  judgeOf?: JudgeOf,
 ): Steps<Pick<ObservedChange, 'connections' | 'pairs' | 'undecided' | 'assumes'>> {
-  const judge = createCutJudge(policies, modeOf)
+  const judge = createCutJudge(policies, modeOf, judgeOf)
   const connections: ObservedChange['connections'] = {
     cut: 0,
     cut_once_enforced: 0,

@@ -44,14 +44,16 @@ const IN_FLIGHT = 4
  * Reads one version of the policy. Objects of the draft that are marked for deletion are left out. Throws the errors of
  * the PCE client, because an incomplete policy would be misleading. Throws not_found {version, type} if the PCE answers
  * 404 for the objects of a type, because the version is then unreadable, not empty. Only a type that does not exist in
- * the release of this PCE counts as empty.
+ * the release of this PCE counts as empty, and a type that is not among `types`, for callers that do not need it.
  */
 export async function loadPolicy(
   pce: PceClient,
   version: PolicyVersionSelector,
   signal: AbortSignal,
+  types: readonly ReadType[] = READ_TYPES,
 ): Promise<WholePolicy> {
   const read = await mapBounded(READ_TYPES, IN_FLIGHT, async (type) => {
+    if (!types.includes(type)) return new Map<string, PceObject>()
     const objects = await readKind(pce, type, version, signal)
     return workInTurns(index(type, objects, version, `/orgs/${pce.orgId}/sec_policy/draft/${type}`), signal)
   })

@@ -15,7 +15,7 @@ import { namesOf, withUserGroups } from '../policy/name-references.js'
 import { countIntervals, uniteAddresses } from '../policy/name-addresses.js'
 import { workInTurns } from '../text/pace-work.js'
 import { labelsOf, readMachines, type Machine, type MachineClass, type Machines } from './group-machines.js'
-import { draftHrefOf, loadPolicy, type WholePolicy } from './load-policy.js'
+import { draftHrefOf, loadPolicy, type ReadType, type WholePolicy } from './load-policy.js'
 import { divideRows, resolveRows, type ResolvedRows, type RowPart } from './resolve-rows.js'
 import type { Virtual } from './resolve-sides.js'
 import { snapshotOf } from './snapshot-of-version.js'
@@ -45,6 +45,16 @@ export interface ResolvedPolicy extends Omit<ResolvedRows, 'rows' | 'named'> {
   unreadPods: string | null
 }
 
+/** The types of objects by which rules are resolved. */
+const NEEDED: readonly ReadType[] = [
+  'rule_sets',
+  'ip_lists',
+  'services',
+  'label_groups',
+  'enforcement_boundaries',
+  'virtual_services',
+]
+
 /** Maximum number of names of workloads that stand for others like them. */
 const MOST_EXAMPLES = 3
 
@@ -60,7 +70,7 @@ export async function resolvePolicy(
 ): Promise<ResolvedPolicy> {
   const { pce, signal } = ctx
   const labels = await loadLabels(pce, ctx)
-  const whole = await loadPolicy(pce, version, signal)
+  const whole = await loadPolicy(pce, version, signal, NEEDED)
   const machines = await readMachines(ctx, labels)
   const policy = snapshotOf(whole, version, labels)
   const only = 'ruleSet' in subject ? findRuleSet(policy.ruleSets, subject.ruleSet) : undefined

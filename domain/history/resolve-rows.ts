@@ -7,6 +7,7 @@ import { nameRule } from '../policy/name-rule.js'
 import { conditionFieldsOf, describeConditions } from '../policy/rule-conditions.js'
 import type { AnyRule } from '../policy/rule-in-force.js'
 import type { RuleType } from '../policy/rule-type.js'
+import { quote } from '../text/escape-text.js'
 import type { Steps } from '../text/pace-work.js'
 import type { MachineClass, Machines } from './group-machines.js'
 import { readRulePorts } from './read-rule-ports.js'
@@ -195,7 +196,7 @@ function conditionsOf(rule: AnyRule, names: ReferenceNames): string[] {
     ([field, value]) =>
       NARROWING.has(field) || (!WIDENING.has(field) && !(field === 'network_type' && value === 'all')),
   )
-  const programs = (rule.egress_services ?? []).map((service) => nameReference(service, names) ?? service.href)
+  const programs = (rule.egress_services ?? []).map((service) => quote(nameReference(service, names) ?? service.href))
   return [
     ...describeConditions(Object.fromEntries(fields), names),
     ...(programs.length > 0 ? [`only programs of ${programs.join(' or ')}`] : []),

@@ -43,6 +43,9 @@ export interface ComparedPolicies {
   pending: { active: PolicySnapshot; was: PolicySnapshot; is: PolicySnapshot } | null
 }
 
+/** Returns the judge of a policy. A caller with many changes keeps the judges, because each prepares a whole policy. */
+export type JudgeOf = (policy: PolicySnapshot) => ReturnType<typeof createConnectionJudge>
+
 /** Returns the present mode of a source or destination, followed by all modes that drop more. */
 const modesFrom = (mode: EndMode): readonly EndMode[] =>
   isMode(mode) ? [mode, ...ENFORCEMENT_MODES.filter((other) => dropsOf(other) > dropsOf(mode))] : [mode]
@@ -77,9 +80,10 @@ export function createConcern(cutting: readonly CuttingRule[]): (connection: Con
 export function createCutJudge(
   { was, is, pending }: ComparedPolicies,
   modeOf: (end: FlowEnd) => EndMode,
+  judgeOf: JudgeOf = createConnectionJudge,
 ): (connection: Connection) => CutVerdict {
   const policies = pending === null ? [was, is] : [was, is, pending.active, pending.was, pending.is]
-  const createJudges = policies.map(createConnectionJudge)
+  const createJudges = policies.map(judgeOf)
   return (connection) => {
     const judges = createJudges.map((createJudge) => createJudge(connection))
     const dropsAt = (side: Side, end: FlowEnd) =>

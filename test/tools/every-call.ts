@@ -326,6 +326,7 @@ export function markEverything({ raw: RAW, shown: SHOWN }: Mark) {
       [{ kind: 'label', name: `app=${shown('payments')}` }, { application: `app=${shown('payments')}` }],
       [{ kind: 'rule_set', name: NOBODY }, { href: NOBODY }],
     ],
+    ['review-draft', [{}], [{ cursor: NOBODY }, { name: NOBODY }]],
     [
       'resolve-policy',
       [

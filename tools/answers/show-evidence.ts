@@ -1,0 +1,129 @@
+import type { ChangeEvidence, SideEvidence } from '../../domain/history/observe-draft.js'
+import { OBSERVED_DAYS, type ObservedPair } from '../../domain/drafts/observe-change.js'
+import type { CutFate } from '../../domain/policy/judge-cut.js'
+import { countOf } from '../../domain/text/describe-numbers.js'
+
+/** What observed traffic says about a pending change, the most urgent first. */
+export const EVIDENCE = [
+  'depends',
+  'both',
+  'undecided',
+  'asked_for',
+  'none',
+  'no_rules',
+  'not_judged',
+  'not_known',
+] as const
+export type Evidence = (typeof EVIDENCE)[number]
+
+/** Explanations of the words for evidence, as answers use them. */
+export const EVIDENCE_MEANINGS: Readonly<Record<Evidence, string>> = {
+  depends: 'observed traffic depends on what it takes away',
+  both: 'observed traffic depends on what it takes away, and other traffic asked for what it lets pass',
+  undecided: 'observed traffic may depend on it',
+  asked_for: 'observed traffic asked for what it lets pass',
+  none: `no evidence in ${OBSERVED_DAYS} days`,
+  no_rules: 'no rule depends on it',
+  not_judged: 'changes of this type are not followed to traffic',
+  not_known: 'not all traffic was read, and what was read says nothing of it',
+}
+
+/** The effect of a change on a pair: of what it takes away, and of what it lets pass. */
+const TAKING: Partial<Record<CutFate, string>> = {
+  cut: 'would be cut',
+  cut_once_enforced: 'would be cut once their workloads enforce policy',
+  cut_if_alone: 'would be cut if it is provisioned without the other pending changes',
+}
+const GIVING: Partial<Record<CutFate, string>> = {
+  cut: 'would be stopped without it',
+  cut_once_enforced: 'would be stopped without it once their workloads enforce policy',
+  cut_if_alone: 'would be stopped without it if the other pending changes were not there',
+}
+
+/** Maximum number of pairs shown of each side of a change, and of ports of each pair. */
+const MOST_PAIRS = 3
+const MOST_PORTS = 3
+
+export interface EvidenceShown {
+  evidence: Evidence
+  says: string
+  depends?: PairShown[]
+  asked_for?: PairShown[]
+  pairs_total?: number
+}
+export interface PairShown {
+  source: string
+  destination: string
+  ports: string[]
+  connections: number
+  effect: string
+}
+
+/**
+ * Shows what observed traffic says about a change, in a word, a sentence and the busiest pairs.
+ * @param isCut true if not all traffic was read, so that counts are lower bounds and nothing found is no proof.
+ */
+export function showEvidence(found: ChangeEvidence, isCut: boolean): EvidenceShown {
+  if (found.kind !== 'judged') return { evidence: found.kind, says: sentence(EVIDENCE_MEANINGS[found.kind]) }
+  const { taking, giving, undecided } = found
+  const [taken, given] = [tell(taking, TAKING), tell(giving, GIVING)]
+  const open = Math.max(taking.connections.undecided, giving.connections.undecided)
+  const evidence: Evidence =
+    taken.length > 0
+      ? given.length > 0
+        ? 'both'
+        : 'depends'
+      : open > 0
+        ? 'undecided'
+        : given.length > 0
+          ? 'asked_for'
+          : isCut
+            ? 'not_known'
+            : 'none'
+  const parts = [
+    ...taken,
+    ...given,
+    ...(open > 0 ? [`of ${countOf(open, 'connection')} it is not known (${undecided})`] : []),
+  ]
+  const depends = pairsOf(taking, TAKING)
+  const asked = pairsOf(giving, GIVING)
+  const total = [...taking.pairs.filter(isTold(TAKING)), ...giving.pairs.filter(isTold(GIVING))].length
+  return {
+    evidence,
+    says:
+      parts.length === 0
+        ? sentence(EVIDENCE_MEANINGS[evidence])
+        : sentence(`in ${OBSERVED_DAYS} days ${isCut ? 'at least ' : ''}${parts.join('; ')}`),
+    ...(depends.length > 0 && { depends }),
+    ...(asked.length > 0 && { asked_for: asked }),
+    ...(total > depends.length + asked.length && { pairs_total: total }),
+  }
+}
+
+const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
+
+const isTold =
+  (words: Partial<Record<CutFate, string>>) =>
+  ({ effect }: ObservedPair): boolean =>
+    words[effect] !== undefined
+
+function tell({ connections, pairs }: SideEvidence, words: Partial<Record<CutFate, string>>): string[] {
+  return (Object.entries(words) as [CutFate, string][])
+    .filter(([fate]) => connections[fate] > 0)
+    .map(([fate, text]) => {
+      const own = pairs.filter(({ effect }) => effect === fate).length
+      return `${countOf(connections[fate], 'connection')} of ${countOf(own, 'pair')} ${text}`
+    })
+}
+
+const pairsOf = ({ pairs }: SideEvidence, words: Partial<Record<CutFate, string>>): PairShown[] =>
+  pairs
+    .filter(isTold(words))
+    .slice(0, MOST_PAIRS)
+    .map(({ source, destination, ports, connections, effect }) => ({
+      source,
+      destination,
+      ports: ports.slice(0, MOST_PORTS),
+      connections,
+      effect: words[effect] as string,
+    }))

@@ -1,0 +1,198 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { AssumesOut, showAssumed } from '../../schemas/assumes.js'
+import { Count, Counts, StringEnum, Text } from '../../schemas/common.js'
+import { FieldsInput, usualSize } from '../../schemas/paging.js'
+import { CHANGE_EFFECTS, RISKS } from '../../schemas/policy-changes.js'
+import { comparePolicies, describeDifference } from '../../domain/history/compare-policies.js'
+import { loadPolicy } from '../../domain/history/load-policy.js'
+import { observeDraft } from '../../domain/history/observe-draft.js'
+import { toDraftHref } from '../../domain/inventory/parse-href.js'
+import { updateTypeOf } from '../../domain/policy/choose-changes.js'
+import { selectPending } from '../../domain/policy/select-changes.js'
+import { countOf } from '../../domain/text/describe-numbers.js'
+import { coverageNote, dataSpan } from '../../domain/traffic/read-flows.js'
+import { answerPage, decodeCursor, sliceOfList } from '../answers/page-list.js'
+import { selectFields } from '../answers/select-fields.js'
+import { EVIDENCE, EVIDENCE_MEANINGS, showEvidence, type Evidence } from '../answers/show-evidence.js'
+import { orderForReview } from '../answers/show-provisioning.js'
+import { defineTool } from '../define.js'
+
+const NAME = 'review-draft'
+/** Number of changes that a person reviews at once, and the most that one call judges. */
+const USUAL = 10
+const MOST = 50
+
+const Pair = Type.Object({
+  source: Text('Application, host or address'),
+  destination: Text('Application, host or address'),
+  ports: Type.Array(Type.String(), { description: 'The busiest' }),
+  connections: Count('Observed'),
+  effect: Text('Of the change'),
+})
+const ReviewedOut = Type.Object({
+  href: Text('Draft href'),
+  type: Text('rule_sets, ip_lists …'),
+  name: Type.Optional(Text('Its name')),
+  update_type: Type.Optional(Text('create, update or delete')),
+  effect: Type.Optional(
+    StringEnum(CHANGE_EFFECTS, { description: 'On permitted traffic; absent: mixed or undecided' }),
+  ),
+  effect_note: Type.Optional(Text('Why there is no effect')),
+  risks: Type.Optional(Type.Array(StringEnum(RISKS), { description: 'To review' })),
+  updated_by: Type.Optional(Text('Last editor')),
+  updated_at: Type.Optional(Text('When, UTC')),
+  evidence: StringEnum(EVIDENCE, { description: 'What observed traffic says' }),
+  says: Text('In a sentence'),
+  depends: Type.Optional(Type.Array(Pair, { description: 'Traffic that depends on what it takes away, the busiest' })),
+  asked_for: Type.Optional(Type.Array(Pair, { description: 'Traffic that asked for what it lets pass, the busiest' })),
+  pairs_total: Type.Optional(Count('Pairs of both kinds, where more than shown')),
+})
+type Reviewed = Static<typeof ReviewedOut>
+
+const output = Type.Object({
+  summary: Type.String({ description: 'What to look at' }),
+  total_pending_changes: Count('That match'),
+  evidence: Counts('Changes of this page by what observed traffic says'),
+  meanings: Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'Of these words' })),
+  changes: Type.Array(Type.Partial(ReviewedOut), { description: 'Of this page, those that cut traffic first' }),
+  observed: Type.Optional(
+    Type.Record(Type.String(), Type.Unknown(), {
+      description: 'The traffic that was read: window, rows, what is missing',
+    }),
+  ),
+  ...AssumesOut,
+  truncated: Type.Boolean({ description: 'More follow' }),
+  next_cursor: Type.Optional(Type.String({ description: 'Absent on the last page' })),
+})
+
+export default defineTool({
+  name: NAME,
+  summary: 'Pending changes, each with the observed traffic that depends on it or asked for it.',
+  effect: 'read',
+  toolset: 'history',
+  roles: ['reader', 'operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  isHeavy: true,
+  pceRequests: {
+    atMost: 80,
+    and: 'two for each rule set where the release keeps deny rules apart, two for each workload that changed rules name (50 at most), and for long lists one more each',
+  },
+  input: Type.Object(
+    {
+      href: Type.Optional(Type.String({ description: 'Only this; a rule is its rule set', listed: 'Only this' })),
+      name: Type.Optional(Type.String({ minLength: 1, description: 'Exact', listed: '' })),
+      max_results: usualSize(Type.Integer({ minimum: 1, maximum: MOST, description: 'Changes a page' }), USUAL),
+      cursor: Type.Optional(Type.String({ description: 'next_cursor' })),
+      ...FieldsInput,
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: {},
+  async handler(args, ctx): Promise<Static<typeof output>> {
+    const { href, name, cursor, fields, max_results: maxResults = USUAL } = args
+    const select = selectFields(fields, ReviewedOut)
+    const { pce, signal } = ctx
+    const filters = { href, name }
+    const position = await decodeCursor(ctx, NAME, filters, cursor)
+    const pending = await pce.getPendingPolicyChanges({ signal })
+    const wanted = await selectPending(ctx, pending, {
+      ...(href !== undefined && { href }),
+      ...(name !== undefined && { name }),
+    })
+    const slice = sliceOfList(orderForReview(wanted), position, maxResults)
+    if (slice.items.length === 0) {
+      const none =
+        pending.length === 0
+          ? 'Nothing is pending; draft and active policy are the same.'
+          : 'None of the pending changes matches.'
+      return { summary: none, total_pending_changes: wanted.length, evidence: {}, changes: [], truncated: false }
+    }
+    const active = await loadPolicy(pce, 'active', signal)
+    const draft = await loadPolicy(pce, 'draft', signal)
+    const difference = await comparePolicies(active, draft, signal)
+    const hrefs = new Set(slice.items.map((change) => toDraftHref(change.href)))
+    const objects = difference.objects.filter(({ change }) => hrefs.has(change.href))
+    const judged = new Map((await describeDifference(ctx, difference, objects)).map((one) => [one.href, one]))
+    const observed = await observeDraft(ctx, slice.items, { active, draft })
+    const { read, modes } = observed
+    const isCut = read?.truncated ?? false
+    const assumes = new Set<string>()
+    const rows = slice.items.map((change): Reviewed => {
+      const own = toDraftHref(change.href)
+      const found = observed.changes.get(own) ?? { kind: 'no_rules' }
+      if (found.kind === 'judged') for (const fact of found.assumes) assumes.add(fact)
+      const {
+        effect,
+        effect_note: note,
+        risks,
+        updated_by: by = change.updated_by,
+        updated_at: at,
+      } = judged.get(own) ?? {}
+      for (const fact of judged.get(own)?.assumes ?? []) assumes.add(fact)
+      const author = (by as { name?: string } | null | undefined)?.name ?? by?.href
+      const updateType = updateTypeOf(change)
+      const time = at ?? change.updated_at
+      return {
+        href: own,
+        type: change.type,
+        ...(change.name !== undefined && { name: change.name }),
+        ...(updateType !== null && { update_type: updateType }),
+        ...(effect !== undefined && { effect }),
+        ...(note !== undefined && { effect_note: note }),
+        ...(risks !== undefined && { risks }),
+        ...(author !== undefined && { updated_by: author }),
+        ...(time !== undefined && { updated_at: time }),
+        ...showEvidence(found, isCut),
+      }
+    })
+    const say = (shown: readonly Reviewed[]) => ({
+      summary: summarise(shown, wanted.length),
+      total_pending_changes: wanted.length,
+      evidence: countEvidence(shown),
+      meanings: Object.fromEntries(shown.map(({ evidence }) => [evidence, EVIDENCE_MEANINGS[evidence]])),
+      ...(read !== null && {
+        observed: {
+          window: read.window,
+          rows: read.rows,
+          ...(isCut && { flows_truncated: true, row_limit: read.rowLimit }),
+          ...(dataSpan([read]) !== null && { data_span: dataSpan([read]) }),
+          note: [
+            'Each change is judged by the policies with and without it, whatever the PCE recorded.',
+            ...modes,
+            ...(isCut ? [`The limit of ${read.rowLimit} rows was reached: counts are lower bounds.`] : []),
+            coverageNote({ ...read, full: 0, announced: null }),
+          ]
+            .filter(Boolean)
+            .join(' '),
+        },
+      }),
+      ...showAssumed([...assumes]),
+    })
+    const { rows: fit, paging } = await answerPage(NAME, filters, slice, rows, ctx, { ...say(rows), changes: [] })
+    const { truncated, next_cursor: next } = paging
+    return {
+      ...say(fit),
+      changes: fit.toSorted((a, b) => EVIDENCE.indexOf(a.evidence) - EVIDENCE.indexOf(b.evidence)).map(select),
+      truncated,
+      ...(next !== undefined && { next_cursor: next }),
+    }
+  },
+})
+
+function countEvidence(rows: readonly Reviewed[]): Partial<Record<Evidence, number>> {
+  const counts: Partial<Record<Evidence, number>> = {}
+  for (const { evidence } of rows) counts[evidence] = (counts[evidence] ?? 0) + 1
+  return counts
+}
+
+function summarise(rows: readonly Reviewed[], total: number): string {
+  const counts = countEvidence(rows)
+  const what =
+    rows.length === total ? countOf(total, 'pending change') : `${rows.length} of ${countOf(total, 'pending change')}`
+  const parts = EVIDENCE.filter((word) => counts[word] !== undefined).map(
+    (word) => `${counts[word]}: ${EVIDENCE_MEANINGS[word]}`,
+  )
+  return `${what}. ${parts.join('; ')}.`
+}
