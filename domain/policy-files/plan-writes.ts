@@ -1,8 +1,12 @@
 import type { PceClient } from '../../pce-client/index.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
 import { refuseByRelease } from '../drafts/limits-of-deny.js'
+import { warnOfOthers } from '../drafts/warn-of-others.js'
 import type { WholePolicy } from '../history/load-policy.js'
 import { OWN_FIELDS, type Step, planWrites } from '../history/plan-object.js'
+import { capital } from '../text/capital.js'
+import { quote } from '../text/escape-text.js'
+import { mapBounded } from '../text/pace-work.js'
 import { checkObject, lookupsIn, rulesOf, sidesOf } from './check-objects.js'
 import { type Kept, choosePruned } from './choose-pruned.js'
 import { type FilesDifference, type ObjectDifference, policyAfter, whatOf, withHrefs } from './compare-files.js'
@@ -72,6 +76,7 @@ export async function planFiles(
     rules.map(({ rule, type }) => ({ type, ...sidesOf(rule) })),
     signal,
   )
+  warnings.push(...(await warnOfOwners({ pce, signal }, written)))
   const { removed, kept } = ground.prune ? choosePruned(difference, ground.draft) : { removed: [], kept: [] }
   const base = (kind: FileKind) => `/orgs/${pce.orgId}/sec_policy/draft/${kind}`
   const creations = inNestingOrder(written).map((one) => planObject(one, base(one.kind), ground.book))
@@ -82,6 +87,31 @@ export async function planFiles(
       return { difference: one, what: whatOf(one), steps: [{ method: 'DELETE', path, body: null }] }
     })
   return { objects: [...creations, ...deletions], faults, kept, warnings }
+}
+
+/** Maximum number of objects for which it is read who has pending changes in them. */
+const MOST_READ = 50
+
+/** Warns of changes to objects that somebody else is working on: another system, or a person with pending changes. */
+async function warnOfOwners(
+  { pce, signal }: { pce: PceClient; signal: AbortSignal },
+  written: readonly ObjectDifference[],
+): Promise<string[]> {
+  const known = written.filter(({ before }) => before !== null)
+  const external = known.flatMap((one) => {
+    const { external_data_set: set } = one.before as PceObject
+    const text = `${capital(whatOf(one))} belongs to the external data set ${quote(String(set))}: what keeps it may overwrite this.`
+    return typeof set === 'string' && set !== '' ? [text] : []
+  })
+  const pending = known.filter(({ before }) => before?.update_type != null)
+  const others = await mapBounded(pending.slice(0, MOST_READ), 4, async (one) =>
+    (await warnOfOthers({ pce, signal }, one.before as PceObject)).map((text) => `${capital(whatOf(one))}: ${text}`),
+  )
+  const unread =
+    pending.length > MOST_READ
+      ? [`Of ${pending.length - MOST_READ} more with pending changes it was not read whose these are.`]
+      : []
+  return [...external, ...others.flat(), ...unread]
 }
 
 function planObject(difference: ObjectDifference, base: string, book: NameBook): PlannedObject {

@@ -433,6 +433,34 @@ t.test('what somebody changed during the command is not overwritten', async (t) 
   t.equal((await policy(simulator, ['apply', 'there'], { cwd })).code, 0)
 })
 
+t.test(
+  'objects that another system keeps, or that somebody else is changing, are named before they are changed',
+  async (t) => {
+    const { simulator, org } = await start(t, { users: [{ role: 'owner' }] })
+    await enrich(org)
+    const [other] = simulator.keys
+    const [ssh]: { href: string }[] = await org('GET', '/sec_policy/draft/services?name=SSH')
+    const asOther = createCaller({ url: simulator.url, credentials: other! })
+    t.equal((await asOther('PUT', ssh!.href, { description: 'by another' })).status, 204)
+    const cwd = write(folder(), {
+      'there/a.yaml': 'kind: service\nname: SSH\nservice_ports: [{ port: 2222, proto: tcp }]\n',
+      'there/b.yaml': `kind: ip_list\nname: 'Büro/Halle 3: "café" 日本'\nfqdns: [a.example]\nexternal_data_set: cmdb\nexternal_data_reference: list-1\n`,
+    })
+    const dry = await policy(simulator, ['apply', '-n', 'there'], { cwd })
+    t.equal(dry.code, 0)
+    const [external, pending, ...more] = dry.out.filter((line) => line.startsWith('Warning: '))
+    t.equal(
+      external,
+      'Warning: The IP list "Büro/Halle 3: \\"café\\" 日本" belongs to the external data set "cmdb": what keeps it may overwrite this.',
+    )
+    t.match(
+      pending,
+      /^Warning: The service "SSH": It already has pending changes of .+\. Provisioning it makes them active, too\.$/,
+    )
+    t.same(more, [])
+  },
+)
+
 t.test('--prune deletes what nothing uses, nested groups from outside in, and never what others keep', async (t) => {
   const { simulator, org } = await start(t)
   await enrich(org)
