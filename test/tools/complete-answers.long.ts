@@ -47,8 +47,9 @@ const CALLS: Record<string, (bench: Bench) => Promise<object> | object> = {
   },
 }
 
-/** Those that read the traffic of one application or workload alone. */
+/** Those that read the traffic of one application, workload or service alone. */
 const FEW_ROWS = new Set([
+  'exposure-report',
   'enforcement-readiness',
   'get-policy-coverage-report',
   'preview-enforcement-change',
