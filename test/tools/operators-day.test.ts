@@ -95,7 +95,8 @@ t.test("an operator's day", async (t) => {
   })
   t.same(await decisions(), before, 'a draft changes nothing')
 
-  const pending = await bench.ok('compare-draft-active')
+  t.equal((await bench.ok('compare-draft-active')).updated_by.name, 'admin@example.com', 'all of it is by one')
+  const pending = await bench.ok('compare-draft-active', { detail_level: 'full' })
   partial(t, pending, { total_pending_changes: 3, created_count: 3, updated_count: 0, deleted_count: 0 })
   const changes = Object.fromEntries(pending.changes.created.map((change: Json) => [change.name, change]))
   partial(t, changes['fee audit'], {
