@@ -49,6 +49,7 @@ type Context = ToolContext<true>
 
 /** Runs the command and resolves with its exit code. */
 export async function runPolicy(args: readonly string[]): Promise<number> {
+  endWithReader()
   let code = FINE
   const run = (work: () => Promise<number>) => work().then((ended) => void (code = ended))
   const program = new Command('svc-mcp policy')
@@ -81,6 +82,14 @@ export async function runPolicy(args: readonly string[]): Promise<number> {
     complain(error.message)
     return TROUBLE
   }
+}
+
+/** Ends quietly if the reader of standard output has closed the pipe, as in `svc-mcp policy diff DIR | head`. */
+function endWithReader(): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+    process.exit()
+  })
 }
 
 const complain = (text: string) => void process.stderr.write(`svc-mcp policy: ${escapeText(text)}\n`)

@@ -101,11 +101,7 @@ const ROOMS = [
   {
     name: 'tools/index.ts',
     files: '^tools/index\\.ts$',
-    may: [
-      TOOL,
-      '^tools/(?!answers/|catalogue/)[^/]+/[^/]+\\.ts$',
-      '^tools/answers/approval/(preview-dry-run|plan-requests)\\.ts$',
-    ],
+    may: [TOOL, '^tools/(?!answers/|catalogue/)[^/]+/[^/]+\\.ts$', '^tools/answers/approval/complete-tool\\.ts$'],
     node: [],
     why: 'The list of tools, and the preview and plan of those that have none of their own.',
   },
@@ -117,8 +113,16 @@ const ROOMS = [
     why: 'What is known of the tools before one is called; a build makes it data.',
   },
   {
+    name: 'tools/answers/approval/complete-tool.ts',
+    files: '^tools/answers/approval/complete-tool\\.ts$',
+    may: ['^tools/answers/approval/', TOOL],
+    node: [],
+    why: 'What every tool has and its file need not say, for the list of tools and for the parts of a build.',
+  },
+  {
     name: 'tools/answers',
     files: '^tools/answers/',
+    not: '^tools/answers/approval/complete-tool\\.ts$',
     may: ['^tools/answers/', '^domain/', CLIENT_TYPES, SCHEMAS],
     node: [],
     why: 'How values are shown, within a byte budget; it knows no tool.',

@@ -192,7 +192,7 @@ t.test('an MCP client does the same work over both transports', async (t) => {
     for (const [transport, { client }] of Object.entries(seats)) {
       t.same(client.getServerCapabilities()?.resources, {}, `${transport}: no subscriptions, no changes of the list`)
       const { resources } = await client.listResources()
-      t.equal(resources.length, 21, transport)
+      t.equal(resources.length, 22, transport)
       pages[transport] = []
       for (const { uri } of resources) {
         const { contents } = await client.readResource({ uri })
@@ -234,7 +234,7 @@ t.test('an MCP client does the same work over both transports', async (t) => {
     for (const [transport, { client }] of Object.entries(seats)) {
       t.same(client.getServerCapabilities()?.prompts, {}, `${transport}: no changes of the list`)
       const { prompts } = await client.listPrompts()
-      t.equal(prompts.length, 7, transport)
+      t.equal(prompts.length, 8, transport)
       texts[transport] = []
       for (const { name, arguments: known = [] } of prompts) {
         const values = known.map((one) => [one.name, one.name === 'framework' ? 'dora' : 'payments'])

@@ -144,7 +144,7 @@ t.test('a page counts as many calls against the limit of the caller as it makes'
   partial(
     t,
     await ask(await tokenOf('bob'), 'resources/list'),
-    { result: { resources: { length: 21 } } },
+    { result: { resources: { length: 22 } } },
     'others are not held up',
   )
 })
@@ -197,6 +197,7 @@ t.test('pages and prompts exist for whom their tools are offered', async (t) => 
   }
   const reading = [
     ...['analyze-application-traffic', 'explain-blocked-traffic', 'review-before-provisioning'],
+    'morning-report',
     'quarterly-compliance-review',
   ]
   t.same(await names({ 'x-mcp-readonly': 'true' }), { pages: ['Rule set', 'Application'], prompts: reading })

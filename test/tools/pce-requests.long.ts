@@ -188,6 +188,8 @@ const CASES: Record<string, Record<string, Case>> = {
     'a rule set': { args: { name: 'Set 0', kind: 'rule_set' }, and: () => 1 + 1 },
   },
   'resolve-policy': { 'an application': { args: { application: 'src|prod' }, and: (n) => n } },
+  // Rule sets whose deny rules are apart in the draft and in the active policy, and the workloads that rules name.
+  'review-draft': { 'all that is pending': { args: {}, and: (n) => 4 * n } },
   'discard-draft-changes': {
     // The rule sets, the groups and a list; two of the kinds that rules name are read object by object.
     everything: { args: { all: true }, and: (n) => 2 * (2 * n + 1) + 2 * n + 4 * n, each: 2, before: editList },

@@ -79,6 +79,10 @@ const ANALYSES: Record<string, { args: object; places: Place[] }> = {
     args: { source: ['app=cart'], destination: ['app=shop'], port: 443, proto: 'tcp' },
     places: same('pairs', 'rules', 'near_misses', 'observed', 'pce_check'),
   },
+  'exposure-report': {
+    args: { services: [{ port: 443, proto: 'tcp' }] },
+    places: same('services', 'reached', 'app_groups', 'vulnerable_workloads'),
+  },
   'compliance-check': { args: { ...SHOP, framework: 'pci-dss' }, places: [] },
 }
 

@@ -106,7 +106,7 @@ const FORMS: Record<string, string> = {
   'include_sources exclude_sources include_destinations exclude_destinations': 'workload iplist labelgroup',
   'source destination': 'name workload iplist',
   'scopes labels': 'labelgroup',
-  'ingress_services egress_services service deny_service': 'name',
+  'ingress_services egress_services service services deny_service': 'name',
   'ruleset_name rule_set container_cluster workloads csv applies_to': 'name',
 }
 

@@ -11,6 +11,7 @@ const CALLS: Record<string, object> = {
   'create-ringfence': { ...SHOP, dry_run: true },
   'detect-lateral-movement-paths': SHOP,
   'enforcement-readiness': SHOP,
+  'exposure-report': { services: [{ port: 443, proto: 'tcp' }] },
   'explain-flow': { source: 'app=cart', destination: 'app=shop', port: 443, proto: 'tcp' },
   'get-policy-coverage-report': SHOP,
   'preview-enforcement-change': { ...SHOP, enforcement_mode: 'full' },

@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { AssumesOut, showAssumed } from '../../schemas/assumes.js'
 import { Count, Counts, StringEnum, Text } from '../../schemas/common.js'
-import { FieldsInput, usualSize } from '../../schemas/paging.js'
+import { FieldsInput, MAX_PAGE, usualSize } from '../../schemas/paging.js'
 import { CHANGE_EFFECTS, RISKS } from '../../schemas/policy-changes.js'
 import { comparePolicies, describeDifference } from '../../domain/history/compare-policies.js'
 import { loadPolicy } from '../../domain/history/load-policy.js'
@@ -82,7 +82,10 @@ export default defineTool({
     {
       href: Type.Optional(Type.String({ description: 'Only this; a rule is its rule set', listed: 'Only this' })),
       name: Type.Optional(Type.String({ minLength: 1, description: 'Exact', listed: '' })),
-      max_results: usualSize(Type.Integer({ minimum: 1, maximum: MOST, description: 'Changes a page' }), USUAL),
+      max_results: usualSize(
+        Type.Integer({ minimum: 1, maximum: MAX_PAGE, description: `Changes a page, at most ${MOST}` }),
+        USUAL,
+      ),
       cursor: Type.Optional(Type.String({ description: 'next_cursor' })),
       ...FieldsInput,
     },
@@ -91,7 +94,8 @@ export default defineTool({
   output,
   example: {},
   async handler(args, ctx): Promise<Static<typeof output>> {
-    const { href, name, cursor, fields, max_results: maxResults = USUAL } = args
+    const { href, name, cursor, fields, max_results: asked = USUAL } = args
+    const maxResults = Math.min(asked, MOST)
     const select = selectFields(fields, ReviewedOut)
     const { pce, signal } = ctx
     const filters = { href, name }
