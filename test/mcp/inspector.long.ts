@@ -67,7 +67,7 @@ for (const [transport, target] of Object.entries(TARGETS)) {
       )
 
     const { resources } = await inspect('resources/list')
-    t.equal(resources.length, 21)
+    t.equal(resources.length, 22)
     t.same(
       DOCUMENTS.filter((uri) => !resources.some((one: { uri: string }) => one.uri === uri)),
       [],
@@ -84,7 +84,7 @@ for (const [transport, target] of Object.entries(TARGETS)) {
       partial(t, contents, [{ uri, mimeType: 'application/json', text: String }], uri)
     }
     const { prompts } = await inspect('prompts/list')
-    t.equal(prompts.length, 7)
+    t.equal(prompts.length, 8)
     const asked = (prompts as { name: string; arguments: { name: string }[] }[]).filter(({ name }) => PROMPTS.has(name))
     t.equal(asked.length, PROMPTS.size)
     for (const { name, arguments: known } of someOf(asked)) {
