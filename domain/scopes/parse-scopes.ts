@@ -12,11 +12,25 @@ export function parseScopes(text: string): ScopesFile | { readonly faults: reado
   } catch (error) {
     return { faults: [`it is not JSON: ${(error as Error).message}`] }
   }
-  if (Value.Check(ScopesFile, value)) return value
   const faults: string[] = []
+  if (Value.Check(ScopesFile, value)) {
+    const unnamed = findUnnamed(value)
+    return unnamed.length === 0 ? value : { faults: unnamed.slice(0, MOST_FAULTS) }
+  }
   for (const { path, message } of Value.Errors(ScopesFile, value)) {
     if (faults.length === MOST_FAULTS) break
-    faults.push(path === '' ? message : `${path}: ${message}`)
+    const said = path.endsWith('/scopes') ? 'Expected "*", or a list of scopes that each have a label or more' : message
+    faults.push(path === '' ? said : `${path}: ${said}`)
   }
   return { faults }
+}
+
+/** Returns the faults of empty names, which the schema does not refuse, because they are names of properties. */
+function findUnnamed({ groups }: ScopesFile): string[] {
+  return Object.entries(groups).flatMap(([group, { scopes }]) => [
+    ...(group === '' ? ['/groups: a group needs a name'] : []),
+    ...(scopes !== '*' && scopes.some((scope) => Object.hasOwn(scope, ''))
+      ? [`/groups/${group}/scopes: a label needs a key`]
+      : []),
+  ])
 }

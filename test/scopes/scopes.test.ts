@@ -7,6 +7,7 @@ import { Type } from '@sinclair/typebox'
 import t, { type Test } from 'tap'
 import type { Json } from '../contract/authenticated-service.js'
 import { dataOf } from '../../tools/catalogue/catalogue-of.js'
+import { parseScopes } from '../../domain/scopes/parse-scopes.js'
 import { defineTool, type AnyTool } from '../../tools/define.js'
 import { tools } from '../../tools/index.js'
 import { handMade } from '../tools/hand-made.js'
@@ -217,6 +218,12 @@ t.test('a faulty file stops the start with every fault, and on SIGHUP leaves wha
     name: 'StartupError',
     faults: [{}, {}, {}],
   })
+  for (const [groups, faults] of [
+    [{ '': { scopes: '*' } }, ['/groups: a group needs a name']],
+    [{ a: { scopes: [{ '': 'x' }] } }, ['/groups/a/scopes: a label needs a key']],
+    [{ a: { scopes: [] } }, ['/groups/a/scopes: Expected "*", or a list of scopes that each have a label or more']],
+  ] as const)
+    t.same(parseScopes(JSON.stringify({ groups })), { faults })
   const { app, path, log, ask } = await start(t)
   const change = () => ask('payments', 'update-workload', { name: 'shop1', description: 'x' })
   writeFileSync(path, '{"groups":')
