@@ -2,6 +2,7 @@ import type { Actor, IngressService } from '../../schemas/pce/rule-set.js'
 import type { Service } from '../../schemas/pce/service.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import type { PolicyLookups } from '../inventory/find-object.js'
+import { requireReadableEnd } from './plan-expiry.js'
 import { resolveActors, toWire, type ActorReference } from './resolve-actors.js'
 import {
   resolveEgressServices,
@@ -64,6 +65,7 @@ export async function planRules(lookups: PolicyLookups, rules: readonly RuleArgu
 export async function planRule(lookups: PolicyLookups, rule: RuleArguments, ruleIndex?: number): Promise<PlannedRule> {
   const type = rule.rule_type ?? 'allow'
   const deny = type !== 'allow'
+  requireReadableEnd(rule.description, ruleIndex)
   const providers = await resolveActors(lookups, rule.providers, { ruleIndex, side: 'providers', deny })
   const consumers = await resolveActors(lookups, rule.consumers, { ruleIndex, side: 'consumers', deny })
   const services = await resolveIngressServices(lookups, rule.ingress_services, { ruleIndex, deny })

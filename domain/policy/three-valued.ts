@@ -11,6 +11,7 @@ export const UNDECIDED = {
   enforcement: 'an unknown enforcement mode',
   essential: 'protocols that VENs keep open',
   exclusion: 'labels that a rule excludes',
+  expiry: 'an end in the description that cannot be read',
   field: 'rule fields of a later release',
   firewall: 'firewall settings',
   hidden: 'PCE decisions that do not say which end made them',

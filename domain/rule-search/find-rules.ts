@@ -17,6 +17,7 @@ import { anyOf, both, isUnknown, type Answer, type Reason } from '../policy/thre
 import { findActor, namesActor, testService, type Side } from './name-tests.js'
 import { inOrder, loadCatalog, readBoundaries, readEveryRule, searchRules, type PlacedRule } from './read-rules.js'
 import { findTarget, namesTarget, type Target } from './find-target.js'
+import { testEnd } from './test-end.js'
 import { createAuthorTest, type Authors } from './find-authors.js'
 
 /** The criteria of a rule search. A rule must meet all given criteria. */
@@ -35,6 +36,8 @@ export interface RuleSearch {
    * case are treated as equal.
    */
   text?: string | undefined
+  /** The rule must have ended before this day (`YYYY-MM-DD` in UTC), or before the present day if it is `today`. */
+  endsBefore?: string | undefined
   types?: readonly RuleType[] | undefined
   /** If true, the rule must be enabled in an enabled rule set. If false, the rule or its rule set must be disabled. */
   enabled?: boolean | undefined
@@ -89,6 +92,7 @@ type Context = Pick<ToolContext<true>, 'pce' | 'signal' | 'now'>
  * result is the same with and without the PCE's search (D181). Throws an error if a referenced object cannot be found.
  */
 export async function findRules(ctx: Context, search: RuleSearch): Promise<RuleSearchResult> {
+  const hasEnded = search.endsBefore === undefined ? undefined : testEnd(search.endsBefore, ctx.now())
   const labels = await loadLabels(ctx.pce, ctx)
   const resolved = await resolve(ctx, search, labels)
   const authors = await createAuthorTest(ctx, search.author)
@@ -99,7 +103,7 @@ export async function findRules(ctx: Context, search: RuleSearch): Promise<RuleS
       ? await readEveryRule(ctx, search.version)
       : { rules: inOrder([...asked, ...(await readBoundaries(ctx, search.version))]), unread: [UNSEARCHED_TABLES] }
   const catalog = await loadCatalog(ctx, search.version, labels, needsOf(resolved, search))
-  const test = createTest(search, resolved, catalog, authors)
+  const test = createTest(search, resolved, catalog, authors, hasEnded)
   return {
     found: await workInTurns(testEach(read.rules, test), ctx.signal),
     unread: read.unread,
@@ -177,8 +181,12 @@ const isEgress = ({ windows_egress_services: listed }: Service) => (listed?.leng
  * null if the PCE's search cannot help: it does not search past versions, it matches texts and authors differently from
  * this server, and it does not find a service by a port inside one of its port ranges (D98).
  */
-function queriesOf({ version, text, pending, appliesTo }: RuleSearch, { ends, service }: Resolved): object[] | null {
-  if (typeof version === 'number' || text !== undefined || appliesTo !== undefined) return null
+function queriesOf(
+  { version, text, pending, appliesTo, endsBefore }: RuleSearch,
+  { ends, service }: Resolved,
+): object[] | null {
+  const isOwn = text !== undefined || appliesTo !== undefined || endsBefore !== undefined
+  if (typeof version === 'number' || isOwn) return null
   const inVersion = <T>(value: T): T => (version === 'active' ? mapHrefs(value) : value)
   const sides: object[][] = ends.flatMap(({ wanted, sides: of }) =>
     'actor' in wanted ? [of.map((side) => ({ [side]: inVersion(toWire([withoutExclusion(wanted.actor)])) }))] : [],
@@ -218,13 +226,15 @@ function createTest(
   { ends, service, target }: Resolved,
   catalog: PolicyCatalog,
   { isAuthor }: Authors,
+  hasEnded: ReturnType<typeof testEnd> | undefined,
 ): (rule: PlacedRule) => FoundRule | null {
   const isPlain = testPlainly(search, service, catalog, isAuthor)
   const sidesAsked: readonly Side[] = search.as === undefined ? SIDES.actor : SIDES[search.as]
   return (placed) => {
     if (!isPlain(placed)) return null
     const sides = new Set<Side>()
-    const answers: Answer[] = []
+    const answers: Answer[] = hasEnded === undefined ? [] : [hasEnded(placed.rule)]
+    if (answers[0] === 'no') return null
     for (const { wanted, sides: of } of ends) {
       const bySide = of.map((side) => namesEnd(placed, side, wanted, catalog))
       of.forEach((side, at) => bySide[at] !== 'no' && sides.add(side))

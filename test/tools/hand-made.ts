@@ -91,6 +91,7 @@ export interface HandMadeRule {
   extra?: boolean
   enabled?: boolean
   network?: 'brn' | 'non_brn' | 'all'
+  description?: string
 }
 
 /** Exactly one of these (P18). */
@@ -173,7 +174,7 @@ export function handMade(parts: HandMadeEstate): Estate {
   const rule = (
     set: number,
     kind: 'sec_rules' | 'deny_rules',
-    { from, to, services = [ALL_SERVICES], egress, extra, enabled, network }: HandMadeRule,
+    { from, to, services = [ALL_SERVICES], egress, extra, enabled, network, description }: HandMadeRule,
   ) => ({
     href: `${DRAFT}/rule_sets/${set}/${kind}/${(ids += 1)}`,
     enabled: enabled ?? true,
@@ -183,6 +184,7 @@ export function handMade(parts: HandMadeEstate): Estate {
     ...(egress !== undefined && { egress_services: egress.map(serviceRef) }),
     unscoped_consumers: extra ?? false,
     ...(network !== undefined && { network_type: network }),
+    ...(description !== undefined && { description }),
     ...(kind === 'sec_rules'
       ? { resolve_labels_as: { providers: ['workloads' as const], consumers: ['workloads' as const] } }
       : {}),

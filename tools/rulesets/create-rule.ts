@@ -7,6 +7,7 @@ import { DifferencesOut } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
 import { tellCovered, warnOfCovered } from '../../domain/hygiene/warn-of-covered.js'
 import { addRule } from '../../domain/drafts/add-rule.js'
+import { describeWithEnd, warnOfProse } from '../../domain/drafts/plan-expiry.js'
 import { observeChange } from '../../domain/drafts/observe-change.js'
 import { planRule, showNamed, showResolved } from '../../domain/drafts/plan-rules.js'
 import { refuseByRelease, warnOfDenyLimits } from '../../domain/drafts/limits-of-deny.js'
@@ -61,6 +62,9 @@ export default defineTool({
       ),
       ruleset_name: ByName,
       ...RuleInput.properties,
+      expires: Type.Optional(
+        Type.String({ minLength: 1, description: 'Last day, UTC: YYYY-MM-DD, kept in the description' }),
+      ),
       ...DryRunInput,
     },
     { additionalProperties: false },
@@ -75,7 +79,9 @@ export default defineTool({
   },
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { pce, signal } = ctx
-    const { ruleset_href: href, ruleset_name: name, dry_run: dryRun, ...asked } = args
+    const { ruleset_href: href, ruleset_name: name, dry_run: dryRun, expires, ...given } = args
+    const description = describeWithEnd(given.description, expires, ctx.now())
+    const asked = { ...given, ...(description !== undefined && { description }) }
     const names = { hrefArgument: 'ruleset_href', nameArgument: 'ruleset_name' }
     const ruleSet = await findObject(pce, 'rule_sets', { href, name }, signal, names)
     const lookups = createPolicyLookups(pce, await loadLabels(pce, ctx, 'fresh'), 'draft', signal)
@@ -94,6 +100,7 @@ export default defineTool({
     const coming = { scopes, rules: [planned] }
     const before = [
       ...pending,
+      ...warnOfProse(asked.description),
       ...warnOfNobody(lookups.labels, scopes, planned),
       ...(repetition.length > 0 ? repetition : tellCovered(await warnOfCovered(ctx, lookups.labels, coming))),
       ...(await warnOfWideEnds(lookups, { ...planned, deny: planned.type !== 'allow' }, signal)),

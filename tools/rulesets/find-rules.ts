@@ -7,6 +7,7 @@ import { ActorInput, RULE_TYPES, RuleTypeOut, ServiceInput, WrittenOut } from '.
 import { loadReferenceNames, type ReferenceNames } from '../../domain/inventory/reference-names.js'
 import { PolicyVersionOut } from '../../schemas/search-filters.js'
 import { readPolicyVersion } from '../../domain/inventory/policy-version.js'
+import { readExpiry } from '../../domain/policy/read-expiry.js'
 import { nameRule } from '../../domain/policy/name-rule.js'
 import { assumedBy, describeReasons, unknown } from '../../domain/policy/three-valued.js'
 import { findRules, type FoundRule, type RuleSearchResult } from '../../domain/rule-search/find-rules.js'
@@ -34,6 +35,7 @@ const Row = Type.Object({
   scope: Text('Of its rule set'),
   unscoped_consumers: Type.Optional(Type.Boolean({ description: 'Sources beyond the scope' })),
   description: Type.Optional(Type.String()),
+  expires: Type.Optional(Text('Last day, UTC, if asked for or over; or why it cannot be read')),
   pending: Type.Optional(Text('Change that is not provisioned')),
   updated_at: Type.Optional(Type.String()),
   updated_by: Type.Optional(Text('Name, or href')),
@@ -103,6 +105,13 @@ export default defineTool({
           listed: 'In description or rule set',
         }),
       ),
+      expires_before: Type.Optional(
+        Type.String({
+          minLength: 1,
+          description: 'Ended before this day, or today (expired): by [expires: YYYY-MM-DD] in the description',
+          listed: 'Ended before this day, or today',
+        }),
+      ),
       rule_type: Type.Optional(StringEnum(RULE_TYPES, { description: 'Rules of this type', listed: '' })),
       enabled: Type.Optional(
         Type.Boolean({
@@ -158,7 +167,15 @@ export default defineTool({
     const select = selectFields(fields, Row)
     const version = readPolicyVersion(question.policy_version)
     const position = await decodeCursor(ctx, NAME, question, cursor)
-    const { actor, provider, consumer, rule_type: type, applies_to: appliesTo, ...rest } = question
+    const {
+      actor,
+      provider,
+      consumer,
+      rule_type: type,
+      applies_to: appliesTo,
+      expires_before: endsBefore,
+      ...rest
+    } = question
     const result = await findRules(ctx, {
       ...rest,
       version,
@@ -168,6 +185,7 @@ export default defineTool({
         ...(consumer !== undefined && { consumer }),
       },
       types: type && [type],
+      endsBefore,
       appliesTo,
     })
     const { found } = result
@@ -181,7 +199,9 @@ export default defineTool({
       [],
       true,
     )
-    const rows = slice.items.map((one) => select(showFound(one, names, result, version, detail)))
+    const rows = slice.items.map((one) =>
+      select({ ...showFound(one, names, result, version, detail), ...showEnd(one, endsBefore, ctx.now()) }),
+    )
     const namesServices =
       fields === undefined || fields.some((field) => field === 'rule' || field.endsWith('_services'))
     const servicesOf = (items: readonly FoundRule[]) =>
@@ -211,6 +231,13 @@ export default defineTool({
     return { ...envelope, ...services, rules: page.rows, ...page.paging }
   },
 })
+
+/** Shows the end of a rule where the question was about ends, where it is over, and where it cannot be read. */
+function showEnd({ rule }: FoundRule, asked: string | undefined, now: number): { expires?: string } {
+  const end = readExpiry(rule.description)
+  if (end.kind === 'unclear') return { expires: `unclear: ${end.why}` }
+  return end.kind === 'ends' && (asked !== undefined || end.over <= now) ? { expires: end.date } : {}
+}
 
 const AS = { providers: 'provider', consumers: 'consumer' } as const
 

@@ -7,6 +7,7 @@ import { defineTool } from '../define.js'
 import { findRule, warnOfEnd } from '../../domain/inventory/read-rules.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { readableEnds, readableScopes } from '../../domain/inventory/require-rule-shape.js'
+import { keepEnd } from '../../domain/drafts/plan-expiry.js'
 import { planRuleChange, showResolved } from '../../domain/drafts/plan-rules.js'
 import { createPolicyLookups } from '../../domain/inventory/find-object.js'
 import { denyType } from '../../domain/policy/rule-type.js'
@@ -53,7 +54,8 @@ export default defineTool({
     requireFields(change, Object.keys(RuleChangeInput))
     const { rule: current, ruleSetHref } = await findRule(pce, 'deny_rules', href, signal)
     const lookups = createPolicyLookups(pce, await loadLabels(pce, ctx, 'fresh'), 'draft', signal)
-    const planned = await planRuleChange(lookups, change, { deny: true })
+    const { warnings: ofEnd, ...described } = keepEnd(current.description, change.description)
+    const planned = await planRuleChange(lookups, { ...change, ...described }, { deny: true })
     const ruleSet = await pce.ruleSets.getByReference(ruleSetHref, { signal })
     const stored = readableEnds(current)
     const rule = {
@@ -76,6 +78,7 @@ export default defineTool({
       read: (changed: string) => pce.denyRules.getByReference(changed),
       warnings: [
         ...warnOfEnd(ruleSet),
+        ...ofEnd,
         ...(await refuseByRelease(pce, [{ type: rule.type, providers: [], consumers: [], ...planned }], signal)),
         ...(isMoved ? await warnOfDenyLimits(ctx, lookups, readableScopes(ruleSet.scopes), [rule]) : []),
         ...(await warnOfWideChange(lookups, current, planned, { deny: true, signal })),

@@ -12,6 +12,7 @@ import { UpdateOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
 import { findRule, warnOfEnd } from '../../domain/inventory/read-rules.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
+import { keepEnd } from '../../domain/drafts/plan-expiry.js'
 import { planRuleChange, showNamed, showResolved } from '../../domain/drafts/plan-rules.js'
 import { warnOfChange } from '../../domain/drafts/warn-of-widening.js'
 import { createPolicyLookups } from '../../domain/inventory/find-object.js'
@@ -60,7 +61,8 @@ export default defineTool({
     requireFields(change, [...Object.keys(RuleChangeInput), 'egress_services'])
     const { rule: current, ruleSetHref } = await findRule(pce, 'sec_rules', href, signal)
     const lookups = createPolicyLookups(pce, await loadLabels(pce, ctx, 'fresh'), 'draft', signal)
-    const planned = await planRuleChange(lookups, change, { deny: false })
+    const { warnings: ofEnd, ...described } = keepEnd(current.description, change.description)
+    const planned = await planRuleChange(lookups, { ...change, ...described }, { deny: false })
     const ruleSet = await pce.ruleSets.getByReference(ruleSetHref, { signal })
     const widening = await warnOfChange(pce, lookups, current, ruleSet.scopes, planned, signal)
     const changed = { collection: 'sec_rules' as const, rule: current, change: planned.body }
@@ -73,6 +75,7 @@ export default defineTool({
       read: (changed: string) => pce.rules.getByReference(changed),
       warnings: [
         ...warnOfEnd(ruleSet),
+        ...ofEnd,
         ...(await warnOfWideChange(lookups, current, planned, { deny: false, signal })),
         ...(becoming.length > 0 ? becoming : await warnOfBecomingCovered(ctx, lookups.labels, ruleSet, changed)),
       ],

@@ -1,0 +1,82 @@
+import { ToolError } from '../../schemas/errors.js'
+import { FORM, markExpiry, readExpiry, startOfDay } from '../policy/read-expiry.js'
+
+/** How to take an end away, for messages. */
+const NEVER = '[expires: never]'
+
+/**
+ * Returns the description with which a rule is created that ends after the day `expires`.
+ * @throws {ToolError} invalid_argument if `expires` is not a day or is over, or if the description names another end.
+ */
+export function describeWithEnd(
+  description: string | undefined,
+  expires: string | undefined,
+  now: number,
+): string | undefined {
+  if (expires === undefined) return description
+  const day = expires.trim()
+  const from = startOfDay(day)
+  if (from === null) {
+    const details = { argument: 'expires' }
+    throw new ToolError('invalid_argument', 'expires is not a day of the calendar in the form YYYY-MM-DD.', details)
+  }
+  const today = new Date(now).toISOString().slice(0, 10)
+  if (day < today) {
+    const text = `expires is ${day}, which is over (today is ${today}, UTC): the rule would have ended before it begins.`
+    throw new ToolError('invalid_argument', text, { argument: 'expires' })
+  }
+  const said = readExpiry(description)
+  if (said.kind === 'ends' && said.date === day) return description
+  if (said.kind === 'none' || (said.kind === 'unclear' && !said.isMarker)) return markExpiry(description ?? '', day)
+  const other = said.kind === 'ends' ? said.date : said.kind === 'never' ? NEVER : said.why
+  const text = `The description names an end of its own (${other}), beside expires ${day}. Give one of them.`
+  throw new ToolError('invalid_argument', text, { argument: 'description' })
+}
+
+/**
+ * Throws if a description that a caller wants to write has a marker that cannot be read, because the rule would then
+ * end on no day.
+ * @throws {ToolError} invalid_argument, with the index of the rule where a call writes several.
+ */
+export function requireReadableEnd(description: string | undefined, ruleIndex?: number): void {
+  const said = readExpiry(description)
+  if (said.kind !== 'unclear' || !said.isMarker) return
+  const details = { argument: 'description', ...(ruleIndex !== undefined && { rule_index: ruleIndex }) }
+  const hint = `Write ${FORM}, the last day in UTC, or leave the brackets out.`
+  throw new ToolError('invalid_argument', `The end in the description cannot be read: ${said.why}.`, details, { hint })
+}
+
+/** Returns a warning if a new description names a day in prose, which no tool reads as the end of the rule. */
+export function warnOfProse(description: string | undefined): string[] {
+  const said = readExpiry(description)
+  return said.kind === 'unclear' && !said.isMarker
+    ? [`The description is not read as an end of the rule: ${said.why}.`]
+    : []
+}
+
+/**
+ * Returns the description to store when the description of a rule changes, and warnings about the end of the rule. An
+ * end of which the new description says nothing is kept, because an edit of a text must not make a rule last for ever.
+ * @throws {ToolError} as requireReadableEnd, unless the description stays as it is.
+ */
+export function keepEnd(
+  current: string | null | undefined,
+  asked: string | undefined,
+): { description?: string; warnings: string[] } {
+  if (asked === undefined) return { warnings: [] }
+  if (asked === (current ?? '')) return { description: asked, warnings: [] }
+  requireReadableEnd(asked)
+  const [was, is] = [readExpiry(current), readExpiry(asked)]
+  const prose = warnOfProse(asked)
+  if (was.kind === 'ends' && (is.kind === 'none' || is.kind === 'unclear')) {
+    const kept = `The rule still ends after ${was.date}: the new description said nothing of that, so its marker was kept. To take the end away, write ${NEVER}.`
+    return { description: markExpiry(asked, was.date), warnings: [kept, ...prose] }
+  }
+  if (was.kind === 'ends' && is.kind === 'never')
+    return { description: asked, warnings: [`The rule no longer ends after ${was.date}.`] }
+  if (was.kind === 'ends' && is.kind === 'ends' && is.date !== was.date)
+    return { description: asked, warnings: [`The rule ends after ${is.date}, no longer after ${was.date}.`] }
+  const lost = was.kind === 'unclear' && is.kind === 'none'
+  const gone = `The old description was about an end that could not be read (${was.kind === 'unclear' ? was.why : ''}); the new one is not.`
+  return { description: asked, warnings: [...(lost ? [gone] : []), ...prose] }
+}
