@@ -10,6 +10,7 @@ const SHIPPED = [
     'domain',
     'tools',
     'knowledge',
+    'notifications',
     'plugins',
     'storage',
     'programs/process',

@@ -17,6 +17,7 @@ import {
 } from '../schemas/config.js'
 import { unreadIn } from './check-names.js'
 import { readCommon, readConfirmTools, readPce, readPceConnection, refuseConfirmation } from './read-every-mode.js'
+import { readNotify } from './read-notify.js'
 import { readKey, readPreviousKey } from './read-secrets.js'
 import { readDatabase } from './read-state-url.js'
 import {
@@ -175,8 +176,10 @@ export function readAuthenticated(
   const confirmed = readConfirmTools(reading)
   const roles = readRoles(reading)
   warnOfApproval(reading, approval, roles)
+  const notify = readNotify(reading)
   const authenticated = {
     ...(database && { database }),
+    ...(notify && { notify }),
     http: { ...readListen(reading, listen), publicUrl: (env.MCP_PUBLIC_URL ?? '').replace(/(?<!\/)\/+$/, '') },
     oauth: readOAuth(reading),
     roles,

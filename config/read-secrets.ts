@@ -14,6 +14,9 @@ export const SECRETS = [
   'MCP_CONFIRM_HMAC_KEY_PREVIOUS',
   'MCP_OAUTH_CLIENT_SECRET',
   'MCP_STATE_URL',
+  // The path of a webhook often lets whoever knows it post there.
+  'MCP_NOTIFY_WEBHOOK_URL',
+  'MCP_NOTIFY_SECRET',
   // The URL of a proxy may contain a user name and a password.
   'PCE_PROXY_URL',
 ] as const
@@ -28,6 +31,8 @@ export const SECRETS_OF: Record<'environment' | PceMode, readonly SecretName[]> 
     'MCP_CONFIRM_HMAC_KEY',
     'MCP_CONFIRM_HMAC_KEY_PREVIOUS',
     'MCP_STATE_URL',
+    'MCP_NOTIFY_WEBHOOK_URL',
+    'MCP_NOTIFY_SECRET',
     'PCE_PROXY_URL',
   ],
   per_user: [
@@ -37,6 +42,8 @@ export const SECRETS_OF: Record<'environment' | PceMode, readonly SecretName[]> 
     'MCP_CONFIRM_HMAC_KEY_PREVIOUS',
     'MCP_OAUTH_CLIENT_SECRET',
     'MCP_STATE_URL',
+    'MCP_NOTIFY_WEBHOOK_URL',
+    'MCP_NOTIFY_SECRET',
     'PCE_PROXY_URL',
   ],
 }

@@ -71,6 +71,9 @@ export const VARIABLES = {
     'MCP_STATE_CONNECT_TIMEOUT_SECONDS',
     'MCP_STATE_POOL_SIZE',
     'MCP_LIMITS',
+    'MCP_NOTIFY_WEBHOOK_URL',
+    'MCP_NOTIFY_SECRET',
+    'MCP_NOTIFY_NAMES',
   ],
   perUser: [
     'MCP_KEK',

@@ -233,7 +233,11 @@ const placesFor = ({ http: { maxInFlight } }: HttpConfig) => ({ max: maxInFlight
 function readFigures(
   meter: Observers['meter'],
   { counts }: ReturnType<typeof placesFor>,
-  { heavyFigures, state }: Pick<AuthenticatedServer, 'heavyFigures'> & Partial<Pick<AuthenticatedServer, 'state'>>,
+  {
+    heavyFigures,
+    state,
+    notifier,
+  }: Pick<AuthenticatedServer, 'heavyFigures'> & Partial<Pick<AuthenticatedServer, 'state' | 'notifier'>>,
 ): void {
   meter?.readFrom(() => {
     const { running, waiting } = heavyFigures()
@@ -242,6 +246,7 @@ function readFigures(
       requestsInFlight: counts.get('') ?? 0,
       heavyRunning: running,
       heavyWaiting: waiting,
+      ...(notifier && { notificationsWaiting: notifier.waiting() }),
       ...(pool && { pool }),
     }
   })

@@ -155,6 +155,18 @@ program
     report(await moveState(from, requireDatabase(await readState(to === undefined ? {} : { MCP_STATE_URL: to }))))
   })
 program
+  .command('test-notification')
+  .description(
+    'Send a message of the type test to MCP_NOTIFY_WEBHOOK_URL, signed like all others, and say what the receiver answered. Needs the ' +
+      'settings of the servers: docs/notifications.md.',
+  )
+  .allowExcessArguments(false)
+  .action(async () => {
+    const config = await readSettings(LOOPBACK)
+    const { testNotification } = await import('./composition/notify.js')
+    report(await testNotification(config))
+  })
+program
   .command('rewrap-keystore')
   .description(
     'Re-encrypt every stored PCE key under MCP_KEK instead of MCP_KEK_PREVIOUS. Safe while servers are running. The steps before and after: ' +

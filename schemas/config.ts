@@ -173,6 +173,16 @@ export interface ApprovalConfig {
   maxAgeSeconds: number
 }
 
+/** The receiver that is told about approvals, refusals and revocations (MCP_NOTIFY_WEBHOOK_URL). */
+export interface NotifyConfig {
+  /** The https URL to which messages are posted. Its path may be a secret, so only its host is ever shown. */
+  url: string
+  /** The key of 24 to 64 bytes with which messages are signed. */
+  secret: Buffer
+  /** True if messages may contain names and hrefs of objects, and notes of people. */
+  names: boolean
+}
+
 /** The rate limits: maximum numbers per minute, unless a field says otherwise; 0 means no limit. */
 export interface RateLimits {
   /** Maximum number of simultaneous requests of one caller. */
@@ -230,6 +240,8 @@ interface AuthenticatedConfig extends CommonConfig {
   /** The path of the file with the scopes of groups. If absent, every caller writes to everything that the role allows. */
   scopesPath?: string
   confirm: ConfirmConfig
+  /** The receiver of notifications; absent if nobody is told. */
+  notify?: NotifyConfig
   rates: RateLimits
   /**
    * The settings of the browser login. Absent without MCP_OAUTH_CLIENT_ID; then /setup accepts bearer tokens only. In

@@ -30,11 +30,20 @@ export interface MeasuredRequest {
   seconds: number
 }
 
+/**
+ * What became of a notification, or of an attempt to send it. `failed` counts attempts, the others messages. `repeated`
+ * ones are told by a later message that counts them; `dropped` ones found no room, and `given_up` ones no receiver.
+ */
+export const NOTIFICATION_FATES = ['sent', 'failed', 'repeated', 'dropped', 'given_up'] as const
+export type NotificationFate = (typeof NOTIFICATION_FATES)[number]
+
 /** Figures that are read anew whenever somebody requests the metrics. */
 export interface MeasuredFigures {
   requestsInFlight: number
   heavyRunning: number
   heavyWaiting: number
+  /** Messages to the receiver of notifications that wait in the outbox; absent if there is no receiver. */
+  notificationsWaiting?: number
   /** The database connections; present only if the state is in a database. */
   pool?: StatePoolFigures
 }
@@ -49,6 +58,7 @@ export interface Meter {
   readonly tokenRefused: (reason: string) => void
   readonly keysFetched: (isLoaded: boolean) => void
   readonly approval: (event: ApprovalEvent) => void
+  readonly notification: (fate: NotificationFate, times?: number) => void
   readonly auditFailed: (what: 'write' | 'sync' | 'check') => void
   readonly stateUsed: (operation: string, isDone: boolean, seconds: number) => void
   /**

@@ -150,6 +150,35 @@ export interface Approvals {
   removeAll(owner: ChallengeKey['owner']): Promise<number>
 }
 
+/** A message about an event, which waits in the outbox until its receiver has it. */
+export interface OutboxMessage {
+  /** Identifies the message. It stays the same over all attempts, so that a receiver can recognise repetitions. */
+  id: string
+  /** The JSON text that is sent. */
+  body: string
+  /** Time of the event in milliseconds since the epoch. */
+  createdAt: number
+}
+
+/** The messages that have not reached their receiver yet, of all processes that share the store. */
+export interface Outbox {
+  /**
+   * Adds messages, which are due at once. Resolves with the number of those, the last ones, for which there was no room.
+   */
+  add(messages: readonly OutboxMessage[]): Promise<number>
+  /** Returns the number of messages, and the time at which the first of them is due; null if there are none. Writes nothing. */
+  look(): Promise<{ waiting: number; dueAt: number | null }>
+  /**
+   * Gives the process `holder` the sole right to send for `leaseMs` milliseconds, unless another process has it, and the
+   * message that has been due for longest. It counts the attempt, and the message is due again after that time. Resolves
+   * with null if another process may send, or if no message is due.
+   */
+  take(holder: string, leaseMs: number): Promise<(OutboxMessage & { attempts: number }) | null>
+  /** Makes a message due at another time, in milliseconds since the epoch. */
+  defer(id: string, dueAt: number): Promise<void>
+  remove(id: string): Promise<void>
+}
+
 /** Small named values about the store itself. */
 export interface Notes {
   get(name: string): Promise<string | null>
@@ -223,6 +252,7 @@ export interface State {
   readonly usedTokens: UsedTokens
   readonly challenges: Challenges
   readonly approvals: Approvals
+  readonly outbox: Outbox
   readonly notes: Notes
   /**
    * Limits that apply across all replicas. Absent if only this process uses the state, because the process then counts

@@ -35,6 +35,7 @@ export function measureState(state: State, meter: Meter | undefined): State {
     usedTokens: port('usedTokens', state.usedTokens),
     challenges: port('challenges', state.challenges),
     approvals: port('approvals', state.approvals),
+    outbox: port('outbox', state.outbox),
     notes: port('notes', state.notes),
     ...(state.admissions && { admissions: port('admissions', state.admissions) }),
     checkWritable: timed('checkWritable', () => state.checkWritable()),

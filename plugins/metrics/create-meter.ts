@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { APPROVAL_EVENTS } from '../../schemas/approvals.js'
-import type { Meter, MeasuredFigures } from '../../schemas/metrics.js'
+import { NOTIFICATION_FATES, type Meter, type MeasuredFigures } from '../../schemas/metrics.js'
 
 export interface MeterFacts {
   version: string
@@ -122,6 +122,11 @@ export function createMeter({ version, mode }: MeterFacts): Exposition {
   keysLoaded.remove()
   const approvals = counter('approvals_total', 'What became of calls that wait for a person.', ['event'])
   const auditFailures = counter('audit_failures_total', 'Times that the audit log could not be used.', ['operation'])
+  const notifications = counter(
+    'notifications_total',
+    'Messages to the receiver of notifications, by what became of them; failed counts attempts.',
+    ['fate'],
+  )
   const stateSeconds = histogram(
     'state_operation_duration_seconds',
     'Time of an operation on the keystore and the other state.',
@@ -131,12 +136,18 @@ export function createMeter({ version, mode }: MeterFacts): Exposition {
   gauge('requests_in_flight', 'Requests that have a place now.', ({ requestsInFlight }) => requestsInFlight)
   gauge('heavy_calls_running', 'Heavy calls that have a place now.', ({ heavyRunning }) => heavyRunning)
   gauge('heavy_calls_waiting', 'Heavy calls that wait for a place.', ({ heavyWaiting }) => heavyWaiting)
+  gauge(
+    'notifications_waiting',
+    'Messages to the receiver of notifications that it does not have yet.',
+    ({ notificationsWaiting }) => notificationsWaiting,
+  )
   gauge('state_pool_connections', 'Connections to the database.', ({ pool }) => pool?.total)
   gauge('state_pool_idle', 'Of these, the ones that are free.', ({ pool }) => pool?.idle)
   gauge('state_pool_waiting', 'Queries that wait for a connection.', ({ pool }) => pool?.waiting)
 
   for (const code of ALERTED) callErrors.inc({ code }, 0)
   for (const event of APPROVAL_EVENTS) approvals.inc({ event }, 0)
+  for (const fate of NOTIFICATION_FATES) notifications.inc({ fate }, 0)
   for (const operation of ['write', 'sync', 'check']) auditFailures.inc({ operation }, 0)
   for (const outcome of ['success', 'failure']) fetches.inc({ outcome }, 0)
 
@@ -163,6 +174,7 @@ export function createMeter({ version, mode }: MeterFacts): Exposition {
         if (isLoaded) keysLoaded.set(Date.now() / 1000)
       },
       approval: (event) => approvals.inc({ event }),
+      notification: (fate, times = 1) => notifications.inc({ fate }, times),
       auditFailed: (operation) => auditFailures.inc({ operation }),
       stateUsed: (operation, isDone, seconds) =>
         stateSeconds.observe({ operation, outcome: isDone ? 'success' : 'failure' }, seconds),

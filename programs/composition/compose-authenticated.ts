@@ -29,6 +29,8 @@ import { createRouteAudit, type AuditRoute } from '../../plugins/dispatcher/reco
 import { createArgumentsReader } from '../../plugins/dispatcher/leave-out-nulls.js'
 import { createCallTracker, type CallTracker } from '../../plugins/dispatcher/run-handler.js'
 import { readPackage, type PackageFacts } from '../process/read-package.js'
+import type { Post } from '../../notifications/post-message.js'
+import type { ApprovalDesk } from '../../schemas/approvals.js'
 import type { Identity, Role } from '../../schemas/caller.js'
 import type { PerUserConfig, SharedConfig } from '../../schemas/config.js'
 import type { SealedCredentials, State } from '../../schemas/state.js'
@@ -42,6 +44,7 @@ import { changeTool, type ListedTool, type ToolFacts } from '../../tools/listed-
 import { observeRequests } from './observe.js'
 import { offerTools, type ServerOffers } from './offer-tools.js'
 import { loadScopes } from './load-scopes.js'
+import { createNotifier, type Notifier, tellOfAudit } from './notify.js'
 import { requireConfirmations } from './require-confirmations.js'
 import { fixedCredentials, openAudit, threadTools, type ServerParts } from './compose-unauthenticated.js'
 
@@ -62,6 +65,8 @@ interface AuthenticatedParts extends ServerParts {
    * not register this address as their PCE.
    */
   listensAt?: () => { address: string; port: number } | null
+  /** Posts notifications; tests replace it. */
+  post?: Post
 }
 
 /** The parts of the authenticated server, without its routes. */
@@ -74,6 +79,8 @@ export interface AuthenticatedServer {
   /** The store of approvals that people give on a web page; absent if calls are confirmed with tokens instead. */
   approvals?: Confirmation['approvals']
   auditRoute: AuditRoute
+  /** Tells the receiver of notifications; absent if there is none. */
+  notifier?: Notifier
   state: State
   /** The object that watches the single PCE key of shared mode. */
   key?: Pick<KeyWatch, 'check' | 'problem'>
@@ -123,7 +130,23 @@ export async function composeAuthenticated(
     : openUserPces(config, callTracker, parts, now))
   const { state } = pces
   try {
-    const audit = openAudit(config, parts)
+    let findAsked: ApprovalDesk['find'] = () => Promise.resolve(null)
+    const notifier =
+      config.notify &&
+      createNotifier({
+        state,
+        config: { ...config, notify: config.notify },
+        log,
+        meter,
+        now,
+        post: parts.post,
+        findApproval: async (id) => {
+          const asked = await findAsked(id)
+          return asked ? { summary: asked.request.shown.summary, expiresAt: asked.request.expiresAt } : null
+        },
+      })
+    const opened = openAudit(config, parts)
+    const audit = notifier === undefined ? opened : tellOfAudit(opened, notifier)
     const heavy = threadTools(config, { ...parts, tools, server, now })
     const openContext = createContextOpener(config.mode, config.roles, pces.find, scopes)
     // Confirm tokens are bound to this state by a random value that it contains. Only this state records which of its
@@ -147,8 +170,11 @@ export async function composeAuthenticated(
       now,
       meter,
     })
+    const { approvals } = confirmation
+    if (approvals !== undefined) findAsked = (id) => approvals.desk.find(id)
     return {
       server,
+      ...(notifier && { notifier }),
       dispatcher: {
         tools: heavy.tools,
         gates: [
@@ -203,6 +229,7 @@ export async function composeAuthenticated(
         confirmation.close()
         pces.close()
         await heavy.close()
+        await notifier?.close()
         await state.close()
       },
     }

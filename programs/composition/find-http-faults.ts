@@ -5,6 +5,7 @@ import { StartupError, type Fault, type HttpConfig } from '../../schemas/config.
 import { findPlaceFault } from '../../storage/state/place-file.js'
 import type { ListedTool } from '../../tools/listed-tool.js'
 import { findFileFaults } from './compose-unauthenticated.js'
+import { findReceiverFaults } from './notify.js'
 import { findOfferFaults } from './offer-tools.js'
 import { findConfirmFaults } from './require-confirmations.js'
 
@@ -22,6 +23,7 @@ export function findHttpFaults(config: HttpConfig, tools: readonly ListedTool[])
     ...(config.mode === 'insecure' ? [] : findStateFaults(config)),
     ...findOfferFaults(config, tools),
     ...(config.mode === 'insecure' ? [] : findConfirmFaults(config, tools)),
+    ...(config.mode === 'insecure' || config.notify === undefined ? [] : findReceiverFaults(config.notify)),
     ...(config.mode === 'per_user' ? faultsOf(() => readAllowed(config.userPce.allowedHosts)) : []),
   ]
 }

@@ -197,6 +197,13 @@ const ROOMS = [
     why: 'What outlives a process; nobody else touches its file.',
   },
   {
+    name: 'notifications',
+    files: '^notifications/',
+    may: ['^notifications/', '^domain/text/escape-text\\.ts$', SCHEMAS],
+    node: ['crypto', 'https', 'net', 'tls'],
+    why: 'What is told to people outside; it knows neither who decides nor how.',
+  },
+  {
     name: 'programs/process',
     files: '^programs/process/',
     may: ['^programs/process/', '^plugins/dispatcher/', '^domain/text/escape-text\\.ts$', SCHEMAS],
@@ -210,6 +217,7 @@ const ROOMS = [
       '^plugins/(dispatcher|context|confirm|offer)/',
       '^programs/process/',
       '^domain/scopes/',
+      '^notifications/',
       '^storage/',
       TOOL,
       SCHEMAS,

@@ -449,6 +449,26 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
       'With MCP_STATE_URL: shared counts requests and places of a caller over all replicas, replica in each replica by itself, which costs no write per call',
     default: 'shared',
   },
+  {
+    name: 'MCP_NOTIFY_WEBHOOK_URL',
+    appliesTo: 'authenticated HTTP',
+    meaning:
+      'https URL of the receiver that is told about approvals, refusals by limits, revocations and a failing audit log ([notifications.md](notifications.md)); if unset, nobody is told',
+    secret: true,
+  },
+  {
+    name: 'MCP_NOTIFY_SECRET',
+    appliesTo: 'authenticated HTTP',
+    meaning:
+      'Key with which messages to MCP_NOTIFY_WEBHOOK_URL are signed: whsec_ and base64 of 24 to 64 random bytes; required with that URL',
+    secret: true,
+  },
+  {
+    name: 'MCP_NOTIFY_NAMES',
+    appliesTo: 'authenticated HTTP',
+    meaning: '1 puts what a call would do, names of objects, notes and scopes into these messages',
+    default: '0',
+  },
 ]
 
 /**

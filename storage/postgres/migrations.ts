@@ -223,6 +223,21 @@ LANGUAGE sql SET lock_timeout = '4s' AS $body$
 $body$;
 `,
   },
+  {
+    number: 4,
+    // Older programs neither see nor need this step.
+    oldestProgram: 1,
+    sql: `
+CREATE TABLE svc_mcp.outbox (
+  id text COLLATE "C" PRIMARY KEY,
+  body text NOT NULL,
+  created_at bigint NOT NULL,
+  due_at bigint NOT NULL,
+  attempts integer NOT NULL DEFAULT 0
+);
+CREATE INDEX outbox_by_due ON svc_mcp.outbox (due_at);
+`,
+  },
 ]
 
 /** The last step that this program knows. */

@@ -7,6 +7,7 @@ import { approvals } from './approvals.js'
 import { connectDatabase, isCrowded } from './connect.js'
 import { migrate } from './migrate.js'
 import { noteProblems } from './note-problems.js'
+import { outbox } from './outbox.js'
 import { challenges, credentialRecords, forgetOld, mendForgotten, notes, usedTokens } from './tables.js'
 
 export interface OpenDatabaseOptions {
@@ -106,6 +107,7 @@ export async function openDatabase(
       usedTokens: usedTokens(database),
       challenges: challenges(database, now),
       approvals: approvals(database, now),
+      outbox: outbox(database, now),
       notes: notes(database),
       ...(admissions && { admissions: { count: admissions.count, admit: (question) => admissions.admit(question) } }),
       checkWritable: async () => {

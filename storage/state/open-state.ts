@@ -17,6 +17,7 @@ import {
 } from './place-file.js'
 import { ADD_APPROVALS, approvals } from './approvals.js'
 import { type Queries, runQueries, writeInTurn } from './run-queries.js'
+import { ADD_OUTBOX, outbox } from './outbox.js'
 import { ADD_SPENT } from './spent.js'
 import {
   APPLICATION_ID,
@@ -75,6 +76,7 @@ export function openState(path: string, { now, variable, warn = () => {}, ifNew 
     usedTokens: usedTokens(queries, now),
     challenges: challenges(queries, now),
     approvals: approvals(queries, now),
+    outbox: outbox(queries, now),
     notes: notes(queries),
     checkWritable: shareRecent(() => queries.write((sql) => void sql.run(WRITE_MARK), LOCK_WAIT_MS), now),
     moveAway: (to, work) => queries.holdStill(work, (sql) => noteMove(sql, to)),
@@ -102,7 +104,7 @@ function connect(place: Place, found: readonly string[]): Queries {
     db.exec(SET_UP_CONNECTION)
     checkWhole(place, db)
     db.exec('PRAGMA busy_timeout = 0')
-    writeInTurn(db, `${ADD_APPROVALS};${ADD_SPENT};${WRITE_MARK}`, LOCK_WAIT_AT_START_MS)
+    writeInTurn(db, `${ADD_APPROVALS};${ADD_SPENT};${ADD_OUTBOX};${WRITE_MARK}`, LOCK_WAIT_AT_START_MS)
     return runQueries(db, place.path)
   } catch (error) {
     db?.close()

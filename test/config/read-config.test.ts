@@ -640,6 +640,6 @@ t.test('the table of variables is complete', (t) => {
   t.same(ours.sort(), [...listed].sort(), 'it lists what is read, and nothing else')
   t.equal(new Set(listed).size, listed.length)
   for (const { name, secret } of CONFIG_VARIABLES)
-    t.equal(secret === true, /SECRET|KEK|HMAC|PROXY_URL|STATE_URL/.test(name), `${name}: secret or not`)
+    t.equal(secret === true, /SECRET|KEK|HMAC|PROXY_URL|STATE_URL|WEBHOOK_URL/.test(name), `${name}: secret or not`)
   t.end()
 })

@@ -4,6 +4,7 @@ import { createServer } from 'node:net'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { StartupError } from '../../schemas/config.js'
+import { PROGRAM_SCHEMA as NOW } from '../../storage/postgres/migrations.js'
 import { openDatabase } from '../../storage/postgres/open-database.js'
 import { startProgram } from '../edge/support/start-program.js'
 import { found } from '../edge/support/within.js'
@@ -21,7 +22,7 @@ type Database = Awaited<ReturnType<Awaited<ReturnType<typeof sharedPostgres>>['m
 
 const whereOf = ({ url }: Pick<Database, 'url'>) => url.replace(/.*@/, '')
 const stepsOf = ({ query }: Database) => query('SELECT number, oldest_program FROM svc_mcp.migrations ORDER BY number')
-const STEPS = [1, 2, 3].map((number) => ({ number, oldest_program: 1 }))
+const STEPS = [...Array(NOW).keys()].map((before) => ({ number: before + 1, oldest_program: 1 }))
 
 async function open(t: Test, { url }: Pick<Database, 'url'>, env: Record<string, string> = {}) {
   const state = await openDatabase(databaseOf(url, env), { now })
@@ -64,7 +65,7 @@ t.test('of programs that start together one applies the steps', async (t) => {
   )
   for (const { stderr } of ended) {
     const [said, ...more] = messagesOf(stderr)
-    t.match(said, /^The database at \S+ has schema 3 now$|^The schema of the database at \S+ is up to date$/)
+    t.ok(said?.endsWith(` has schema ${NOW} now`) || said?.endsWith(' is up to date'))
     t.same(more, [])
   }
   t.same(await stepsOf(database), STEPS)
@@ -81,18 +82,22 @@ t.test('a database that newer programs have brought further', async (t) => {
   const state = await open(t, database)
   await state.notes.set('n', 'kept')
   t.equal(await state.notes.get('n'), 'kept')
-  await further(4)
-  const steps = [...STEPS, { number: 4, oldest_program: 1 }, { number: 5, oldest_program: 4 }]
+  await further(NOW + 1)
+  const steps = [...STEPS, { number: NOW + 1, oldest_program: 1 }, { number: NOW + 2, oldest_program: NOW + 1 }]
   const tooOld = {
-    problem: `MCP_STATE_URL: this program is too old for the database at ${whereOf(database)}, whose schema 5 needs a program that knows schema 4; this one knows 3`,
+    problem: `MCP_STATE_URL: this program is too old for the database at ${whereOf(database)}, whose schema ${NOW + 2} needs a program that knows schema ${NOW + 1}; this one knows ${NOW}`,
     remedy:
       'Start a newer release. Schemas cannot be downgraded: for an older program, restore a backup that was made with it.',
     warnings: [],
   }
   t.same(await refusal(database.url), tooOld)
   await further(1)
-  t.equal((await refusal(database.url)).problem, tooOld.problem.replace('schema 5', 'schema 6'), 'a later step is none')
-  t.same(await stepsOf(database), [...steps, { number: 6, oldest_program: 1 }])
+  t.equal(
+    (await refusal(database.url)).problem,
+    tooOld.problem.replace(`schema ${NOW + 2}`, `schema ${NOW + 3}`),
+    'a later step is none',
+  )
+  t.same(await stepsOf(database), [...steps, { number: NOW + 3, oldest_program: 1 }])
   t.equal(await state.notes.get('n'), 'kept', 'one that runs goes on')
 })
 

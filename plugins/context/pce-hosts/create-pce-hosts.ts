@@ -19,6 +19,8 @@ export interface PceHostsOptions {
   resolve: Resolve
   /** Maximum time to wait for the name service, in milliseconds. The default is 5000. */
   patienceMs?: number
+  /** What the host is, in messages; `PCE` if absent. */
+  what?: string
   /** If true, connections go through a proxy, which resolves names itself. */
   isProxied?: boolean
 }
@@ -77,7 +79,7 @@ const OLDEST_ADDRESSES_MS = 10 * 60_000
  * addresses that this machine finds for a name, and the proxy's own rules must protect the network.
  */
 export function createPceHosts(options: PceHostsOptions): PceHosts {
-  const { allowed, own = () => null, patienceMs = 5000, isProxied = false } = options
+  const { allowed, own = () => null, patienceMs = 5000, what = 'PCE', isProxied = false } = options
   const resolve = boundLookups(options.resolve, patienceMs)
   const entries = readAllowed(allowed)
 
@@ -114,7 +116,7 @@ export function createPceHosts(options: PceHostsOptions): PceHosts {
       }
     }
     const kind = parsed.isAddress ? problemOf(target, target.host) : refusedName(target)
-    return kind === null ? { host: target.host } : { problem: `${kind} is not allowed for a PCE` }
+    return kind === null ? { host: target.host } : { problem: `${kind} is not allowed for a ${what}` }
   }
 
   /**
@@ -129,7 +131,7 @@ export function createPceHosts(options: PceHostsOptions): PceHosts {
     const addresses = [...(await resolve(target.host, options, patience))]
     for (const { address } of addresses) {
       const kind = problemOf(target, address)
-      if (kind !== null) throw new RefusedAddress(kind)
+      if (kind !== null) throw new RefusedAddress(what, kind)
     }
     return addresses
   }
@@ -159,7 +161,7 @@ export function createPceHosts(options: PceHostsOptions): PceHosts {
         },
         checkPeer(address) {
           const kind = address === '' ? 'an unknown address' : problemOf(target, address)
-          if (kind !== null) throw new RefusedAddress(kind)
+          if (kind !== null) throw new RefusedAddress(what, kind)
         },
       }
     },
@@ -169,8 +171,8 @@ export function createPceHosts(options: PceHostsOptions): PceHosts {
 /** The error for a refused address. It has no `code`, because only errors of the name service have one. */
 class RefusedAddress extends Error {
   override readonly name = 'RefusedAddress'
-  constructor(kind: string) {
-    super(`the name of the PCE resolves to ${kind}, which is not allowed for a PCE`)
+  constructor(what: string, kind: string) {
+    super(`the name of the ${what} resolves to ${kind}, which is not allowed for a ${what}`)
   }
 }
 

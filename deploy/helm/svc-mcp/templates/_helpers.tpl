@@ -55,7 +55,7 @@ labels:
 {{- range list "MCP_PUBLIC_URL" "MCP_OAUTH_ISSUER" "MCP_OAUTH_JWKS_URL" "MCP_OAUTH_AUDIENCE" -}}
 {{- $_ := required (printf "config.%s: an authenticated server needs it" .) (get $.Values.config .) -}}
 {{- end -}}
-{{- range list "MCP_KEK" "MCP_KEK_PREVIOUS" "MCP_CONFIRM_HMAC_KEY" "MCP_CONFIRM_HMAC_KEY_PREVIOUS" "MCP_STATE_URL" "MCP_OAUTH_CLIENT_SECRET" "API_KEY" "API_SECRET" "PCE_PROXY_URL" -}}
+{{- range list "MCP_KEK" "MCP_KEK_PREVIOUS" "MCP_CONFIRM_HMAC_KEY" "MCP_CONFIRM_HMAC_KEY_PREVIOUS" "MCP_STATE_URL" "MCP_NOTIFY_WEBHOOK_URL" "MCP_NOTIFY_SECRET" "MCP_OAUTH_CLIENT_SECRET" "API_KEY" "API_SECRET" "PCE_PROXY_URL" -}}
 {{- if hasKey $.Values.config . -}}
 {{- fail (printf "config.%s: a ConfigMap is no place for a secret; put it into the Secret and its name into secrets.names" .) -}}
 {{- end -}}

@@ -1,0 +1,157 @@
+import { randomUUID } from 'node:crypto'
+import { visibleJson } from '../domain/text/escape-text.js'
+import type { AuditEntry } from '../schemas/audit.js'
+import type { Meter } from '../schemas/metrics.js'
+import type { Outbox, OutboxMessage } from '../schemas/state.js'
+import { type NotifiedEvent, readEvent, type Teller } from './read-event.js'
+
+export interface RecorderOptions extends Teller {
+  outbox: Pick<Outbox, 'add'>
+  /**
+   * Returns what is known of an approval that waits: what the call would do, and until when it can be decided, in
+   * milliseconds since the epoch. Absent if there are no approvals.
+   */
+  findApproval?: (id: string) => Promise<{ summary: string; expiresAt: number } | null>
+  log: NotifyLog
+  meter?: Pick<Meter, 'notification'>
+  /** Returns milliseconds since the epoch. */
+  now: () => number
+  /** Called after messages were added to the outbox. */
+  added?: () => void
+}
+
+export interface NotifyLog {
+  warn(facts: object, message: string): void
+  error(facts: object, message: string): void
+}
+
+/** Records events in the outbox. Nothing here ever throws or delays a call. */
+export interface EventRecorder {
+  /** Takes an entry that is in the audit log, and records its event if it is about one. */
+  note(entry: AuditEntry): void
+  /** Records that the audit log could not be used. */
+  noteAuditFailure(operation: string): void
+  /** Puts all recorded events into the outbox. Resolves with false if the store does not take them. Never rejects. */
+  store(): Promise<boolean>
+  /** Records what was left out as a repetition, as soon as its time is over. */
+  sweep(): void
+  /** Returns the oldest message that is not in the outbox, because the store does not take it; null if there is none. */
+  firstUnstored(): OutboxMessage | null
+  /** Forgets a message that is not in the outbox, because its receiver has it. */
+  forget(id: string): void
+}
+
+/**
+ * Equal refusals, and failures of the audit log, are told once in this time; the next message counts the others. So a
+ * model that repeats a refused call floods neither the receiver nor the outbox.
+ */
+const QUIET_MS = 5 * 60_000
+/** Maximum number of different refusals that are remembered; those beyond are told each. */
+const MOST_QUIET = 1000
+/** Maximum number of events in memory that are not in the outbox yet. */
+const MOST_UNSTORED = 1000
+
+/** Creates the recorder of one process. */
+export function createRecorder(options: RecorderOptions): EventRecorder {
+  const { outbox, findApproval, log, meter, now, added = () => {} } = options
+  let unstored: OutboxMessage[] = []
+  const fresh: NotifiedEvent[] = []
+  let storing: Promise<boolean> | undefined
+  let isScheduled = false
+  let count = 0
+  const quiet = new Map<string, { event: NotifiedEvent; until: number; repeated: number }>()
+
+  function take(event: NotifiedEvent): void {
+    if (unstored.length + fresh.length >= MOST_UNSTORED) return drop(1, 'the store does not take messages')
+    fresh.push(event)
+    if (isScheduled) return
+    isScheduled = true
+    setImmediate(() => void store())
+  }
+
+  function takeUnlessRepeated(event: NotifiedEvent): void {
+    const { tool, person, operation } = event.data
+    const key = JSON.stringify([event.type, tool, person?.iss, person?.sub, operation])
+    const earlier = quiet.get(key)
+    if (earlier !== undefined && earlier.until > now()) {
+      earlier.repeated += 1
+      return meter?.notification('repeated')
+    }
+    if (quiet.size < MOST_QUIET) quiet.set(key, { event, until: now() + QUIET_MS, repeated: 0 })
+    take(event)
+  }
+
+  function drop(count: number, why: string): void {
+    if (count === 0) return
+    meter?.notification('dropped', count)
+    log.error({ count }, `notifications were dropped: ${why}`)
+  }
+
+  async function messageOf({ type, timestamp, data }: NotifiedEvent): Promise<OutboxMessage> {
+    const { approval_id: id } = data
+    const asked = type === 'approval.waiting' && id !== undefined ? await findApproval?.(id).catch(() => null) : null
+    const known = asked && {
+      expires_at: new Date(asked.expiresAt).toISOString(),
+      ...(options.names && { summary: asked.summary }),
+    }
+    const body = visibleJson({ type, timestamp, data: { ...data, ...known } })
+    const createdAt = now()
+    // The beginning of the id sorts messages of the same millisecond.
+    const order = `${createdAt.toString(36)}${(count++ % 36 ** 4).toString(36).padStart(4, '0')}`
+    return { id: `msg_${order}_${randomUUID()}`, body, createdAt }
+  }
+
+  async function storeAll(): Promise<boolean> {
+    isScheduled = false
+    for (const event of fresh.splice(0)) unstored.push(await messageOf(event))
+    const messages = unstored
+    if (messages.length === 0) return true
+    unstored = []
+    try {
+      drop(await outbox.add(messages), 'the outbox is full')
+      added()
+      return true
+    } catch (err) {
+      unstored = [...messages, ...unstored]
+      log.warn({ err, count: messages.length }, 'notifications cannot be stored')
+      return false
+    }
+  }
+
+  /** Stores one batch after the other, because two at the same time could store a message twice. */
+  function store(): Promise<boolean> {
+    const before = storing ?? Promise.resolve(true)
+    const mine = before.then(storeAll)
+    storing = mine
+    return mine
+  }
+
+  return {
+    note(entry) {
+      const event = readEvent(entry, options)
+      if (event === null) return
+      if (event.type.startsWith('refused.')) takeUnlessRepeated(event)
+      else take(event)
+    },
+    noteAuditFailure(operation) {
+      const { publicUrl: server, replica } = options
+      const text = `The audit log of ${replica} cannot be used (${operation}): nothing is changed until it can.`
+      const timestamp = new Date(now()).toISOString()
+      takeUnlessRepeated({ type: 'audit.failed', timestamp, data: { text, server, replica, operation } })
+    },
+    store,
+    sweep() {
+      for (const [key, { event, until, repeated }] of quiet) {
+        if (until > now()) continue
+        quiet.delete(key)
+        if (repeated === 0) continue
+        quiet.set(key, { event, until: now() + QUIET_MS, repeated: 0 })
+        const { data } = event
+        const text = `${data.text} This has happened ${repeated} more ${repeated === 1 ? 'time' : 'times'} since.`
+        take({ ...event, timestamp: new Date(now()).toISOString(), data: { ...data, text, repeated } })
+      }
+    },
+    firstUnstored: () => unstored[0] ?? null,
+    forget: (id) => void (unstored = unstored.filter((message) => message.id !== id)),
+  }
+}
