@@ -17,7 +17,7 @@ export const TOOLSETS = {
   credentials: "register, look up and delete the caller's own PCE key",
   server: 'check the connection to the PCE, look up its events, and the changelog of this server',
   explain: 'say why a flow is allowed or blocked, find rules, and judge a change of enforcement before it is made',
-  'rules-plus': 'add single rules to rule sets, and look into label groups and IP lists',
+  'rules-plus': 'add single rules to rule sets, retire those that are over, and look into label groups and IP lists',
   history: 'compare and restore policy versions, discard drafts, and find who changed what',
   hygiene: 'find what is unused, redundant or unlabelled, and label workloads in bulk',
   vens: 'look up VENs and judge their health',

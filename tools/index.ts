@@ -55,6 +55,7 @@ import deleteRuleset from './rulesets/delete-ruleset.js'
 import deleteSecRule from './rulesets/delete-sec-rule.js'
 import findRules from './rulesets/find-rules.js'
 import getRulesets from './rulesets/get-rulesets.js'
+import retireExpired from './rulesets/retire-expired.js'
 import updateDenyRule from './rulesets/update-deny-rule.js'
 import updateRuleset from './rulesets/update-ruleset.js'
 import updateSecRule from './rulesets/update-sec-rule.js'
@@ -146,6 +147,7 @@ const listed: readonly AnyTool[] = [
   resolvePolicy,
   restorePolicyObject,
   restorePolicyVersion,
+  retireExpired,
   reviewDraft,
   ringfenceBatch,
   setEnforcementMode,

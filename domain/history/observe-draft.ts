@@ -6,7 +6,7 @@ import {
   type ObservedGroup,
   type ObservedPair,
 } from '../drafts/observe-change.js'
-import { loadLabels } from '../inventory/labels.js'
+import { loadLabels, type LabelIndex } from '../inventory/labels.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { createConnectionJudge } from '../policy/judge-connection.js'
 import { createConcern, type CutFate, type JudgeOf } from '../policy/judge-cut.js'
@@ -21,7 +21,7 @@ import { groupRows } from '../traffic/group-rows.js'
 import { createConversationReader, type FlowsRead } from '../traffic/read-flows.js'
 import { lookbackWindow } from '../traffic/traffic-window.js'
 import type { WholePolicy } from './load-policy.js'
-import { createReviews } from './review-policies.js'
+import { createReviews, type ReviewedPolicies } from './review-policies.js'
 
 /** Maximum number of traffic rows that are read for all changes together. */
 const MOST_ROWS = 100_000
@@ -72,15 +72,29 @@ export async function observeDraft(
   changes: readonly Change[],
   { active, draft }: BothPolicies,
 ): Promise<DraftEvidence> {
-  const { limits, signal } = outer
-  const trafficQueryTimeoutSeconds = Math.min(limits.trafficQueryTimeoutSeconds, MOST_SECONDS)
-  const ctx = { ...outer, limits: { ...limits, trafficQueryTimeoutSeconds } }
-  const labels = await loadLabels(ctx.pce, ctx)
+  const labels = await loadLabels(outer.pce, outer)
   const reviewOf = createReviews(active, draft, labels)
   const reviews = changes.map(({ type, href }) => ({
     href: toDraftHref(href),
     review: reviewOf(type, toDraftHref(href)),
   }))
+  return observeReviews(outer, labels, reviews, 'mcp-review-draft')
+}
+
+/**
+ * Determines for each of these changes which traffic depends on what it takes away, and which asked for what it lets
+ * pass, by one query of traffic with the given name.
+ * @throws the errors of the PCE client and of traffic queries.
+ */
+export async function observeReviews(
+  outer: Context,
+  labels: LabelIndex,
+  reviews: readonly { href: string; review: ReviewedPolicies | null }[],
+  name: string,
+): Promise<DraftEvidence> {
+  const { limits, signal } = outer
+  const trafficQueryTimeoutSeconds = Math.min(limits.trafficQueryTimeoutSeconds, MOST_SECONDS)
+  const ctx = { ...outer, limits: { ...limits, trafficQueryTimeoutSeconds } }
   const all = reviews.flatMap(({ review }) => review?.rules ?? [])
   const found = new Map<string, ChangeEvidence>()
   for (const { href, review } of reviews) {
@@ -96,7 +110,7 @@ export async function observeDraft(
     proto: protocolColumn,
   })
   const request = {
-    name: 'mcp-review-draft',
+    name,
     window: lookbackWindow(ctx.now(), OBSERVED_DAYS),
     ...trafficOfRules(all),
     excludeWorkloadsFromIpListQuery: false,

@@ -55,6 +55,30 @@ export function createReviews(active: WholePolicy, draft: WholePolicy, labels: L
 
 const isJudged = (type: string): type is JudgedType => (JUDGED as readonly string[]).includes(type)
 
+/**
+ * Returns the policies without and with a change of rule sets of the draft, such as rules that are retired. The
+ * draft `changed` has the rule sets `hrefs` as the change leaves them.
+ */
+export function reviewRuleSets(
+  { active, draft, changed }: Record<'active' | 'draft' | 'changed', WholePolicy>,
+  hrefs: readonly string[],
+  labels: LabelIndex,
+): Pick<ReviewedPolicies, 'taking' | 'giving'> {
+  const today = withNew(active, draft)
+  const provisioned = (from: WholePolicy) =>
+    hrefs.reduce((policy, href) => withObject(policy, 'rule_sets', href, from.rule_sets.get(href)), today)
+  const [base, was] = [snapshotOf(today, 'active', labels), snapshotOf(draft, 'draft', labels)]
+  const is = snapshotOf(changed, 'draft', labels, was)
+  const [before, after] = [draft, changed].map((from) => snapshotOf(provisioned(from), 'active', labels, base)) as [
+    PolicySnapshot,
+    PolicySnapshot,
+  ]
+  return {
+    taking: { was, is, pending: { active: base, was: before, is: after } },
+    giving: { was: is, is: was, pending: { active: is, was: after, is: before } },
+  }
+}
+
 function withObject(policy: WholePolicy, type: ReadType, href: string, object: PceObject | undefined): WholePolicy {
   const objects = new Map(policy[type])
   if (object === undefined) objects.delete(href)

@@ -739,6 +739,7 @@ t.test('when something fails', async (t) => {
         'import-workloads',
         'provision-policy',
         'restore-policy-version',
+        'retire-expired',
         'ringfence-batch',
         'set-enforcement-mode',
       ],

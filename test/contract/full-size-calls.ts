@@ -104,6 +104,7 @@ export const CALLS: Call[] = [
   { tool: 'exposure-report', only: 'fits', costly: true, args: WEEK },
   { tool: 'resolve-policy', only: 'fits', args: { application: 'payments|prod' } },
   { tool: 'review-draft', only: 'fits', costly: true, args: {} },
+  { tool: 'retire-expired', only: 'fits', costly: true, args: { dry_run: true } },
   { tool: 'identity-reach', only: 'fits', args: WEEK },
   { tool: 'find-duplicate-workloads', only: 'fits', args: WEEK },
   { tool: 'discover-process-egress', only: 'fits', args: WEEK },

@@ -71,6 +71,7 @@ const CALLS: Record<string, (scene: Scene) => object> = {
   'restore-policy-object': ({ ruleSet, version }) => ({ version, href: ruleSet }),
   'restore-policy-version': ({ version, pending }) => ({ version, drop_pending: pending }),
   'discard-draft-changes': ({ pending }) => ({ hrefs: pending }),
+  'retire-expired': ({ allow }) => ({ hrefs: [allow] }),
   'create-ringfence': ({ n }) => ({ ...ORDERING, selective: true, ruleset_name: `RF-${n}` }),
   'ringfence-batch': ({ n }) => ({
     apps: [
@@ -109,6 +110,7 @@ const PROPS: Record<string, readonly Prop[]> = {
   'restore-policy-object': ['service', 'ruleSet'],
   'restore-policy-version': ['list', 'ruleSet'],
   'discard-draft-changes': ['list', 'service', 'ruleSet'],
+  'retire-expired': ['ruleSet'],
 }
 
 /** What a scene needs beside its objects. */
@@ -140,6 +142,10 @@ const PREPARED: Record<string, (bench: Bench, scene: Scene) => Promise<Scene>> =
     const pending = simulator.state.pendingHrefs()
     await ok('update-service', { name: `s-${scene.n}`, description: 'changed' })
     return { ...scene, pending }
+  },
+  async 'retire-expired'({ pce }, scene) {
+    await pce.put(scene.allow, { includeOrg: false, json: { description: '[expires: 2026-01-01]' } })
+    return scene
   },
 }
 

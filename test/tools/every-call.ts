@@ -341,6 +341,7 @@ export function markEverything({ raw: RAW, shown: SHOWN }: Mark) {
       [{ version: 999 }, { version: 1, drop_pending: [NOBODY] }],
     ],
     ['discard-draft-changes', [{ all: true, dry_run: true }], [{}, { hrefs: [NOBODY] }]],
+    ['retire-expired', [{ dry_run: true }], [{ hrefs: [NOBODY] }]],
   ]
 
   /** Writes what the calls need beside the estate, and lists them. */

@@ -708,6 +708,8 @@ const NOT_DONE: [hint: string, why: string][] = [
   ['${by}, ${updated} of', 'a write that broke off: test/hygiene/label-workloads.long'],
   ['${by}, ${created} are created', 'a write that broke off: test/hygiene/import-workloads.long'],
   ['A shorter lookback_days has fewer.', 'as of get-policy-coverage-report'],
+  ['The same call completes it', 'a write that broke off: test/tools/retire-expired'],
+  ['Write ${FORM}', 'test/tools/expiring-rules'],
   ['Run it again.', 'of the command svc-mcp policy: test/stdio/policy-files.long'],
   ['Nothing was written. Ask the operator for a wider scope', 'of the operator: test/scopes/scopes'],
   ['`At most ${longest} rows of a list are shown', 'as of enforcement-readiness: sections narrows it'],

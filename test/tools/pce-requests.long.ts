@@ -190,6 +190,18 @@ const CASES: Record<string, Record<string, Case>> = {
   'resolve-policy': { 'an application': { args: { application: 'src|prod' }, and: (n) => n } },
   // Rule sets whose deny rules are apart in the draft and in the active policy, and the workloads that rules name.
   'review-draft': { 'all that is pending': { args: {}, and: (n) => 4 * n } },
+  'retire-expired': {
+    // All rules are over. Deny rules are apart in the draft and in the active policy, and each rule set names its workload.
+    'all rules': {
+      async before({ pce, simulator }) {
+        for (const set of simulator.state.find(`${DRAFT}/rule_sets`) as unknown as Json[])
+          for (const { href } of [...set.rules, ...set.deny_rules])
+            await pce.put(href, { includeOrg: false, json: { description: '[expires: 2026-01-01]', enabled: true } })
+      },
+      args: {},
+      and: (n) => 2 * n * 6 + 2 * n + 2 * n,
+    },
+  },
   'discard-draft-changes': {
     // The rule sets, the groups and a list; two of the kinds that rules name are read object by object.
     everything: { args: { all: true }, and: (n) => 2 * (2 * n + 1) + 2 * n + 4 * n, each: 2, before: editList },
