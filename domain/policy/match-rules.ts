@@ -236,6 +236,12 @@ export function isWrittenTo({ scopes, rule }: PlacedRule, side: Side, end: End, 
   return anyOf(within.map((scope) => written(nameEnd(rule, side, scope, end, objects))))
 }
 
+/** Like `isWrittenTo`, but leaves out virtual services, whose workloads the caller looks up. */
+export function isWrittenInside({ scopes, rule }: PlacedRule, side: Side, end: End, objects: PolicyObjects): Answer {
+  const within = side === 'consumers' && rule.unscoped_consumers === true ? [[]] : scopes
+  return anyOf(within.map((scope) => nameEnd(rule, side, scope, end, objects).asWorkload))
+}
+
 /**
  * Returns how one side of a rule names a source or destination within the scopes of its rule set: as a workload (the
  * PCE then sends the rule to it), or by its address through an IP list.

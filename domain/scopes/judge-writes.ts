@@ -1,12 +1,13 @@
 import type { PceClient } from '../../pce-client/index.js'
-import { ToolError } from '../../schemas/errors.js'
+import { ToolError, type ErrorCode, type ErrorDetails } from '../../schemas/errors.js'
 import type { CallerScopes } from '../../schemas/scopes.js'
 import { quote } from '../text/escape-text.js'
 import { mapBounded } from '../text/pace-work.js'
 import { firstOutside, nounOf, placeCreated, placeLabels, placeUnscoped, type PlacedObject } from './place-object.js'
 import { placePending, placeSubset } from './place-pending.js'
+import { placeSharedWrite } from './place-shared.js'
 import { placeRuleSetWrite } from './place-rule-sets.js'
-import { placeBindings, placeProfile, placeVirtualServices } from './place-services.js'
+import { placeBindings, placeKnownProfile, placeProfile, placeVirtualServices } from './place-services.js'
 import { placeInterface, placeWorkloads } from './place-workloads.js'
 import { createReader, IN_FLIGHT, type Reader } from './read-around.js'
 import { fieldsOf, hrefOf, hrefsIn, nameOf, readTarget, type Write } from './read-write.js'
@@ -50,23 +51,31 @@ export function createScopeJudge(pce: PceClient, scopes: CallerScopes, signal: A
  * Returns the refusal of a call that would write to an object outside of its caller's scopes. `details` has the object,
  * the condition that it does not meet, and the scopes.
  */
-export function refuseOutside({ href, kind, name, place }: PlacedObject, scopes: CallerScopes): ToolError {
+export const refuseOutside = (placed: PlacedObject, scopes: CallerScopes): ToolError =>
+  refusePlaced('out_of_scope', placed, { scopes: sayScopes(scopes) })
+
+/** Returns the refusal of a call because of an object, with the object and the condition that it does not meet. */
+export function refusePlaced(
+  code: ErrorCode,
+  { href, kind, name, place }: PlacedObject,
+  more: ErrorDetails,
+): ToolError {
   const what = name === undefined ? (href ?? nounOf(kind)) : quote(name)
   const why = place.is === 'inside' ? '' : place.why
-  const said = sayScopes(scopes)
   const object = { kind, ...(href !== undefined && { href }), ...(name !== undefined && { name }) }
-  return new ToolError('out_of_scope', `${what} ${why}. Nothing of it was written.`, {
+  return new ToolError(code, `${what} ${why}. Nothing of it was written.`, {
     object,
     ...(place.is !== 'inside' && { rule: place.rule }),
-    scopes: said,
+    ...more,
   })
 }
 
-async function placeWrite(reader: Reader, write: Write, earlier: readonly Write[]): Promise<PlacedObject[]> {
+/** Places every object that the request would change. `earlier` has the requests of the same call that precede it. */
+export async function placeWrite(reader: Reader, write: Write, earlier: readonly Write[]): Promise<PlacedObject[]> {
   const { territory, pce } = reader
   const target = readTarget(write.path, pce.orgId)
   const isCreation = write.method === 'POST' && target.id === undefined && !target.isPlanned
-  const fallback = [{ kind: target.kind, ...hrefOf(target), place: placeUnscoped(territory, nounOf(target.kind)) }]
+  const fallback = [{ kind: target.kind, ...hrefOf(target), place: placeUnscoped(territory, target.kind) }]
   if (target.rest.length > 0) return fallback
   switch (target.kind) {
     case 'workloads':
@@ -84,13 +93,14 @@ async function placeWrite(reader: Reader, write: Write, earlier: readonly Write[
     case 'container_clusters':
       return target.inner?.kind === 'container_workload_profiles' ? placeProfile(reader, write, target) : fallback
     case 'pairing_profiles':
+      if (territory.shield !== undefined) return placeKnownProfile(reader, write, target)
       return isCreation
         ? [
             {
               kind: target.kind,
               ...nameOf(write.body),
               place: firstOutside([
-                placeCreated(territory, target.kind, nounOf(target.kind)),
+                placeCreated(territory, target.kind),
                 placeLabels(hrefsIn(fieldsOf(write.body)['labels']), territory, 'profile_labels'),
               ]),
             },
@@ -100,14 +110,9 @@ async function placeWrite(reader: Reader, write: Write, earlier: readonly Write[
     case 'label_groups':
     case 'ip_lists':
     case 'services':
+      if (territory.shield !== undefined) return placeSharedWrite(reader, write, target)
       return isCreation
-        ? [
-            {
-              kind: target.kind,
-              ...nameOf(write.body),
-              place: placeCreated(territory, target.kind, nounOf(target.kind)),
-            },
-          ]
+        ? [{ kind: target.kind, ...nameOf(write.body), place: placeCreated(territory, target.kind) }]
         : fallback
     default:
       return fallback

@@ -1,24 +1,6 @@
-import type { Actor, RuleSet, ScopeEntry } from '../../schemas/pce/rule-set.js'
+import type { Actor, ScopeEntry } from '../../schemas/pce/rule-set.js'
+import type { Place, ReachingRule, ScopeRule } from './place.js'
 import type { Land, Territory } from './territory.js'
-
-/**
- * Where an object stands in relation to a caller's scopes. `rule` names the condition that an object outside does not
- * meet, and `why` says it in a sentence about the object, without its name.
- */
-export type Place =
-  { readonly is: 'inside' } | { readonly is: 'outside' | 'no_scope'; readonly rule: ScopeRule; readonly why: string }
-
-/** The conditions of `Place`, as refusals name them. */
-export type ScopeRule =
-  | 'workload_labels'
-  | 'rule_set_scope'
-  | 'rule_ends'
-  | 'extra_scope'
-  | 'virtual_service'
-  | 'profile_labels'
-  | 'address_taken'
-  | 'no_scope'
-  | 'not_readable'
 
 export const INSIDE: Place = { is: 'inside' }
 /** The place of what the PCE does not show. */
@@ -27,7 +9,7 @@ export const UNREADABLE: Place = {
   rule: 'not_readable',
   why: 'cannot be read, so that its place is not known',
 }
-const outside = (rule: ScopeRule, why: string): Place => ({ is: 'outside', rule, why })
+export const outside = (rule: ScopeRule, why: string): Place => ({ is: 'outside', rule, why })
 
 /** Returns the first place that is not inside, or inside if all are. */
 export const firstOutside = (places: readonly Place[]): Place => places.find(({ is }) => is !== 'inside') ?? INSIDE
@@ -43,6 +25,9 @@ export interface PlacedObject {
 
 /** Places an object that has labels: a workload, a virtual service. It is inside if one scope's labels all hold. */
 export function placeLabels(labels: readonly string[], territory: Territory, rule: ScopeRule): Place {
+  const shielded = labels.find((href) => territory.shield?.has(href))
+  if (shielded !== undefined)
+    return outside('protected_label', `has the label ${territory.nameOf(shielded)}, which is protected`)
   if (territory.everything || territory.lands.some((land) => holds(land, labels))) return INSIDE
   const said = labels.length === 0 ? 'has no labels' : `has the labels ${labels.map(territory.nameOf).join(', ')}`
   return outside(rule, `${said}, which are within none of your scopes`)
@@ -59,6 +44,9 @@ export function placeScopes(
   scopes: readonly (readonly ScopeEntry[])[],
   territory: Territory,
 ): { place: Place; lands: readonly (readonly Land[])[] } {
+  const shielded = findShielded(scopes.flat(), territory)
+  if (shielded !== undefined)
+    return { place: outside('protected_label', `has the protected label ${shielded} in its scope`), lands: [] }
   const lands = scopes.map((scope) => territory.lands.filter((land) => isWithin(scope, land, territory)))
   if (territory.everything) return { place: INSIDE, lands }
   if (scopes.length === 0) return { place: outside('rule_set_scope', 'has no scope'), lands }
@@ -90,6 +78,22 @@ function isWithin(scope: readonly ScopeEntry[], { labels }: Land, territory: Ter
   })
 }
 
+/** Returns the protected label that the entries name, directly or with a label group, and do not exclude. */
+export function findShielded(
+  entries: readonly Pick<ScopeEntry, 'label' | 'label_group' | 'exclusion'>[],
+  { shield, membersOf, nameOf }: Territory,
+): string | undefined {
+  if (shield === undefined) return undefined
+  const named = entries.filter(({ exclusion }) => exclusion !== true)
+  const found = named
+    .flatMap(({ label, label_group: group }) => [
+      ...(label === undefined ? [] : [label.href]),
+      ...(group === undefined ? [] : (membersOf(group.href) ?? [])),
+    ])
+    .find((href) => shield.has(href))
+  return found === undefined ? undefined : nameOf(found)
+}
+
 function sayScope(scope: readonly ScopeEntry[], { nameOf }: Territory): string {
   if (scope.length === 0) return 'of everything'
   return scope
@@ -99,9 +103,6 @@ function sayScope(scope: readonly ScopeEntry[], { nameOf }: Territory): string {
     })
     .join(', ')
 }
-
-/** A rule, an allow rule or a deny rule, with the fields on which its reach depends. */
-export type ReachingRule = Partial<NonNullable<RuleSet['rules']>[number]>
 
 /** What is known of the objects that rules name as ends. */
 export interface Ends {
@@ -124,6 +125,7 @@ export function placeRule(
   ends: Ends,
   territory: Territory,
 ): Place {
+  if (territory.shield !== undefined) return placeShielded(rule, ends, territory)
   if (territory.everything) return INSIDE
   const isExtra = rule.unscoped_consumers === true
   if (isExtra && !lands.every((found) => found.some(({ extra }) => extra)))
@@ -142,6 +144,22 @@ export function placeRule(
       mayBeOutside ? [] : actors.map((actor) => placeEnd(actor, ends, territory)),
     ),
     ...(virtual.includes('virtual_services') ? [ends.virtualServices] : []),
+  ])
+}
+
+/** Places a rule by what its ends name: a protected label, workload or virtual service. */
+function placeShielded(
+  { providers = [], consumers = [], resolve_labels_as: resolved }: ReachingRule,
+  ends: Ends,
+  territory: Territory,
+): Place {
+  const actors = [...providers, ...consumers]
+  const shielded = findShielded(actors, territory)
+  if (shielded !== undefined) return outside('protected_label', `names the protected label ${shielded}`)
+  const virtual = [...(resolved?.providers ?? []), ...(resolved?.consumers ?? [])].includes('virtual_services')
+  return firstOutside([
+    ...actors.map((actor) => placeEnd(actor, ends, territory)),
+    ...(virtual ? [ends.virtualServices] : []),
   ])
 }
 
@@ -170,15 +188,24 @@ function placeEnd(actor: Actor, ends: Ends, territory: Territory): Place {
   return outside('rule_ends', `names ${Object.keys(actor).join(', ') || 'nothing'} as an end, whose reach is not known`)
 }
 
+/** Types of objects that touch workloads only by the rules that use them. */
+const USED_BY_RULES: ReadonlySet<string> = new Set(['ip_lists', 'services', 'labels', 'label_groups'])
+
 /** Places an object that has no scope, such as an IP list. */
-export const placeUnscoped = (territory: Territory, what: string): Place =>
-  territory.everything
-    ? INSIDE
-    : { is: 'no_scope', rule: 'no_scope', why: `is ${what}, which has no scope and is for callers whose scope is "*"` }
+export function placeUnscoped({ everything, shield }: Territory, kind: string, what = nounOf(kind)): Place {
+  if (shield !== undefined && !USED_BY_RULES.has(kind))
+    return outside('not_judged', `is ${what}, and whether it concerns protected workloads is not known`)
+  if (everything) return INSIDE
+  return {
+    is: 'no_scope',
+    rule: 'no_scope',
+    why: `is ${what}, which has no scope and is for callers whose scope is "*"`,
+  }
+}
 
 /** Places a new object that has no scope: creating it may be allowed where changing it is not. */
-export const placeCreated = (territory: Territory, kind: string, what: string): Place =>
-  territory.create.has(kind) ? INSIDE : placeUnscoped(territory, what)
+export const placeCreated = (territory: Territory, kind: string): Place =>
+  territory.create.has(kind) ? INSIDE : placeUnscoped(territory, kind)
 
 /** The nouns for types of objects without a scope. */
 const NOUNS: Readonly<Record<string, string>> = {
@@ -192,6 +219,7 @@ const NOUNS: Readonly<Record<string, string>> = {
   enforcement_boundaries: 'an enforcement boundary',
   virtual_servers: 'a virtual server',
   sec_policy: 'the policy of the whole organisation',
+  restore: 'a whole policy version',
 }
 /** Returns the noun for an object without a scope, by the path segment of its type. */
 export const nounOf = (kind: string) => NOUNS[kind] ?? `an object of the type ${kind}`

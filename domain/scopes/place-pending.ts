@@ -2,8 +2,9 @@ import { PceApiError, PceError } from '../../pce-client/index.js'
 import { toActiveHref } from '../inventory/parse-href.js'
 import { loadDenyRules } from '../inventory/read-rules.js'
 import { mapBounded } from '../text/pace-work.js'
-import { INSIDE, nounOf, placeUnscoped, UNREADABLE, type PlacedObject } from './place-object.js'
+import { INSIDE, placeUnscoped, UNREADABLE, type PlacedObject } from './place-object.js'
 import { placeRuleSets } from './place-rule-sets.js'
+import { isShared, placeShared } from './place-shared.js'
 import { IN_FLIGHT, placeVirtualService, readVersions, type Reader } from './read-around.js'
 import { fieldsOf, hrefsIn, readTarget, type Target, type Write } from './read-write.js'
 
@@ -40,12 +41,13 @@ export async function placePending(reader: Reader, href: string): Promise<Placed
     }
     if (kind === 'virtual_services')
       return { kind, href, place: (await placeVirtualService(reader, href)) ?? UNREADABLE }
+    if (territory.shield !== undefined && isShared(kind)) return { kind, href, place: await placeShared(reader, href) }
     if (territory.create.has(kind) && (await isNew(reader, kind, href))) return { kind, href, place: INSIDE }
   } catch (error) {
     if (!(error instanceof PceError) || signal.aborted) throw error
     return { kind, href, place: UNREADABLE }
   }
-  return { kind, href, place: placeUnscoped(territory, nounOf(kind)) }
+  return { kind, href, place: placeUnscoped(territory, kind) }
 }
 
 /** Returns true if the active policy does not have the object. */

@@ -1,15 +1,8 @@
 import type { RuleSet, ScopeEntry } from '../../schemas/pce/rule-set.js'
 import { loadDenyRules } from '../inventory/read-rules.js'
 import { quote } from '../text/escape-text.js'
-import {
-  firstOutside,
-  placeRule,
-  placeScopes,
-  UNREADABLE,
-  type Place,
-  type PlacedObject,
-  type ReachingRule,
-} from './place-object.js'
+import { firstOutside, placeRule, placeScopes, UNREADABLE, type PlacedObject } from './place-object.js'
+import type { Place, ReachingRule } from './place.js'
 import { readOr, type Reader } from './read-around.js'
 import { fieldsOf, hrefOf, listOf, nameOf, type Target, type Write } from './read-write.js'
 
@@ -52,7 +45,11 @@ async function placeRuleWrite(
   if (method !== 'POST' && before === undefined) return [{ kind, ...hrefOf(target), place: UNREADABLE }]
   const states = [...(before === undefined ? [] : [before]), ...(method === 'DELETE' ? [] : [{ ...before, ...body }])]
   const ends = await reader.ends(states)
-  const place = firstOutside([scopes, ...states.map((rule) => placeRule(rule, lands, ends, reader.territory))])
+  const place = firstOutside([
+    scopes,
+    ...states.map((rule) => placeRule(rule, lands, ends, reader.territory)),
+    ...((await reader.territory.shield?.placeRules(states, scopesOf(ruleSet))) ?? []),
+  ])
   return [
     {
       kind,
@@ -91,12 +88,13 @@ export async function placeRuleSets(reader: Reader, states: readonly SomeRuleSet
     const { place, lands } = placeScopes(scopesOf(state), reader.territory)
     const rules = rulesOf(state)
     const ends = await reader.ends(rules)
+    const placed = [
+      ...rules.map((rule) => placeRule(rule, lands, ends, reader.territory)),
+      ...((await reader.territory.shield?.placeRules(rules, scopesOf(state))) ?? []),
+    ]
     places.push(
       place,
-      ...rules.map((rule) => {
-        const placed = placeRule(rule, lands, ends, reader.territory)
-        return placed.is === 'inside' ? placed : { ...placed, why: `has a rule that ${placed.why}` }
-      }),
+      ...placed.map((one) => (one.is === 'inside' ? one : { ...one, why: `has a rule that ${one.why}` })),
     )
     if (listOf((state as { ip_tables_rules?: unknown }).ip_tables_rules).length > 0)
       places.push({ is: 'outside', rule: 'rule_ends', why: 'has iptables rules, whose reach is not known' })

@@ -1,5 +1,6 @@
 import type { ContainerWorkloadProfile } from '../../schemas/pce/container-cluster.js'
-import { firstOutside, INSIDE, placeLabels, UNREADABLE, type Place, type PlacedObject } from './place-object.js'
+import { firstOutside, INSIDE, placeLabels, UNREADABLE, type PlacedObject } from './place-object.js'
+import type { Place } from './place.js'
 import { labelsOfWorkloads, placeVirtualService, readOr, type Reader } from './read-around.js'
 import { fieldsOf, hrefOf, hrefsIn, listOf, nameOf, type Target, type Write } from './read-write.js'
 import type { Territory } from './territory.js'
@@ -72,6 +73,23 @@ export async function placeProfile(reader: Reader, { method, body }: Write, targ
   return [{ kind: 'container_workload_profiles', href, ...nameOf({ name }), place: firstOutside(places) }]
 }
 
+/** Places the pairing profile to which a request writes, by the labels that it gives before and after. */
+export async function placeKnownProfile(
+  { pce, signal, territory }: Reader,
+  { method, body }: Write,
+  target: Target,
+): Promise<PlacedObject[]> {
+  const kind = target.kind
+  const after = fieldsOf(body)['labels']
+  const place = firstOutside([placeLabels(hrefsIn(after), territory, 'profile_labels')])
+  if (method === 'POST' && target.id === undefined) return [{ kind, ...nameOf(body), place }]
+  const { href = '' } = target
+  const before = await readOr(pce.pairingProfiles.getByReference(href, { signal }), signal)
+  if (before === undefined) return [{ kind, href, place: UNREADABLE }]
+  const own = placeLabels(hrefsIn(before.labels), territory, 'profile_labels')
+  return [{ kind, href, ...nameOf(before), place: firstOutside([own, place]) }]
+}
+
 /** Places a profile by every combination of labels that it may give to a workload. */
 function placeAssigned(
   { labels, assign_labels: assigned }: Pick<ContainerWorkloadProfile, 'labels' | 'assign_labels'>,
@@ -81,6 +99,13 @@ function placeAssigned(
     'assignment' in one ? [one.assignment.href] : (one.restriction ?? []).map(({ href }) => href),
   )
   const all = [...hrefsIn(assigned).map((href) => [href]), ...choices.filter((hrefs) => hrefs.length > 0)]
+  const shielded = all.flat().find((href) => territory.shield?.has(href))
+  if (shielded !== undefined)
+    return {
+      is: 'outside',
+      rule: 'protected_label',
+      why: `may give the protected label ${territory.nameOf(shielded)}`,
+    }
   const isInside = territory.lands.some(({ labels: wanted }) =>
     [...wanted.values()].every((allowed) => all.some((hrefs) => hrefs.every((href) => allowed.has(href)))),
   )

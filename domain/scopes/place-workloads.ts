@@ -1,7 +1,8 @@
 import type { Workload } from '../../schemas/pce/workload.js'
 import { fetchEvery, pickEvery } from '../inventory/fetch-every.js'
 import { sameAddress } from '../inventory/parse-addresses.js'
-import { firstOutside, placeLabels, placeUnscoped, UNREADABLE, type Place, type PlacedObject } from './place-object.js'
+import { firstOutside, placeLabels, placeUnscoped, UNREADABLE, type PlacedObject } from './place-object.js'
+import type { Place } from './place.js'
 import { labelsOfWorkloads, MOST_SINGLE, type Reader } from './read-around.js'
 import { fieldsOf, hrefsIn, listOf, nameOf, type Target, type Write } from './read-write.js'
 
@@ -27,7 +28,7 @@ export async function placeWorkloads(reader: Reader, { method, body }: Write, ta
       ...(await placeWorkload(reader, target, fieldsOf(body))),
       ...(await placeAddresses(reader, [{ ...fieldsOf(body), href: target.href }])),
     ]
-  return [{ kind: 'workloads', place: placeUnscoped(reader.territory, 'an action on workloads') }]
+  return [{ kind: 'workloads', place: placeUnscoped(reader.territory, 'workloads', 'an action on workloads') }]
 }
 
 const placeNewWorkload = ({ territory }: Reader, body: unknown): PlacedObject => ({

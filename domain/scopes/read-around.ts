@@ -1,9 +1,11 @@
 import { PceApiError, type PceClient } from '../../pce-client/index.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import { isUnread, pickEvery } from '../inventory/fetch-every.js'
+import { loadPolicyUsers } from '../inventory/find-uses.js'
 import { toActiveHref, toDraftHref } from '../inventory/parse-href.js'
 import { mapBounded } from '../text/pace-work.js'
-import { firstOutside, placeLabels, type Ends, type Place, type ReachingRule } from './place-object.js'
+import { firstOutside, placeLabels, type Ends } from './place-object.js'
+import type { Place, ReachingRule } from './place.js'
 import { hrefsIn } from './read-write.js'
 import type { Territory } from './territory.js'
 
@@ -18,6 +20,8 @@ export interface Reader {
   readonly territory: Territory
   readonly workload: (href: string) => Promise<Workload | undefined>
   readonly ends: (rules: readonly ReachingRule[]) => Promise<Ends>
+  /** Reads everything that can use an object of policy, once. */
+  readonly users: () => ReturnType<typeof loadPolicyUsers>
 }
 
 /** Returns the object; undefined if the PCE does not have it or does not show it. */
@@ -31,12 +35,14 @@ export async function readOr<T>(reading: Promise<T>, signal: AbortSignal): Promi
 }
 
 export function createReader(pce: PceClient, territory: Territory, signal: AbortSignal): Reader {
+  let users: ReturnType<typeof loadPolicyUsers> | undefined
   const workload = (href: string) => readOr(pce.workloads.getByReference(href, { signal }), signal)
   return {
     pce,
     signal,
     territory,
     workload,
+    users: () => (users ??= loadPolicyUsers(pce, signal)),
     async ends(rules) {
       const actors = rules.flatMap(({ providers = [], consumers = [] }) => [...providers, ...consumers])
       const named = new Set(actors.flatMap((actor) => actor.workload?.href ?? []))
@@ -99,13 +105,22 @@ export async function placeVirtualService(
 /** Places all virtual services whose labels are inside: by the workloads bound to them. */
 async function placeBoundInside({ pce, territory, signal }: Places): Promise<Place> {
   const inside = new Set<string>()
+  let shielded: Place | undefined
   for (const policyVersion of ['draft', 'active'] as const) {
     const query = { api: pce.virtualServices, policyVersion, params: {}, signal }
-    const found = await pickEvery(query, ({ href, labels }) =>
-      placeLabels(hrefsIn(labels), territory, 'virtual_service').is === 'inside' ? toDraftHref(href) : undefined,
-    )
+    const found = await pickEvery(query, ({ href, labels }) => {
+      const place = placeLabels(hrefsIn(labels), territory, 'virtual_service')
+      if (place.is === 'inside') return toDraftHref(href)
+      if (territory.shield !== undefined) shielded = place
+      return undefined
+    })
     for (const href of found) inside.add(href)
   }
+  if (shielded !== undefined)
+    return {
+      ...shielded,
+      why: `stands for virtual services, one of which ${(shielded as { why?: string }).why}`,
+    } as Place
   return inside.size === 0 ? { is: 'inside' } : placeBound({ pce, territory, signal }, [...inside])
 }
 

@@ -6,6 +6,7 @@ import { pickEvery } from '../inventory/fetch-every.js'
 import { createGroupTree } from '../inventory/label-groups.js'
 import { indexLabels, type LabelIndex } from '../inventory/labels.js'
 import { toDraftHref } from '../inventory/parse-href.js'
+import type { Shield } from './shield.js'
 
 /** One scope of a caller, with the hrefs of its labels. */
 export interface Land {
@@ -19,8 +20,11 @@ export interface Territory {
   readonly everything: boolean
   readonly lands: readonly Land[]
   readonly create: ReadonlySet<string>
+  /** What nobody may touch; everything else is inside then. Absent where a caller's scopes are the question. */
+  readonly shield?: Shield
   /** Returns the key of a label; undefined if there is no such label. */
   readonly keyOf: (href: string) => string | undefined
+  readonly labels: Pick<LabelIndex, 'get' | 'find'>
   /**
    * Returns the labels that a label group contains, in the draft or in the active policy; undefined if neither has the
    * group.
@@ -59,6 +63,7 @@ export async function surveyTerritory(
     lands,
     create: new Set(scopes.create),
     keyOf: (href) => labels.get(href)?.key,
+    labels,
     membersOf: (href) => groups.widest(href),
     nameOf: (href) => {
       const label = labels.get(href)
