@@ -1,5 +1,6 @@
 import { isIPv6 } from 'node:net'
 import type { HeavyConfig, Limits, OfferConfig, PceFromEnvironment } from '../schemas/config.js'
+import { readGuardrails } from './read-guardrails.js'
 import {
   isLoopback,
   isPlaceholder,
@@ -35,6 +36,7 @@ export function readCommon(reading: Reading) {
     limits,
     heavy: readHeavy(reading),
     offer: readOffer(reading),
+    ...readGuardrails(reading),
     warnings,
     ...(env.MCP_AUDIT_LOG_PATH && { auditLogPath: env.MCP_AUDIT_LOG_PATH }),
     ...readReplica(reading),

@@ -30,6 +30,9 @@ export const VARIABLES = {
     'MCP_TOOLSETS',
     'MCP_TOOLS',
     'MCP_EXCLUDE_TOOLS',
+    'MCP_PROTECTED',
+    'MCP_FREEZE_WINDOWS',
+    'MCP_MAX_WORKLOADS_AFFECTED',
   ],
   stdio: ['MCP_CONFIRM_STDIO'],
   http: [

@@ -19,6 +19,8 @@ export interface AuditFacts {
   outside?: { kind: string; href?: string; rule?: string }
   /** The scopes of the caller, in entries about a call that they refused. */
   scopes?: readonly string[]
+  /** What a guardrail found, in entries about a call that it refused. Its `reason` is the code of the guardrail. */
+  guardrail?: Readonly<Record<string, unknown>>
   /** The note that the person added to the decision: on one line, without hidden characters. */
   note?: string
   /** The request ids from the PCE's answers during this call. If there are many, only the first ones are listed. */

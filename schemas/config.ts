@@ -1,4 +1,5 @@
 import type { Role } from './caller.js'
+import type { GuardrailsConfig } from './guardrails.js'
 
 /** A PCE that is reached with a single API key from the environment. */
 export interface PceFromEnvironment {
@@ -85,6 +86,8 @@ interface CommonConfig {
   /** The settings that decide which tools are offered; if absent, the default tools are offered. */
   offer?: OfferConfig
   heavy: HeavyConfig
+  /** The limits that hold for every caller; absent if there are none. */
+  guardrails?: GuardrailsConfig
   /** Sentences for the operator, which are printed only once, at start-up. */
   warnings: readonly string[]
 }

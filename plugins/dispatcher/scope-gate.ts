@@ -3,6 +3,7 @@ import type { PlannedRequest } from '../../schemas/dry-run.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { CallerScopes } from '../../schemas/scopes.js'
 import type { Gate } from './admit-call.js'
+import { planCall } from './plan-call.js'
 
 /** What the gate must know about scopes. */
 export interface ScopeJudgement {
@@ -31,7 +32,7 @@ export const scopeGate = ({ say, refuse }: ScopeJudgement): Gate => ({
   needs: 'arguments',
   onlyPce: true,
   async check(subject) {
-    const { tool, args, context, callerContext } = subject
+    const { tool, context, callerContext } = subject
     const { scopes } = callerContext.caller
     const { pce } = context
     if (scopes === undefined || scopes.everything || tool.effect === 'read' || tool.scope === 'own' || pce === null)
@@ -43,7 +44,7 @@ export const scopeGate = ({ say, refuse }: ScopeJudgement): Gate => ({
       ? whole('None of your groups has a scope on this server, so you may only read.')
       : tool.scope !== 'objects' || tool.plan === undefined
         ? whole(`${tool.name} writes to the whole organisation: it takes the scope "*".`)
-        : await refuse(pce, scopes, await tool.plan(args as never, context as never), context.signal)
+        : await refuse(pce, scopes, await planCall(subject)!, context.signal)
     if (refusal === null) return
     const { object, rule } = refusal.details as { object?: { kind: string; href?: string }; rule?: string }
     subject.note({

@@ -6,6 +6,7 @@ import {
   type ErrorDetails,
   type FormQuestion,
 } from '../../schemas/errors.js'
+import { GUARDRAIL_CODES } from '../../schemas/guardrails.js'
 import { ERROR_TABLE } from './table.js'
 
 /**
@@ -96,10 +97,11 @@ export function convertHttp(thrown: unknown): ServiceError {
 const plain = (code: ErrorCode) => withHint(code, ERROR_TABLE[code].message, {})
 
 function convertPceError(error: PceError): ServiceError {
-  const code: ErrorCode | undefined = error.code === 'api_error' ? 'pce_error' : PCE_CODES[error.code]
+  const refusal = error.code === 'write_refused' ? GUARDRAIL_CODES.find((one) => one === error.reason) : undefined
+  const code: ErrorCode | undefined = refusal ?? (error.code === 'api_error' ? 'pce_error' : PCE_CODES[error.code])
   if (code === undefined) return plain('internal')
   const details: ErrorDetails = {}
-  if (error.reason !== undefined) details.reason = error.reason
+  if (error.reason !== undefined && error.code !== 'write_refused') details.reason = error.reason
   if (error.hrefs !== undefined) details.hrefs = error.hrefs
   let hint = connectionHint(error)
   if (error instanceof PceApiError) {

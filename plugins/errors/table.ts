@@ -49,6 +49,27 @@ export const ERROR_TABLE: Record<ErrorCode, ErrorRow> = {
     level: 'warn',
     turn: ['caller', 'operator'],
   },
+  protected: {
+    status: 403,
+    message: 'This is protected: nobody changes it through this server.',
+    hint: 'Nothing was written. Leave it out, or have it changed in the PCE by those who may.',
+    level: 'warn',
+    turn: ['caller', 'operator'],
+  },
+  frozen: {
+    status: 403,
+    message: 'Changes that take effect at once are frozen now.',
+    hint: 'Nothing of it was written. Call again after the freeze; nobody, whatever the role, may do it before.',
+    level: 'warn',
+    turn: ['caller', 'operator'],
+  },
+  too_many_workloads: {
+    status: 403,
+    message: 'This affects more workloads than one call may.',
+    hint: 'Nothing of it was written. Do it in parts, each with fewer workloads.',
+    level: 'warn',
+    turn: ['caller', 'operator'],
+  },
   no_pce_credentials: {
     status: 403,
     message: 'There are no PCE credentials for this call.',

@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { APPROVAL_EVENTS } from '../../schemas/approvals.js'
+import { GUARDRAIL_CODES } from '../../schemas/guardrails.js'
 import { NOTIFICATION_FATES, type Meter, type MeasuredFigures } from '../../schemas/metrics.js'
 
 export interface MeterFacts {
@@ -42,7 +43,7 @@ const statusLabel = (status: number): string => {
  * The error codes for which there is an alert. Their counters start at zero: without this, the first error would not
  * count as an increase.
  */
-const ALERTED = ['internal', 'outcome_unknown', 'pce_unreachable', 'busy'] as const
+const ALERTED = ['internal', 'outcome_unknown', 'pce_unreachable', 'busy', ...GUARDRAIL_CODES] as const
 
 /** Creates the metrics of one server, including those of its process and of Node.js. */
 export function createMeter({ version, mode }: MeterFacts): Exposition {

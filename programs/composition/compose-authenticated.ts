@@ -43,6 +43,7 @@ import { openState } from '../../storage/state/open-state.js'
 import { changeTool, type ListedTool, type ToolFacts } from '../../tools/listed-tool.js'
 import { observeRequests } from './observe.js'
 import { offerTools, type ServerOffers } from './offer-tools.js'
+import { guardFound, openGuardrails } from './open-guardrails.js'
 import { loadScopes } from './load-scopes.js'
 import { createNotifier, type Notifier, tellOfAudit } from './notify.js'
 import { requireConfirmations } from './require-confirmations.js'
@@ -148,7 +149,9 @@ export async function composeAuthenticated(
     const opened = openAudit(config, parts)
     const audit = notifier === undefined ? opened : tellOfAudit(opened, notifier)
     const heavy = threadTools(config, { ...parts, tools, server, now })
-    const openContext = createContextOpener(config.mode, config.roles, pces.find, scopes)
+    const guardrails = openGuardrails(config.guardrails, { log, now })
+    const find = guardFound(pces.find, guardrails.guard)
+    const openContext = createContextOpener(config.mode, config.roles, find, scopes)
     // Confirm tokens are bound to this state by a random value that it contains. Only this state records which of its
     // tokens were used, so the tokens must not be valid with another state file, or with a new file that replaces a
     // lost one.
@@ -184,6 +187,7 @@ export async function composeAuthenticated(
           auditGate(audit),
           provenGate,
           ...(scopes === null ? [] : [scopeGate(scopes.judgement)]),
+          ...guardrails.gates,
           confirmGate(confirmation),
         ],
         audit,

@@ -31,6 +31,7 @@ import type { CredentialsPort } from '../../schemas/credentials.js'
 import { type ErrorCode, ToolError } from '../../schemas/errors.js'
 import type { ListedTool } from '../../tools/listed-tool.js'
 import { observeAudit, observeRequests, type Observers } from './observe.js'
+import { openGuardrails } from './open-guardrails.js'
 import { offerTools, type ServerOffers } from './offer-tools.js'
 import { requireConfirmations } from './require-confirmations.js'
 
@@ -99,8 +100,9 @@ export function composeUnauthenticated(
   const callTracker = { ...createCallTracker(), onRequest: observeRequests(parts) }
   const server = readPackage()
   const audit = openAudit(config, parts)
-  const pce = config.pce === undefined ? null : connectPce(config.pce, callTracker, parts.log)
   const now = parts.now ?? (() => Date.now())
+  const guardrails = openGuardrails(config.guardrails, { log: parts.log, now })
+  const pce = config.pce === undefined ? null : guardrails.guard(connectPce(config.pce, callTracker, parts.log))
   const confirm = config.mode === 'stdio' ? config.confirm : undefined
   const confirmation = confirm && loadConfirmation(now, parts.tools)
   const tools = confirm === undefined ? parts.tools : requireConfirmations(parts.tools, confirm.tools)
@@ -122,6 +124,7 @@ export function composeUnauthenticated(
       tools: heavy.tools,
       gates: [
         pceGate('Start the server with PCE_HOST, API_KEY and API_SECRET.'),
+        ...guardrails.gates,
         ...(confirmation ? [confirmGate(confirmation)] : []),
       ],
       audit,

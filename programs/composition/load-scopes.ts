@@ -28,10 +28,7 @@ export async function loadScopes(path: string, log: ServerLog): Promise<Scopes> 
   let current = await readScopes(path)
   return {
     of: (identity) => current.of(identity),
-    guard: createWriteGuard(async (pce, scopes, write, signal) => {
-      const refusal = await refuseRequests(pce, scopes, [write], signal)
-      return refusal?.message ?? null
-    }),
+    guard: createWriteGuard((pce, scopes, write, signal) => refuseRequests(pce, scopes, [write], signal)),
     judgement: { say: sayScopes, refuse: refuseRequests },
     async reload() {
       try {

@@ -182,6 +182,23 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
     meaning: 'Comma-separated tools that are not offered, whatever else names them',
   },
   {
+    name: 'MCP_PROTECTED',
+    appliesTo: 'stdio, HTTP',
+    meaning:
+      'Comma-separated labels, such as role=domain-controller, whose workloads and rule sets nobody changes through this server ([guardrails.md](guardrails.md))',
+  },
+  {
+    name: 'MCP_FREEZE_WINDOWS',
+    appliesTo: 'stdio, HTTP',
+    meaning:
+      'Times in which nobody provisions or changes enforcement, separated by semicolons: Fri 18:00 - Mon 06:00 Europe/Berlin, 22:00 - 06:00 UTC, or 2026-12-20T00:00/2027-01-04T00:00 Europe/Berlin',
+  },
+  {
+    name: 'MCP_MAX_WORKLOADS_AFFECTED',
+    appliesTo: 'stdio, HTTP',
+    meaning: 'Largest number of workloads that one call may affect, 1 to 1000000; if unset, any number',
+  },
+  {
     name: 'MCP_DEV_INSECURE',
     appliesTo: 'HTTP',
     meaning: '1, in no other spelling, disables authentication and allows any bind address; never in production',

@@ -47,6 +47,11 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   origin_not_allowed: 'If a web page of yours calls the server: add its host to `MCP_ALLOWED_HOSTS`.',
   out_of_scope:
     'The error names the object, the condition and the scopes of the caller. If they should be able to: widen the scope of one of their groups in `MCP_SCOPES_FILE` and send SIGHUP ([teams](teams.md)).',
+  protected:
+    'The error names the object, the condition and `MCP_PROTECTED`. It is meant to hold for admins, too: such changes are made in the PCE ([guardrails](guardrails.md)).',
+  frozen: 'The error names the window of `MCP_FREEZE_WINDOWS` and its end ([guardrails](guardrails.md)).',
+  too_many_workloads:
+    'The error has the number and the limit, `MCP_MAX_WORKLOADS_AFFECTED`; null is a number that is not known ([guardrails](guardrails.md)).',
   outcome_unknown:
     'Once is an accident. Often means that something between here and the PCE cuts connections off: the idle time of a load balancer, or a `MCP_PCE_TIMEOUT_SECONDS` that is too short.',
   overloaded:

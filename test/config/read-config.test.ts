@@ -130,6 +130,13 @@ t.test('malformed values name their variable and never a secret', (t) => {
     [{ MCP_PCE_LIST_MIB: '4097' }, /^MCP_PCE_LIST_MIB/],
     [{ MCP_PCE_TIMEOUT_SECONDS: '4' }, 'MCP_PCE_TIMEOUT_SECONDS must be a whole number from 5 to 3600'],
     [{ MCP_PCE_TIMEOUT_SECONDS: '3601' }, /^MCP_PCE_TIMEOUT_SECONDS/],
+    [{ MCP_MAX_WORKLOADS_AFFECTED: '0' }, 'MCP_MAX_WORKLOADS_AFFECTED must be a whole number from 1 to 1000000'],
+    [{ MCP_PROTECTED: ' , ' }, 'MCP_PROTECTED is set but names no label'],
+    [{ MCP_PROTECTED: 'role=dc,app' }, 'MCP_PROTECTED must be labels as key=value, separated by commas'],
+    [
+      { MCP_FREEZE_WINDOWS: 'Fri 18:00 - Mon 06:00' },
+      'MCP_FREEZE_WINDOWS: "Fri 18:00 - Mon 06:00" must end with a time zone such as Europe/Berlin, and "06:00" is none',
+    ],
   ]
   for (const [env, message] of cases) {
     try {
