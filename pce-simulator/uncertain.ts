@@ -119,6 +119,8 @@ export const UNCERTAIN = {
    * it would be erased.
    */
   unpairedWorkloadIsKept: true,
+  /** P126: If true, a workload that is not idle has no compatibility report (404); if false, it would have its last one. */
+  reportOnlyOfIdle: true,
   /** P13: the status for adding an interface to a managed workload, or removing one. */
   managedInterfaceStatus: 406,
   /** P13: the `status` of a successful and of a failed row of workloads/bulk_import. */

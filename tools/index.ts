@@ -71,6 +71,10 @@ import findUnmanagedTraffic from './traffic/find-unmanaged-traffic.js'
 import getTrafficFlowsSummary from './traffic/get-traffic-flows-summary.js'
 import getTrafficFlows from './traffic/get-traffic-flows.js'
 import getVens from './vens/get-vens.js'
+import requestVenSupportReports from './vens/request-ven-support-reports.js'
+import setVenStatus from './vens/set-ven-status.js'
+import unpairVens from './vens/unpair-vens.js'
+import upgradeVens from './vens/upgrade-vens.js'
 import venHealthReport from './vens/ven-health-report.js'
 import getVirtualServices from './virtual-services/get-virtual-services.js'
 import createWorkload from './workloads/create-workload.js'
@@ -144,6 +148,7 @@ const listed: readonly AnyTool[] = [
   previewEnforcementChange,
   provisionPolicy,
   registerPceCredentials,
+  requestVenSupportReports,
   resolvePolicy,
   restorePolicyObject,
   restorePolicyVersion,
@@ -151,7 +156,9 @@ const listed: readonly AnyTool[] = [
   reviewDraft,
   ringfenceBatch,
   setEnforcementMode,
+  setVenStatus,
   suggestRule,
+  unpairVens,
   updateContainerWorkloadProfile,
   updateDenyRule,
   updateIplist,
@@ -160,6 +167,7 @@ const listed: readonly AnyTool[] = [
   updateSecRule,
   updateService,
   updateWorkload,
+  upgradeVens,
   venHealthReport,
   whoChanged,
 ]

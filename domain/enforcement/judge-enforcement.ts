@@ -93,11 +93,18 @@ export function changeOfMode({ isManaged, mode }: ChosenWorkload, to: Enforcemen
  * Determines what would happen to the observed traffic of the given workloads if all of them were in the mode `to`
  * (T32). If the traffic could not be read, returns a sentence with the reason. Rejects if the call is cancelled.
  */
-export async function judgeEnforcement(
+export const judgeEnforcement = (
   ctx: JudgingContext,
   chosen: ChosenWorkloads,
   to: EnforcementMode,
-  { window, complete }: { window: TrafficWindow; complete: boolean | undefined },
+  how: { window: TrafficWindow; complete: boolean | undefined },
+): Promise<EnforcementTraffic | string> => judgeEnds(ctx, endsOf(chosen, to), { name: 'mcp-enforcement', ...how })
+
+/** Does what `judgeEnforcement` does, for changes of any kind. `name` is the name of the traffic queries. */
+export async function judgeEnds(
+  ctx: JudgingContext,
+  ends: ChangedEnds,
+  how: { name: string; window: TrafficWindow; complete: boolean | undefined },
 ): Promise<EnforcementTraffic | string> {
   const connections = countsOf(MODE_EFFECTS)
   const changes = new Map<string, Omit<TrafficChange, 'workloads'> & { workloads: Set<string> }>()
@@ -132,7 +139,7 @@ export async function judgeEnforcement(
     }
   }
 
-  const reads = await judgeChangedFlows(ctx, endsOf(chosen, to), { name: 'mcp-enforcement', window, complete }, take)
+  const reads = await judgeChangedFlows(ctx, ends, how, take)
   if (typeof reads === 'string') return reads
   return {
     reads,

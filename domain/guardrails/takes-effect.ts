@@ -18,9 +18,15 @@ const TELLING: ReadonlySet<string> = new Set([
 const DISCARDING: ReadonlySet<string> = new Set(['delete', 'pending'])
 /**
  * Types of objects outside of the policy that change nothing for the workloads that exist, and the action that makes a
- * draft of an earlier version.
+ * draft of an earlier version; a support report changes nothing at all.
  */
-const AHEAD: ReadonlySet<string> = new Set(['labels', 'label_dimensions', 'pairing_profiles', 'restore'])
+const AHEAD: ReadonlySet<string> = new Set([
+  'labels',
+  'label_dimensions',
+  'pairing_profiles',
+  'restore',
+  'support_report_requests',
+])
 
 /**
  * Returns true if the request changes what is enforced as soon as the PCE has it: a provisioning, or a change of

@@ -43,6 +43,12 @@ export interface ChangedEnds {
   changeOf: (end: FlowEnd) => EndChange | null
   /** The modes, by href, of workloads that have already been read and whose mode stays the same. */
   known?: ReadonlyMap<string, EndMode>
+  /**
+   * Returns what policy takes a source or destination for after the change, if that is something else than before, such
+   * as a mere address where a workload has been unpaired; null otherwise. Rules may then apply, or no longer apply, at
+   * the other end too.
+   */
+  seenAfter?: (end: FlowEnd) => FlowEnd | null
 }
 
 /**
@@ -171,9 +177,13 @@ function* staying(
   for (const end of endsOf(dst, src)) if (changeOf(end) === null) yield end
 }
 
-/** The source or destination of a connection, and whether it drops the connection before and after the change. */
+/**
+ * The source or destination of a connection, and whether it drops the connection before and after the change. `cause` is
+ * the end whose change decides this: the end itself, or the other one if policy takes that one for something else.
+ */
 interface MovedEnd {
-  end: FlowEnd
+  cause: FlowEnd
+  isRejudged: boolean
   change: EndChange | null
   now: Answer
   after: Answer
@@ -182,28 +192,44 @@ interface MovedEnd {
 /** Creates the function that determines the effect on a group of rows from its source, destination and service. */
 function createFateJudge(
   judgeOf: ReturnType<typeof createConnectionJudge>,
-  { changeOf }: Pick<ChangedEnds, 'changeOf'>,
+  { changeOf, seenAfter = () => null }: Pick<ChangedEnds, 'changeOf' | 'seenAfter'>,
   modeOf: PresentModes['modeOf'],
 ): (keys: Keys) => Fate {
-  const dropsAt = (judge: EndJudge, end: FlowEnd, side: Side): MovedEnd => {
+  const dropsAt = (judges: { now: EndJudge; after: EndJudge }, end: FlowEnd, other: FlowEnd, side: Side): MovedEnd => {
     const change = changeOf(end)
-    const drops = (mode: EndMode) => dropsBy(judge(side, mode))
+    const drops = (mode: EndMode, when: keyof typeof judges) => dropsBy(judges[when](side, mode))
     if (change === null) {
-      const always = drops(modeOf(end))
-      return { end, change, now: always, after: always }
+      const mode = modeOf(end)
+      const isRejudged = seenAfter(other) !== null
+      const now = drops(mode, 'now')
+      const after = isRejudged ? drops(mode, 'after') : now
+      return { cause: isRejudged ? other : end, isRejudged, change, now, after }
     }
-    if (change.isVague !== true) return { end, change, now: drops(presentMode(change)), after: drops(change.to) }
+    const own = { cause: end, isRejudged: false, change }
+    if (change.isVague !== true)
+      return { ...own, now: drops(presentMode(change), 'now'), after: drops(change.to, 'after') }
     // A vague source or destination stands for several workloads. These may currently be in any mode, and some of them
     // may keep their mode.
-    const some = (mode: EndMode) => both(drops(mode), unknown('virtual_service'))
-    return { end, change, now: some('full'), after: some(change.to) }
+    const some = (mode: EndMode, when: keyof typeof judges) => both(drops(mode, when), unknown('virtual_service'))
+    return { ...own, now: some('full', 'now'), after: some(change.to, 'after') }
   }
 
   return (keys) => {
     const { source, destination, decision } = keys
     const judge = judgeOf(keys)
-    const ends = [dropsAt(judge, source, 'src'), dropsAt(judge, destination, 'dst')]
-    const modes = ends.map(({ end, change }) => (change === null ? modeOf(end) : presentMode(change)))
+    const [newSource, newDestination] = [seenAfter(source), seenAfter(destination)]
+    const isSame = newSource === null && newDestination === null
+    const judges = {
+      now: judge,
+      after: isSame
+        ? judge
+        : judgeOf({ ...keys, source: newSource ?? source, destination: newDestination ?? destination }),
+    }
+    const ends = [dropsAt(judges, source, destination, 'src'), dropsAt(judges, destination, source, 'dst')]
+    const modes = [source, destination].map((end, at) => {
+      const { change } = ends[at] as MovedEnd
+      return change === null ? modeOf(end) : presentMode(change)
+    })
     const present = [judge('src', modes[0] as EndMode), judge('dst', modes[1] as EndMode)]
     const isByRules = [...modes, ...ends.flatMap(({ change }) => change?.to ?? [])].some(
       (mode) => mode === 'unknown' || isEnforcing(mode),
@@ -229,15 +255,16 @@ function fateOf(ends: readonly MovedEnd[]): Pick<Fate, 'effect' | 'by' | 'undeci
     if (isUnknown(now)) return { effect: 'stays_undecided', by: [], undecided }
     return { effect: now === 'yes' ? 'stays_blocked' : 'stays_allowed', by: [], undecided: 'no' }
   }
-  if (undecided !== 'no') return { effect: `possibly_${turns.effect}`, by: turns.by.map(({ end }) => end), undecided }
-  return { effect: turns.effect, by: turns.by.map(({ end }) => end), undecided }
+  const by = [...new Set(turns.by.map(({ cause }) => cause))]
+  return { effect: undecided === 'no' ? turns.effect : `possibly_${turns.effect}`, by, undecided }
 }
 
 /**
- * Returns true if the mode of a source or destination becomes, or may become, stricter (or looser, depending on
- * `direction`).
+ * Returns true if a source or destination becomes, or may become, stricter (or looser, depending on `direction`): by its
+ * own mode, or because policy takes the other end for something else.
  */
-function mayTurn({ change }: MovedEnd, direction: 'stricter' | 'looser'): boolean {
+function mayTurn({ change, isRejudged }: MovedEnd, direction: 'stricter' | 'looser'): boolean {
+  if (isRejudged) return true
   if (change === null) return false
   return change.isUntold === true || change.isVague === true || directionOf(change) === direction
 }

@@ -8,6 +8,7 @@ import { placePending, placeSubset } from './place-pending.js'
 import { placeSharedWrite } from './place-shared.js'
 import { placeRuleSetWrite } from './place-rule-sets.js'
 import { placeBindings, placeKnownProfile, placeProfile, placeVirtualServices } from './place-services.js'
+import { placeVens } from './place-vens.js'
 import { placeInterface, placeWorkloads } from './place-workloads.js'
 import { createReader, IN_FLIGHT, type Reader } from './read-around.js'
 import { fieldsOf, hrefOf, hrefsIn, nameOf, readTarget, type Write } from './read-write.js'
@@ -80,6 +81,9 @@ export async function placeWrite(reader: Reader, write: Write, earlier: readonly
   switch (target.kind) {
     case 'workloads':
       return target.inner === undefined ? placeWorkloads(reader, write, target) : placeInterface(reader, write, target)
+    case 'vens':
+    case 'support_report_requests':
+      return target.inner === undefined ? placeVens(reader, write, target) : fallback
     case 'rule_sets':
       return target.inner === undefined || RULES.has(target.inner.kind)
         ? placeRuleSetWrite(reader, write, target, earlier)

@@ -34,7 +34,15 @@ const USER_MANAGEMENT = new Set([
   'user',
 ])
 const RULE_SETS = new Set(['rule_set', 'sec_rule', 'deny_rule'])
-const WORKLOADS = new Set(['workload', 'workloads', 'workload_interface', 'pairing_profile', 'ven', 'vens'])
+const WORKLOADS = new Set([
+  'workload',
+  'workloads',
+  'workload_interface',
+  'pairing_profile',
+  'ven',
+  'vens',
+  'support_report_request',
+])
 /** The types of objects that a global object provisioner must not provision. Objects of all other types are global. */
 const SCOPED_TYPES = new Set(['rule_sets', 'virtual_services', 'virtual_servers'])
 
@@ -146,7 +154,7 @@ function changesOwnWorkloads({ call: { world, path, body }, noun, isWithin }: Wr
  * VENs that an action lists.
  */
 function itemsOf(body: unknown): { href?: string; labels?: unknown }[] {
-  const { workloads, vens } = (body ?? {}) as { workloads?: unknown; vens?: unknown }
-  const listed = Array.isArray(body) ? body : (workloads ?? vens ?? [body])
+  const { workloads, vens, ven } = (body ?? {}) as { workloads?: unknown; vens?: unknown; ven?: unknown }
+  const listed = Array.isArray(body) ? body : (workloads ?? vens ?? [ven ?? body])
   return (listed as unknown[]).flatMap((item) => (typeof item === 'object' && item !== null ? [item] : []))
 }

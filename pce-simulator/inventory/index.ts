@@ -9,6 +9,7 @@ import { containerWorkloadProfileRoutes } from './container-workload-profile.js'
 import { kubernetesWorkloadRoutes } from './kubernetes-workload.js'
 import { venReleaseRoutes } from './ven-release-routes.js'
 import { seedVenReleases } from './ven-release.js'
+import { venReportRoutes } from './ven-reports.js'
 import { venRoutes } from './ven-routes.js'
 
 /**
@@ -20,6 +21,7 @@ export const inventoryRoutes: Route[] = [
   workloadImportRoute,
   ...workloadInterfaceRoutes,
   ...venRoutes,
+  ...venReportRoutes,
   ...venReleaseRoutes,
   ...containerClusterRoutes,
   ...containerWorkloadProfileRoutes,

@@ -48,6 +48,18 @@ const FLOORS = {
   readiness: ['text', 'inventory', 'traffic', 'policy', 'drafts', 'ringfence'],
   enforcement: ['text', 'inventory', 'traffic', 'policy', 'drafts', 'ringfence', 'readiness'],
   compliance: ['text', 'inventory', 'traffic', 'policy', 'drafts', 'ringfence'],
+  'ven-actions': [
+    'text',
+    'inventory',
+    'traffic',
+    'policy',
+    'drafts',
+    'hygiene',
+    'vens',
+    'ringfence',
+    'readiness',
+    'enforcement',
+  ],
 }
 
 /**

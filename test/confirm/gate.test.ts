@@ -738,10 +738,14 @@ t.test('when something fails', async (t) => {
         'discard-draft-changes',
         'import-workloads',
         'provision-policy',
+        'request-ven-support-reports',
         'restore-policy-version',
         'retire-expired',
         'ringfence-batch',
         'set-enforcement-mode',
+        'set-ven-status',
+        'unpair-vens',
+        'upgrade-vens',
       ],
     )
     t.ok(

@@ -39,6 +39,8 @@ export const NOT_GROWING: Record<string, string> = {
   'check-pce-credentials-status': 'reads the record of its caller',
   'delete-pce-credentials': 'deletes the record of its caller',
   'get-server-changelog': 'reads a file of the package',
+  'request-ven-support-reports': 'reads VENs, and no policy',
+  'upgrade-vens': 'reads VENs and releases, and no policy',
   'register-pce-credentials':
     'writes the record of its caller, and asks the PCE for one label; both estates begin with it',
 }
@@ -164,6 +166,18 @@ export const CALLS: Call[] = [
     only: 'fits',
     costly: true,
     args: { ...PAYMENTS, ...WEEK, enforcement_mode: 'selective' },
+  },
+  {
+    tool: 'set-ven-status',
+    only: 'fits',
+    costly: true,
+    args: { selection: { labels: ['app=payments', 'env=prod'] }, status: 'suspended', ...WEEK, dry_run: true },
+  },
+  {
+    tool: 'unpair-vens',
+    only: 'fits',
+    costly: true,
+    args: { selection: { labels: ['app=payments', 'env=prod'] }, firewall_restore: 'saved', ...WEEK, dry_run: true },
   },
   {
     tool: 'update-container-workload-profile',

@@ -48,6 +48,11 @@ t.test('a workload has to match before and after', async (t) => {
   const modes = { app_name: 'shop', env_name: 'prod', enforcement_mode: 'full' }
   t.same(await ask('payments', 'set-enforcement-mode', modes), refused('workload_labels'))
   t.same(await ask('payments', 'set-enforcement-mode', { ...modes, app_name: 'payments' }), OK)
+  const vens = (...workloads: string[]) => ({ workloads, status: 'suspended' })
+  t.same(await ask('payments', 'set-ven-status', vens('shop1')), refused('workload_labels'))
+  t.same(await ask('payments', 'set-ven-status', vens('pay1')), OK)
+  const unpair = { workloads: ['pay1', 'bare'], firewall_restore: 'saved' }
+  t.same(await ask('payments', 'unpair-vens', unpair), refused('workload_labels'), 'one of two')
   t.same(await ask('payments', 'update-workload', { name: 'pay1', description: 'x' }), OK)
   t.same(await ask('payments', 'update-workload', { name: 'pay1', labels: ['app=payments', 'env=dev'] }), OK)
   t.same(

@@ -68,6 +68,7 @@ const CALLS: Record<string, (scene: Scene) => object> = {
   'label-workloads': ({ n }) => ({ workloads: [`w-${n}`], set: toNew(n), create_missing_labels: true }),
   'provision-policy': () => ({ change_description: 'x' }),
   'set-enforcement-mode': ({ managed }) => ({ workloads: [managed], enforcement_mode: 'selective' }),
+  'set-ven-status': ({ managed }) => ({ workloads: [managed], status: 'suspended' }),
   'restore-policy-object': ({ ruleSet, version }) => ({ version, href: ruleSet }),
   'restore-policy-version': ({ version, pending }) => ({ version, drop_pending: pending }),
   'discard-draft-changes': ({ pending }) => ({ hrefs: pending }),
@@ -162,9 +163,16 @@ const WRITES_ELSEWHERE: Record<string, string> = {
 
 /**
  * Credentials are written to the keystore, not to a PCE. Imports create in bulk by a PUT that is not repeated, and name what a lost one
- * made (import-workloads.long.ts).
+ * made (import-workloads.long.ts). So do unpairing and upgrading, and what support reports are asked for cannot be read (ven-actions.test.ts).
  */
-const ELSEWHERE = ['delete-pce-credentials', 'import-workloads', 'register-pce-credentials']
+const ELSEWHERE = [
+  'delete-pce-credentials',
+  'import-workloads',
+  'register-pce-credentials',
+  'request-ven-support-reports',
+  'unpair-vens',
+  'upgrade-vens',
+]
 
 /** Faults as the client tells them apart: refused, perhaps done, not taken, not arrived, done without and with half an answer. */
 const STRIKES: (Partial<Fault> & Pick<Fault, 'kind'>)[] = [

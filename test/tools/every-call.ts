@@ -74,7 +74,7 @@ export function markEverything({ raw: RAW, shown: SHOWN }: Mark) {
     ingress_services: [{ service: shown('SSH') }],
   }
   /** Calls of every tool: what succeeds, and what is refused for its arguments. In this order, since some undo others. */
-  const callsOf = (ids: Record<'workload' | 'rule' | 'deny' | 'profile', string>): Call[] => [
+  const callsOf = (ids: Record<'workload' | 'managed' | 'rule' | 'deny' | 'profile', string>): Call[] => [
     ['check-pce-connection', [{}], [{ [NOBODY]: 1 }]],
     ['check-pce-credentials-status', [{}], [{ [NOBODY]: 1 }]],
     ['delete-pce-credentials', [], [{}, { [NOBODY]: 1 }]],
@@ -92,6 +92,32 @@ export function markEverything({ raw: RAW, shown: SHOWN }: Mark) {
     ['get-labels', [{}, { value: shown('payments') }], [{ key: 7 }]],
     ['get-vens', [{}, { labels: [`app=${shown('payments')}`] }], [{ labels: [NOBODY] }]],
     ['ven-health-report', [{ detail_level: 'full' }], [{ labels: [NOBODY] }]],
+    [
+      'set-ven-status',
+      [
+        { workloads: [ids.managed], status: 'suspended', dry_run: true },
+        { workloads: [ids.managed], status: 'suspended' },
+        { workloads: [ids.managed], status: 'active' },
+      ],
+      [
+        { workloads: [NOBODY], status: 'active' },
+        { selection: { labels: [NOBODY] }, status: 'active' },
+      ],
+    ],
+    [
+      'upgrade-vens',
+      [{ workloads: [ids.managed], release: '25.2.20-118' }],
+      [
+        { workloads: [ids.managed], release: NOBODY },
+        { workloads: [ids.workload], release: '25.2.20-118' },
+      ],
+    ],
+    ['request-ven-support-reports', [{ workloads: [ids.managed] }], [{ workloads: [NOBODY] }]],
+    [
+      'unpair-vens',
+      [{ workloads: [ids.managed], firewall_restore: 'saved', dry_run: true }],
+      [{ workloads: [NOBODY], firewall_restore: 'saved' }],
+    ],
     ['find-unlabelled-workloads', [{}], [{ missing: [NOBODY] }]],
     [
       'label-workloads',
@@ -366,6 +392,7 @@ export function markEverything({ raw: RAW, shown: SHOWN }: Mark) {
     await pce.provisionPolicyChanges(`made${RAW}`, [ruleSet!.href])
     const own = callsOf({
       workload: unmanaged.name!.replace(RAW, SHOWN),
+      managed: workloads.find(({ managed }) => managed === true)!.href,
       rule: ruleSet!.rules![0]!.href,
       deny: deny.href,
       profile: profile!.href,

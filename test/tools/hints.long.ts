@@ -714,6 +714,7 @@ const NOT_DONE: [hint: string, why: string][] = [
   ['Nothing was written. Ask the operator for a wider scope', 'of the operator: test/scopes/scopes'],
   ['`At most ${longest} rows of a list are shown', 'as of enforcement-readiness: sections narrows it'],
   ['Ask once for each value.', 'test/tools/resolve-policy'],
+  ['`written` names those it is done for', 'a write that broke off: test/tools/ven-actions'],
   ['Name fewer workloads to see the rest.', 'as of ven-health-report'],
   [
     'Only the first rows of each list are shown; totals and the score count all.',

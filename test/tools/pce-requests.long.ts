@@ -140,6 +140,24 @@ const CASES: Record<string, Record<string, Case>> = {
       dry: (n) => PREVIEW + 3 * n,
     },
   },
+  'set-ven-status': {
+    'by name': {
+      args: (n) => ({ workloads: names(n), status: 'suspended' }),
+      and: (n) => 6 * n,
+      dry: (n) => PREVIEW + 6 * n,
+    },
+  },
+  'unpair-vens': {
+    'by name': {
+      args: (n) => ({ workloads: names(n), firewall_restore: 'saved' }),
+      and: (n) => 5 * n,
+      dry: (n) => PREVIEW + 5 * n,
+    },
+  },
+  'upgrade-vens': {
+    'by name': { args: (n) => ({ workloads: names(n), release: '25.2.20-118' }), and: (n) => 5 * n },
+  },
+  'request-ven-support-reports': { 'by name': { args: (n) => ({ workloads: names(n) }), and: (n) => 5 * n } },
   'create-rule': {
     'many consumers': {
       args: (n) => ({

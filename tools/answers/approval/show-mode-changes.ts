@@ -78,7 +78,7 @@ const TITLES: Readonly<Record<ChangeEffect, readonly [name: string, effect: Show
  * Returns the observed traffic that would change, as one object to show per effect (such as opened or cut). Opened
  * traffic comes first.
  */
-function showTraffic({ traffic }: Enforcement): ShownObject[] {
+export function showTraffic({ traffic }: Pick<Enforcement, 'traffic'>): ShownObject[] {
   if (typeof traffic === 'string') return []
   return (Object.entries(TITLES) as [ChangeEffect, (typeof TITLES)[ChangeEffect]][]).flatMap(
     ([kind, [name, effect]]) => {

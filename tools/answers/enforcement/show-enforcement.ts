@@ -196,7 +196,7 @@ export function showSelection({ chosen, to }: Pick<Enforcement, 'chosen' | 'to'>
 /** Returns rows with the columns of TRAFFIC_COLUMNS. Workloads are given by name, at most five. */
 export function showTrafficChanges(
   changes: readonly TrafficChange[],
-  workloads: readonly ChosenWorkload[],
+  workloads: readonly Pick<ChosenWorkload, 'href' | 'name'>[],
 ): unknown[][] {
   const names = new Map(workloads.map(({ href, name }) => [href, name]))
   return changes.map(({ effect, direction, peer, port, connections, workloads: hrefs }) => {
