@@ -6,6 +6,7 @@ import { nameServer, type Observers } from './composition/observe.js'
 import { createKnowledge } from '../knowledge/index.js'
 import clientAddress from '../plugins/client-address/index.js'
 import context, { readAllowed } from '../plugins/context/index.js'
+import type { AdmissionOptions } from '../plugins/admission/index.js'
 import dispatcher from '../plugins/dispatcher/index.js'
 import errors, { answerHttpError, refuseUnreadable } from '../plugins/errors/index.js'
 import health, { type HealthOptions } from '../plugins/health/index.js'
@@ -144,7 +145,15 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ob
   await app.register(dispatcher, composed.dispatcher)
   await app.register(rateLimits)
   const { meter, tracing, now } = deps
-  await app.register(accessTokens, { oauth, publicUrl, ...rates, ...(now && { now }), ...(meter && { meter }) })
+  const { isRevoked } = composed.access
+  await app.register(accessTokens, {
+    oauth,
+    publicUrl,
+    ...rates,
+    isRevoked,
+    ...(now && { now }),
+    ...(meter && { meter }),
+  })
   // These two limits count all requests of a caller together, regardless of the route.
   const inAll = placesFor(config)
   readFigures(deps.meter, inAll, composed)
@@ -163,10 +172,12 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ob
   await app.register(async (secured) => {
     await secured.register(originGuard, config.http)
     await secured.register(inFlight, inAll)
-    await secured.register(accessTokensGate, { ...(tracing && { tracing }) })
+    await secured.register(accessTokensGate, { ...(tracing && { tracing }), isAdmitted: admissions !== undefined })
     if (admissions) {
       const limits = { perMinute: rates.perCaller, atATime: rates.inFlightPerCaller }
-      await secured.register(admission, { admissions, ...limits, ownerOf: knownCaller, chargeHere })
+      const requireAccess: AdmissionOptions['requireAccess'] = (request, reply, known) =>
+        secured.requireAccess(request.identity!, request, reply, known)
+      await secured.register(admission, { admissions, ...limits, ownerOf: knownCaller, chargeHere, requireAccess })
     } else {
       if (rates.perCaller > 0) secured.addHook('onRequest', (request) => charge(request))
       await secured.register(inFlight, perCaller)
@@ -301,6 +312,7 @@ async function registerPages(
     ...(login && { login: { ...login, scope: oauth.requestedScope ?? oauth.requiredScope, audience: oauth.audience } }),
     groupsOfRole: config.roles.groups,
     roleOf: composed.roleOf,
+    isRevoked: (identity) => composed.access.isRevoked(identity),
     audit: composed.auditRoute,
     usedTokens: composed.state.usedTokens,
     checkState: () => composed.state.checkWritable(),
@@ -327,7 +339,7 @@ function setupOptions(
   return {
     offeredPces: readAllowed(config.userPce.allowedHosts),
     allowInsecureTls: config.userPce.allowInsecureTls,
-    authenticate: async (request, reply) => app.authenticate(request, reply),
+    authenticate: async (request, reply) => app.requireAccess(await app.authenticate(request, reply), request, reply),
     callTool: async (name, args, identity, request) => {
       // This signal is never aborted, because a call that a form has started is always completed.
       const { signal } = new AbortController()

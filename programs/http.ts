@@ -15,7 +15,9 @@ import { replicaOf } from './process/name-replica.js'
 import { readPackage } from './process/read-package.js'
 import { refuseStart } from './process/refuse-start.js'
 import { findHttpFaults } from './composition/find-http-faults.js'
+import type { AuditedCommandParts } from './composition/audited-command.js'
 import type { CommandReport } from './composition/command-report.js'
+import type { RevokeOptions } from './composition/revoke-user.js'
 import { openAudit } from './composition/compose-unauthenticated.js'
 import { warnOfOffer } from './composition/offer-tools.js'
 import {
@@ -167,6 +169,23 @@ program
     report(await testNotification(config))
   })
 program
+  .command('revoke-user')
+  .description(
+    'End the access of one person at once, on every server with this state: access tokens and browser sessions are refused until a given time, ' +
+      'confirm tokens, open confirmations and approvals end, and calls that are running send no further change. Safe while servers are running, and audited as ' +
+      'forget-user is. Needs the same settings as forget-user. docs/operations.md has the steps.',
+  )
+  .requiredOption('--sub <subject>', 'the `sub` of the person, as the audit log has it')
+  .option('--iss <issuer>', 'the identity provider, if it is not MCP_OAUTH_ISSUER')
+  .option(
+    '--until <time>',
+    'such as 2030-01-31T18:00:00Z, or now to end only what there is; a day from now unless given',
+  )
+  .option('--delete-key', 'delete the stored PCE key of the person, too')
+  .option('--dry-run', 'say what would happen, and change nothing')
+  .allowExcessArguments(false)
+  .action(revoke)
+program
   .command('rewrap-keystore')
   .description(
     'Re-encrypt every stored PCE key under MCP_KEK instead of MCP_KEK_PREVIOUS. Safe while servers are running. The steps before and after: ' +
@@ -244,16 +263,32 @@ function requireDatabase({ database }: StateFileConfig): DatabaseConfig {
 /** Runs `forget-user`. Throws StartupError if the issuer is unknown or the records cannot be removed. */
 async function forget(sub: string, { issuer }: { issuer?: string }): Promise<void> {
   const config = await readState()
-  const iss = issuer ?? config.issuer
-  if (iss === undefined)
-    throw new StartupError({
-      problem: 'The identity provider of the person is not known',
-      remedy: 'Name it with --issuer, or set MCP_OAUTH_ISSUER as on the servers.',
-    })
-  const parts = { log: startLog, auditStream: process.stdout }
-  const open = () => openAudit(config, parts)
+  const iss = requireIssuer(issuer ?? config.issuer, '--issuer')
   const { forgetUser } = await import('./composition/forget-user.js')
-  report(await forgetUser(config, { iss, sub }, { openAudit: open, osUser: nameOfUser() }))
+  report(await forgetUser(config, { iss, sub }, auditedParts(config)))
+}
+
+/** Runs `revoke-user`. Throws StartupError if an option cannot be used or the access cannot be revoked. */
+async function revoke({ iss: given, sub, ...options }: { iss?: string; sub: string } & RevokeOptions): Promise<void> {
+  const config = await readState()
+  const iss = requireIssuer(given ?? config.issuer, '--iss')
+  const { revokeUser } = await import('./composition/revoke-user.js')
+  report(await revokeUser(config, { iss, sub }, options, auditedParts(config)))
+}
+
+/** Returns the issuer of the person. Throws StartupError if it is not known. */
+function requireIssuer(iss: string | undefined, option: string): string {
+  if (iss !== undefined) return iss
+  throw new StartupError({
+    problem: 'The identity provider of the person is not known',
+    remedy: `Name it with ${option}, or set MCP_OAUTH_ISSUER as on the servers.`,
+  })
+}
+
+/** Returns what a command needs that writes about itself to the audit log. */
+function auditedParts(config: StateFileConfig): AuditedCommandParts {
+  const parts = { log: startLog, auditStream: process.stdout }
+  return { openAudit: () => openAudit(config, parts), osUser: nameOfUser() }
 }
 
 function nameOfUser(): string {

@@ -48,6 +48,8 @@ export interface AuditEntry extends AuditFacts {
   os_user?: string
   /** Number of items that the command removed, by type of item. */
   removed?: Record<string, number>
+  /** The time until which the command revoked the person's access, as RFC 3339 in UTC. */
+  revoked_until?: string
   role: Role | null
   iss: string | null
   sub: string | null

@@ -36,6 +36,11 @@ export interface Identity extends Owner {
    */
   readonly hasGroupsOverage: boolean
   /**
+   * The time at which the access token was issued or the browser session began, in seconds since the epoch; absent if
+   * the token does not state it.
+   */
+  readonly issuedAt?: number
+  /**
    * The person's name according to the identity provider, if it gives one. It is only shown beside `sub` and never used
    * for decisions.
    */

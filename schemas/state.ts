@@ -182,6 +182,13 @@ export interface Outbox {
 /** Small named values about the store itself. */
 export interface Notes {
   get(name: string): Promise<string | null>
+  /**
+   * Reads a note without a promise, for checks that every request needs. Returns undefined if that is not possible at
+   * the moment; absent if the store always takes a round trip.
+   */
+  readonly getNow?: (name: string) => string | null | undefined
+  /** Returns up to `limit` notes whose names begin with `prefix` and follow `after`, in the order of the bytes of their names. */
+  list(prefix: string, after: string, limit: number): Promise<{ name: string; value: string }[]>
   set(name: string, value: string): Promise<void>
   /** Removes a note. Resolves with true if it existed. */
   remove(name: string): Promise<boolean>
@@ -190,6 +197,25 @@ export interface Notes {
    * the value that is then stored.
    */
   setOnce(name: string, value: string): Promise<string>
+}
+
+/** The record that somebody's access was revoked. Times are in milliseconds since the epoch. */
+export interface Revocation {
+  /** The time until which everything of this person is refused. What was issued before it is refused after it, too. */
+  until: number
+  /** The time at which the operator revoked the access. */
+  at: number
+  /** The operating system user who revoked it. */
+  by: string
+}
+
+/** Whose access was revoked. There is at most one revocation of a person; a later one replaces it. */
+export interface Revocations {
+  /** Finds the revocation of a person. Without a promise if the store can be read at once. */
+  find(owner: Owner): Revocation | null | Promise<Revocation | null>
+  set(owner: Owner, revocation: Revocation): Promise<void>
+  /** Returns all revocations, in a stable order. */
+  all(): AsyncIterable<{ owner: Owner; revocation: Revocation }>
 }
 
 /** The caller of a request, and the limits that apply to each caller. */
@@ -213,6 +239,8 @@ export interface AdmissionQuestion {
 export interface Admission {
   /** The caller's current record in the keystore; null if there is none. */
   record: SealedCredentials | null
+  /** The revocation of the caller's access; null if there is none. */
+  revocation: Revocation | null
   /**
    * Releases the request's concurrency slot if `isHeld` is false. If `isHeld` is true, takes a slot again, for work
    * that continues after the answer. Never throws; a failed attempt is repeated later.
@@ -223,8 +251,8 @@ export interface Admission {
 /** Limits that apply across all replicas. Every method rejects with an Error if the store does not respond. */
 export interface Admissions {
   /**
-   * Counts a request, gives it one of its caller's concurrency slots and reads the caller's keystore record, all in one
-   * round trip.
+   * Counts a request, gives it one of its caller's concurrency slots and reads the caller's keystore record and revocation, all in
+   * one round trip.
    *
    * @throws {ToolError} `rate_limited {retry_after}` and `overloaded`.
    */
@@ -254,6 +282,7 @@ export interface State {
   readonly approvals: Approvals
   readonly outbox: Outbox
   readonly notes: Notes
+  readonly revocations: Revocations
   /**
    * Limits that apply across all replicas. Absent if only this process uses the state, because the process then counts
    * requests itself.

@@ -9,3 +9,7 @@ export function checkText(text: string): string {
   }
   return text
 }
+
+/** Returns the first text, in the order of bytes, after all texts that begin with `prefix`, which is ASCII. */
+export const endOf = (prefix: string): string =>
+  prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1)

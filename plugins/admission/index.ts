@@ -1,8 +1,8 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Owner } from '../../schemas/caller.js'
 import { ToolError } from '../../schemas/errors.js'
-import type { Admissions, SealedCredentials } from '../../schemas/state.js'
+import type { Admissions, Revocation, SealedCredentials } from '../../schemas/state.js'
 
 export interface AdmissionOptions {
   admissions: Admissions
@@ -20,6 +20,11 @@ export interface AdmissionOptions {
    */
   hook?: 'onRequest' | 'preParsing'
   /**
+   * Refuses a request of a person whose access was revoked. `revocation` is what the store has of this person;
+   * undefined if it does not respond. Absent if the routes check this themselves.
+   */
+  requireAccess?: (request: FastifyRequest, reply: FastifyReply, revocation?: Revocation | null) => unknown
+  /**
    * Counts a request in this process. It is called while the store does not respond, so that the limits apply even
    * then.
    */
@@ -34,19 +39,22 @@ declare module 'fastify' {
 
 /**
  * Applies the limits of each caller across all replicas. One round trip to the store counts the request, reserves one
- * of the caller's slots for simultaneous requests, and reads the caller's keystore record (D139). While the store does
+ * of the caller's slots for simultaneous requests, and reads the caller's keystore record and revocation (D139, D282). While the store does
  * not respond, requests continue and are counted by this process alone. If a later step needs the store, that step
  * fails by itself; a separate gate refuses calls that change something (D140).
  */
 export default fp<AdmissionOptions>(
-  (app, { admissions, perMinute, atATime, ownerOf, isCounted = true, hook = 'onRequest', chargeHere }, done) => {
+  (app, { admissions, perMinute, atATime, ownerOf, isCounted = true, hook = 'onRequest', ...more }, done) => {
+    const { chargeHere, requireAccess } = more
     if (!app.hasRequestDecorator('admittedWith')) app.decorateRequest('admittedWith', null)
-    const admit = async (request: FastifyRequest) => {
+    const admit = async (request: FastifyRequest, reply: FastifyReply) => {
       const owner = ownerOf(request)
       if (owner === null) return
+      let found: Revocation | null | undefined
       try {
-        const { record, holdPlace } = await admissions.admit({ owner, perMinute, atATime, isCounted })
+        const { record, revocation, holdPlace } = await admissions.admit({ owner, perMinute, atATime, isCounted })
         request.admittedWith = { record }
+        found = revocation
         // If the client has already disconnected, the slot that was reserved for the request is released at once.
         request.heldPlaces?.add((by) => holdPlace(by === 1))
         if (request.heldPlaces === null) holdPlace(false)
@@ -54,6 +62,7 @@ export default fp<AdmissionOptions>(
         if (error instanceof ToolError) throw error
         await chargeHere(request)
       }
+      await requireAccess?.(request, reply, found)
     }
     if (hook === 'onRequest') app.addHook('onRequest', admit)
     else app.addHook('preParsing', admit)

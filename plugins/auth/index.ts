@@ -1,9 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import fp from 'fastify-plugin'
+import { ACCESS_REVOKED, type AccessCheck } from '../../schemas/access.js'
 import type { Identity } from '../../schemas/caller.js'
 import { inWords, type OAuthConfig } from '../../schemas/config.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { Meter } from '../../schemas/metrics.js'
+import type { Revocation } from '../../schemas/state.js'
 import { inStage, type Tracing } from '../../schemas/tracing.js'
 import {
   describeResource,
@@ -29,6 +31,8 @@ export interface AccessTokensOptions {
   now?: () => number
   schedule?: Schedule
   meter?: Meter
+  /** Returns true if the identity's access was revoked (see `AccessCheck`). */
+  isRevoked?: AccessCheck['isRevoked']
 }
 
 export interface AuthMetadataOptions {
@@ -42,7 +46,8 @@ declare module 'fastify' {
   interface FastifyInstance {
     /**
      * Verifies an access token from any source and resolves with its identity. Rejects with ToolError `unauthorized
-     * {reason}` or `keys_unavailable`. Every refusal is logged with the id of the request.
+     * {reason}`, also if the access of the identity was revoked, or `keys_unavailable`. Every refusal is logged with the
+     * id of the request.
      */
     verifyToken(token: string, request: FastifyRequest): Promise<Identity>
     /**
@@ -57,6 +62,16 @@ declare module 'fastify' {
      * refused. The function itself never throws.
      */
     authenticate(request: FastifyRequest, reply: FastifyReply): Identity | Promise<Identity>
+    /**
+     * Refuses an identity whose access was revoked, with the errors of `authenticate`. `known` is the revocation, if it
+     * was already read. The result is not a promise if the store can be read at once, and the identity has access.
+     */
+    requireAccess(
+      identity: Identity,
+      request: FastifyRequest,
+      reply: FastifyReply,
+      known?: Revocation | null,
+    ): Identity | Promise<Identity>
     /** Returns the value of the header WWW-Authenticate for a request without an access token. */
     challenge(): string
     /** Returns true if this server has keys with which it can verify tokens. The readiness check uses it. */
@@ -84,7 +99,9 @@ function whyNot(error: unknown): string {
  * ready; if that fails, the app starts nevertheless. This plugin itself refuses no request.
  */
 export const accessTokens = fp<AccessTokensOptions>(
-  (app, { oauth, publicUrl, refusedTokensPerAddress, now = Date.now, schedule = unreferencedTimer, meter }, done) => {
+  (app, options, done) => {
+    const { oauth, publicUrl, refusedTokensPerAddress, now = Date.now, schedule = unreferencedTimer, meter } = options
+    const { isRevoked = () => false } = options
     const keys = createSigningKeys({
       url: oauth.jwksUrl,
       fetch: (...request) => fetch(...request),
@@ -129,10 +146,17 @@ export const accessTokens = fp<AccessTokensOptions>(
     })
     app.decorate('verifyToken', async (token, request) => {
       try {
-        return await verifier.verify(token)
+        const identity = await verifier.verify(token)
+        if (await isRevoked(identity)) throw revoked()
+        return identity
       } catch (error) {
         throw refusalOf(error, request)
       }
+    })
+    app.decorate('requireAccess', (identity, request, reply, known) => {
+      const found = isRevoked(identity, known)
+      const settle = (isOver: boolean) => (isOver ? refuse(revoked(), request, reply) : identity)
+      return found instanceof Promise ? found.then(settle) : settle(found)
     })
 
     async function refuse(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<never> {
@@ -169,14 +193,24 @@ export const accessTokens = fp<AccessTokensOptions>(
   { name: 'access-tokens', dependencies: ['errors', 'rate-limits', 'client-address'] },
 )
 
+/** Creates the refusal of a token whose owner's access was revoked. It does not count as a sign of guessed tokens. */
+const revoked = () => Object.assign(new InvalidTokenError(ACCESS_REVOKED), { isGenuine: true })
+
 /**
  * Requires an access token on the routes that are registered beside this plugin. A request without a valid token is
- * refused before its body is read. For any other request, `request.identity` is set to the identity in the token.
+ * refused before its body is read, and so is one of a person whose access was revoked, unless `isAdmitted` says that
+ * the admission of requests checks this. For any other request, `request.identity` is set to the identity in the token.
  */
-export default fp<{ tracing?: Tracing }>(
-  (app, { tracing }, done) => {
+export default fp<{ tracing?: Tracing; isAdmitted?: boolean }>(
+  (app, { tracing, isAdmitted = false }, done) => {
+    const identify = (request: FastifyRequest, reply: FastifyReply) => {
+      const identity = app.authenticate(request, reply)
+      if (isAdmitted) return identity
+      if (identity instanceof Promise) return identity.then((known) => app.requireAccess(known, request, reply))
+      return app.requireAccess(identity, request, reply)
+    }
     app.addHook('onRequest', (request, reply, next) => {
-      const identity = inStage(tracing, 'auth', () => app.authenticate(request, reply))
+      const identity = inStage(tracing, 'auth', () => identify(request, reply))
       if (identity instanceof Promise) return identity.then((known) => void (request.identity = known))
       // If the identity is already known, the hook returns no promise: while a hook waits, an arriving body must be
       // held in the stream, which is expensive (D211).

@@ -51,6 +51,7 @@ export function readClaims(payload: Claims, oauth: OAuthConfig): ReadClaims {
   if (typeof sub !== 'string' || sub === '' || sub.length > LONGEST_SUB || UNSAFE.test(sub)) {
     throw new InvalidTokenError('sub missing or malformed')
   }
+  const iat = readTime(payload, 'iat')
   return {
     // The identity is frozen because all requests with the same token share it.
     identity: Object.freeze({
@@ -58,13 +59,14 @@ export function readClaims(payload: Claims, oauth: OAuthConfig): ReadClaims {
       sub,
       groups: Object.freeze(readGroups(payload, oauth.groupsClaims)),
       hasGroupsOverage: hasGroupsOverage(payload, oauth.groupsClaims),
+      ...(iat !== undefined && { issuedAt: iat }),
       ...shownAs('name', payload, NAME_CLAIMS),
       ...shownAs('clientId', payload, CLIENT_CLAIMS),
     }),
     hasRequiredScope: readOAuthScopes(payload).has(oauth.requiredScope),
     exp,
     nbf: readTime(payload, 'nbf'),
-    iat: readTime(payload, 'iat'),
+    iat,
   }
 }
 

@@ -182,6 +182,7 @@ type Reason =
   | 'lifetime too long'
   | 'sub missing or malformed'
   | 'missing required scope'
+  | 'access revoked'
 
 /** Error codes of the WWW-Authenticate header (RFC 6750, 3.1). */
 export type BearerError = 'invalid_token' | 'insufficient_scope'

@@ -46,6 +46,8 @@ export interface ApprovalsOptions {
   /** Writes an audit entry. Resolves when the entry is on the disk, and rejects if it cannot be written. */
   audit: (entry: AuditEntry) => Promise<void>
   log: { error: (facts: object, message: string) => void }
+  /** Returns true if the access of the owner was revoked after the given time (`AccessCheck.isRevokedSince`). */
+  isRevokedSince?: (owner: Owner, at: number) => Promise<boolean>
   mode: Mode
   publicUrl: string
   /** Returns milliseconds since the epoch. */
@@ -93,6 +95,7 @@ const MOST_SHOWN_REMEMBERED = 10_000
  */
 export function createApprovals(options: ApprovalsOptions) {
   const { config, audience, rows, endedHere = rememberEnded(), roleOf, now, mode, meter, log } = options
+  const { isRevokedSince } = options
   const { method, ttlSeconds } = config.approval
   const requests = createSeal('request', config)
   const decisions = createSeal('decision', config)
@@ -248,19 +251,25 @@ export function createApprovals(options: ApprovalsOptions) {
 
     /**
      * Redeems an approved request (see `redeem` in life.ts). The result is `stale` also if the person who approved the
-     * request may no longer do so.
+     * request may no longer do so, or if this person's or the asker's access was revoked meanwhile.
      */
-    redeem(
+    async redeem(
       { request, decision }: AskedApproval,
       findBinding: () => Promise<string>,
       { signal, requestId }: { signal?: AbortSignal; requestId: string },
     ): Promise<Redemption> {
-      const { id, boundTo } = request
+      const { id, boundTo, owner, askedAt } = request
+      const isOver = (person: Owner, at: number) => attempt(async () => isRevokedSince?.(person, at))
+      const isLapsed =
+        decision === null ||
+        !mayDecide(request, decision.by) ||
+        (await isOver(owner, askedAt)) === true ||
+        (await isOver(decision.by, decision.at)) === true
       const isUsed = async () => endedHere.get(id) === 'used' || (await attempt(() => rows.get(id)))?.ending === 'used'
       const end = (ending: 'used' | 'void') => endOnce(endedHere, id, ending, () => attempt(() => rows.end(id, ending)))
       const yes: Yes = {
         boundTo,
-        lapsed: decision === null || !mayDecide(request, decision.by) ? 'stale' : null,
+        lapsed: isLapsed ? 'stale' : null,
         isUsed,
         async lapse(why) {
           if (!(await end('void'))) return (await isUsed()) ? 'replayed' : why

@@ -74,7 +74,9 @@ export function createConfirmation(options: ServerOptions | ClientOptions): Conf
   const states = createRequestStates({ keys: config, audience, usedTokens, endedHere, now })
   const { approval } = config
   if (approval === undefined) {
-    const tokens = options.createTokens({ config, audience, usedTokens, challenges, endedHere, now })
+    const { isRevokedSince } = options
+    const parts = { config, audience, usedTokens, challenges, endedHere, now }
+    const tokens = options.createTokens({ ...parts, ...(isRevokedSince && { isRevokedSince }) })
     return { ...confirmBy(byToken(tokens, `${publicUrl}/confirm`)), states, tokens, close: nothing }
   }
   const service = createApprovals({ ...options, config: { ...config, approval }, rows: state.approvals, endedHere })

@@ -1,6 +1,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
+import type { Owner } from '../../schemas/caller.js'
 import type { ConfirmConfig } from '../../schemas/config.js'
 import type { ConfirmedCall } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
@@ -18,6 +19,8 @@ export interface SignedToken {
   jti: string
   /** The time at which the token expires, in milliseconds since the epoch. */
   expiresAt: number
+  /** The person to whom the token was issued, and the time, in milliseconds since the epoch. */
+  issued?: { to: Owner; at: number }
   /** The digest of what was shown to the person who confirmed the call; absent if nothing was shown. */
   boundTo?: string
 }
@@ -46,6 +49,8 @@ export interface TokensOptions {
    * memory is created for these tokens alone.
    */
   endedHere?: Ended
+  /** Returns true if the access of the owner was revoked after the given time (`AccessCheck.isRevokedSince`). */
+  isRevokedSince?: (owner: Owner, at: number) => Promise<boolean>
   /** Returns milliseconds since the epoch. */
   now: () => number
 }
@@ -55,7 +60,7 @@ export interface TokensOptions {
  * stored about a token until it is used. Then its id is stored, which does not reveal what the token was used for.
  */
 export function createTokens(options: TokensOptions) {
-  const { config, audience, usedTokens, challenges, endedHere = rememberEnded(), now } = options
+  const { config, audience, usedTokens, challenges, endedHere = rememberEnded(), isRevokedSince, now } = options
   const seal = createTokenSeal(config)
   const challengeSeal = createSeal('challenge', config, (text) => {
     const { boundTo, expiresAt } = readShown(text)
@@ -122,7 +127,7 @@ export function createTokens(options: TokensOptions) {
       if (token === undefined || token === null) return { state: 'missing' }
       const claims = typeof token === 'string' && token.length <= LONGEST ? seal.verify(token) : null
       if (!Value.Check(Claims, claims)) return { state: 'malformed' }
-      const { jti, exp, set } = claims
+      const { jti, iat, exp, set } = claims
       const isForThis =
         claims.aud === audience &&
         claims.iss === owner.iss &&
@@ -133,24 +138,30 @@ export function createTokens(options: TokensOptions) {
         // since.
         claims.pce === pce
       if (!isForThis) return { state: 'mismatch', jti }
-      return { state: 'signed', token: { jti, expiresAt: exp * 1000, ...(set !== undefined && { boundTo: set }) } }
+      const issued = isRevokedSince && { issued: { to: owner, at: iat * 1000 } }
+      const shown = set !== undefined && { boundTo: set }
+      return { state: 'signed', token: { jti, expiresAt: exp * 1000, ...issued, ...shown } }
     },
 
     /**
-     * Redeems the token (see `redeem` in life.ts). A token without a digest is `stale`, because nobody was shown what
+     * Redeems the token (see `redeem` in life.ts). A token from before its owner's access was revoked is `expired` even if
+     * the owner has access again. A token without a digest is `stale`, because nobody was shown what
      * the call does (D75). Rejects with ToolError `confirm_unavailable` if the store does not respond.
      */
     async spend(
-      { jti, expiresAt, boundTo }: SignedToken,
+      { jti, expiresAt, issued, boundTo }: SignedToken,
       findBinding: () => Promise<string>,
       signal?: AbortSignal,
     ): Promise<Redemption> {
       // If this process remembers that the token was used, no request to the PCE is needed to find that out.
       if (endedHere.has(jti)) return 'replayed'
       const isUsed = () => attempt(() => usedTokens.isUsed(jti))
+      const isRevoked =
+        issued !== undefined && (await attempt(async () => isRevokedSince?.(issued.to, issued.at))) === true
+      const isOver = now() >= expiresAt || isRevoked
       const yes: Yes = {
         boundTo,
-        lapsed: now() >= expiresAt ? 'expired' : boundTo === undefined ? 'stale' : null,
+        lapsed: isOver ? 'expired' : boundTo === undefined ? 'stale' : null,
         isUsed,
         lapse: async (why) => ((await isUsed()) ? 'replayed' : why),
         claim: () => endOnce(endedHere, jti, 'used', () => attempt(() => usedTokens.claim(jti, expiresAt))),

@@ -1,4 +1,10 @@
-import { createPceClient, PceError, type PceClient, type PceClientOptions } from '../../pce-client/index.js'
+import {
+  createPceClient,
+  guardClient,
+  PceError,
+  type PceClient,
+  type PceClientOptions,
+} from '../../pce-client/index.js'
 import { inWords, StartupError, type Fault, type PceFromEnvironment } from '../../schemas/config.js'
 
 /** The functions through which a PCE client knows the tool call for which it currently works. */
@@ -9,6 +15,11 @@ export interface CurrentCall {
   readonly noteAnswer: (answer: { status: number; requestId?: string }) => void
   /** A function that observes every request to the PCE; absent if nothing needs to observe them. */
   readonly onRequest?: PceClientOptions['onRequest']
+  /**
+   * Resolves if the current call may send a change to the PCE; otherwise, rejects with PceError. Absent if every call
+   * may.
+   */
+  readonly mayWrite?: () => Promise<void>
 }
 
 export interface RetryLog {
@@ -49,7 +60,8 @@ export function connectPce(
   client.setCredentials(pce.apiKey, pce.apiSecret)
   const faults = equip(client, pce)
   if (faults.length > 0) throw new StartupError(...faults)
-  return client
+  const { mayWrite } = call
+  return mayWrite === undefined ? client : guardClient(client, mayWrite)
 }
 
 /**

@@ -33,6 +33,11 @@ export interface CallerContext {
    * no PCE has ever answered this caller there and none answers now.
    */
   provePce?: (signal: AbortSignal) => Promise<void>
+  /**
+   * Resolves if the call may send its next change to the PCE, because the caller's access was not revoked meanwhile.
+   * Otherwise, rejects with PceError. Needed for changes only where callers have logged in.
+   */
+  mayWrite?: () => Promise<void>
   /** The port through which tools read and change the caller's own PCE credentials. */
   credentials: CredentialsPort
   /** The MCP client as `name/version`; absent if the client has not said what it is. */

@@ -237,7 +237,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     if (unaudited !== null) return unaudited
     if (isAbandoned) return end({ ok: false, error: convert(shuttingDown()) }, call, record)
 
-    const handle = () => runHandler(tool, admitted, options, record.note, findOutputProblems)
+    const { mayWrite } = callerContext
+    const handle = () => runHandler(tool, admitted, options, record.note, findOutputProblems, mayWrite)
     const result = await new Promise<Dispatched>((resolve, reject) => {
       run.abandon = () => resolve({ ok: false, error: convert(writtenOff(tool)) })
       inStage(tracing, 'handler', handle).then(resolve, reject)

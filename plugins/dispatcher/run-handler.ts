@@ -56,13 +56,14 @@ export async function runHandler(
   ports: HandlerPorts,
   note: (facts: AuditFacts) => void,
   findOutputProblems: (tool: AnyTool, value: unknown) => Problem[],
+  mayWrite?: CallerContext['mayWrite'],
 ): Promise<Dispatched> {
   try {
     const run = () => tool.handler(args as never, context as never)
     // The request id is tracked only for calls that send requests to a PCE, because tracking it through every promise
     // is expensive.
     const mayAskPce = tool.requiresPce || tool.effect !== 'read'
-    const value = await (mayAskPce ? runTracked(context.requestId, run, ports.callTracker, note) : run())
+    const value = await (mayAskPce ? runTracked(context.requestId, run, ports.callTracker, note, mayWrite) : run())
     const problems = findOutputProblems(tool, value)
     if (problems.length > 0) throw new BrokenAnswerError(problems)
     return { ok: true, value: value as object }
@@ -228,7 +229,10 @@ function abortWith(signal: AbortSignal, controller: AbortController): () => void
  * must send the request id of each call to the PCE.
  */
 export interface CallTracker {
-  run<T>(requestId: string, work: () => T): T
+  /** Runs a part of a call. `mayWrite` is asked before each change that it sends; without it, it may send none. */
+  run<T>(requestId: string, work: () => T, mayWrite?: () => Promise<void>): T
+  /** Asks `mayWrite` of the current call. Rejects if there is none, or outside a call. */
+  readonly requireWrite: () => Promise<void>
   /** Returns the request id of the current call; undefined outside a call. */
   readonly requestId: () => string | undefined
   /**
@@ -247,11 +251,20 @@ export const MOST_UPSTREAM_IDS = 20
  * The AsyncLocalStorage for calls. There is only one, because each instance slows down every asynchronous operation of
  * the process.
  */
-const storage = new AsyncLocalStorage<{ requestId: string; upstream: string[] }>()
+const storage = new AsyncLocalStorage<{
+  requestId: string
+  upstream: string[]
+  mayWrite: (() => Promise<void>) | undefined
+}>()
 
 export function createCallTracker(): CallTracker {
   return {
-    run: (requestId, work) => storage.run({ requestId, upstream: [] }, work),
+    run: (requestId, work, mayWrite) => storage.run({ requestId, upstream: [], mayWrite }, work),
+    async requireWrite() {
+      const mayWrite = storage.getStore()?.mayWrite
+      if (mayWrite === undefined) throw new Error('a change would be sent to the PCE outside of the handler of a call')
+      await mayWrite()
+    },
     requestId: () => storage.getStore()?.requestId,
     noteAnswer({ requestId: id }) {
       const { requestId, upstream } = storage.getStore() ?? {}
@@ -272,11 +285,12 @@ export function runTracked<T>(
   work: () => Promise<T>,
   callTracker: CallTracker,
   note: (facts: AuditFacts) => void,
+  mayWrite?: () => Promise<void>,
 ): Promise<T> {
-  return callTracker.run(requestId, () =>
+  const tracked = () =>
     work().finally(() => {
       const ids = callTracker.upstreamIds()
       if (ids.length > 0) note({ upstream_request_ids: [...ids] })
-    }),
-  )
+    })
+  return callTracker.run(requestId, tracked, mayWrite)
 }

@@ -1,4 +1,5 @@
 import { PceApiError, PceError } from '../../pce-client/index.js'
+import { ACCESS_REVOKED } from '../../schemas/access.js'
 import {
   connectionHint,
   ToolError,
@@ -44,6 +45,16 @@ const PCE_CODES: Partial<Record<PceError['code'], ErrorCode>> = {
   invalid_response: 'invalid_response',
   write_refused: 'out_of_scope',
 }
+
+/**
+ * The error codes for requests that were not sent for another reason than the caller's scopes, by the `reason` of the
+ * error.
+ */
+const REFUSED_WRITES: Record<string, ErrorCode> = {
+  [ACCESS_REVOKED]: 'unauthorized',
+  STATE_UNREADABLE: 'state_unavailable',
+}
+const NOTHING_MORE = 'What the call sent before this request stays as it is.'
 
 /**
  * The hints for errors of the PCE, by HTTP status. There are none for 404 and 406, because the PCE's own token and
@@ -97,6 +108,8 @@ export function convertHttp(thrown: unknown): ServiceError {
 const plain = (code: ErrorCode) => withHint(code, ERROR_TABLE[code].message, {})
 
 function convertPceError(error: PceError): ServiceError {
+  const unsent = error.code === 'write_refused' ? REFUSED_WRITES[error.reason ?? ''] : undefined
+  if (unsent !== undefined) return withHint(unsent, error.message, { reason: error.reason }, NOTHING_MORE)
   const refusal = error.code === 'write_refused' ? GUARDRAIL_CODES.find((one) => one === error.reason) : undefined
   const code: ErrorCode | undefined = refusal ?? (error.code === 'api_error' ? 'pce_error' : PCE_CODES[error.code])
   if (code === undefined) return plain('internal')

@@ -156,7 +156,7 @@ export default async function pages(
     const { person } = dataOf(request)
     const identity = viaBearer
       ? await authenticate!(request, reply)
-      : await readSession(person, { issuer, now: now(), ended })
+      : await readSession(person, { issuer, now: now(), ended, isRevoked: options.isRevoked })
     // Requests of unknown senders do not count against any limit here, because a single sender could otherwise keep
     // everyone else from logging in.
     if (identity === null) return page

@@ -24,6 +24,8 @@ export interface PagesOptions<Request, Reply> extends LoginPorts<Request> {
   /** The OAuth client with which people log in with a browser. If it is absent, there is no browser login. */
   login?: LoginOptions
   roleOf: (identity: Identity) => Role | null
+  /** Returns true if the person's access was revoked after the session began. */
+  isRevoked?: (identity: Identity) => boolean | Promise<boolean>
   /** Returns the value of WWW-Authenticate for a request without an access token. */
   challenge: () => string
   /** Writes an audit entry. Resolves when the entry is written, and rejects if it cannot be written. */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { createAccessCheck } from '../../plugins/context/check-revocations.js'
 import { type Confirmation, createConfirmation } from '../../plugins/confirm/create-confirmation.js'
 import { createTokens } from '../../plugins/confirm/tokens.js'
 import { connectPce, type CurrentCall } from '../../plugins/context/connect-pce.js'
@@ -31,6 +32,7 @@ import { createCallTracker, type CallTracker } from '../../plugins/dispatcher/ru
 import { readPackage, type PackageFacts } from '../process/read-package.js'
 import type { Post } from '../../notifications/post-message.js'
 import type { ApprovalDesk } from '../../schemas/approvals.js'
+import type { AccessCheck } from '../../schemas/access.js'
 import type { Identity, Role } from '../../schemas/caller.js'
 import type { PerUserConfig, SharedConfig } from '../../schemas/config.js'
 import type { SealedCredentials, State } from '../../schemas/state.js'
@@ -86,6 +88,8 @@ export interface AuthenticatedServer {
   /** The object that watches the single PCE key of shared mode. */
   key?: Pick<KeyWatch, 'check' | 'problem'>
   readonly roleOf: (identity: Identity) => Role | null
+  /** The checks that end the access of people whom the operator has revoked. */
+  readonly access: AccessCheck
   /** Reads the file with the scopes of groups again; absent if there is none. Never rejects. */
   readonly reloadScopes?: () => Promise<void>
   offers: ServerOffers
@@ -123,7 +127,8 @@ export async function composeAuthenticated(
   const tools = requireConfirmations(hasSetup ? parts.tools : withoutSetup(parts.tools), config.confirm.tools)
   const { publicUrl } = config.http
   const now = parts.now ?? (() => Date.now())
-  const callTracker = { ...createCallTracker(), onRequest: observeRequests(parts) }
+  const tracker = createCallTracker()
+  const callTracker = { ...tracker, mayWrite: tracker.requireWrite, onRequest: observeRequests(parts) }
   const server = readPackage()
   const scopes = config.scopesPath === undefined ? null : await loadScopes(config.scopesPath, log)
   const pces = await (config.mode === 'shared'
@@ -148,6 +153,7 @@ export async function composeAuthenticated(
       })
     const opened = openAudit(config, parts)
     const audit = notifier === undefined ? opened : tellOfAudit(opened, notifier)
+    const access = createAccessCheck({ revocations: state.revocations, now, log })
     const heavy = threadTools(config, { ...parts, tools, server, now })
     const guardrails = openGuardrails(config.guardrails, { log, now })
     const find = guardFound(pces.find, guardrails.guard)
@@ -164,6 +170,7 @@ export async function composeAuthenticated(
       audience,
       state,
       createTokens,
+      isRevokedSince: access.isRevokedSince,
       roleOf,
       tools,
       audit: auditRoute,
@@ -208,12 +215,16 @@ export async function composeAuthenticated(
       state,
       ...(pces.key && { key: pces.key }),
       roleOf,
+      access,
       ...(scopes !== null && { reloadScopes: () => scopes.reload() }),
       offers,
       heavyFigures: heavy.figures,
       openContext(identity, { narrowedTo, record, client, clientAddress }) {
         const withOffer = (context: OpenedContext) =>
-          Object.assign(context, { offer: offers.offerTo(context.caller.role, narrowedTo) })
+          Object.assign(context, {
+            offer: offers.offerTo(context.caller.role, narrowedTo),
+            mayWrite: () => access.requireWrite(identity),
+          })
         const context = inStage(tracing, 'context', () => openContext(identity, { client, clientAddress }, record))
         return context instanceof Promise ? context.then(withOffer) : withOffer(context)
       },
@@ -301,7 +312,7 @@ async function openUserPces(
   { log, meter, listensAt }: Pick<AuthenticatedParts, 'log' | 'meter' | 'listensAt'>,
   now: () => number,
 ): Promise<PceSource> {
-  const { state, ...stores } = await openKeystoreState(config.keystore, {
+  const { state, keystore, lastChecks } = await openKeystoreState(config.keystore, {
     now,
     warn: (line) => log.warn({}, line),
     meter,
@@ -309,7 +320,14 @@ async function openUserPces(
   })
   try {
     const { find, close } = createUserPces(config, {
-      ...stores,
+      keystore: {
+        ...keystore,
+        async write(owner, credentials) {
+          await callTracker.mayWrite?.()
+          return keystore.write(owner, credentials)
+        },
+      },
+      lastChecks,
       callTracker,
       log,
       now,

@@ -8,12 +8,19 @@ import type { CredentialRecords, Notes, SealedCredentials, State } from '../../s
 import { measureState } from '../measure-state.js'
 import { openDatabase } from '../postgres/open-database.js'
 import { openState } from '../state/open-state.js'
+import { nameOfRevocation, readRevocation } from '../revocations.js'
 import { checkKek, isNewKey, type KeystorePlace, mayPut, rewrap, type RewrapCounts } from './change-kek.js'
 import { identifyKeys, type Keys, openCredentials, seal } from './envelope.js'
 import { lastChecks } from './last-checks.js'
 
 const OUTDATED =
   'MCP_KEK of the keystore has changed since this server started: restart the server with the new settings'
+
+/**
+ * The reason why nothing is stored for a person whose access was revoked while the registration was running. The
+ * operator may already have deleted this person's key.
+ */
+const REVOKED = 'the access of the owner was revoked'
 
 /** The keystore, with an additional operation for the operator's command `rewrap-keystore`. */
 export interface RewrappableKeystore extends Keystore {
@@ -36,6 +43,8 @@ export interface KeystoreOptions {
   previousKek?: Buffer
   /** The location of the keystore, for messages. */
   place: KeystorePlace
+  /** Returns milliseconds since the epoch. */
+  now: () => number
 }
 
 /**
@@ -50,6 +59,7 @@ export async function openKeystore({
   kek,
   previousKek,
   place,
+  now,
 }: KeystoreOptions): Promise<RewrappableKeystore> {
   const keys = identifyKeys(kek, previousKek)
   await checkKek(keys, { records, notes, place })
@@ -65,7 +75,16 @@ export async function openKeystore({
     write: (owner, credentials) =>
       orUnavailable(async () => {
         const record = seal(keys.current, owner, randomUUID(), credentials)
-        const isPut = await records.put(owner, record, mayPut(keys))
+        const { notes: names, isMet } = mayPut(keys)
+        let isRevoked = false
+        const isPut = await records.put(owner, record, {
+          notes: [...names, nameOfRevocation(owner)],
+          isMet(values) {
+            isRevoked = (readRevocation(values.at(-1) ?? null)?.until ?? 0) > now()
+            return !isRevoked && isMet(values)
+          },
+        })
+        if (isRevoked) throw new Error(REVOKED)
         if (!isPut) throw new Error(OUTDATED)
         return record.version
       }),
@@ -129,7 +148,7 @@ export async function openKeystoreState(
     : { name: path, variable: 'MCP_KEYSTORE_PATH' }
   try {
     const { credentials: records, notes } = state
-    const keystore = await openKeystore({ records, notes, kek, previousKek, place })
+    const keystore = await openKeystore({ records, notes, kek, previousKek, place, now })
     return { state, keystore, lastChecks: lastChecks(notes) }
   } catch (error) {
     await state.close()

@@ -4,6 +4,7 @@ import type { Owner } from '../../schemas/caller.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { Admissions } from '../../schemas/state.js'
 import { checkText } from '../check-text.js'
+import { nameOfRevocation, readRevocation } from '../revocations.js'
 import type { Database, Value } from './connect.js'
 import type { Problems } from './note-problems.js'
 import { READ_COLUMNS, recordOf, type RecordRow } from './tables.js'
@@ -15,6 +16,7 @@ const LEASE = '45 seconds'
 const MOST_REACHED = 10_000
 
 interface Verdict extends RecordRow {
+  revocation: string | null
   verdict: 'admitted' | 'rate_limited' | 'overloaded'
   retry_after: number
 }
@@ -109,8 +111,9 @@ export function createAdmissions(
     return inTurn(caller, async () => {
       try {
         const { rows } = await query<Verdict>(
-          `SELECT verdict, retry_after, ${READ_COLUMNS} FROM svc_mcp.admit_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-          [key, ...more()],
+          `SELECT verdict, retry_after, ${READ_COLUMNS}, (SELECT left(value, 4096) FROM svc_mcp.notes WHERE name = $11) AS revocation
+           FROM svc_mcp.admit_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+          [key, ...more(), checkText(nameOfRevocation({ iss, sub }))],
         )
         const [found] = rows
         if (found === undefined) throw new Error('the state database did not say whether a request is admitted')
@@ -145,7 +148,8 @@ export function createAdmissions(
         }
         // The statement always returns a row; its columns are null if the caller has no record.
         const record = found.version === null ? null : recordOf(found)
-        return { record, holdPlace: atATime > 0 ? holdPlace : () => {} }
+        const revocation = readRevocation(found.revocation)
+        return { record, revocation, holdPlace: atATime > 0 ? holdPlace : () => {} }
       } catch (error) {
         // If the database admitted the request but its answer was lost, it may contain the place. The id is removed
         // from `held`, so that `tend` treats such a place as a leftover and deletes it.

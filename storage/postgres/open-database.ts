@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type DatabaseConfig, StartupError } from '../../schemas/config.js'
 import type { State } from '../../schemas/state.js'
+import { revocations } from '../revocations.js'
 import { shareRecent } from '../share-recent.js'
 import { createAdmissions } from './admissions.js'
 import { approvals } from './approvals.js'
@@ -102,13 +103,15 @@ export async function openDatabase(
     // If a wrong note cannot be repaired now, `claim` does not trust it anyway, and the next heartbeat tries again.
     await mend().catch(problems.noteHeartbeat)
     const timer = setInterval(() => void tend(), TEND_MS).unref()
+    const allNotes = notes(database)
     return {
       credentials: credentialRecords(database),
       usedTokens: usedTokens(database),
       challenges: challenges(database, now),
       approvals: approvals(database, now),
       outbox: outbox(database, now),
-      notes: notes(database),
+      notes: allNotes,
+      revocations: revocations(allNotes),
       ...(admissions && { admissions: { count: admissions.count, admit: (question) => admissions.admit(question) } }),
       checkWritable: async () => {
         void watchWrites()

@@ -1,7 +1,7 @@
 import type { Owner } from '../../schemas/caller.js'
 import type { Challenges, CredentialRecords, Notes, SealedCredentials, UsedTokens } from '../../schemas/state.js'
 import { bounded } from '../bound-value.js'
-import { checkText } from '../check-text.js'
+import { checkText, endOf } from '../check-text.js'
 import type { Database, Query } from './connect.js'
 
 export interface RecordRow {
@@ -231,6 +231,11 @@ export function notes({ query, inTransaction }: Database): Notes {
     })
   return {
     get: (name) => read(query, name),
+    list: async (prefix, after, limit) => {
+      const named = `SELECT name, ${bounded('value')} FROM svc_mcp.notes WHERE name > $1 AND name < $2 ORDER BY name LIMIT $3`
+      const values = [checkText(after > prefix ? after : prefix), endOf(prefix), limit]
+      return (await query<NoteRow>(named, values)).rows
+    },
     set: (name, value) =>
       changing(name, async (run) => {
         await run(

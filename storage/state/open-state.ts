@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import Database from 'libsql'
 import { StartupError } from '../../schemas/config.js'
 import type { State } from '../../schemas/state.js'
+import { revocations } from '../revocations.js'
 import { shareRecent } from '../share-recent.js'
 import { createFile, removeDrafts } from './create-file.js'
 import {
@@ -70,6 +71,7 @@ export function openState(path: string, { now, variable, warn = () => {}, ifNew 
   if (found.length > 0) removeDrafts(place)
   else warnOfNewFile(place, createFile(place), ifNew)
   const queries = connect(place, found)
+  const allNotes = notes(queries)
   warnOfDirectory(place)
   return {
     credentials: credentialRecords(queries),
@@ -77,7 +79,8 @@ export function openState(path: string, { now, variable, warn = () => {}, ifNew 
     challenges: challenges(queries, now),
     approvals: approvals(queries, now),
     outbox: outbox(queries, now),
-    notes: notes(queries),
+    notes: allNotes,
+    revocations: revocations(allNotes),
     checkWritable: shareRecent(() => queries.write((sql) => void sql.run(WRITE_MARK), LOCK_WAIT_MS), now),
     moveAway: (to, work) => queries.holdStill(work, (sql) => noteMove(sql, to)),
     close: queries.close,

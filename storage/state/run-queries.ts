@@ -24,6 +24,8 @@ export interface Queries {
    * with Error.
    */
   read: <T>(work: (sql: Sql) => T) => Promise<T>
+  /** Runs `work`, which reads from the file, at once. Returns undefined if the file is locked. Throws Error. */
+  readNow: <T>(work: (sql: Sql) => T) => T | undefined
   /**
    * Runs `work` in a transaction, which takes effect completely or not at all. Resolves when the changes are on the
    * disk. A rejection means, as far as can be known, that nothing was written. While the file is locked, the
@@ -95,6 +97,14 @@ export function runQueries(db: Database.Database, path: string): Queries {
   }
 
   return {
+    readNow(work) {
+      try {
+        return readNow(work)
+      } catch (error) {
+        if (isBusy(error)) return undefined
+        throw describe(error, path)
+      }
+    },
     read: (work) => untilFree(() => readNow(work), LOCK_WAIT_MS, path),
     write: (work, lockWaitMs = LOCK_WAIT_MS) => untilFree(() => writeNow(work), lockWaitMs, path),
     async holdStill(work, write) {

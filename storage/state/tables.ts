@@ -8,7 +8,7 @@ import type {
   UsedTokens,
 } from '../../schemas/state.js'
 import { bounded } from '../bound-value.js'
-import { checkText } from '../check-text.js'
+import { checkText, endOf } from '../check-text.js'
 import type { Queries, Sql, Value } from './run-queries.js'
 import { forgetSpent, spend } from './spent.js'
 
@@ -229,9 +229,19 @@ export function challenges({ read, write }: Queries, now: () => number): Challen
 }
 
 /** Creates an accessor for the notes in the file, which are small facts about the file (see schemas/state.ts). */
-export function notes({ read, write }: Queries): Notes {
+export function notes({ read, readNow, write }: Queries): Notes {
   return {
     get: (name) => read((sql) => readNote(sql, name)),
+    getNow: (name) => readNow((sql) => readNote(sql, name)),
+    list: (prefix, after, limit) =>
+      read((sql) =>
+        sql.all<{ name: string; value: string }>(
+          `SELECT name, ${bounded('value')} FROM notes WHERE name > ? AND name < ? ORDER BY name LIMIT ?`,
+          checkText(after > prefix ? after : prefix),
+          endOf(prefix),
+          limit,
+        ),
+      ),
     set: (name, value) => write((sql) => setNote(sql, name, value)),
     remove: (name) => write((sql) => sql.run('DELETE FROM notes WHERE name = ?', checkText(name)) > 0),
     setOnce: (name, value) =>

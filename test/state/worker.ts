@@ -67,6 +67,7 @@ const tasks: Record<string, () => Promise<void>> = {
       kek: Buffer.from(args.previousKek!, 'base64'),
       previousKek: Buffer.from(args.kek, 'base64'),
       place: { name: args.path, variable: 'MCP_KEYSTORE_PATH' },
+      now,
     })
     say({ ready: true })
     for (;;) {

@@ -81,16 +81,32 @@ export function beginSession(identity: Identity, now: number, authenticatedAt?: 
 
 /**
  * Returns the identity in a session. Returns null if the session has expired, was ended, or was started with a
- * different issuer than the current one. Rejects if it cannot be determined whether the session was ended.
+ * different issuer than the current one, or if the person's access was revoked. Rejects if it cannot be determined
+ * whether the session was ended.
  */
-export async function readSession(
-  person: Person | undefined,
-  { issuer, now, ended }: { issuer: string; now: number; ended: EndedSessions },
-): Promise<Identity | null> {
+export async function readSession(person: Person | undefined, options: SessionOptions): Promise<Identity | null> {
+  const { issuer, now, ended, isRevoked } = options
   if (person === undefined || person.iss !== issuer || person.until <= now) return null
   if (await ended.has(person.id)) return null
-  const { sub, name, groups, overage } = person
-  return { iss: issuer, sub, groups, hasGroupsOverage: overage, ...(name !== undefined && { name }) }
+  const { sub, name, groups, overage, until } = person
+  const issuedAt = until / 1000 - SESSION_SECONDS
+  const identity = {
+    iss: issuer,
+    sub,
+    groups,
+    hasGroupsOverage: overage,
+    issuedAt,
+    ...(name !== undefined && { name }),
+  }
+  return (await isRevoked?.(identity)) === true ? null : identity
+}
+
+interface SessionOptions {
+  issuer: string
+  now: number
+  ended: EndedSessions
+  /** Returns true if the person's access was revoked after the session began. */
+  isRevoked?: ((identity: Identity) => boolean | Promise<boolean>) | undefined
 }
 
 /**

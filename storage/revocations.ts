@@ -1,0 +1,60 @@
+import type { Owner } from '../schemas/caller.js'
+import type { Notes, Revocation, Revocations } from '../schemas/state.js'
+
+const PREFIX = 'revoked '
+/** Maximum number of revocations that are read at a time. */
+const PAGE = 500
+
+/** Returns the name of the note about the revocation of a person, which is different for every person. */
+export const nameOfRevocation = ({ iss, sub }: Owner): string => `${PREFIX}${JSON.stringify([iss, sub])}`
+
+/**
+ * Creates an accessor for revocations (D282). Each is a note, which programs of earlier releases ignore, and which both
+ * engines can read together with other data of a request.
+ */
+export function revocations(notes: Notes): Revocations {
+  return {
+    find(owner) {
+      const name = nameOfRevocation(owner)
+      const now = notes.getNow?.(name)
+      return now === undefined ? notes.get(name).then(readRevocation) : readRevocation(now)
+    },
+    set: (owner, revocation) => notes.set(nameOfRevocation(owner), JSON.stringify(revocation)),
+    async *all() {
+      for (let after = ''; ;) {
+        const page = await notes.list(PREFIX, after, PAGE)
+        for (const { name, value } of page) {
+          const owner = ownerIn(name.slice(PREFIX.length))
+          if (owner !== null) yield { owner, revocation: readRevocation(value)! }
+        }
+        if (page.length < PAGE) return
+        after = page.at(-1)!.name
+      }
+    },
+  }
+}
+
+/**
+ * Reads the note about a revocation. Returns null if there is none. A note that this program did not write counts as a
+ * revocation without an end, because somebody meant to lock the person out.
+ */
+export function readRevocation(note: string | null): Revocation | null {
+  if (note === null) return null
+  try {
+    const { until, at, by } = JSON.parse(note) as Partial<Record<keyof Revocation, unknown>>
+    if (typeof until === 'number' && typeof at === 'number' && typeof by === 'string') return { until, at, by }
+  } catch {
+    // The note is not JSON, which the last line of this function answers.
+  }
+  return { until: Infinity, at: 0, by: '' }
+}
+
+/** Reads the owner from the name of a note; null if this program did not write the name. */
+export function ownerIn(text: string): Owner | null {
+  try {
+    const [iss, sub] = JSON.parse(text) as unknown[]
+    return typeof iss === 'string' && typeof sub === 'string' ? { iss, sub } : null
+  } catch {
+    return null
+  }
+}
