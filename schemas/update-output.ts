@@ -32,6 +32,14 @@ export const EffectOut = Type.Optional(
   }),
 )
 
+/** The output of a tool that creates one object, apart from the object itself. */
+export const CreateOutput = {
+  message: UpdateOutput.message,
+  differences: DifferencesOut,
+  warnings: UpdateOutput.warnings,
+  ...DryRunOutput,
+}
+
 /** The output of every tool that deletes one object. */
 export const DeleteOutput = {
   message: UpdateOutput.message,

@@ -24,6 +24,8 @@ export const TOOLSETS = {
   'vens-plus': 'suspend, resume, unpair and upgrade VENs, and request their support reports',
   'traffic-plus': 'compare the traffic of two windows',
   'virtual-services': 'look up virtual services, with what they offer, where and under which labels',
+  'objects-plus':
+    'write label groups, virtual services and their bindings, label dimensions, pairing profiles and pairing keys',
   'inventory-plus': 'import unmanaged workloads from a table, and find workloads that are one machine',
 } as const
 
@@ -42,6 +44,7 @@ const BEYOND_DEFAULT: ReadonlySet<Toolset> = new Set([
   'traffic-plus',
   'virtual-services',
   'inventory-plus',
+  'objects-plus',
 ])
 
 /**

@@ -32,9 +32,20 @@ import getIpListMatches from './ip-lists/get-ip-list-matches.js'
 import getIplists from './ip-lists/get-iplists.js'
 import updateIplist from './ip-lists/update-iplist.js'
 import createLabel from './labels/create-label.js'
+import createLabelDimension from './label-dimensions/create-label-dimension.js'
+import deleteLabelDimension from './label-dimensions/delete-label-dimension.js'
+import updateLabelDimension from './label-dimensions/update-label-dimension.js'
+import createPairingKey from './pairing/create-pairing-key.js'
+import createPairingProfile from './pairing/create-pairing-profile.js'
+import deletePairingKeys from './pairing/delete-pairing-keys.js'
+import deletePairingProfile from './pairing/delete-pairing-profile.js'
+import updatePairingProfile from './pairing/update-pairing-profile.js'
+import createLabelGroup from './labels/create-label-group.js'
+import deleteLabelGroup from './labels/delete-label-group.js'
 import deleteLabel from './labels/delete-label.js'
 import getLabelGroups from './labels/get-label-groups.js'
 import getLabels from './labels/get-labels.js'
+import updateLabelGroup from './labels/update-label-group.js'
 import updateLabel from './labels/update-label.js'
 import checkPceConnection from './pce/check-pce-connection.js'
 import getEvents from './pce/get-events.js'
@@ -76,7 +87,11 @@ import setVenStatus from './vens/set-ven-status.js'
 import unpairVens from './vens/unpair-vens.js'
 import upgradeVens from './vens/upgrade-vens.js'
 import venHealthReport from './vens/ven-health-report.js'
+import bindWorkloads from './virtual-services/bind-workloads.js'
+import createVirtualService from './virtual-services/create-virtual-service.js'
+import deleteVirtualService from './virtual-services/delete-virtual-service.js'
 import getVirtualServices from './virtual-services/get-virtual-services.js'
+import updateVirtualService from './virtual-services/update-virtual-service.js'
 import createWorkload from './workloads/create-workload.js'
 import deleteWorkload from './workloads/delete-workload.js'
 import findDuplicateWorkloads from './workloads/find-duplicate-workloads.js'
@@ -86,6 +101,7 @@ import importWorkloads from './workloads/import-workloads.js'
 import updateWorkload from './workloads/update-workload.js'
 
 const listed: readonly AnyTool[] = [
+  bindWorkloads,
   checkPceConnection,
   checkPceCredentialsStatus,
   compareDraftActive,
@@ -95,18 +111,28 @@ const listed: readonly AnyTool[] = [
   createDenyRule,
   createIplist,
   createLabel,
+  createLabelDimension,
+  createLabelGroup,
+  createPairingKey,
+  createPairingProfile,
   createRingfence,
   createRule,
   createRuleset,
   createService,
+  createVirtualService,
   createWorkload,
   deleteDenyRule,
   deleteIplist,
   deleteLabel,
+  deleteLabelDimension,
+  deleteLabelGroup,
+  deletePairingKeys,
+  deletePairingProfile,
   deletePceCredentials,
   deleteRuleset,
   deleteSecRule,
   deleteService,
+  deleteVirtualService,
   deleteWorkload,
   detectLateralMovementPaths,
   discardDraftChanges,
@@ -163,9 +189,13 @@ const listed: readonly AnyTool[] = [
   updateDenyRule,
   updateIplist,
   updateLabel,
+  updateLabelDimension,
+  updateLabelGroup,
+  updatePairingProfile,
   updateRuleset,
   updateSecRule,
   updateService,
+  updateVirtualService,
   updateWorkload,
   upgradeVens,
   venHealthReport,

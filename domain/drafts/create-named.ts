@@ -15,8 +15,12 @@ const UNIQUE = {
   rule_sets: { detail: 'existing_ruleset', token: 'rule_set_name_in_use' },
   // The PCE accepts a second service of the same name, which makes every later lookup by that name ambiguous (P18).
   services: { detail: 'existing_service', token: '' },
+  label_groups: { detail: 'existing_label_group', token: 'name_must_be_unique' },
+  // Whether the PCE refuses a second virtual service or pairing profile of the same name is not documented (P121).
+  virtual_services: { detail: 'existing_virtual_service', token: 'name_must_be_unique' },
+  pairing_profiles: { detail: 'existing_pairing_profile', token: 'name_must_be_unique' },
 } as const satisfies Partial<Record<NamedKind, { detail: string; token: string }>>
-type UniqueKind = keyof typeof UNIQUE
+export type UniqueKind = keyof typeof UNIQUE
 
 /**
  * Throws already_exists if a draft object has exactly this name. `own` is the object to be renamed, if any. If its name

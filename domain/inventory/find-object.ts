@@ -22,6 +22,7 @@ const KINDS = {
   workloads: { api: 'workloads', noun: 'workload' },
   virtual_services: { api: 'virtualServices', noun: 'virtual service' },
   virtual_servers: { api: 'virtualServers', noun: 'virtual server' },
+  pairing_profiles: { api: 'pairingProfiles', noun: 'pairing profile' },
   container_clusters: { api: 'containerClusters', noun: 'container cluster' },
   kubernetes_workloads: { api: 'kubernetesWorkloads', noun: 'Kubernetes workload' },
 } as const satisfies Record<string, { api: keyof PceClient; noun: string }>
@@ -33,6 +34,9 @@ const LISTERS: Partial<Record<NamedKind, string>> = {
   services: 'get-services',
   rule_sets: 'get-rulesets',
   workloads: 'get-workloads',
+  label_groups: 'get-label-groups',
+  virtual_services: 'get-virtual-services',
+  pairing_profiles: 'get-pairing-profiles',
   container_clusters: 'get-container-clusters',
   kubernetes_workloads: 'get-kubernetes-workloads',
 }

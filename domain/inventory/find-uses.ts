@@ -1,4 +1,4 @@
-import { PceApiError, PceError, type PceClient } from '../../pce-client/index.js'
+import { PceApiError, PceError, type ObjectApi, type PceClient } from '../../pce-client/index.js'
 import type { PolicyVersionSelector } from '../../schemas/common.js'
 import type { ErrorDetails } from '../../schemas/errors.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
@@ -6,7 +6,7 @@ import type { EnforcementBoundary, RuleSet } from '../../schemas/pce/rule-set.js
 import { ALL_SERVICES_NAME, ANY_IP_LIST_NAME } from '../../schemas/pce/words.js'
 import { quote } from '../text/escape-text.js'
 import { fetchEvery } from './fetch-every.js'
-import { toDraftHref } from './parse-href.js'
+import { parseHref, toDraftHref } from './parse-href.js'
 import { loadDenyRules } from './read-rules.js'
 import { readEnds, readRuleSets } from './require-rule-shape.js'
 import { type Steps, filterInSteps, mapBounded, workInTurns } from '../text/pace-work.js'
@@ -154,8 +154,10 @@ function pointsAt(value: unknown, hrefs: ReadonlySet<string>): boolean {
 /** Maximum number of objects listed in an error or warning as users of an object. */
 const MAX_LISTED = 20
 
-/** The types of objects that can refer to IP lists and services. */
+/** The types of objects that can refer to IP lists, services and virtual services. */
 const USERS = ['ruleSets', 'enforcementBoundaries', 'virtualServices'] as const
+/** The types of objects that can refer to label groups. */
+const GROUP_USERS = [...USERS, 'labelGroups', 'firewallSettings'] as const
 
 /**
  * The rule sets, enforcement boundaries and virtual services that refer to an object, each with the policy versions in
@@ -174,21 +176,25 @@ interface FoundUsers {
  */
 async function readUsers(pce: PceClient, object: { href: string }, signal: AbortSignal): Promise<FoundUsers> {
   const wanted = new Set([toDraftHref(object.href)])
+  const isOwn = (href: string | undefined) => href !== undefined && wanted.has(toDraftHref(href))
   const users = new Map<string, FoundUsers['users'][number]>()
   const unread = new Set<string>()
+  const kinds = parseHref(object.href)?.kind === 'label_groups' ? GROUP_USERS : USERS
   for (const version of ['draft', 'active'] as const) {
-    for (const kind of USERS) {
+    for (const kind of kinds) {
       try {
-        const { items } = await fetchEvery<PceObject>({ api: pce[kind], policyVersion: version, params: {}, signal })
+        const api = pce[kind] as ObjectApi<PceObject>
+        const { items } = await fetchEvery<PceObject>({ api, policyVersion: version, params: {}, signal })
         const whole = kind === 'ruleSets' ? await loadDenyRules(pce, items as unknown as RuleSet[], signal) : []
         if (whole.some(({ error }) => error !== undefined)) unread.add('denyRules')
         const candidates = kind === 'ruleSets' ? whole.map(({ ruleSet }) => ruleSet as unknown as PceObject) : items
         const using = await workInTurns(
-          filterInSteps(candidates, (candidate) => pointsAt(candidate, wanted)),
+          filterInSteps(candidates, ({ href, ...fields }) => !isOwn(href) && pointsAt(fields, wanted)),
           signal,
         )
-        for (const item of using) {
-          const user = toDraftHref(item.href)
+        for (const item of using as Partial<PceObject>[]) {
+          // The PCE may send the firewall settings without an href (P12).
+          const user = item.href === undefined ? 'firewall_settings' : toDraftHref(item.href)
           const known = users.get(user) ?? { href: user, name: nameOf(item), versions: [] }
           users.set(user, { ...known, versions: [...known.versions, version] })
         }
@@ -232,6 +238,8 @@ const KIND_WORDS: Readonly<Record<string, string>> = {
   denyRules: 'deny rules',
   enforcementBoundaries: 'enforcement boundaries',
   virtualServices: 'virtual services',
+  labelGroups: 'label groups',
+  firewallSettings: 'firewall settings',
 }
 
 /**
@@ -246,12 +254,35 @@ export async function warnOfRefusal(
 ): Promise<string[]> {
   const builtIn = warnOfBuiltIn(object)
   if (builtIn.length > 0) return builtIn
+  return describeUsers(pce, object, signal, {
+    used: 'The PCE will refuse it while it is used by',
+    unread: 'Whether anything uses it, for which the PCE would refuse it, could not be read',
+  })
+}
+
+/**
+ * Says in sentences which rule sets, enforcement boundaries and virtual services refer to an object, and what could not
+ * be read. The result is empty if nothing does. Failures of the PCE are not thrown, as with `warnOfRefusal`.
+ */
+export function tellUsers(pce: PceClient, object: { href: string }, signal: AbortSignal): Promise<string[]> {
+  return describeUsers(pce, object, signal, {
+    used: 'It is used by',
+    unread: 'Whether anything uses it could not be read',
+  })
+}
+
+async function describeUsers(
+  pce: PceClient,
+  object: { href: string },
+  signal: AbortSignal,
+  lead: { used: string; unread: string },
+): Promise<string[]> {
   let found: FoundUsers
   try {
     found = await readUsers(pce, object, signal)
   } catch (error) {
     if (!(error instanceof PceError) || signal.aborted) throw error
-    return [`Whether anything uses it, for which the PCE would refuse it, could not be read: ${error.message}`]
+    return [`${lead.unread}: ${error.message}`]
   }
   const { users, unread } = found
   const named = users.slice(0, MAX_LISTED).map(({ name, href, versions }) => {
@@ -260,12 +291,12 @@ export async function warnOfRefusal(
   const more = users.length > named.length ? ` and ${users.length - named.length} more` : ''
   const kinds = unread.map((kind) => KIND_WORDS[kind] ?? kind).join(', ')
   return [
-    ...(users.length > 0 ? [`The PCE will refuse it while it is used by: ${named.join(', ')}${more}.`] : []),
+    ...(users.length > 0 ? [`${lead.used}: ${named.join(', ')}${more}.`] : []),
     ...(unread.length > 0 ? [`Whether ${kinds} use it could not be read.`] : []),
   ]
 }
 
-function nameOf({ name }: PceObject): string {
+function nameOf({ name }: Partial<PceObject>): string {
   return typeof name === 'string' ? name : ''
 }
 

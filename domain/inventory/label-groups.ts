@@ -178,7 +178,7 @@ function sidesNaming(rule: { providers?: unknown; consumers?: unknown }) {
 }
 
 /** Collects the draft hrefs of all label groups that a value refers to, at any depth. */
-function groupsIn(value: unknown, found = new Set<string>()): Set<string> {
+export function groupsIn(value: unknown, found = new Set<string>()): Set<string> {
   if (Array.isArray(value)) for (const item of value) groupsIn(item, found)
   else if (typeof value === 'object' && value !== null) {
     for (const [field, inner] of Object.entries(value)) {

@@ -1,10 +1,12 @@
 import type { IpList } from '../../schemas/pce/ip-list.js'
+import type { LabelGroup } from '../../schemas/pce/label.js'
 import type { DenyRule, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
 import type { Service } from '../../schemas/pce/service.js'
 import { RULE_TYPES } from '../../schemas/rule-shapes.js'
+import { groupsIn } from '../inventory/label-groups.js'
 import { toActiveHref, toDraftHref } from '../inventory/parse-href.js'
 import { readRuleSets } from '../inventory/require-rule-shape.js'
-import { catalogOf, rulesInForce, type PolicySnapshot } from './load-snapshot.js'
+import { catalogOf, membersBy, rulesInForce, type PolicySnapshot } from './load-snapshot.js'
 import type { PlacedRule } from './match-rules.js'
 import type { RuleType } from './rule-type.js'
 
@@ -27,6 +29,7 @@ export type PolicyChange =
   | { is: 'new_rule_set'; ruleSet: RuleSet }
   | { is: 'ip_list'; list: IpList }
   | { is: 'service'; service: Service }
+  | { is: 'label_group'; group: LabelGroup }
 
 /** A rule through which a change may block traffic, with the policy (before or after the change) that contains it. */
 export interface CuttingRule {
@@ -50,8 +53,9 @@ export interface ChangedPolicy {
  * @throws {PceError} invalid_response, as readRuleSets does, for a rule set or rule of an unexpected shape.
  */
 export function applyChange(was: PolicySnapshot, change: PolicyChange): ChangedPolicy | null {
-  if (change.is === 'ip_list') return withObject(was, withList(was, change.list), change.list.href)
-  if (change.is === 'service') return withObject(was, withService(was, change.service), change.service.href)
+  if (change.is === 'ip_list') return withObject(was, withList(was, change.list), mentions(change.list.href))
+  if (change.is === 'service') return withObject(was, withService(was, change.service), mentions(change.service.href))
+  if (change.is === 'label_group') return withObject(was, withGroup(was, change.group), reaches(was, change.group.href))
   if (change.is === 'new_rule_set') return withRuleSet(was, null, change.ruleSet)
   const href = toDraftHref(change.is === 'rule' ? change.ruleSet : change.href)
   const before = was.ruleSets.find((one) => toDraftHref(one.href) === href)
@@ -109,13 +113,38 @@ const listRules = (policy: Parameters<typeof rulesInForce>[0]): TypedRule[] =>
  * Returns the policy after a change of an object, and the rules that may cut traffic because of it. These are all rules
  * that refer to the object, because its change alters their effect.
  */
-function withObject(was: PolicySnapshot, policy: PolicySnapshot, href: string): ChangedPolicy {
-  const mentions = [toDraftHref(href), toActiveHref(href)].map((one) => `"${one}"`)
-  const rules = listRules(was).filter(({ placed }) => {
-    const text = JSON.stringify(placed)
-    return mentions.some((mention) => text.includes(mention))
-  })
+function withObject(
+  was: PolicySnapshot,
+  policy: PolicySnapshot,
+  refersTo: (placed: PlacedRule) => boolean,
+): ChangedPolicy {
+  const rules = listRules(was).filter(({ placed }) => refersTo(placed))
   return { policy, cutting: cuttingOf({ policy: was, rules }, { policy, rules }) }
+}
+
+/** Returns a test for rules that refer to an object. */
+function mentions(href: string): (placed: PlacedRule) => boolean {
+  const hrefs = [toDraftHref(href), toActiveHref(href)].map((one) => `"${one}"`)
+  return (placed) => {
+    const text = JSON.stringify(placed)
+    return hrefs.some((one) => text.includes(one))
+  }
+}
+
+/** Returns a test for rules that refer to a label group, or to a group that contains it at any depth. */
+function reaches({ groupOf }: PolicySnapshot, href: string): (placed: PlacedRule) => boolean {
+  const wanted = toDraftHref(href)
+  const answers = new Map([[wanted, true]])
+  const leads = (group: string): boolean => {
+    const known = answers.get(group)
+    if (known !== undefined) return known
+    // A group on the way to itself adds nothing, and the entry stops the search there.
+    answers.set(group, false)
+    const found = (groupOf(group)?.sub_groups ?? []).some((one) => leads(toDraftHref(one.href)))
+    answers.set(group, found)
+    return found
+  }
+  return (placed) => [...groupsIn(placed)].some(leads)
 }
 
 type RulesOf = { policy: PolicySnapshot; rules: readonly TypedRule[] }
@@ -145,4 +174,16 @@ export function withList(was: PolicySnapshot, given: IpList): PolicySnapshot {
 export function withService(was: PolicySnapshot, service: Service): PolicySnapshot {
   const id = toDraftHref(service.href)
   return { ...was, serviceOf: (href) => (toDraftHref(href) === id ? service : was.serviceOf(href)) }
+}
+
+/** Returns the policy with this label group in place of its previous version, also inside the groups that contain it. */
+export function withGroup(was: PolicySnapshot, group: LabelGroup): PolicySnapshot {
+  const id = toDraftHref(group.href)
+  const groupOf = (href: string) => (toDraftHref(href) === id ? group : was.groupOf(href))
+  return {
+    ...was,
+    groupOf,
+    keyOf: (href) => (toDraftHref(href) === id ? group.key : was.keyOf(href)),
+    membersOf: membersBy(groupOf, was.labelOf),
+  }
 }

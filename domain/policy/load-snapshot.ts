@@ -116,20 +116,13 @@ export function catalogOf({ labels, services, lists, groups }: CatalogObjects): 
   const [serviceBy, listBy, groupBy] = [byHref(services), byHref(lists), byHref(groups)]
   const compiled = new Map<string, (end: Addressed) => Answer>()
   const labelOf = (href: string) => labels?.get(href)
-  const membersOf = (href: string, path: readonly string[] = []): readonly Label[] | undefined => {
-    const id = toDraftHref(href)
-    const group = groupBy.get(id)
-    if (group === undefined || path.includes(id)) return undefined
-    const found: (Label | undefined)[] = (group.labels ?? []).map((label) => labelOf(label.href))
-    for (const one of group.sub_groups ?? []) found.push(...(membersOf(one.href, [...path, id]) ?? [undefined]))
-    return found.includes(undefined) ? undefined : (found as Label[])
-  }
+  const membersOf = membersBy((href) => groupBy.get(toDraftHref(href)), labelOf)
   const anyLists = ANY_IP_LIST_NAMES.flatMap((wanted) => lists.filter(({ name }) => name === wanted))
   const allServices = services.filter(({ name }) => name === ALL_SERVICES_NAME)
   const [anyHrefs, allHrefs] = [byHref(anyLists), byHref(allServices)]
   return {
     labelOf,
-    membersOf: (href) => membersOf(href),
+    membersOf,
     keyOf: (href) => labelOf(href)?.key ?? groupBy.get(toDraftHref(href))?.key,
     listOf: (href) => listBy.get(toDraftHref(href)),
     groupOf: (href) => groupBy.get(toDraftHref(href)),
@@ -151,6 +144,25 @@ export function catalogOf({ labels, services, lists, groups }: CatalogObjects): 
     anyLists,
     allServices,
   }
+}
+
+/**
+ * Returns a function that lists the labels of a label group, with those of the groups inside it. It returns undefined
+ * for a group that is not known, that contains itself, or in which a label or group is not known.
+ */
+export function membersBy(
+  groupOf: PolicyCatalog['groupOf'],
+  labelOf: PolicyCatalog['labelOf'],
+): PolicyCatalog['membersOf'] {
+  const membersOf = (href: string, path: readonly string[]): readonly Label[] | undefined => {
+    const id = toDraftHref(href)
+    const group = groupOf(id)
+    if (group === undefined || path.includes(id)) return undefined
+    const found: (Label | undefined)[] = (group.labels ?? []).map((label) => labelOf(label.href))
+    for (const one of group.sub_groups ?? []) found.push(...(membersOf(one.href, [...path, id]) ?? [undefined]))
+    return found.includes(undefined) ? undefined : (found as Label[])
+  }
+  return (href) => membersOf(href, [])
 }
 
 /**

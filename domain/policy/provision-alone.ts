@@ -1,5 +1,5 @@
 import { toDraftHref } from '../inventory/parse-href.js'
-import { withList, withService, type PolicyChange } from './apply-change.js'
+import { withGroup, withList, withService, type PolicyChange } from './apply-change.js'
 import type { PolicySnapshot } from './load-snapshot.js'
 
 /**
@@ -16,6 +16,10 @@ export function provisionAlone(active: PolicySnapshot, draft: PolicySnapshot, ch
   if (change.is === 'service') {
     const own = draft.serviceOf(change.service.href)
     return own === undefined ? base : withService(base, own)
+  }
+  if (change.is === 'label_group') {
+    const own = draft.groupOf(change.group.href)
+    return own === undefined ? base : withGroup(base, own)
   }
   if (change.is === 'new_rule_set') return base
   const href = toDraftHref(change.is === 'rule' ? change.ruleSet : change.href)

@@ -8,7 +8,7 @@ import { describeLine } from './describe-line.js'
  */
 const BACKLOG = 1024 * 1024
 
-const SECRETS = ['authorization', 'api_key', 'api_secret', 'token', 'confirm_token']
+const SECRETS = ['authorization', 'api_key', 'api_secret', 'token', 'confirm_token', 'pairing_key', 'activation_code']
 
 /** The destination of log lines. */
 interface LineSink {

@@ -735,6 +735,10 @@ t.test('when something fails', async (t) => {
     t.same(
       realTools.filter(({ requiresConfirm }) => requiresConfirm).map(({ name }) => name),
       [
+        'bind-workloads',
+        'create-pairing-key',
+        'delete-pairing-keys',
+        'delete-pairing-profile',
         'discard-draft-changes',
         'import-workloads',
         'provision-policy',
@@ -745,6 +749,7 @@ t.test('when something fails', async (t) => {
         'set-enforcement-mode',
         'set-ven-status',
         'unpair-vens',
+        'update-pairing-profile',
         'upgrade-vens',
       ],
     )

@@ -4,7 +4,7 @@
  */
 import type { TSchema } from '@sinclair/typebox'
 import t from 'tap'
-import { isInDefault } from '../../tools/define.js'
+import { isInDefault, type AnyTool } from '../../tools/define.js'
 import { tools } from '../../tools/index.js'
 import { handMade } from './hand-made.js'
 import { startBench, type Bench, type Json } from './harness.js'
@@ -27,7 +27,7 @@ function badValues(schema: TSchema, isRequired: boolean): unknown[] {
   })
   const numbers = kinds.includes('integer') || kinds.includes('number') ? [-1, 1.5, 1e15, Number.MAX_SAFE_INTEGER] : []
   const texts = kinds.includes('string') ? (isWord === true ? ['no-such-word', ''] : TEXTS) : []
-  const lists = kinds.includes('array') ? [[5], [null], [''], ['  '], ['no-such-thing'], [HIDDEN]] : []
+  const lists = kinds.includes('array') ? [[5], [null], [''], ['  '], ['no-such-item'], [HIDDEN]] : []
   return [...wrong, ...numbers, ...texts, ...lists]
 }
 const HIDDEN = 'pay\u0000\u202Eyap\u200B'
@@ -51,10 +51,12 @@ const COMPARED = new Set([
   'client_type',
   'condition',
   'description',
+  'display_name',
   'hostname',
   'key',
   'name',
   'network',
+  'new_name',
   'os',
   'process',
   'process_name',
@@ -65,6 +67,28 @@ const COMPARED = new Set([
 /** Names of what exists in the estate, where the example has none. */
 const NAMED: Record<string, object> = { 'create-rule': { ruleset_name: 'Core services' } }
 
+/** The tools that write objects: what their examples name is there before, and what they create has a new name in each call. */
+const OBJECTS = new Set(tools.filter(({ toolset }) => toolset === 'objects-plus').map(({ name }) => name))
+function forObjects(tool: AnyTool, call: number): object {
+  if (!OBJECTS.has(tool.name)) return {}
+  // An example that is a dry run would write nothing, whatever is wrong.
+  if (!tool.name.startsWith('create-') || tool.name === 'create-pairing-key') return { dry_run: false }
+  return 'key' in tool.input.properties && !('name' in tool.input.properties)
+    ? { key: `new-${call}`, display_name: `New ${call}`, dry_run: false }
+    : { name: `New ${call}`, dry_run: false }
+}
+async function makeObjects({ pce, simulator }: Bench): Promise<void> {
+  const ports = { service_ports: [{ port: 443, proto: 6 }] }
+  for (const name of ['NonProd', 'Retired environments']) await pce.labelGroups.create({ name, key: 'env' })
+  for (const name of ['web frontend', 'retired frontend']) await pce.virtualServices.create({ name, ...ports })
+  for (const name of ['Web servers', 'Retired servers'])
+    await pce.pairingProfiles.create({ name, enabled: true, key_lifespan: 60 })
+  await pce.labelDimensions.create({ key: 'retired', display_name: 'Retired' })
+  await pce.provisionPolicyChanges('Objects', simulator.state.pendingHrefs())
+}
+
+const nameIn = (example: { name?: string }) => example.name
+
 /** A name or a value as messages quote it. */
 function quoted(value: unknown): string {
   const [one] = Array.isArray(value) ? (value as unknown[]) : [value]
@@ -74,16 +98,26 @@ function quoted(value: unknown): string {
 for (const tool of BEYOND)
   t.test(tool.name, async (t) => {
     const bench = await startBench(t, { workloads: 60, flows: 100 })
+    if (OBJECTS.has(tool.name)) {
+      await makeObjects(bench)
+      bench.writes()
+    }
+    let calls = 0
     for (const [name, schema] of Object.entries(tool.input.properties)) {
       for (const value of badValues(schema, tool.input.required?.includes(name) === true)) {
         const what = `${name}: ${JSON.stringify(value)}`
-        const answer = await outcome(bench, tool.name, { ...tool.example, ...NAMED[tool.name], [name]: value })
+        const more = { ...NAMED[tool.name], ...forObjects(tool, (calls += 1)) }
+        const answer = await outcome(bench, tool.name, { ...tool.example, ...more, [name]: value })
         const writes = bench.writes().length
         if (answer.ok !== undefined) {
           t.ok(
             COMPARED.has(name) || (tool.effect === 'write' && ['add_fqdns', 'remove_fqdns'].includes(name)),
             `accepted: ${what}`,
           )
+          // The example names it in the calls that follow.
+          if (name === 'new_name')
+            await outcome(bench, tool.name, { ...tool.example, ...more, name: value, new_name: nameIn(tool.example) })
+          bench.writes()
           continue
         }
         t.equal(writes, 0, `${what}: nothing is written`)

@@ -197,6 +197,74 @@ export function markEverything({ raw: RAW, shown: SHOWN }: Mark) {
         { key: NOBODY, value: 'x' },
       ],
     ],
+    ['create-label-dimension', [{ key: 'bu', display_name: 'Unit' }], [{ [NOBODY]: 1 }]],
+    ['update-label-dimension', [{ key: 'bu', display_name: 'Business unit' }], [{ key: NOBODY, display_name: 'x' }]],
+    ['delete-label-dimension', [{ key: 'bu' }], [{ key: 'app' }, { key: NOBODY }]],
+    [
+      'create-label-group',
+      [{ name: 'group', description: `x${RAW}`, labels: [`app=${shown('payments')}`] }],
+      [
+        { name: 'other', labels: [`app=${NOBODY}`] },
+        { name: 'other', key: 'app', sub_groups: [NOBODY] },
+      ],
+    ],
+    [
+      'update-label-group',
+      [
+        { name: 'group', add: [`app=${shown('billing')}`], dry_run: true },
+        { name: 'group', labels: [`app=${shown('billing')}`] },
+      ],
+      [
+        { name: NOBODY, description: 'x' },
+        { name: 'group', remove: [`app=${shown('ordering')}`] },
+      ],
+    ],
+    ['delete-label-group', [{ name: 'group', dry_run: true }, { name: 'group' }], [{ name: NOBODY }]],
+    [
+      'create-virtual-service',
+      [
+        {
+          name: 'virtual',
+          description: `x${RAW}`,
+          service: shown('SSH'),
+          labels: [`app=${shown('payments')}`],
+          service_addresses: [{ fqdn: 'a.example.com', description: RAW }],
+        },
+      ],
+      [
+        { name: 'other', service: NOBODY },
+        { name: 'other', service: shown('SSH'), labels: [`app=${NOBODY}`] },
+        { name: 'other', service: shown('SSH'), service_addresses: [{ fqdn: NOBODY }] },
+      ],
+    ],
+    [
+      'update-virtual-service',
+      [
+        { name: 'virtual', labels: [`app=${shown('billing')}`], dry_run: true },
+        { name: 'virtual', description: `y${RAW}` },
+      ],
+      [{ name: NOBODY, description: 'x' }],
+    ],
+    ['delete-virtual-service', [{ name: 'virtual', dry_run: true }], [{ name: NOBODY }]],
+    [
+      'create-pairing-profile',
+      [{ name: 'profile', description: `x${RAW}`, labels: [`app=${shown('payments')}`] }],
+      [
+        { name: 'other', labels: [`app=${NOBODY}`] },
+        { name: 'other', key_lifespan: NOBODY },
+      ],
+    ],
+    [
+      'update-pairing-profile',
+      [
+        { name: 'profile', labels: [`app=${shown('billing')}`], dry_run: true },
+        { name: 'profile', labels: [`app=${shown('billing')}`] },
+      ],
+      [{ name: NOBODY, description: 'x' }],
+    ],
+    ['create-pairing-key', [{ name: 'profile', dry_run: true }, { name: 'profile' }], [{ name: NOBODY }]],
+    ['delete-pairing-keys', [{ name: 'profile', dry_run: true }, { name: 'profile' }], [{ name: NOBODY }]],
+    ['delete-pairing-profile', [{ name: 'profile', dry_run: true }, { name: 'profile' }], [{ name: NOBODY }]],
     [
       'create-workload',
       [
@@ -340,6 +408,17 @@ export function markEverything({ raw: RAW, shown: SHOWN }: Mark) {
       ],
     ],
     ['provision-policy', [{ change_description: `because${SHOWN}` }], [{ change_description: 'x', hrefs: [NOBODY] }]],
+    [
+      'bind-workloads',
+      [
+        { virtual_service: 'virtual', ...PAYMENTS, dry_run: true },
+        { virtual_service: 'virtual', ...PAYMENTS },
+      ],
+      [
+        { virtual_service: NOBODY, ...PAYMENTS },
+        { virtual_service: 'virtual', workloads: [NOBODY] },
+      ],
+    ],
     ['get-events', [{}], [{ cursor: NOBODY }]],
     [
       'list-policy-versions',

@@ -108,6 +108,13 @@ const names = (n: number) => Array.from({ length: n }, (_, at) => `named-${at}`)
 const NAMED_APP = { app_name: 'named', env_name: 'prod', enforcement_mode: 'full' }
 const provision = ({ pce, simulator }: Bench) => pce.provisionPolicyChanges('x', simulator.state.pendingHrefs())
 const editList = ({ pce }: Bench) => pce.ipLists.update(`${DRAFT}/ip_lists/2`, { description: 'edited' })
+const groups = (n: number) => Array.from({ length: n }, (_, at) => `Group ${at}`)
+const profile = ({ pce }: Bench) => pce.pairingProfiles.create({ name: 'Old', enabled: true, key_lifespan: 60 })
+/** A virtual service in force. */
+async function offer(bench: Bench): Promise<void> {
+  await bench.pce.virtualServices.create({ name: 'Offer', service: { href: `${DRAFT}/services/2` } })
+  await provision(bench)
+}
 /** Of `n` groups inside each other. */
 const deepest = (n: number) => [`labelgroup:Group ${n - 1}`]
 
@@ -271,6 +278,62 @@ const CASES: Record<string, Record<string, Case>> = {
     },
   },
   'find-duplicate-workloads': { 'all kinds': { args: {}, and: (n) => 2 * n } },
+  'create-label-group': {
+    'of groups': { args: (n) => ({ name: 'New', sub_groups: groups(n) }), and: (n) => 2 * n },
+  },
+  'update-label-group': {
+    // It is in all the others, and so in every rule; each names a workload, a list and a service of its own.
+    'in every rule': {
+      args: { name: 'Group 0', remove: ['loc=here'] },
+      and: NOTHING,
+      dry: (n) => 2 * n + 6 * n + OBSERVED + 2 * n,
+    },
+    'new groups': {
+      before: ({ pce }) => pce.labelGroups.create({ name: 'Spare', key: 'loc' }),
+      args: (n) => ({ name: 'Spare', add: groups(n).map((name) => `labelgroup:${name}`) }),
+      and: (n) => 2 * n,
+      dry: (n) => 2 * n + OBSERVED + 2 * n,
+    },
+  },
+  'delete-label-group': {
+    'a spare one': {
+      before: ({ pce }) => pce.labelGroups.create({ name: 'Spare', key: 'loc' }),
+      args: { name: 'Spare' },
+      and: NOTHING,
+      dry: (n) => 2 * n,
+    },
+  },
+  'create-virtual-service': { 'of a service': { args: { name: 'New', service: 'Service 0' }, and: NOTHING } },
+  'update-virtual-service': {
+    'its ports': {
+      before: offer,
+      args: { name: 'Offer', service_ports: [{ port: 80, proto: 6 }] },
+      and: NOTHING,
+      dry: (n) => 2 * n,
+    },
+  },
+  'delete-virtual-service': {
+    'a spare one': { before: offer, args: { name: 'Offer' }, and: NOTHING, dry: (n) => 2 * n },
+  },
+  'bind-workloads': {
+    'by name': {
+      before: offer,
+      args: (n) => ({ virtual_service: 'Offer', workloads: names(n) }),
+      and: (n) => 3 * n + 1,
+      dry: (n) => 3 * n + 2 * n,
+    },
+  },
+  'delete-label-dimension': {
+    'a spare one': {
+      before: ({ pce }) => pce.labelDimensions.create({ key: 'bu', display_name: 'Unit' }),
+      args: { key: 'bu' },
+      and: (n) => 2 * n,
+    },
+  },
+  'create-pairing-profile': { plain: { args: { name: 'Web' }, and: NOTHING } },
+  'create-pairing-key': { 'one that expires': { before: profile, args: { name: 'Old' }, and: NOTHING } },
+  'delete-pairing-keys': { 'one with keys': { before: profile, args: { name: 'Old' }, and: NOTHING } },
+  'delete-pairing-profile': { 'a spare one': { before: profile, args: { name: 'Old' }, and: NOTHING } },
   'get-vens': { 'in a label group': { args: (n) => ({ labels: deepest(n) }), and: (n) => n - 1 } },
   'ven-health-report': { 'in a label group': { args: (n) => ({ labels: deepest(n) }), and: (n) => n - 1 } },
 }

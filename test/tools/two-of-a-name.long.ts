@@ -45,8 +45,14 @@ const LISTS = {
   'sec_policy/ip_lists': twins(`${DRAFT}/ip_lists`, { ip_ranges: [{ from_ip: '10.1.0.0/16' }], fqdns: [] }),
   'sec_policy/services': [ALL, ...twins(`${DRAFT}/services`, { service_ports: [{ port: 1, proto: 6 }] })],
   'sec_policy/rule_sets': [{ href: `${DRAFT}/rule_sets/1`, name: 'Pay', ...set }, ...twins(`${DRAFT}/rule_sets`, set)],
-  'sec_policy/label_groups': twins(`${DRAFT}/label_groups`, { key: 'app', labels: [] }),
-  'sec_policy/virtual_services': twins(`${DRAFT}/virtual_services`, { labels: [] }),
+  'sec_policy/label_groups': [
+    { href: `${DRAFT}/label_groups/1`, name: 'Pay', key: 'app', labels: [] },
+    ...twins(`${DRAFT}/label_groups`, { key: 'app', labels: [] }),
+  ],
+  'sec_policy/virtual_services': [
+    { href: `${DRAFT}/virtual_services/1`, name: 'Pay', labels: [], service_ports: [{ port: 1, proto: 6 }] },
+    ...twins(`${DRAFT}/virtual_services`, { labels: [] }),
+  ],
   'sec_policy/virtual_servers': twins(`${DRAFT}/virtual_servers`, { labels: [] }),
   container_clusters: twins(`${ORG}/container_clusters`),
   pairing_profiles: twins(`${ORG}/pairing_profiles`, { labels: [] }),
@@ -80,8 +86,12 @@ const REQUIRED: Record<string, unknown> = {
   ...{ source: '10.0.0.3', destination: '10.0.0.3', proto: 'tcp', port: 5, enforcement_mode: 'full' },
   ...{ pce_host: 'pce.test', pce_port: 1, pce_org_id: 1, api_key: 'a', api_secret: 'b' },
   apps: [{ app_name: 'pay', env_name: 'prod' }],
+  virtual_service: 'Pay',
+  display_name: 'Other',
   profile_href: `${ORG}/container_clusters/1/container_workload_profiles/1`,
 }
+
+const NAMED_PAY = new Set(['update-ruleset', 'update-label-group', 'update-virtual-service'])
 
 /** What a call says beside its required arguments, so that it comes to look for what the argument that is tried names. */
 function alongside(tool: string, takes: object, tried: string): Record<string, unknown> {
@@ -95,7 +105,7 @@ function alongside(tool: string, takes: object, tried: string): Record<string, u
     ...(/^(?:update|delete)-(?:sec|deny)-rule$/.test(tool) && {
       href: `${DRAFT}/rule_sets/1/${tool.slice(7, -5)}_rules/1`,
     }),
-    ...(tool === 'update-ruleset' && tried !== 'name' && { name: 'Pay' }),
+    ...(NAMED_PAY.has(tool) && tried !== 'name' && { name: 'Pay' }),
     ...('new_name' in takes && tried === 'name' && { new_name: 'other' }),
   }
 }
@@ -107,7 +117,7 @@ const FORMS: Record<string, string> = {
   'source destination': 'name workload iplist',
   'scopes labels': 'labelgroup',
   'ingress_services egress_services service services deny_service': 'name',
-  'ruleset_name rule_set container_cluster workloads csv applies_to': 'name',
+  'ruleset_name rule_set container_cluster workloads csv applies_to virtual_service sub_groups': 'name',
 }
 
 /** The forms in which an argument of a tool refers to objects. */
@@ -117,6 +127,7 @@ function formsOf(tool: string, path: string): string[] {
   if (argument === 'name') return 'href' in takes && (mutating || 'kind' in takes) ? ['name'] : []
   // A table to import says what is to be. A row whose name two workloads have is a conflict, and is not written.
   if (tool === 'import-workloads') return []
+  if (tool === 'update-label-group' && ['add', 'remove'].includes(argument)) return ['labelgroup']
   // Where a call is about an application, so are its sources.
   if (argument === 'exclude_sources' && !('include_sources' in takes)) return []
   // Labels to have are labels, and so are those that rules are looked for by.

@@ -1,5 +1,4 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { PceError } from '../../pce-client/index.js'
 import { AssumesOut, showAssumedBy } from '../../schemas/assumes.js'
 import { ByName } from '../../schemas/by-name.js'
 import { DetailLevel } from '../../schemas/common.js'
@@ -8,7 +7,7 @@ import { ToolError } from '../../schemas/errors.js'
 import { FqdnInput, IpRangeInput } from '../../schemas/ip-list-shapes.js'
 import { ObjectOrText } from '../../schemas/label-reference.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
-import { EFFECT_MEANINGS, NO_EFFECT, PolicyChangeOut } from '../../schemas/policy-changes.js'
+import { PolicyChangeOut } from '../../schemas/policy-changes.js'
 import { ObservedOut } from '../../schemas/observed-traffic.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
 import { warnOfWideList } from '../../domain/drafts/warn-of-wide-list.js'
@@ -24,17 +23,15 @@ import {
   type Moved,
   type PlannedEdit,
 } from '../../domain/drafts/edit-ip-list.js'
+import { cutsNothing, judgeEdit, warnOfEffect } from '../../domain/drafts/judge-edit.js'
 import { orderOf } from '../../domain/drafts/order-of.js'
 import { describeObject, findByHref, findObject } from '../../domain/inventory/find-object.js'
-import { loadJudgedUsers, warnOfBuiltIn } from '../../domain/inventory/find-uses.js'
+import { warnOfBuiltIn } from '../../domain/inventory/find-uses.js'
 import { toDraftHref } from '../../domain/inventory/parse-href.js'
 import type { Judgement } from '../../domain/policy/judge-change.js'
-import { judgeObject, rulesAbout } from '../../domain/policy/judge-object.js'
-import { loadContents } from '../../domain/policy/load-contents.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
 import { observeDryRun } from '../../domain/drafts/observe-change.js'
 import { quote } from '../../domain/text/escape-text.js'
-import { workInTurns } from '../../domain/text/pace-work.js'
 import { abbreviateRequests } from '../answers/abbreviate-requests.js'
 import { showObserved, withWarnings } from '../answers/show-observed.js'
 import { fitAnswer } from '../answers/byte-budget.js'
@@ -178,7 +175,7 @@ async function editList(
       ...changes,
       ...warnOfBuiltIn(current),
       ...planned.warnings,
-      ...warnOfEffect(judged),
+      ...warnOfEffect(judged, 'list'),
       ...(planned.gained.addresses > 0n && judged.risks?.includes('any_address') !== true
         ? await warnOfWideList(entries, ctx.signal)
         : []),
@@ -207,13 +204,6 @@ async function editList(
   )
 }
 
-/**
- * Returns true if the edit certainly permits no less than before, so that no observed traffic can hang on it. To look
- * the traffic up would only name what is undecided with and without the edit.
- */
-const cutsNothing = ({ effect, assumes = [] }: Judgement) =>
-  (effect === 'widening' || effect === 'neutral') && assumes.length === 0
-
 const hasChange = ({ body }: PlannedEdit) => Object.keys(body).length > 0
 
 function changesTooOften({ name, href }: IpList): ToolError {
@@ -226,31 +216,8 @@ function changesTooOften({ name, href }: IpList): ToolError {
 }
 
 /** Determines how the edit affects the permitted traffic, based on the active and draft rules that use the list. */
-async function judge(ctx: ToolContext<true>, current: IpList, planned: PlannedEdit): Promise<Judgement> {
-  if (!hasChange(planned)) return {}
-  const { pce, signal } = ctx
-  const href = toDraftHref(current.href)
-  const versions = { draft: { ...current, ...planned.body }, active: current }
-  try {
-    const users = await loadJudgedUsers(pce, signal)
-    const rules = await workInTurns(rulesAbout(href, users), signal)
-    const contents = await loadContents(pce, rules, new Map([[href, versions]]), ctx)
-    return await workInTurns(judgeObject('ip_lists', versions, contents, users), signal)
-  } catch (error) {
-    if (!(error instanceof PceError) || signal.aborted) throw error
-    return { effect_note: NO_EFFECT.unreadUses }
-  }
-}
-
-function warnOfEffect({ effect, effect_note: note, used_by: used }: Judgement): string[] {
-  if (effect === 'neutral') return []
-  if (used === undefined) return note === undefined ? [] : [note]
-  const places = used.in.map((holder) => quote(holder)).join(', ')
-  const who = `${countOf(used.rules, 'rule')} ${used.rules === 1 ? 'uses' : 'use'} the list${places === '' ? '' : ` (in ${places})`}`
-  return [
-    effect === undefined ? `${who}: ${note ?? ''}` : `${who}: once provisioned, the edit ${EFFECT_MEANINGS[effect]}.`,
-  ]
-}
+const judge = async (ctx: ToolContext<true>, current: IpList, planned: PlannedEdit): Promise<Judgement> =>
+  hasChange(planned) ? judgeEdit(ctx, 'ip_lists', current, planned.body) : {}
 
 /** Replaces the list of sent fields in a message with the number of added and removed entries of the IP list. */
 function describeEdit(message: string, { body, added, removed }: PlannedEdit): string {

@@ -1,0 +1,88 @@
+import { ToolError } from '../../schemas/errors.js'
+import type { EnforcementMode } from '../../schemas/pce/enforcement-modes.js'
+import type { PairingProfile } from '../../schemas/pce/ven.js'
+import type { ToolContext } from '../call.js'
+import { describeObject } from '../inventory/find-object.js'
+import type { LabelReference } from '../inventory/labels.js'
+import { capital } from '../text/capital.js'
+import { quote } from '../text/escape-text.js'
+import { findMembers } from './plan-label-group.js'
+import { refuseTwoOfAKey } from './plan-virtual-service.js'
+
+type Ctx = Pick<ToolContext<true>, 'pce' | 'signal' | 'now'>
+
+/** The lifetime that keys of a new profile have unless the caller says another: a day, in seconds. */
+export const USUAL_LIFESPAN = 86_400
+const LARGEST_LIMIT = 2_147_483_647
+
+/** What a caller says of a pairing profile; absent fields are not changed. */
+export interface PairingProfileArguments {
+  enforcement_mode?: EnforcementMode
+  enforcement_mode_lock?: boolean
+  labels?: readonly LabelReference[]
+  key_lifespan?: number | string
+  allowed_uses_per_key?: number | string
+  enabled?: boolean
+}
+
+/**
+ * Checks what a caller says of a pairing profile and returns the fields to send. Fields that were not given are absent.
+ * @throws {ToolError} invalid_argument with the name of the argument; label_not_found.
+ */
+export async function planPairingProfile(ctx: Ctx, given: PairingProfileArguments): Promise<Record<string, unknown>> {
+  const { labels, key_lifespan: lifespan, allowed_uses_per_key: uses, ...plain } = given
+  const limits = {
+    ...(lifespan !== undefined && { key_lifespan: planLimit(lifespan, 'key_lifespan') }),
+    ...(uses !== undefined && { allowed_uses_per_key: planLimit(uses, 'allowed_uses_per_key') }),
+  }
+  if (labels === undefined) return { ...plain, ...limits }
+  const { labels: found = [] } = await findMembers(ctx, { labels })
+  refuseTwoOfAKey(found)
+  return { ...plain, ...limits, labels: found.map(({ href }) => ({ href })) }
+}
+
+function planLimit(limit: number | string, argument: string): number | 'unlimited' {
+  if (limit === 'unlimited') return limit
+  const number = typeof limit === 'string' && /^\d{1,10}$/u.test(limit) ? Number(limit) : limit
+  if (typeof number === 'number' && Number.isInteger(number) && number >= 1 && number <= LARGEST_LIMIT) return number
+  const text = `${argument}: ${quote(String(limit))} is neither a whole number from 1 to ${LARGEST_LIMIT} nor "unlimited".`
+  throw new ToolError('invalid_argument', text, { argument })
+}
+
+/** Warns of what a profile does to machines that pair with it, and of keys that never expire. */
+export function warnOfProfile({ enforcement_mode: mode, key_lifespan: lifespan }: Record<string, unknown>): string[] {
+  const modes: Record<string, string> = {
+    full: 'Machines that pair with it enforce policy from the start: traffic that no rule allows is blocked.',
+    selective: 'Machines that pair with it enforce deny rules from the start.',
+  }
+  return [
+    ...(typeof mode === 'string' && modes[mode] !== undefined ? [modes[mode]] : []),
+    ...(lifespan === 'unlimited'
+      ? ['Its keys never expire: whoever has one can pair machines. create-pairing-key refuses such a profile.']
+      : []),
+  ]
+}
+
+/** A profile from which a key can be made, with the lifetime of that key in seconds. */
+export interface KeyPlan {
+  profile: PairingProfile
+  seconds: number
+}
+
+/**
+ * Checks that a key of a profile would work, and would expire.
+ * @throws {ToolError} invalid_argument for a disabled profile, and for one whose keys never expire.
+ */
+export function planKey(profile: PairingProfile): KeyPlan {
+  const { href, enabled, key_lifespan: lifespan } = profile
+  const what = capital(describeObject('pairing_profiles', profile))
+  if (enabled !== true) {
+    const text = `${what} is disabled, so no key of it works.`
+    throw new ToolError('invalid_argument', text, { reason: 'disabled', href }, { hint: 'Enable it first.' })
+  }
+  const seconds = typeof lifespan === 'string' && /^\d{1,10}$/u.test(lifespan) ? Number(lifespan) : lifespan
+  if (typeof seconds === 'number' && seconds >= 1) return { profile, seconds }
+  const text = `Keys of ${describeObject('pairing_profiles', profile)} never expire, so none is made.`
+  const hint = `update-pairing-profile sets key_lifespan, in seconds; ${USUAL_LIFESPAN} is a day.`
+  throw new ToolError('invalid_argument', text, { reason: 'never_expires', href, key_lifespan: lifespan }, { hint })
+}
