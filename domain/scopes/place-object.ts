@@ -189,7 +189,13 @@ function placeEnd(actor: Actor, ends: Ends, territory: Territory): Place {
 }
 
 /** Types of objects that touch workloads only by the rules that use them. */
-const USED_BY_RULES: ReadonlySet<string> = new Set(['ip_lists', 'services', 'labels', 'label_groups'])
+const USED_BY_RULES: ReadonlySet<string> = new Set([
+  'ip_lists',
+  'services',
+  'labels',
+  'label_groups',
+  'label_dimensions',
+])
 
 /** Places an object that has no scope, such as an IP list. */
 export function placeUnscoped({ everything, shield }: Territory, kind: string, what = nounOf(kind)): Place {

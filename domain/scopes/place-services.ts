@@ -1,11 +1,16 @@
 import type { ContainerWorkloadProfile } from '../../schemas/pce/container-cluster.js'
+import { isAddress } from '../inventory/parse-addresses.js'
 import { firstOutside, INSIDE, placeLabels, UNREADABLE, type PlacedObject } from './place-object.js'
 import type { Place } from './place.js'
-import { labelsOfWorkloads, placeVirtualService, readOr, type Reader } from './read-around.js'
+import { labelsOfWorkloads, placeServiceLabels, placeVirtualService, readOr, type Reader } from './read-around.js'
 import { fieldsOf, hrefOf, hrefsIn, listOf, nameOf, type Target, type Write } from './read-write.js'
+import { placeAddresses } from './place-workloads.js'
 import type { Territory } from './territory.js'
 
-/** Places the virtual services that a request creates, changes or deletes. */
+/**
+ * Places the virtual services that a request creates, changes or deletes, and the workloads outside whose addresses they
+ * claim.
+ */
 export async function placeVirtualServices(
   reader: Reader,
   { method, body }: Write,
@@ -15,10 +20,16 @@ export async function placeVirtualServices(
   const placeNew = (row: unknown): PlacedObject => ({
     kind: 'virtual_services',
     ...nameOf(row),
-    place: placeLabels(hrefsIn(fieldsOf(row)['labels']), territory, 'virtual_service'),
+    place: firstOutside([
+      placeLabels(hrefsIn(fieldsOf(row)['labels']), territory, 'virtual_service'),
+      placeReached(fieldsOf(row), territory),
+    ]),
   })
-  if (method === 'POST' && target.id === undefined) return [placeNew(body)]
-  if (target.id === 'bulk_create') return listOf(body).map(placeNew)
+  const isCreation = (method === 'POST' && target.id === undefined) || target.id === 'bulk_create'
+  if (isCreation) {
+    const rows = target.id === undefined ? [body] : listOf(body)
+    return [...rows.map(placeNew), ...(await placeAddresses(reader, rows))]
+  }
   const rows = target.id === 'bulk_update' ? listOf(body).map(fieldsOf) : [{ ...fieldsOf(body), href: target.href }]
   const placed: PlacedObject[] = []
   for (const row of rows) {
@@ -26,39 +37,49 @@ export async function placeVirtualServices(
     const before = (await placeVirtualService(reader, href)) ?? UNREADABLE
     const labels = (row as { labels?: unknown }).labels
     const after = labels === undefined ? [] : [placeLabels(hrefsIn(labels), territory, 'virtual_service')]
-    placed.push({ kind: 'virtual_services', href, ...nameOf(row), place: firstOutside([before, ...after]) })
+    const place = firstOutside([before, ...after, placeReached(row, territory)])
+    placed.push({ kind: 'virtual_services', href, ...nameOf(row), place })
   }
-  return placed
+  return [...placed, ...(await placeAddresses(reader, rows))]
+}
+
+/** Places a virtual service by where it is reached: only of single addresses is it known whose they are. */
+function placeReached(row: Record<string, unknown>, { everything }: Territory): Place {
+  if (everything) return INSIDE
+  const reached = [
+    ...listOf(row['service_addresses']).map((one) => fieldsOf(one)['ip'] ?? fieldsOf(one)['fqdn']),
+    ...listOf(row['ip_overrides']),
+  ]
+  const unknown = reached.find((address) => typeof address !== 'string' || !isAddress(address))
+  if (unknown === undefined) return INSIDE
+  const why = `is reached at ${typeof unknown === 'string' ? unknown : 'what is not known'}, whose place is not known`
+  return { is: 'outside', rule: 'virtual_service', why }
 }
 
 /** Places the bindings of workloads to virtual services that a request creates or deletes. */
 export async function placeBindings(reader: Reader, { method, body }: Write, target: Target): Promise<PlacedObject[]> {
   const { pce, signal, territory } = reader
-  const kind = 'service_bindings'
-  const found =
-    method === 'POST' && target.id === undefined
-      ? (Array.isArray(body) ? listOf(body) : [body]).map(fieldsOf)
-      : [fieldsOf(await readOr(pce.serviceBindings.getByReference(target.href ?? '', { signal }), signal))]
-  const placed: PlacedObject[] = []
-  for (const binding of found) {
-    const [service = ''] = hrefsIn([binding['bound_service'] ?? binding['virtual_service']])
-    const [workload = ''] = hrefsIn([binding['workload']])
-    const labels = await labelsOfWorkloads(
-      pce,
-      [workload].filter((href) => href !== ''),
-      signal,
-    )
-    const ofWorkload = labels.get(workload)
-    placed.push({
-      kind,
-      ...hrefOf(target),
-      place: firstOutside([
-        service === '' ? UNREADABLE : ((await placeVirtualService(reader, service)) ?? UNREADABLE),
-        ofWorkload === undefined ? UNREADABLE : placeLabels(ofWorkload, territory, 'workload_labels'),
-      ]),
-    })
-  }
-  return placed
+  const isCreation = method === 'POST' && target.id === undefined
+  const found = isCreation
+    ? (Array.isArray(body) ? listOf(body) : [body]).map(fieldsOf)
+    : [fieldsOf(await readOr(pce.serviceBindings.getByReference(target.href ?? '', { signal }), signal))]
+  // What else is bound does not matter for the end of a binding, which takes policy away from its workload alone.
+  const placeService = isCreation ? placeVirtualService : placeServiceLabels
+  const ends = found.map((binding) => ({
+    service: hrefsIn([binding['bound_service'] ?? binding['virtual_service']])[0] ?? '',
+    workload: hrefsIn([binding['workload']])[0] ?? '',
+  }))
+  const services = new Map<string, Place>()
+  for (const href of new Set(ends.map(({ service }) => service)))
+    services.set(href, (href === '' ? undefined : await placeService(reader, href)) ?? UNREADABLE)
+  const named = new Set(ends.map(({ workload }) => workload).filter((href) => href !== ''))
+  const labels = await labelsOfWorkloads(pce, [...named], signal)
+  return ends.map(({ service, workload }) => {
+    const own = labels.get(workload)
+    const ofWorkload = own === undefined ? UNREADABLE : placeLabels(own, territory, 'workload_labels')
+    const place = firstOutside([services.get(service) ?? UNREADABLE, ofWorkload])
+    return { kind: 'service_bindings', ...hrefOf(target), place }
+  })
 }
 
 /** Places the container workload profile that a request changes. */

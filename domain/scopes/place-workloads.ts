@@ -81,10 +81,10 @@ async function placeKnownWorkloads(reader: Reader, rows: readonly Record<string,
 }
 
 /**
- * Places the workloads outside that have an address which the rows claim. With such an address, a workload inside would
- * be what rules of others mean by the address.
+ * Places the workloads outside that have an address which the rows claim, be they workloads or virtual services. With
+ * such an address, an object inside would be what rules of others mean by the address.
  */
-async function placeAddresses(reader: Reader, rows: readonly unknown[]): Promise<PlacedObject[]> {
+export async function placeAddresses(reader: Reader, rows: readonly unknown[]): Promise<PlacedObject[]> {
   const { pce, signal, territory } = reader
   const claimed = new Set(rows.flatMap((row) => addressesIn(fieldsOf(row))))
   if (claimed.size === 0) return []
@@ -122,8 +122,14 @@ async function placeAddresses(reader: Reader, rows: readonly unknown[]): Promise
   return [...placed.values()]
 }
 
-function addressesIn(workload: object): string[] {
-  const { interfaces, public_ip: publicIp } = workload as { interfaces?: unknown; public_ip?: unknown }
+function addressesIn(row: object): string[] {
+  const { interfaces, public_ip: publicIp, service_addresses: reached, ip_overrides: overrides } = row as Claims
   const own = listOf(interfaces).map((one) => fieldsOf(one)['address'])
-  return [...own, publicIp].filter((address): address is string => typeof address === 'string' && address !== '')
+  const offered = listOf(reached).map((one) => fieldsOf(one)['ip'])
+  return [...own, publicIp, ...offered, ...listOf(overrides)].filter(
+    (address): address is string => typeof address === 'string' && address !== '',
+  )
 }
+
+/** The fields of workloads and of virtual services that have addresses. */
+type Claims = Partial<Record<'interfaces' | 'public_ip' | 'service_addresses' | 'ip_overrides', unknown>>

@@ -92,14 +92,16 @@ type Places = Pick<Reader, 'pce' | 'territory' | 'signal'>
  * Places a virtual service by its labels in the draft and in the active policy, and by the workloads that are bound to
  * it, because a rule that names it reaches these. Returns undefined if it cannot be read.
  */
-export async function placeVirtualService(
-  { pce, territory, signal }: Places,
-  href: string,
-): Promise<Place | undefined> {
+export async function placeVirtualService(places: Places, href: string): Promise<Place | undefined> {
+  const own = await placeServiceLabels(places, href)
+  return own === undefined ? undefined : firstOutside([own, await placeBound(places, [href])])
+}
+
+/** Places a virtual service by its labels alone, in both policy versions. Returns undefined if it cannot be read. */
+export async function placeServiceLabels({ pce, territory, signal }: Places, href: string): Promise<Place | undefined> {
   const versions = await readVersions(pce.virtualServices, href, signal)
   if (versions.length === 0) return undefined
-  const own = versions.map(({ labels }) => placeLabels(hrefsIn(labels), territory, 'virtual_service'))
-  return firstOutside([...own, await placeBound({ pce, territory, signal }, [href])])
+  return firstOutside(versions.map(({ labels }) => placeLabels(hrefsIn(labels), territory, 'virtual_service')))
 }
 
 /** Places all virtual services whose labels are inside: by the workloads bound to them. */
