@@ -10,6 +10,7 @@ import {
   readStatePath,
   unknownMode,
 } from './read-http.js'
+import { readTold } from './read-notify.js'
 import { readDatabase } from './read-state-url.js'
 import { readSecretFiles, SECRETS, SECRETS_OF, type SecretName } from './read-secrets.js'
 import { readWhole } from './read-whole.js'
@@ -147,6 +148,7 @@ export function readStateFile(given: Environment, found?: Findings): StateFileCo
   if (mode === null) throw new StartupError(unknownMode(env), ...faults)
   const replica = readReplica(reading)
   const database = readDatabase(reading)
+  const notify = readTold(reading)
   if (faults.length > 0) throw new StartupError(...faults)
   const { MCP_AUDIT_LOG_PATH: auditLogPath, MCP_OAUTH_ISSUER: issuer } = env
   return {
@@ -155,6 +157,7 @@ export function readStateFile(given: Environment, found?: Findings): StateFileCo
     ...(database && { database }),
     ...(auditLogPath && { auditLogPath }),
     ...replica,
+    ...(notify && { notify }),
     ...(issuer && { issuer }),
   }
 }

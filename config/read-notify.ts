@@ -1,4 +1,4 @@
-import type { NotifyConfig } from '../schemas/config.js'
+import type { NotifyConfig, StateFileConfig } from '../schemas/config.js'
 import { isPlaceholder, placeholderIn, readSwitch, type Reading } from './read-values.js'
 
 const URL_NAME = 'MCP_NOTIFY_WEBHOOK_URL'
@@ -26,6 +26,16 @@ export function readNotify(reading: Reading): NotifyConfig | undefined {
   if (!secret) faults.push({ problem: `${URL_NAME} requires ${SECRET_NAME}`, remedy: MAKE_SECRET })
   const key = secret ? readSecret(secret, reading) : undefined
   return isReceiver(url, reading) && key !== undefined ? { url, secret: key, names } : undefined
+}
+
+/**
+ * Reads what a command needs to tell of itself: it leaves its message in the state, and needs neither the URL nor the
+ * secret. Returns undefined if the servers have no receiver.
+ */
+export function readTold(reading: Reading): StateFileConfig['notify'] {
+  const { env } = reading
+  if (!env[URL_NAME] && !env[`${URL_NAME}_FILE`]) return undefined
+  return { publicUrl: env.MCP_PUBLIC_URL ?? '', names: readSwitch(reading, 'MCP_NOTIFY_NAMES', false) }
 }
 
 function isReceiver(value: string, { faults }: Reading): boolean {

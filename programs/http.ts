@@ -165,7 +165,7 @@ program
   .allowExcessArguments(false)
   .action(async () => {
     const config = await readSettings(LOOPBACK)
-    const { testNotification } = await import('./composition/notify.js')
+    const { testNotification } = await import('./composition/notify-command.js')
     report(await testNotification(config))
   })
 program
@@ -265,7 +265,7 @@ async function forget(sub: string, { issuer }: { issuer?: string }): Promise<voi
   const config = await readState()
   const iss = requireIssuer(issuer ?? config.issuer, '--issuer')
   const { forgetUser } = await import('./composition/forget-user.js')
-  report(await forgetUser(config, { iss, sub }, auditedParts(config)))
+  await runAndTell(config, (parts) => forgetUser(config, { iss, sub }, parts))
 }
 
 /** Runs `revoke-user`. Throws StartupError if an option cannot be used or the access cannot be revoked. */
@@ -273,7 +273,7 @@ async function revoke({ iss: given, sub, ...options }: { iss?: string; sub: stri
   const config = await readState()
   const iss = requireIssuer(given ?? config.issuer, '--iss')
   const { revokeUser } = await import('./composition/revoke-user.js')
-  report(await revokeUser(config, { iss, sub }, options, auditedParts(config)))
+  await runAndTell(config, (parts) => revokeUser(config, { iss, sub }, options, parts))
 }
 
 /** Returns the issuer of the person. Throws StartupError if it is not known. */
@@ -285,10 +285,14 @@ function requireIssuer(iss: string | undefined, option: string): string {
   })
 }
 
-/** Returns what a command needs that writes about itself to the audit log. */
-function auditedParts(config: StateFileConfig): AuditedCommandParts {
-  const parts = { log: startLog, auditStream: process.stdout }
-  return { openAudit: () => openAudit(config, parts), osUser: nameOfUser() }
+/** Runs a command that writes about itself to the audit log, of which the receiver of notifications is told. */
+async function runAndTell(
+  config: StateFileConfig,
+  run: (parts: AuditedCommandParts) => Promise<CommandReport>,
+): Promise<void> {
+  const { runTold } = await import('./composition/notify-command.js')
+  const open = () => openAudit(config, { log: startLog, auditStream: process.stdout })
+  report(await runTold(config, open, (openAudit) => run({ openAudit, osUser: nameOfUser() })))
 }
 
 function nameOfUser(): string {

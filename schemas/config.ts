@@ -291,6 +291,8 @@ export interface StateFileConfig {
   database?: DatabaseConfig
   auditLogPath?: string
   replicaId?: string
+  /** What notifications about a command say of the server; absent if the servers notify nobody. */
+  notify?: Pick<NotifyConfig, 'names'> & { publicUrl: string }
   /** The issuer of the identity provider: the value of MCP_OAUTH_ISSUER. */
   issuer?: string
 }

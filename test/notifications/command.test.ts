@@ -2,6 +2,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { readStateFile } from '../../config/index.js'
+import { createFileAudit } from '../../plugins/dispatcher/audit-log.js'
+import { forgetUser } from '../../programs/composition/forget-user.js'
+import { runTold } from '../../programs/composition/notify-command.js'
+import { openState } from '../../storage/state/open-state.js'
 import { emptyFolder, startCommand } from '../docs/commands.js'
 import { messagesOf } from '../log-lines.js'
 import { compiled } from '../suite-folder.js'
@@ -54,4 +59,42 @@ t.test('a secret is made, and a receiver that accepts the test is said to have i
   const untrusted = await run(t, env)
   t.same([untrusted.code, untrusted.messages], [1, [`${where} did not answer: DEPTH_ZERO_SELF_SIGNED_CERT`]])
   t.equal(receiver.received.length, 2)
+})
+
+t.test('what a command does about a person is told by the servers, which share its state', async (t) => {
+  const path = join(emptyFolder(t), 'state.db')
+  const now = () => 1_800_000_000_000
+  const state = openState(path, { now, variable: 'MCP_STATE_PATH' })
+  t.teardown(() => state.close())
+  const configOf = (env: Record<string, string>) =>
+    readStateFile({ MCP_PCE_MODE: 'shared', MCP_STATE_PATH: path, MCP_PUBLIC_URL: 'https://mcp.example.test', ...env })
+  const forget = (env: Record<string, string>) => {
+    const config = configOf(env)
+    const owner = { iss: 'https://idp.example.test/', sub: 'ann' }
+    const open = () => createFileAudit(`${path}.audit`)
+    return runTold(config, open, (openAudit) => forgetUser(config, owner, { openAudit, osUser: 'root', now }), now)
+  }
+  t.equal((await forget({})).ok, true)
+  t.equal((await state.outbox.look()).waiting, 0, 'without a receiver nobody is told')
+  t.equal((await forget({ MCP_NOTIFY_WEBHOOK_URL_FILE: '/run/secrets/url', MCP_REPLICA_ID: 'desk' })).ok, true)
+  t.equal((await state.outbox.look()).waiting, 1)
+  const message = await state.outbox.take('server', 40_000)
+  const { type, data } = JSON.parse(message!.body) as { type: string; data: Record<string, unknown> }
+  const { request_id: requestId, ...facts } = data
+  t.type(requestId, 'string')
+  t.same(
+    [type, facts],
+    [
+      'person.forgotten',
+      {
+        text: 'root ran forget-user for ann: success.',
+        server: 'https://mcp.example.test',
+        replica: 'desk',
+        person: { iss: 'https://idp.example.test/', sub: 'ann' },
+        command: 'forget-user',
+        outcome: 'success',
+        os_user: 'root',
+      },
+    ],
+  )
 })

@@ -1,0 +1,41 @@
+import type { EventRecorder } from '../../notifications/record-events.js'
+import type { AuditLog } from '../../plugins/dispatcher/audit-log.js'
+import type { AuditEntry } from '../../schemas/audit.js'
+
+/**
+ * Wraps the audit log so that the recorder sees every entry that is in it, and every failure to use it. The entries are
+ * the only source of notifications: what is audited with a known type, by whatever part of the server, is told.
+ */
+export function tellOfAudit<A extends AuditLog | null>(
+  audit: A,
+  recorder: Pick<EventRecorder, 'note' | 'noteAuditFailure'>,
+): A {
+  if (audit === null) return audit
+  const failed = (operation: string, error: unknown): never => {
+    recorder.noteAuditFailure(operation)
+    throw error
+  }
+  return {
+    ...audit,
+    write(entry: AuditEntry) {
+      try {
+        audit.write(entry)
+      } catch (error) {
+        failed('write', error)
+      }
+      recorder.note(entry)
+    },
+    async writeInTurn(entry: AuditEntry) {
+      await audit.writeInTurn(entry).catch((error: unknown) => failed('write', error))
+      recorder.note(entry)
+    },
+    sync: () => audit.sync().catch((error: unknown) => failed('sync', error)),
+    async check() {
+      try {
+        await audit.check()
+      } catch (error) {
+        failed('check', error)
+      }
+    },
+  }
+}
