@@ -1,5 +1,6 @@
 import { escapeText } from '../domain/text/escape-text.js'
 import type { AuditEntry } from '../schemas/audit.js'
+import type { ErrorCode } from '../schemas/errors.js'
 import type { Owner } from '../schemas/caller.js'
 
 /** An event about which a receiver is told, as the payload of Standard Webhooks: a type, a time and facts. */
@@ -33,9 +34,10 @@ export interface EventFacts {
   expires_at?: string
   /** What the call would do; only if names of objects are asked for. */
   summary?: string
-  /** The note on a decision, and the object and scopes of a refusal; only if names of objects are asked for. */
+  /** The note on a decision, and what a refusal is about; only if names of objects are asked for. */
   note?: string
   outside?: AuditEntry['outside']
+  guardrail?: AuditEntry['guardrail']
   scopes?: readonly string[]
   /** The svc-mcp-http command that caused the event, whether it succeeded, and who ran it. */
   command?: string
@@ -62,7 +64,7 @@ const APPROVALS: Readonly<Record<string, string>> = { asked: 'waiting', approved
 /** The events about approvals of which nobody is told, because nothing has changed. */
 const UNTOLD: ReadonlySet<string> = new Set(['shown'])
 /** The error codes with which a call is refused by a limit that the operator has set. */
-const LIMITS: ReadonlySet<string> = new Set(['out_of_scope', 'frozen', 'protected', 'too_many_workloads'])
+const LIMITS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['out_of_scope', 'protected', 'frozen', 'too_many_workloads'])
 /** The names of events by the command that causes them. */
 const COMMANDS: Readonly<Record<string, string>> = {
   'revoke-user': 'person.revoked',
@@ -98,7 +100,12 @@ function factsOf(type: string, entry: AuditEntry, { publicUrl, replica, names }:
     ...(entry.asked_by && { asked_by: personOf(entry.asked_by) }),
     ...(entry.approved_by && { approved_by: personOf(entry.approved_by) }),
     ...(id !== undefined && { approval_id: id, approval_url: `${publicUrl}/approve/${id}` }),
-    ...(names && { note: entry.note, outside: entry.outside, scopes: entry.scopes?.slice(0, MOST_SCOPES) }),
+    ...(names && {
+      note: entry.note,
+      outside: entry.outside,
+      guardrail: entry.guardrail,
+      scopes: entry.scopes?.slice(0, MOST_SCOPES),
+    }),
     ...(command !== undefined && { command, outcome: entry.outcome, os_user: entry.os_user }),
     request_id: clip(entry.request_id),
     pce_host: entry.pce_host,

@@ -16,8 +16,14 @@ import { SECRET, startReceiver } from './receiver.js'
 
 const SCOPES = { groups: { [GROUP_OF.admin]: { scopes: '*' }, [GROUP_OF.operator]: { scopes: [{ app: 'payments' }] } } }
 
+interface Telling {
+  names?: boolean
+  approves?: boolean
+  guardrails?: SharedConfig['guardrails']
+}
+
 /** A process of the service whose notifications go to the receiver, and a call of a person at it. */
-async function startTelling(t: Test, { names = false, approves = true } = {}) {
+async function startTelling(t: Test, { names = false, approves = true, guardrails }: Telling = {}) {
   const receiver = await startReceiver(t)
   const clock = { now: Date.now() }
   const folder = mkdtempSync(join(tmpdir(), 'telling-'))
@@ -33,6 +39,7 @@ async function startTelling(t: Test, { names = false, approves = true } = {}) {
     confirm: { hmacKey: Buffer.alloc(32, 9), ttlSeconds: 120, ...(approves && { approval }) },
     notify: { url: receiver.url, secret: SECRET, names },
     replicaId: 'mcp-1',
+    ...(guardrails && { guardrails }),
   }
   delete config.database
   const auditStream = new PassThrough()
@@ -182,6 +189,19 @@ t.test('names of objects, notes and scopes are told only if asked for', async (t
     t.same([refused.data.tool, refused.data.person.sub], ['create-ruleset', 'otto'])
     t.same(refused.data.scopes, names ? ['app=payments'] : undefined)
     t.equal(refused.data.outside?.kind, names ? 'rule_sets' : undefined)
+  }
+})
+
+t.test('a guardrail refuses: told, and what it found only if asked for', async (t) => {
+  for (const names of [false, true]) {
+    const guardrails = { protectedLabels: [{ key: 'app', value: 'payments' }] }
+    const { call, person, told } = await startTelling(t, { names, guardrails })
+    t.equal((await call(person('ann'), 'create-ruleset', { name: 'x', ...RULES })).code, 'protected')
+    const [refused, ...none]: Json[] = await told()
+    t.same(none, [])
+    t.equal(refused?.type, 'refused.protected')
+    t.equal(refused?.data.text, 'create-ruleset of ann was refused: protected.')
+    t.equal(refused?.data.guardrail?.kind, names ? 'rule_sets' : undefined)
   }
 })
 
