@@ -61,9 +61,9 @@ t.test('stricter for one, looser for another', async (t) => {
   t.notMatch(body, /\u202e/)
   for (const shown of [
     'Blocked now, and would pass',
-    '&quot;crm (prod)&quot; on 443/tcp, inbound: 40 connections',
+    'crm (prod) on 443/tcp, inbound: 40 connections',
     'Passes now, and would be cut',
-    '&quot;bad (prod)&quot; on 22/tcp, inbound: 30 connections',
+    'bad (prod) on 22/tcp, inbound: 30 connections',
     'visibility_only',
     'takes the new one up when it is back',
     'selective blocks only what a deny rule names',

@@ -91,7 +91,9 @@ export function showTraffic({ traffic }: Pick<Enforcement, 'traffic'>): ShownObj
           name,
           change: 'unknown' as const,
           effect,
-          fields: [{ path: 'peers', after: found.slice(0, MOST_TRAFFIC).map(describeTrafficChange) }],
+          fields: [
+            { path: 'peers', after: found.slice(0, MOST_TRAFFIC).map((one) => describeTrafficChange(one, one.peer)) },
+          ],
           ...(rest > 0 && { note: `The busiest ${MOST_TRAFFIC} are shown; there are ${rest} more.` }),
         },
       ]

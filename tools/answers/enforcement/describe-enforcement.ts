@@ -207,6 +207,11 @@ export function warnOfEnforcement(enforcement: Enforcement): string[] {
   ].filter((text) => text !== '')
 }
 
-/** Describes a traffic change: `"crm (prod)" on 5432/tcp, inbound: 30 connections`. */
-export const describeTrafficChange = ({ peer, port, direction, connections }: TrafficChange): string =>
-  `${quote(peer)} on ${port}, ${direction}: ${countOf(connections, 'connection')}`
+/**
+ * Describes a traffic change: `"crm (prod)" on 5432/tcp, inbound: 30 connections`. `shown` is the peer as it is shown:
+ * in quotation marks in sentences, and as it is in the fields of a page.
+ */
+export const describeTrafficChange = (
+  { peer, port, direction, connections }: TrafficChange,
+  shown = quote(peer),
+): string => `${shown} on ${port}, ${direction}: ${countOf(connections, 'connection')}`
