@@ -19,7 +19,7 @@ export const TOOLSETS = {
   explain: 'say why a flow is allowed or blocked, find rules, and judge a change of enforcement before it is made',
   'rules-plus': 'add single rules to rule sets, retire those that are over, and look into label groups and IP lists',
   history: 'compare and restore policy versions, discard drafts, and find who changed what',
-  hygiene: 'find what is unused, redundant or unlabelled, and label workloads in bulk',
+  hygiene: 'find what is unused, redundant or unlabelled, what listens, and label workloads in bulk',
   vens: 'look up VENs and judge their health',
   'vens-plus': 'suspend, resume, unpair and upgrade VENs, and request their support reports',
   'traffic-plus': 'compare the traffic of two windows',

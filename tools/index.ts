@@ -13,6 +13,7 @@ import explainFlow from './explain/explain-flow.js'
 import identityReach from './explain/identity-reach.js'
 import suggestRule from './explain/suggest-rule.js'
 import exposureReport from './hygiene/exposure-report.js'
+import findListeners from './hygiene/find-listeners.js'
 import findRedundantRules from './hygiene/find-redundant-rules.js'
 import findUnused from './hygiene/find-unused.js'
 import comparePolicyVersions from './history/compare-policy-versions.js'
@@ -142,6 +143,7 @@ const listed: readonly AnyTool[] = [
   explainFlow,
   exposureReport,
   findDuplicateWorkloads,
+  findListeners,
   findRedundantRules,
   findRules,
   findUnlabelledWorkloads,

@@ -109,6 +109,7 @@ export const CALLS: Call[] = [
   { tool: 'retire-expired', only: 'fits', costly: true, args: { dry_run: true } },
   { tool: 'identity-reach', only: 'fits', args: WEEK },
   { tool: 'find-duplicate-workloads', only: 'fits', args: WEEK },
+  { tool: 'find-listeners', only: 'fits', args: { labels: ['app=payments'], ...WEEK } },
   { tool: 'discover-process-egress', only: 'fits', args: WEEK },
   { tool: 'find-unmanaged-traffic', only: 'fits', args: WEEK },
   { tool: 'identify-infrastructure-services', only: 'fits', args: WEEK },

@@ -145,6 +145,11 @@ export function markEverything({ raw: RAW, shown: SHOWN }: Mark) {
       ],
     ],
     ['find-duplicate-workloads', [{}], [{ cursor: NOBODY }]],
+    [
+      'find-listeners',
+      [{ labels: [`app=${shown('payments')}`] }],
+      [{ name: 'x', cursor: NOBODY }, { labels: [NOBODY] }],
+    ],
     ['get-iplists', [{}], [{ cursor: NOBODY }]],
     ['get-ip-list-matches', [{ address: '10.0.0.0/8' }, { fqdn: `a${RAW}` }], [{ address: NOBODY }]],
     ['get-label-groups', [{}], [{ label: `app=${NOBODY}` }, { cursor: NOBODY }]],

@@ -52,6 +52,7 @@ t.test('is refused by what answers for all of them', async (t) => {
     ['label-workloads', { csv: 'name,role\nz1,web', dry_run: true }],
     ['import-workloads', { rows: [{ name: 'new', ip_addresses: ['10.0.0.3'] }] }],
     ['find-duplicate-workloads', {}],
+    ['find-listeners', { name: 'z' }],
   ] as const
   for (const [tool, args] of CALLS)
     partial(t, await fails(tool, args, 'pce_error'), { message: /The PCE sent . of .* that is needed whole/ }, tool)
