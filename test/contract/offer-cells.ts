@@ -48,20 +48,23 @@ const HEADERS: [Record<string, string>, string[]][] = [
 
 type Post = (body: unknown, headers: Record<string, string>) => Promise<{ statusCode: number; body: string }>
 
+/** The largest batch that the server takes. */
+const MAX_BATCH = 100
+
+/** Returns the answers to a batch. One that takes longer than five seconds is a stream. */
+const answersIn = ({ body }: { body: string }): Json[] =>
+  body.startsWith('[') ? (JSON.parse(body) as Json[]) : parseEvents(body).events.map(({ data }): Json => data)
+
 /** What a caller finds: the tools that are listed, those that a call reaches as far as its arguments, and those that it is forbidden. */
 async function look(post: Post, headers: Record<string, string>) {
-  const answer = await post(
-    [
-      request('tools/list', {}, 'list'),
-      // No tool has such an argument, so that none runs.
-      ...ALL.map((name) => request('tools/call', { name, arguments: { 'no such argument': 1 } }, name)),
-    ],
-    headers,
-  )
-  // One that takes longer than five seconds is a stream.
-  const answers = answer.body.startsWith('[')
-    ? (JSON.parse(answer.body) as Json[])
-    : parseEvents(answer.body).events.map(({ data }): Json => data)
+  const requests = [
+    request('tools/list', {}, 'list'),
+    // No tool has such an argument, so that none runs.
+    ...ALL.map((name) => request('tools/call', { name, arguments: { 'no such argument': 1 } }, name)),
+  ]
+  const answers: Json[] = []
+  for (let from = 0; from < requests.length; from += MAX_BATCH)
+    answers.push(...answersIn(await post(requests.slice(from, from + MAX_BATCH), headers)))
   const errorOf = ({ result, error }: Json): string => error?.data.error ?? JSON.parse(result.content[0].text).error
   const found: Record<string, string[]> = {}
   for (const one of answers.filter(({ id }) => id !== 'list')) (found[errorOf(one)] ??= []).push(one.id)
