@@ -56,6 +56,8 @@ const PROGRAMS = {
   worker: 'programs/worker.ts',
   'pce-client/index': 'pce-client/index.ts',
 }
+/** The oldest Node.js that the bundles have to run on, in esbuild's form. */
+const TARGET = 'node20.19'
 /** The simulator, which is bundled separately, because the image of the server does not contain it. */
 const SIMULATOR = 'pce-simulator/pce-sim'
 /**
@@ -113,7 +115,7 @@ async function compileInto(folder) {
   mkdirSync(scratch, { recursive: true })
   const declared = emitDeclarations(scratch)
   // In a fresh clone, this package is only available after the install at the beginning of this program.
-  const { build } = await import('esbuild')
+  const { build, transform } = await import('esbuild')
   const catalogue = await bundleCatalogue(root, scratch)
   const common = {
     absWorkingDir: root,
@@ -122,15 +124,15 @@ async function compileInto(folder) {
     bundle: true,
     platform: 'node',
     format: 'esm',
-    target: 'node20.19',
+    target: TARGET,
     logLevel: 'warning',
     // Whitespace is removed, because indentation is an eighth of the package, and statements are shortened, which is a
-    // hundredth. Names are kept, and lines stay so short that Node.js can show one in a stack trace.
+    // hundredth. Names of our own code are kept, and lines stay so short that Node.js can show one in a stack trace.
     minifySyntax: true,
     minifyWhitespace: true,
     lineLimit: 200,
     // Bundled CommonJS packages still load Node's own modules with require.
-    plugins: [catalogue],
+    plugins: [catalogue, shortenNames(transform)],
     banner: { js: "import { createRequire } from 'node:module';const require = createRequire(import.meta.url);" },
   }
   await Promise.all([
@@ -153,6 +155,15 @@ async function compileInto(folder) {
     if (!existsSync(folder)) throw error
     rmSync(scratch, { recursive: true, force: true })
   }
+}
+
+/** Creates the plugin that shortens the names inside bundled packages, whose stack traces are not ours to read. */
+function shortenNames(transform) {
+  const load = async ({ path }) => {
+    const { code } = await transform(readFileSync(path, 'utf8'), { minifyIdentifiers: true, target: TARGET })
+    return { contents: code, loader: 'js' }
+  }
+  return { name: 'shorten-names', setup: (build) => void build.onLoad({ filter: /node_modules.*\.[cm]?js$/ }, load) }
 }
 
 /** Emits the types of the PCE client, which other programs import. Ends this process if type checking fails. */

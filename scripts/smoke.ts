@@ -49,6 +49,8 @@ const SHIPPED = [
 ]
 const NEVER_SHIPPED =
   /(^|\/)(test|scripts|node_modules|\.ci)\/|\.map$|\.test\.|(^|\/)\.env$|\.(pem|key|db|log)$|(?<!\.d)\.ts$/
+/** Pages for those who change the code, which the package does not contain. */
+const LEFT_OUT = new Set(['CONTRIBUTING.md', 'docs/architecture.md', 'docs/decisions.md', 'docs/releasing.md'])
 /** The oldest version of Node.js that `engines` promises to support. */
 const OLDEST_NODE = '20.19.0'
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -88,11 +90,9 @@ await step('the package holds what it should and nothing else, and its pages lin
   // Markdown files in a build are not checked, because they are for assistants, which do not follow links to files.
   const isPage = (path: string) => path.endsWith('.md') && !path.startsWith('dist/')
   const pages = new Map(paths.filter(isPage).map((path) => [path, readFileSync(join(root, path), 'utf8')]))
-  // Pages also refer to tests, sources, pictures and the decisions, which are for those who change the code and are only in
-  // the repository, not in the package.
-  const isSource = (path: string) =>
-    path.startsWith('test/') || path === 'docs/decisions.md' || /\.(ts|png)$/.test(path)
-  const broken = findBrokenLinks(pages, (path) => isSource(path) || paths.some((known) => known.startsWith(path)))
+  // Pages also refer to pictures and to what is for those who change the code, which are only in the repository.
+  const isLeftOut = (path: string) => path.startsWith('test/') || /\.(ts|png|svg)$/.test(path) || LEFT_OUT.has(path)
+  const broken = findBrokenLinks(pages, (path) => isLeftOut(path) || paths.some((known) => known.startsWith(path)))
   if (broken.length > 0) throw new Error(broken.join(', '))
 })
 await step(`it installs into an empty project, and nothing there needs more than Node.js ${OLDEST_NODE}`, () => {
