@@ -13,7 +13,8 @@ export const PATTERN_MEANINGS: ReadonlyMap<string, string> = new Map([
  * Creates the schema of a name for a new object: at most 255 characters, and neither blank nor with blanks at its start
  * or end, since callers could not refer to an object with such a name.
  */
-export const NewName = (description: string) => Type.String({ maxLength: 255, pattern: NAME, description })
+export const NewName = (description: string, options: { listed?: string } = {}) =>
+  Type.String({ maxLength: 255, pattern: NAME, description, ...options })
 
 /**
  * Creates the schema of a key for a new label. The key cannot contain `=`, because references are split at the first

@@ -125,7 +125,8 @@ export const NamedServicesInput = (description: string) => {
 }
 
 /** Creates the schema of one side of a rule: its consumers or its providers. */
-export const ActorsInput = (description: string) => Type.Array(ActorInput, { minItems: 1, maxItems: 100, description })
+export const ActorsInput = (description: string, options: { listed?: string } = {}) =>
+  Type.Array(ActorInput, { minItems: 1, maxItems: 100, description, ...options })
 /** The schemas of the parts of a rule in the form that callers write. */
 export const RuleParts = {
   providers: ActorsInput('Destinations: ams, key=value, iplist:NAME, href …'),

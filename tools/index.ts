@@ -67,6 +67,7 @@ import deleteRuleset from './rulesets/delete-ruleset.js'
 import deleteSecRule from './rulesets/delete-sec-rule.js'
 import findRules from './rulesets/find-rules.js'
 import getRulesets from './rulesets/get-rulesets.js'
+import planPortClosure from './rulesets/plan-port-closure.js'
 import retireExpired from './rulesets/retire-expired.js'
 import updateDenyRule from './rulesets/update-deny-rule.js'
 import updateRuleset from './rulesets/update-ruleset.js'
@@ -173,6 +174,7 @@ const listed: readonly AnyTool[] = [
   importWorkloads,
   labelWorkloads,
   listPolicyVersions,
+  planPortClosure,
   previewEnforcementChange,
   provisionPolicy,
   registerPceCredentials,

@@ -741,6 +741,7 @@ t.test('when something fails', async (t) => {
         'delete-pairing-profile',
         'discard-draft-changes',
         'import-workloads',
+        'plan-port-closure',
         'provision-policy',
         'request-ven-support-reports',
         'restore-policy-version',

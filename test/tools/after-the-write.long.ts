@@ -73,6 +73,7 @@ const CALLS: Record<string, (scene: Scene) => object> = {
   'restore-policy-version': ({ version, pending }) => ({ version, drop_pending: pending }),
   'discard-draft-changes': ({ pending }) => ({ hrefs: pending }),
   'retire-expired': ({ allow }) => ({ hrefs: [allow] }),
+  'plan-port-closure': ({ n }) => ({ services: [{ port: 5432, proto: 6 }], ruleset_name: `Close-${n}` }),
   'create-ringfence': ({ n }) => ({ ...ORDERING, selective: true, ruleset_name: `RF-${n}` }),
   'ringfence-batch': ({ n }) => ({
     apps: [
@@ -151,7 +152,7 @@ const PREPARED: Record<string, (bench: Bench, scene: Scene) => Promise<Scene>> =
 }
 
 /** Tools that take nothing back: the same call writes what is left. */
-const COMPLETED_BY_REPEATING = new Set(['restore-policy-object'])
+const COMPLETED_BY_REPEATING = new Set(['plan-port-closure', 'restore-policy-object'])
 
 /** Tools that take nothing back, each with the file that strikes their writes; here their looks are struck. */
 const WRITES_ELSEWHERE: Record<string, string> = {
@@ -484,6 +485,42 @@ async function judgeRingfences(
   for (const href of freshIn(whole, before)) if (/rule_sets\/\d+$/.test(href)) await bench.pce.ruleSets.delete(href)
 }
 
+/** Judges a closure: it names what it wrote, its deny rule comes last, and the same call writes the rest. */
+async function judgeClosure(
+  t: Test,
+  bench: Bench,
+  before: State,
+  after: State,
+  { answer, error }: Outcome,
+  name: string,
+  args: object,
+): Promise<void> {
+  const hrefs = (list: Json[] = []) => list.map(({ href }) => href).toSorted()
+  const fresh = freshIn(after, before).toSorted()
+  const said = `${error?.error}: ${error?.message ?? answer.message}`
+  if (error === undefined) t.equal(answer.rules.written + 1, fresh.length, 'it counts its rules, beside the rule set')
+  else {
+    const named = hrefs(error.written)
+    // What a lost creation made is known only where it could be looked for.
+    const known = error.error === 'outcome_unknown' ? fresh.filter((href) => named.includes(href)) : fresh
+    t.same(named, known, `it names what it wrote. ${said}`)
+    t.equal(error.partial === true, named.length > 0, 'half a closure is said to be half')
+    if (error.stands !== undefined) t.same(hrefs(error.stands), fresh, 'and what stands')
+  }
+  const { rules } = await bench.ok(name, args)
+  const whole = stateOf(bench)
+  const all = freshIn(whole, before)
+  const rest = all.length - fresh.length
+  t.equal(rules.present + rules.written + 1, all.length, 'the same call writes the rest, and nothing twice')
+  if (error?.stands !== undefined) t.equal(error.not_written, rest, 'of which it had said how much it is')
+  if (fresh.some((href) => href.includes('/deny_rules/'))) t.equal(rest, 0, 'the deny rule comes last')
+  const { rules: again } = await bench.ok(name, args)
+  t.equal(again.written, 0, 'and then nothing is missing')
+  t.ok(isSame(stateOf(bench), whole))
+  // Its rules are those of others to the closures of other scenes.
+  for (const href of all) if (/rule_sets\/\d+$/.test(href)) await bench.pce.ruleSets.delete(href)
+}
+
 t.test('covers every tool that writes', async (t) => {
   const writing = tools.filter(({ effect }) => effect !== 'read').map(({ name }) => name)
   t.same(writing.toSorted(), [...Object.keys(CALLS), ...ELSEWHERE].toSorted())
@@ -508,7 +545,8 @@ for (const [name, toArgs] of Object.entries(CALLS)) {
       const outcome = await attempt(bench, name, toArgs(scene))
       const after = stateOf(bench)
       t.notMatch(JSON.stringify([outcome.answer, outcome.error]), '"error":"internal"')
-      if (isCompleted) await judgeByRepeating(t, bench, before, after, outcome, name, toArgs(scene))
+      if (name === 'plan-port-closure') await judgeClosure(t, bench, before, after, outcome, name, toArgs(scene))
+      else if (isCompleted) await judgeByRepeating(t, bench, before, after, outcome, name, toArgs(scene))
       else if (isRingfence) await judgeRingfences(t, bench, before, after, outcome, name, toArgs(scene))
       else if (writesElsewhere) judgeDraft(t, before, after, outcome, scene)
       else judge(t, before, after, outcome, done)
@@ -524,7 +562,9 @@ for (const [name, toArgs] of Object.entries(CALLS)) {
     const writes = requests.filter(isWrite)
     const isRead = ({ method }: RecordedRequest) => method === 'GET'
     // update-workload reads the workload again between a new label and its own write, and takes the label back if that fails.
-    const told = name === 'update-workload' ? requests.findLastIndex(isWrite) : first
+    // plan-port-closure looks before its deny rule whether its allow rules are there.
+    const isLookingBetween = name === 'update-workload' || name === 'plan-port-closure'
+    const told = isLookingBetween ? requests.findLastIndex(isWrite) : first
     const seen = requests.slice(0, told).filter(isRead).length
     const looks = requests.slice(told).some(isRead)
 

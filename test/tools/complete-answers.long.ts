@@ -28,6 +28,7 @@ const CALLS: Record<string, (bench: Bench) => Promise<object> | object> = {
   'identify-infrastructure-services': () => ({}),
   'detect-lateral-movement-paths': () => APPLICATION,
   'create-ringfence': () => ({ ...APPLICATION, dry_run: true }),
+  'plan-port-closure': () => ({ services: ['SMB', 'SSH'], dry_run: true }),
   'ringfence-batch': () => ({ apps: [APPLICATION], auto_order: true, dry_run: true }),
   'compliance-check': () => ({}),
   'enforcement-readiness': () => APPLICATION,
@@ -50,6 +51,7 @@ const CALLS: Record<string, (bench: Bench) => Promise<object> | object> = {
 /** Those that read the traffic of one application, workload or service alone. */
 const FEW_ROWS = new Set([
   'exposure-report',
+  'plan-port-closure',
   'enforcement-readiness',
   'get-policy-coverage-report',
   'preview-enforcement-change',

@@ -383,6 +383,11 @@ export function markEverything({ raw: RAW, shown: SHOWN }: Mark) {
       [{ profile_href: ids.profile, assign_labels: [`app=${shown('billing')}`] }],
       [{ profile_href: ids.profile, assign_labels: [`app=${NOBODY}`] }],
     ],
+    [
+      'plan-port-closure',
+      [{ services: [shown('SSH')], dry_run: true }, { services: [shown('SSH')] }],
+      [{ services: [NOBODY] }, { services: [shown('SSH')], exceptions: [{ consumers: [NOBODY] }] }],
+    ],
     ['create-ringfence', [{ ...PAYMENTS, dry_run: true }, PAYMENTS], [UNKNOWN]],
     ['compare-draft-active', [{}], [{ cursor: NOBODY }]],
     [

@@ -130,6 +130,9 @@ const CASES: Record<string, Record<string, Case>> = {
   'exposure-report': {
     'named services': { args: (n) => ({ services: names(n).map((_, at) => `Service ${at}`) }), and: (n) => 2 * n },
   },
+  'plan-port-closure': {
+    'named services': { args: (n) => ({ services: names(n).map((_, at) => `Service ${at}`) }), and: (n) => 6 * n },
+  },
   'suggest-rule': { 'two workloads': { args: FLOW, and: (n) => 4 * n } },
   'find-rules': {
     'all are read': { args: { applies_to: 'src-1', actor: 'iplist:List 0' }, and: (n) => 2 * n },

@@ -82,6 +82,7 @@ const REQUIRED: Record<string, unknown> = {
     rule_type: 'allow',
   },
   ...{ providers: ['ams'], consumers: ['ams'], ingress_services: [{ port: 5, proto: 'tcp' }], scopes: [['app=pay']] },
+  services: [{ port: 5, proto: 'tcp' }],
   ...{ ip_addresses: ['10.0.0.9'], ip_ranges: [{ from_ip: '10.9.0.0/16' }], from_ip: '10.9.0.0/16', fqdn: 'a.test' },
   ...{ source: '10.0.0.3', destination: '10.0.0.3', proto: 'tcp', port: 5, enforcement_mode: 'full' },
   ...{ pce_host: 'pce.test', pce_port: 1, pce_org_id: 1, api_key: 'a', api_secret: 'b' },
@@ -128,6 +129,8 @@ function formsOf(tool: string, path: string): string[] {
   // A table to import says what is to be. A row whose name two workloads have is a conflict, and is not written.
   if (tool === 'import-workloads') return []
   if (tool === 'update-label-group' && ['add', 'remove'].includes(argument)) return ['labelgroup']
+  // The rule set of a closure has no scope, so that those of this name that have one are in its way, and none is meant.
+  if (tool === 'plan-port-closure' && argument === 'ruleset_name') return []
   // Where a call is about an application, so are its sources.
   if (argument === 'exclude_sources' && !('include_sources' in takes)) return []
   // Labels to have are labels, and so are those that rules are looked for by.

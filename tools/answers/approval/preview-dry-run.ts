@@ -58,15 +58,27 @@ async function previewByDryRun(tool: Previewed, args: Arguments, context: ToolCo
   // bound to them.
   const whole = { ...context, limits: { ...context.limits, responseBudgetBytes: Infinity } }
   const answer = (await tool.handler({ ...args, dry_run: true } as never, whole as never)) as Arguments
-  const { pce, signal } = context
-  const referred = pce === null ? null : await readReferred({ pce, signal }, planOf(answer))
   const isDryRun = args['dry_run'] === true
-  const bound = [...BOUND.map((field) => answer[field]), referred?.digest]
-  const boundTo = isDryRun ? DRY_RUN_BINDING : await digestContents(bound, signal)
+  const { referred, digest } = await bindAnswer(answer, context)
+  const boundTo = isDryRun ? DRY_RUN_BINDING : digest
   // When a confirmation is redeemed, only `boundTo` is used and nobody sees the preview, so its summary stays empty.
   return context.isBindingOnly === true
     ? { summary: '', boundTo }
     : { ...previewAnswer(answer, referred, isDryRun), boundTo }
+}
+
+/**
+ * Returns the digest that binds a confirmation to the plan in the answer of a dry run, with the objects that the digest
+ * covers beside the plan. A tool that plans again before it writes compares it with what was approved. The answer must
+ * contain all requests.
+ */
+export async function bindAnswer(
+  answer: Arguments,
+  { pce, signal }: Pick<ToolContext, 'pce' | 'signal'>,
+): Promise<{ referred: ReferredObjects | null; digest: string }> {
+  const referred = pce === null ? null : await readReferred({ pce, signal }, planOf(answer))
+  const bound = [...BOUND.map((field) => answer[field]), referred?.digest]
+  return { referred, digest: await digestContents(bound, signal) }
 }
 
 /** Returns the requests in the answer of a dry run, together with the values that these requests would replace. */

@@ -1,0 +1,291 @@
+import { ToolError } from '../../schemas/errors.js'
+import type { EndMode } from '../../schemas/pce/enforcement-modes.js'
+import type { Actor, IngressService, RuleSet } from '../../schemas/pce/rule-set.js'
+import { plannedRuleSet } from '../drafts/write-rule-set.js'
+import type { PlannedRule } from '../drafts/plan-rules.js'
+import { portName } from '../inventory/protocols.js'
+import { toDraftHref } from '../inventory/parse-href.js'
+import { applyChange } from '../policy/apply-change.js'
+import { collectAssumedFacts } from '../policy/assumed-facts.js'
+import { decideEnds, type DecidedWord } from '../policy/decide-rows.js'
+import { createCutJudge, type ComparedPolicies, type CutFate } from '../policy/judge-cut.js'
+import { createConnectionJudge } from '../policy/judge-connection.js'
+import { rulesInForce, type PolicySnapshot } from '../policy/load-snapshot.js'
+import { portsOf, sharePorts, type PortRange } from '../policy/match-services.js'
+import type { PlacedRule } from '../policy/match-rules.js'
+import type { RuleType } from '../policy/rule-type.js'
+import { undecidedBecause, type Answer } from '../policy/three-valued.js'
+import { compareTexts } from '../text/compare-texts.js'
+import type { Steps } from '../text/pace-work.js'
+import { applicationName, applicationOf, nameEnds } from '../traffic/applications.js'
+import type { FlowEnd } from '../traffic/flow-ends.js'
+import type { Group } from '../traffic/group-rows.js'
+
+/** Traffic to the services to close, with the same ends and the same port. */
+export interface ClosedFlow {
+  source: FlowEnd
+  destination: FlowEnd
+  port: number | null
+  proto: number | null
+}
+
+/**
+ * What a closure does to the traffic of an application, worst first. `cut_once_enforced`: it is cut as soon as the
+ * workloads enforce policy. `opened`: it is blocked today, and a rule of the closure lets it in, or may, because that
+ * rule is by label. `kept_by_exception`: a rule of the closure's own rule set lets it in. `kept_by_rule`: rules that are
+ * there already do. `not_reached`: the closure does not concern it, since its destination has no VEN.
+ * `blocked_already`: policy of today drops it, and the closure leaves that so.
+ */
+export const CLOSURE_FATES = [
+  'cut',
+  'undecided',
+  'cut_once_enforced',
+  'opened',
+  'kept_by_exception',
+  'kept_by_rule',
+  'not_reached',
+  'blocked_already',
+] as const
+export type ClosureFate = (typeof CLOSURE_FATES)[number]
+
+/** The policies without the closure's own rule set, so that a plan does not depend on how much of it is written. */
+export interface Baseline {
+  /** Active policy as it is, with which it is judged whether traffic passes today. */
+  today: PolicySnapshot
+  active: PolicySnapshot
+  draft: PolicySnapshot
+  /** The closure's own rule set in the draft; null if it has to be created. */
+  own: RuleSet | null
+}
+
+/** Returns the policies without the closure's own rule set. */
+export function withoutOwn(active: PolicySnapshot, draft: PolicySnapshot, own: RuleSet | null): Baseline {
+  const drop = (policy: PolicySnapshot): PolicySnapshot =>
+    own === null
+      ? policy
+      : { ...policy, ruleSets: policy.ruleSets.filter(({ href }) => toDraftHref(href) !== toDraftHref(own.href)) }
+  return { today: active, active: drop(active), draft: drop(draft), own }
+}
+
+type Compared = ComparedPolicies & { pending: NonNullable<ComparedPolicies['pending']> }
+
+/** Returns the policies without and with a rule set that has the given rules beside those of `own`. */
+function compared({ active, draft }: Baseline, rules: readonly PlannedRule[], own: RuleSet | null = null): Compared {
+  const planned = plannedRuleSet('/rule_sets/closure', { name: 'closure', scopes: [[]] }, rules)
+  const ruleSet = {
+    ...planned,
+    rules: [...(own?.rules ?? []), ...(planned.rules ?? [])],
+    deny_rules: [...(own?.deny_rules ?? []), ...(planned.deny_rules ?? [])],
+  }
+  const add = (policy: PolicySnapshot) => applyChange(policy, { is: 'new_rule_set', ruleSet })!.policy
+  return { was: draft, is: add(draft), pending: { active, was: active, is: add(active) } }
+}
+
+/** Maximum number of applications that one rule names, as in the rules of callers. */
+const MOST_SOURCES = 100
+
+/** An allow rule for those who use the services of one application from one environment. */
+export interface KeptUse {
+  destination: { app: string; env: string }
+  sources: string[]
+  env: string
+  providers: Actor[]
+  consumers: Actor[]
+}
+
+interface User {
+  app: string
+  actor: Actor
+}
+
+/**
+ * Returns the allow rules that keep the observed uses of the services, one for each application that is used and each
+ * environment from which it is. A use is traffic that passes, or may pass, today and that the deny rule alone would take
+ * away. Only applications at both ends can be kept by label: everything else is left to the exceptions of the caller.
+ */
+export function* findUses(
+  groups: Iterable<Group<ClosedFlow>>,
+  baseline: Baseline,
+  deny: PlannedRule,
+  modeOf: (end: FlowEnd) => EndMode,
+): Steps<KeptUse[]> {
+  const fateOf = createCutJudge(compared(baseline, [deny]), modeOf)
+  const judge = createConnectionJudge(baseline.today)
+  const kept = new Map<string, Omit<KeptUse, 'sources' | 'consumers'> & { from: Actor; users: User[] }>()
+  for (const { keys } of groups) {
+    yield
+    const { source, destination } = keys
+    const [from, to] = [applicationOf(source), applicationOf(destination)]
+    if (from === null || to === null) continue
+    const { fate } = fateOf(keys)
+    if (fate === 'not_affected' || fate === 'draft_only') continue
+    const { word } = decideEnds(judge(keys), [modeOf(source), modeOf(destination)])
+    if (word === 'blocked') continue
+    const id = JSON.stringify([to.app, to.env, from.env])
+    const use = kept.get(id) ?? {
+      destination: to,
+      env: from.env,
+      providers: [labelOf(destination, 'app'), labelOf(destination, 'env')],
+      from: labelOf(source, 'env'),
+      users: [],
+    }
+    kept.set(id, use)
+    if (!use.users.some(({ app }) => app === from.app)) use.users.push({ app: from.app, actor: labelOf(source, 'app') })
+  }
+  const hrefOf = (actor: Actor) => actor.label?.href ?? ''
+  return [...kept]
+    .sort(([a], [b]) => compareTexts(a, b))
+    .flatMap(([, { users, from, ...use }]) => {
+      const sorted = users.sort((a, b) => compareTexts(a.app, b.app))
+      const parts = Array.from({ length: Math.ceil(sorted.length / MOST_SOURCES) }, (_, at) =>
+        sorted.slice(at * MOST_SOURCES, (at + 1) * MOST_SOURCES),
+      )
+      return parts.map((part) => ({
+        ...use,
+        sources: part.map(({ app }) => app),
+        consumers: [from, ...part.map(({ actor }) => actor)].sort((a, b) => compareTexts(hrefOf(a), hrefOf(b))),
+      }))
+    })
+}
+
+function labelOf({ labelHrefOf, labels }: FlowEnd, key: 'app' | 'env'): Actor {
+  const href = labelHrefOf[key]
+  if (href !== undefined) return { label: { href } }
+  const text = `The traffic has the label ${key}=${labels[key] ?? ''} without its href, so no rule can name it. Nothing was written.`
+  throw new ToolError('label_not_found', text, { label: `${key}=${labels[key] ?? ''}` })
+}
+
+/** The traffic of one pair of ends that has the same fate. */
+interface ClosedPair {
+  source: string
+  destination: string
+  fate: ClosureFate
+  connections: number
+  ports: string[]
+}
+
+/** What a closure does to all observed traffic to its services. */
+export interface JudgedClosure {
+  connections: Record<ClosureFate, number>
+  /** Of each application, or other end, that was asked for the services, by its name. */
+  destinations: ReadonlyMap<string, Record<ClosureFate, number>>
+  /** Who loses traffic, or may, the worst first. */
+  lost: ClosedPair[]
+  /** Who is blocked today and gets in by a rule of the closure, or may; the most connections first. */
+  opened: ClosedPair[]
+  undecided: string
+  assumes: readonly string[]
+}
+
+const TOLD: ReadonlySet<ClosureFate> = new Set(['cut', 'undecided', 'cut_once_enforced', 'opened'])
+const none = (): Record<ClosureFate, number> =>
+  Object.fromEntries(CLOSURE_FATES.map((fate) => [fate, 0])) as Record<ClosureFate, number>
+
+/**
+ * Judges what the whole rule set does to all observed traffic, with what it has beside the plan. `deny` is the deny rule
+ * alone, `rules` are all rules of the plan.
+ */
+export function* judgeClosure(
+  groups: Iterable<Group<ClosedFlow>>,
+  baseline: Baseline,
+  { deny, rules }: { deny: PlannedRule; rules: readonly PlannedRule[] },
+  modeOf: (end: FlowEnd) => EndMode,
+): Steps<JudgedClosure> {
+  const bareOf = createCutJudge(compared(baseline, [deny]), modeOf)
+  const closed = compared(baseline, rules, baseline.own)
+  const wholeOf = createCutJudge(closed, modeOf)
+  const [today, without, after] = [baseline.today, baseline.active, closed.pending.is].map((policy) => {
+    const judge = createConnectionJudge(policy)
+    return (flow: ClosedFlow) => decideEnds(judge(flow), [modeOf(flow.source), modeOf(flow.destination)]).word
+  }) as [WordOf, WordOf, WordOf]
+  const connections = none()
+  const destinations = new Map<string, Record<ClosureFate, number>>()
+  const told = new Map<string, ClosedPair & { seen: Set<string> }>()
+  const answers = new Set<Answer>()
+  const assumed = collectAssumedFacts()
+  for (const { keys, measures } of groups) {
+    yield
+    const { source, destination } = keys
+    const verdict = wholeOf(keys)
+    const word = today(keys)
+    const isBlocked = word === 'blocked'
+    const fate: ClosureFate = isBlocked
+      ? after(keys) === 'blocked'
+        ? 'blocked_already'
+        : 'opened'
+      : fateOf(verdict.fate, {
+          isConcerned: bareOf(keys).fate !== 'not_affected' || (word === 'allowed' && without(keys) !== 'allowed'),
+          word,
+        })
+    if (fate === 'undecided') answers.add(verdict.undecided)
+    assumed.add(verdict.undecided, source, destination)
+    connections[fate] += measures.connections
+    const own = applicationOf(destination)
+    const [from, to] = nameEnds(keys)
+    const name = own === null ? to : applicationName(own)
+    const counts = destinations.get(name) ?? none()
+    destinations.set(name, counts)
+    counts[fate] += measures.connections
+    if (!TOLD.has(fate)) continue
+    const id = JSON.stringify([from, to, fate])
+    const pair = told.get(id) ?? { source: from, destination: to, fate, connections: 0, ports: [], seen: new Set() }
+    told.set(id, pair)
+    pair.connections += measures.connections
+    pair.seen.add(portName(keys))
+  }
+  const pairs = [...told.values()]
+    .map(({ seen, ...pair }): ClosedPair => ({ ...pair, ports: [...seen].sort(compareTexts) }))
+    .sort(
+      (a, b) =>
+        CLOSURE_FATES.indexOf(a.fate) - CLOSURE_FATES.indexOf(b.fate) ||
+        b.connections - a.connections ||
+        compareTexts(a.source, b.source) ||
+        compareTexts(a.destination, b.destination),
+    )
+  return {
+    connections,
+    destinations,
+    lost: pairs.filter(({ fate }) => fate !== 'opened'),
+    opened: pairs.filter(({ fate }) => fate === 'opened'),
+    undecided: undecidedBecause(answers),
+    assumes: assumed.list(),
+  }
+}
+
+type WordOf = (flow: ClosedFlow) => DecidedWord
+
+/** Returns the fate of traffic that is not blocked today. */
+function fateOf(fate: CutFate, { isConcerned, word }: { isConcerned: boolean; word: string }): ClosureFate {
+  if (fate === 'cut' || fate === 'cut_if_alone') return 'cut'
+  if (fate === 'undecided' || fate === 'cut_once_enforced') return fate
+  if (fate === 'draft_only') return 'blocked_already'
+  if (isConcerned) return 'kept_by_exception'
+  return word === 'allowed' ? 'kept_by_rule' : 'not_reached'
+}
+
+/**
+ * Lists the rules of a type that are in force in active policy or the draft and cover one of the ports, with their rule
+ * sets. Allow rules decide before a deny rule and after an override deny rule (P50): those of others let the services
+ * in after a closure as before, and override deny rules take away what the closure's own allow rules let in.
+ */
+export function findRulesOn(
+  { active, draft }: Baseline,
+  ports: readonly PortRange[],
+  type: RuleType,
+): { placed: PlacedRule; ruleSet: string; policy: PolicySnapshot }[] {
+  const found = new Map<string, { placed: PlacedRule; ruleSet: string; policy: PolicySnapshot }>()
+  for (const policy of [draft, active])
+    for (const ruleSet of policy.ruleSets)
+      for (const placed of rulesInForce({ ruleSets: [ruleSet], boundaries: [] }, type)) {
+        const id = toDraftHref((placed.rule as { href?: string }).href ?? '')
+        const shares = sharePorts(portsOf(placed.rule.ingress_services, policy), ports)
+        if (shares && !found.has(id)) found.set(id, { placed, ruleSet: ruleSet.name, policy })
+      }
+  return [...found].sort(([a], [b]) => compareTexts(a, b)).map(([, one]) => one)
+}
+
+/** Converts services to ports; null if one of them has an entry without ports, which no traffic can be asked for. */
+export function portsToClose(services: readonly IngressService[], policy: PolicySnapshot): PortRange[] | null {
+  const ports = portsOf(services, policy)
+  return ports.some(({ port }) => port === null) ? null : ports
+}

@@ -1,0 +1,227 @@
+import { Type, type Static } from '@sinclair/typebox'
+import type { ToolContext } from '../../../domain/call.js'
+import { toDraftHref } from '../../../domain/inventory/parse-href.js'
+import { nameRule } from '../../../domain/policy/name-rule.js'
+import { namesOf } from '../../../domain/policy/name-references.js'
+import { CLOSURE_FATES, type ClosureFate } from '../../../domain/ringfence/plan-closure.js'
+import type { ClosureWritten, PreparedClosure } from '../../../domain/ringfence/prepare-closure.js'
+import { listDifferences } from '../../../domain/policy/compare-stored.js'
+import { compareTexts } from '../../../domain/text/compare-texts.js'
+import { countOf } from '../../../domain/text/describe-numbers.js'
+import { quote } from '../../../domain/text/escape-text.js'
+import { describeReading, Reading } from '../../../domain/traffic/read-flows.js'
+import { AssumesOut, showAssumed } from '../../../schemas/assumes.js'
+import { Count, Counts, Text } from '../../../schemas/common.js'
+import { DryRunOutput } from '../../../schemas/dry-run.js'
+import { DifferencesOut } from '../../../schemas/update-output.js'
+import { answerBudget, showSections, Truncation } from '../byte-budget.js'
+
+/** The answer of plan-port-closure. */
+export const ClosureOutput = Type.Object({
+  message: Text('What happened, or would'),
+  rule_set: Type.Object(
+    { href: Type.Optional(Text('Absent: it would be created')), name: Text('Its name') },
+    { description: 'Of all rules of the closure' },
+  ),
+  rules: Counts('exceptions, used, deny: of the plan; present: there already; written: by this call'),
+  connections: Counts(
+    'Observed to these services, by what the closure does. opened: blocked today, let in by a rule by label; kept_by_rule: rules of others let it in; not_reached: it concerns none of them',
+  ),
+  destinations: Counts('Applications, and other ends that were asked, by the worst that happens to them'),
+  without_traffic: Count('Further applications with workloads: nobody asked them, so they lose nothing that was seen'),
+  enforced_by: Counts('Workloads with a VEN by mode: only selective needs the deny rule, full blocks without it'),
+  kept: Type.Array(
+    Type.Object({ to: Text('Application'), from: Type.Array(Type.String(), { description: 'Users' }) }),
+    {
+      description: 'Uses that get an allow rule',
+    },
+  ),
+  kept_total: Count('All of them'),
+  lost: Type.Array(
+    Type.Object({
+      from: Text('Source'),
+      to: Text('Destination'),
+      effect: Text('cut, undecided, or cut_once_enforced'),
+      connections: Count('Observed'),
+      ports: Type.Array(Type.String(), { description: 'All of them' }),
+    }),
+    { description: 'Who would be cut, or may be; worst first' },
+  ),
+  lost_total: Count('All of them'),
+  open_rules: Type.Array(
+    Type.Object({ rule_set: Text('Its name'), href: Text('Of the rule'), rule: Text('In one line') }),
+    { description: 'Allow rules of others that cover these services: they beat the deny rule' },
+  ),
+  open_rules_total: Count('All of them'),
+  differences: DifferencesOut,
+  warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to check' })),
+  ...Reading,
+  ...AssumesOut,
+  ...Truncation,
+  ...DryRunOutput,
+})
+
+const SHOWN_ROWS = 15
+/** Maximum number of rules whose requests a dry run lists; a confirmation is bound to all of them. */
+const MOST_REQUESTS = 10
+
+/** Builds the answer of plan-port-closure. `written` is null in a dry run. */
+export function showClosure(
+  ctx: Pick<ToolContext<true>, 'pce' | 'limits'>,
+  prepared: PreparedClosure,
+  written: ClosureWritten | null,
+): Static<typeof ClosureOutput> {
+  const { body, existing, uses, rules, missing, isWithheld, read, judged, open, groups, managedModes } = prepared
+  const names = namesOf(prepared.draft, () => undefined)
+  const href = written?.href ?? existing?.href
+  const requests = written === null ? requestsOf(ctx.pce.orgId, prepared) : []
+  const isAll = answerBudget(ctx.limits) === Infinity
+  const destinations = countDestinations(judged.destinations)
+  const applications = groups.filter(({ app, env }) => app !== null && env !== null)
+  const differences = [...(written?.stored?.differences ?? []), ...(written?.stored?.ruleDifferences ?? []).flat()]
+  const warnings = warningsOf(prepared, written)
+  return showSections(
+    {
+      ...(written === null && { dry_run: true }),
+      message: describe(prepared, written),
+      rule_set: { ...(href !== undefined && { href: toDraftHref(href) }), name: body.name },
+      rules: {
+        exceptions: rules.length - uses.length - 1,
+        used: uses.length,
+        deny: isWithheld ? 0 : 1,
+        present: rules.length - Number(isWithheld) - missing.length,
+        written: written?.ruleHrefs.length ?? 0,
+      },
+      connections: onlySome(judged.connections),
+      destinations,
+      without_traffic: applications.filter(({ app, env }) => !judged.destinations.has(`${app} (${env})`)).length,
+      enforced_by: { ...managedModes },
+      kept_total: uses.length,
+      lost_total: judged.lost.length,
+      open_rules_total: open.length,
+      ...listDifferences(differences),
+      ...(warnings.length > 0 && { warnings }),
+      ...describeReading(read),
+      ...showAssumed(judged.assumes),
+      ...(written === null && { requests: isAll ? requests : requests.slice(0, MOST_REQUESTS) }),
+    },
+    {
+      kept: {
+        total: uses.length,
+        rows: uses.map(({ destination: { app, env }, sources, env: from }) => ({
+          to: `${app} (${env})`,
+          from: sources.map((source) => `${source} (${from})`),
+        })),
+      },
+      lost: {
+        total: judged.lost.length,
+        rows: judged.lost.map(({ source, destination, fate, connections, ports }) => ({
+          from: source,
+          to: destination,
+          effect: fate,
+          connections,
+          ports,
+        })),
+      },
+      open_rules: {
+        total: open.length,
+        rows: open.map(({ placed: { rule }, ruleSet }) => ({
+          rule_set: ruleSet,
+          href: toDraftHref((rule as { href: string }).href),
+          rule: nameRule(rule as Parameters<typeof nameRule>[0], names),
+        })),
+      },
+    },
+    {
+      detail: 'standard',
+      standard: SHOWN_ROWS,
+      limits: ctx.limits,
+      hint: (longest) => `At most ${longest} rows of a list are shown; the totals count all.`,
+    },
+  )
+}
+
+const onlySome = (counts: Record<ClosureFate, number>): Record<string, number> =>
+  Object.fromEntries(Object.entries(counts).filter(([, many]) => many > 0))
+
+/** Counts the destinations by the worst fate of their traffic. */
+function countDestinations(destinations: ReadonlyMap<string, Record<ClosureFate, number>>): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const fates of destinations.values()) {
+    const worst = CLOSURE_FATES.find((fate) => fates[fate] > 0)
+    if (worst !== undefined) counts[worst] = (counts[worst] ?? 0) + 1
+  }
+  return Object.fromEntries(Object.entries(counts).sort(([a], [b]) => compareTexts(a, b)))
+}
+
+/** The requests of the plan. In the braces stands what the PCE assigns to a new rule set. */
+function requestsOf(orgId: string, { body, existing, missing }: PreparedClosure) {
+  const sets = `/orgs/${orgId}/sec_policy/draft/rule_sets`
+  const parent = existing === null ? `${sets}/{new}` : toDraftHref(existing.href)
+  return [
+    ...(existing === null ? [{ method: 'POST', path: sets, body }] : []),
+    ...missing.map((rule) => ({ method: 'POST', path: `${parent}/${rule.collection}`, body: rule.body })),
+  ]
+}
+
+function describe(prepared: PreparedClosure, written: ClosureWritten | null): string {
+  const { body, existing, missing, rules, judged } = prepared
+  const { connections } = judged
+  const lost = `${connections.cut} connections of the window would be cut, ${connections.cut_once_enforced} once their workloads enforce, of ${connections.undecided} it is undecided`
+  const what = `${existing === null ? 'the rule set' : 'to the rule set'} ${quote(body.name)}`
+  if (written === null) {
+    if (missing.length === 0 && existing !== null) return `${quote(body.name)} has all of it already; ${lost}.`
+    return `Would ${existing === null ? 'create' : 'add'} ${existing === null ? `${what} with ` : ''}${countOf(missing.length, 'rule')}${existing === null ? '' : ` ${what}`}; ${lost}.`
+  }
+  if (written.ruleHrefs.length === 0) return `${quote(body.name)} has all of it already; nothing was written.`
+  return `Wrote ${countOf(written.ruleHrefs.length, 'rule')} of ${rules.length} into ${quote(body.name)} in draft; ${lost}. It takes effect when provisioned.`
+}
+
+const MOST_NAMED = 3
+const listSome = (names: readonly string[]): string =>
+  names.slice(0, MOST_NAMED).join(', ') + (names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : '')
+
+function warningsOf(prepared: PreparedClosure, written: ClosureWritten | null): string[] {
+  const { judged, isWithheld, isAnyListMissing, open, overriding, besides, managedModes, modeNotes, warnings } =
+    prepared
+  const { visibility_only: visible = 0, idle = 0 } = managedModes
+  return [
+    ...(isWithheld
+      ? [
+          'Not all traffic was read, so the deny rule is left out for now: who is not seen would be cut. complete: true reads all of it.',
+        ]
+      : []),
+    ...(open.length > 0
+      ? [
+          `${countOf(open.length, 'allow rule')} of other rule sets ${open.length === 1 ? 'covers' : 'cover'} these services and ${open.length === 1 ? 'decides' : 'decide'} before the deny rule: what they let in stays open (open_rules). Change them, or add an override deny rule.`,
+        ]
+      : []),
+    ...(overriding.length > 0
+      ? [
+          `${countOf(overriding.length, 'override deny rule')} ${overriding.length === 1 ? 'covers' : 'cover'} these services and ${overriding.length === 1 ? 'beats' : 'beat'} the allow rules of the closure: ${listSome(overriding.map(({ placed: { rule }, ruleSet }) => `${toDraftHref((rule as { href?: string }).href ?? '')} of ${quote(ruleSet)}`))}.`,
+        ]
+      : []),
+    ...(judged.opened.length > 0
+      ? [
+          `Rules by label let in what is blocked today, or may: ${countOf(judged.connections.opened, 'connection')} (${listSome(judged.opened.map(({ source, destination }) => `${quote(source)} to ${quote(destination)}`))}). For fewer, name the users as exceptions with keep_used: false.`,
+        ]
+      : []),
+    ...(besides > 0
+      ? [
+          `The rule set has ${countOf(besides, 'further rule')}, which ${besides === 1 ? 'stays' : 'stay'} in force: what the rule set lets in is counted as kept.`,
+        ]
+      : []),
+    ...(visible + idle > 0
+      ? [
+          `${countOf(visible + idle, 'workload')} in visibility_only or idle ${visible + idle === 1 ? 'blocks' : 'block'} nothing: the services stay open there until policy is enforced.`,
+        ]
+      : []),
+    ...(isAnyListMissing
+      ? ['There is no Any IP list, so the deny rule is for workloads alone: addresses without one are not denied.']
+      : []),
+    ...(judged.undecided === '' ? [] : [`Traffic is ${judged.undecided}.`]),
+    ...modeNotes,
+    ...(written?.stored?.warning === undefined ? [] : [written.stored.warning]),
+    ...warnings,
+  ]
+}
