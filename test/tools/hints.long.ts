@@ -2,7 +2,13 @@
 import t, { type Test } from 'tap'
 import { adviceInCode } from './advice-in-code.js'
 import { handMade } from './hand-made.js'
+import { readFreezes } from '../../config/read-freezes.js'
 import type { Estate } from '../../pce-simulator/model.js'
+import type { Role } from '../../schemas/caller.js'
+import type { GuardrailsConfig } from '../../schemas/guardrails.js'
+import { tools } from '../../tools/index.js'
+import { startService } from '../contract/authenticated-service.js'
+import { pausingTool, startRevocable } from '../revocation/revoked-service.js'
 import { startBench, type Bench, type Json } from './harness.js'
 
 interface Cut {
@@ -613,6 +619,78 @@ t.test('errors and empty answers', async (whole) => {
     })
 })
 
+const AFTER_THE_FREEZE =
+  'Nothing of it was written. Call again after the freeze; nobody, whatever the role, may do it before.'
+const IN_PARTS = 'Nothing of it was written. Do it in parts, each with fewer workloads.'
+const STAYS = 'What the call sent before this request stays as it is.'
+
+/** A service with these guardrails, over three workloads. */
+async function startGuarded(t: Test, guardrails: GuardrailsConfig, now?: () => number) {
+  const service = await startService(t, {
+    mode: 'shared',
+    config: { guardrails, offer: { toolsets: ['all'] } },
+    estate: {
+      estate: handMade({
+        hosts: {
+          a1: { ip: '10.0.0.1', labels: 'app=a env=prod' },
+          a2: { ip: '10.0.0.2', labels: 'app=a env=prod' },
+          a3: { ip: '10.0.0.3', labels: 'app=a env=prod' },
+        },
+        labels: ['env=dev'],
+      }),
+    },
+    ...(now && { now }),
+  })
+  const call = async (tool: string, args: object, role: Role = 'admin') =>
+    service.call(await service.tokenOf(role, role), tool, args)
+  return {
+    /** The answer to moving these workloads to env=dev, or its error body. */
+    move: (workloads: string[], role?: Role) => call('label-workloads', { workloads, set: ['env=dev'] }, role),
+    /** The names of the workloads that are in env=dev. */
+    async moved(): Promise<string[]> {
+      const { workloads = [] } = await call('get-workloads', { labels: ['env=dev'], detail_level: 'full' })
+      return workloads.map(({ name }: { name: string }) => name).sort()
+    },
+  }
+}
+
+t.test('refusals by the operator', async (t) => {
+  await t.test(AFTER_THE_FREEZE, async (t) => {
+    let now = Date.parse('2026-11-28T12:00:00Z')
+    const source = { MCP_FREEZE_WINDOWS: 'Fri 18:00 - Mon 06:00 Europe/Berlin' }
+    const freezes = readFreezes({ env: source, faults: [], warnings: [] })!
+    const { move, moved } = await startGuarded(t, { freezes }, () => now)
+    const first = await move(['a1'])
+    t.same([first.error, first.hint], ['frozen', AFTER_THE_FREEZE])
+    now = Date.parse(first.frozen_until) - 1
+    for (const role of ['operator', 'admin'] as const) t.equal((await move(['a1'], role)).error, 'frozen', role)
+    t.same(await moved(), [], 'nothing was written')
+    now += 1
+    t.same([(await move(['a1'])).error, await moved()], [undefined, ['a1']], 'the same call works after it')
+  })
+
+  await t.test(IN_PARTS, async (t) => {
+    const { move, moved } = await startGuarded(t, { maxWorkloads: 2 })
+    const first = await move(['a1', 'a2', 'a3'])
+    t.same([first.error, first.hint], ['too_many_workloads', IN_PARTS])
+    t.same(await moved(), [], 'nothing was written')
+    t.same([(await move(['a1', 'a2'])).error, await moved()], [undefined, ['a1', 'a2']])
+    t.same([(await move(['a3'])).error, await moved()], [undefined, ['a1', 'a2', 'a3']])
+  })
+
+  await t.test(STAYS, async (t) => {
+    const { tool, gate } = pausingTool()
+    const others = tools.filter(({ name }) => name !== tool.name)
+    const { tokenOf, call, revoke } = await startRevocable(t, { tools: [...others, tool] })
+    gate.reached = () => void (gate.go = revoke('alice').then(() => {}))
+    const refused = await call(await tokenOf('alice'), tool.name)
+    t.same([refused.error, refused.hint], ['unauthorized', STAYS])
+    const { labels } = await call(await tokenOf('bob'), 'get-labels', { key: 'role' })
+    const made = labels.map(({ value }: { value: string }) => value).filter((value: string) => / 1$/.test(value))
+    t.same(made, ['first 1'], 'what was sent before is there, and nothing after it')
+  })
+})
+
 /** Advice that these tests cannot do, with the reason. */
 const NOT_DONE: [hint: string, why: string][] = [
   ['Read back,', 'says what is there: test/tools/after-the-write.long, test/tools/history'],
@@ -734,6 +812,7 @@ t.test('no advice is without its test', async (t) => {
   const done = [
     ...CUTS.map(({ advice }) => advice),
     ...MENDED.map(({ hint }) => hint),
+    ...[AFTER_THE_FREEZE, IN_PARTS, STAYS],
     ...NOT_DONE.map(([hint]) => hint),
   ]
   const { texts, unknown } = adviceInCode()
