@@ -126,6 +126,32 @@ t.test('a key whose answer is lost: nobody has it, and the error says how to end
   }
 })
 
+t.test('keys whose end is not answered: it is asked for again, and is not said to be done', async (t) => {
+  const bench = await startBench(t)
+  const { href } = await bench.ok('create-pairing-profile', { name: 'Web' })
+  await bench.ok('create-pairing-key', { name: 'Web' })
+  bench.writes()
+  const faults = { path: /pairing_keys$/, method: 'DELETE' } as const
+  bench.simulator.faults.add({ kind: 'commit-then-drop', ...faults, times: 1 })
+  const done = await bench.ok('delete-pairing-keys', { name: 'Web' })
+  t.equal(done.message, 'Ended all keys of the pairing profile "Web". New ones can be made.')
+  const path = `/api/v2${href}/pairing_keys`
+  t.same(
+    bench.writes().map((one) => [one.method, one.path, one.status]),
+    [
+      ['DELETE', path, null],
+      ['DELETE', path, 204],
+    ],
+    'it is sent again',
+  )
+  bench.simulator.faults.add({ kind: 'commit-then-drop', ...faults, times: 20 })
+  await bench.fails('delete-pairing-keys', { name: 'Web' }, 'outcome_unknown')
+  bench.simulator.faults.clear()
+  bench.simulator.faults.add({ kind: 'status', status: 406, ...faults, times: 1 })
+  await bench.fails('delete-pairing-keys', { name: 'Web' }, 'pce_error')
+  await bench.ok('delete-pairing-keys', { name: 'Web' })
+})
+
 t.test('the key is in the answer, and in no log, audit entry, confirmation or file', async (t) => {
   const folder = t.testdir()
   const service = await startService(t, { mode: 'shared', folder, config: { offer: { toolsets: ['all'] } } })

@@ -1,7 +1,5 @@
-import type { LabelGroup } from '../../schemas/pce/label.js'
+import type { LabelGroup, LabelRef } from '../../schemas/pce/label.js'
 import type { LabelGroupWrittenOut } from '../../schemas/label-group-shapes.js'
-import type { ToolContext } from '../../domain/call.js'
-import { labelExpander } from '../../domain/inventory/labels.js'
 import { toDraftHref } from '../../domain/inventory/parse-href.js'
 import { showLabelOf } from './show-label.js'
 
@@ -9,13 +7,12 @@ import { showLabelOf } from './show-label.js'
  * Converts a label group that was just written, or that a dry run predicts, to its output form. A predicted group names
  * its members by href alone, so the names of groups inside it are taken from `known`.
  */
-export async function showWrittenGroup(
-  ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
+export function showWrittenGroup(
   group: LabelGroup,
+  expand: (label: LabelRef) => LabelRef,
   known: readonly { href: string; name: string }[],
-): Promise<LabelGroupWrittenOut> {
+): LabelGroupWrittenOut {
   const { href, name, key, description, labels, sub_groups: groups, update_type: updateType } = group
-  const expand = await labelExpander(ctx.pce, labels ?? [], ctx)
   const names = new Map(known.map((one) => [toDraftHref(one.href), one.name]))
   return {
     href: toDraftHref(href),

@@ -1,16 +1,11 @@
 import type { PairingProfileOut } from '../../schemas/pairing-shapes.js'
+import type { LabelRef } from '../../schemas/pce/label.js'
 import type { PairingProfile } from '../../schemas/pce/ven.js'
-import type { ToolContext } from '../../domain/call.js'
-import { labelExpander } from '../../domain/inventory/labels.js'
 import { showLabelOf } from './show-label.js'
 
 /** Converts a pairing profile that was just written, or that a dry run predicts, to its output form. */
-export async function showPairingProfile(
-  ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
-  profile: PairingProfile,
-): Promise<PairingProfileOut> {
+export function showPairingProfile(profile: PairingProfile, expand: (label: LabelRef) => LabelRef): PairingProfileOut {
   const { href, name, description, labels } = profile
-  const expand = await labelExpander(ctx.pce, labels ?? [], ctx)
   return {
     href,
     name: name ?? '',

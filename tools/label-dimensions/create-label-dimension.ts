@@ -8,7 +8,7 @@ import { DifferencesOut } from '../../schemas/update-output.js'
 import { readBack } from '../../domain/drafts/change-object.js'
 import { refuseHidden } from '../../domain/drafts/create-named.js'
 import { warnOfSentences } from '../../domain/drafts/warn-of-sentences.js'
-import { findDimension, readDimensions } from '../../domain/inventory/find-dimension.js'
+import { readDimensions } from '../../domain/inventory/find-dimension.js'
 import { findDifferences, listDifferences } from '../../domain/policy/compare-stored.js'
 import { quote } from '../../domain/text/escape-text.js'
 import { defineTool } from '../define.js'
@@ -58,10 +58,14 @@ export default defineTool({
     const created = await ctx.inOrder(`label_dimensions ${key}`, async (turn) => {
       if (turn.others.size > 0) await refuseTaken()
       signal.throwIfAborted()
-      const made = await pce.labelDimensions.create(body).catch((error: unknown) => {
-        // The dimension exists if the PCE accepted the request and only its answer cannot be read (D72).
-        if (error instanceof PceError && error.isAccepted) return findDimension(pce, key, signal)
-        throw error
+      const made = await pce.labelDimensions.create(body).catch(async (error: unknown) => {
+        if (!(error instanceof PceError) || !error.isAccepted) throw error
+        // The dimension exists if the PCE accepted the request and only its answer cannot be read (D72). If it cannot be
+        // found, only the first error says that it may exist.
+        const now = await readDimensions(pce, signal).catch(() => [])
+        const found = now.find((one) => one.key === key)
+        if (found === undefined) throw error
+        return found
       })
       turn.note(made.href)
       return made

@@ -8,7 +8,9 @@ import { createObject } from '../../domain/drafts/create-object.js'
 import { findMembers, membersBody, requireKey } from '../../domain/drafts/plan-label-group.js'
 import { warnOfSentences } from '../../domain/drafts/warn-of-sentences.js'
 import { fitAnswer } from '../answers/byte-budget.js'
+import { nameLabels } from '../answers/name-labels.js'
 import { showWrittenGroup } from '../answers/show-label-group.js'
+import { withWarnings } from '../answers/show-observed.js'
 import { defineTool } from '../define.js'
 
 const output = Type.Object({
@@ -55,7 +57,9 @@ export default defineTool({
       warnings,
     }
     const { stored, ...answer } = await createObject(ctx, plan, dryRun)
-    const shown = stored && (await showWrittenGroup(ctx, stored, members.sub_groups ?? []))
-    return fitAnswer({ ...answer, ...shown }, ctx.limits)
+    if (stored === undefined) return fitAnswer(answer, ctx.limits)
+    const { expand, warnings: unread } = await nameLabels(ctx, stored.labels, true)
+    const shown = showWrittenGroup(stored, expand, members.sub_groups ?? [])
+    return fitAnswer({ ...answer, ...withWarnings(unread, answer.warnings), ...shown }, ctx.limits)
   },
 })

@@ -29,6 +29,7 @@ import { warnOfSentences } from '../../domain/drafts/warn-of-sentences.js'
 import { describeObject, findByHref, findObject } from '../../domain/inventory/find-object.js'
 import type { Judgement } from '../../domain/policy/judge-change.js'
 import { fitAnswer } from '../answers/byte-budget.js'
+import { nameLabels } from '../answers/name-labels.js'
 import { showWrittenGroup } from '../answers/show-label-group.js'
 import { showObserved, withWarnings } from '../answers/show-observed.js'
 import { defineTool } from '../define.js'
@@ -176,8 +177,10 @@ async function update(
     warnings: [...warnOfSentences({ new_name: args.new_name }), ...warnOfEffect(judged, 'label group')],
   }
   const answer = await updateObject(ctx, plan, args.dry_run)
+  const { stored, updated_fields: written = [] } = answer
+  const { expand, warnings: unnamed } = await nameLabels(ctx, stored.labels, written.length > 0)
   const { warnings, ...observed } = showObserved(
-    cutsNothing(judged) ? null : await observeDryRun(ctx, answer, { is: 'label_group', group: answer.stored }),
+    cutsNothing(judged) ? null : await observeDryRun(ctx, answer, { is: 'label_group', group: stored }),
   )
   const { assumes: _assumes, ...judgement } = judged
   const known = [...(current.sub_groups ?? []), ...added.flatMap(({ members }) => members.sub_groups ?? [])]
@@ -185,8 +188,8 @@ async function update(
     {
       ...withoutStored(answer),
       ...observed,
-      ...withWarnings(warnings, answer.warnings),
-      ...(await showWrittenGroup(ctx, answer.stored, known)),
+      ...withWarnings([...warnings, ...unnamed], answer.warnings),
+      ...showWrittenGroup(stored, expand, known),
       ...judgement,
       ...showAssumedBy([judged]),
     },

@@ -6,6 +6,7 @@ import type { PairingProfile } from '../../schemas/pce/ven.js'
 import type { ToolContext } from '../../domain/call.js'
 import { planKey, warnOfProfile } from '../../domain/drafts/plan-pairing-profile.js'
 import { describeObject, findObject } from '../../domain/inventory/find-object.js'
+import { labelExpander } from '../../domain/inventory/labels.js'
 import { mayHaveHappened, withDetails } from '../../domain/inventory/pce-errors.js'
 import { digestContents } from '../../domain/policy/digest-content.js'
 import { requireApproved } from '../../domain/policy/require-approved.js'
@@ -92,7 +93,7 @@ async function show(args: Arguments, ctx: Ctx): Promise<Static<typeof output>> {
   const found = await findProfile(args, ctx)
   const what = describeObject('pairing_profiles', found)
   const { profile, seconds } = planKey(found)
-  const { labels, ...shown } = await showPairingProfile(ctx, profile)
+  const { labels, ...shown } = showPairingProfile(profile, await labelExpander(pce, profile.labels ?? [], ctx))
   const facts = {
     pairing_profile: {
       href: shown.href,

@@ -8,6 +8,8 @@ import { createObject } from '../../domain/drafts/create-object.js'
 import { planPairingProfile, USUAL_LIFESPAN, warnOfProfile } from '../../domain/drafts/plan-pairing-profile.js'
 import { warnOfSentences } from '../../domain/drafts/warn-of-sentences.js'
 import { fitAnswer } from '../answers/byte-budget.js'
+import { nameLabels } from '../answers/name-labels.js'
+import { withWarnings } from '../answers/show-observed.js'
 import { showPairingProfile } from '../answers/show-pairing-profile.js'
 import { defineTool } from '../define.js'
 
@@ -58,6 +60,9 @@ export default defineTool({
       warnings: [...warnOfSentences({ name }), ...warnOfProfile(body)],
     }
     const { stored, ...answer } = await createObject(ctx, plan, dryRun)
-    return fitAnswer({ ...answer, ...(stored && (await showPairingProfile(ctx, stored))) }, ctx.limits)
+    if (stored === undefined) return fitAnswer(answer, ctx.limits)
+    const { expand, warnings } = await nameLabels(ctx, stored.labels, true)
+    const shown = { ...answer, ...withWarnings(warnings, answer.warnings), ...showPairingProfile(stored, expand) }
+    return fitAnswer(shown, ctx.limits)
   },
 })

@@ -12,6 +12,8 @@ import { planPairingProfile, warnOfProfile } from '../../domain/drafts/plan-pair
 import { warnOfSentences } from '../../domain/drafts/warn-of-sentences.js'
 import { describeObject, findObject } from '../../domain/inventory/find-object.js'
 import { fitAnswer } from '../answers/byte-budget.js'
+import { nameLabels } from '../answers/name-labels.js'
+import { withWarnings } from '../answers/show-observed.js'
 import { showPairingProfile } from '../answers/show-pairing-profile.js'
 import { defineTool } from '../define.js'
 
@@ -59,7 +61,10 @@ export default defineTool({
       order: orderOf('pairing_profiles', found.name ?? found.href),
     }
     const answer = await updateObject(ctx, plan, dryRun)
-    return fitAnswer({ ...withoutStored(answer), ...(await showPairingProfile(ctx, answer.stored)) }, ctx.limits)
+    const { stored, updated_fields: written = [] } = answer
+    const { expand, warnings } = await nameLabels(ctx, stored.labels, written.length > 0)
+    const shown = { ...withWarnings(warnings, answer.warnings), ...showPairingProfile(stored, expand) }
+    return fitAnswer({ ...withoutStored(answer), ...shown }, ctx.limits)
   },
 })
 

@@ -8,8 +8,9 @@ import { refuseHidden } from '../../domain/drafts/create-named.js'
 import { createObject } from '../../domain/drafts/create-object.js'
 import { planVirtualService } from '../../domain/drafts/plan-virtual-service.js'
 import { warnOfSentences } from '../../domain/drafts/warn-of-sentences.js'
-import { labelExpander } from '../../domain/inventory/labels.js'
 import { fitAnswer } from '../answers/byte-budget.js'
+import { nameLabels } from '../answers/name-labels.js'
+import { withWarnings } from '../answers/show-observed.js'
 import { showVirtualService } from '../answers/show-virtual-service.js'
 import { defineTool } from '../define.js'
 
@@ -56,7 +57,9 @@ export default defineTool({
       warnings: warnOfSentences({ name }),
     }
     const { stored, ...answer } = await createObject(ctx, plan, dryRun)
-    const shown = stored && showVirtualService(stored, await labelExpander(ctx.pce, stored.labels ?? [], ctx))
-    return fitAnswer({ ...answer, ...shown }, ctx.limits)
+    if (stored === undefined) return fitAnswer(answer, ctx.limits)
+    const { expand, warnings } = await nameLabels(ctx, stored.labels, true)
+    const shown = { ...answer, ...withWarnings(warnings, answer.warnings), ...showVirtualService(stored, expand) }
+    return fitAnswer(shown, ctx.limits)
   },
 })

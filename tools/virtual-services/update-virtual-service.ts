@@ -13,9 +13,10 @@ import { readBindings } from '../../domain/drafts/read-bindings.js'
 import { warnOfSentences } from '../../domain/drafts/warn-of-sentences.js'
 import { describeObject, findObject } from '../../domain/inventory/find-object.js'
 import { tellUsers } from '../../domain/inventory/find-uses.js'
-import { labelExpander } from '../../domain/inventory/labels.js'
 import { fitAnswer } from '../answers/byte-budget.js'
 import { BoundOut, showBound } from '../answers/show-bindings.js'
+import { nameLabels } from '../answers/name-labels.js'
+import { withWarnings } from '../answers/show-observed.js'
 import { showVirtualService } from '../answers/show-virtual-service.js'
 import { defineTool } from '../define.js'
 
@@ -70,9 +71,11 @@ export default defineTool({
       order: orderOf('virtual_services', found.name),
     }
     const answer = await updateObject(ctx, plan, dryRun)
-    const expand = await labelExpander(pce, answer.stored.labels ?? [], ctx)
+    const { stored, updated_fields: written = [] } = answer
+    const { expand, warnings } = await nameLabels(ctx, stored.labels, written.length > 0)
     const bound = isTold ? showBound(await readBindings(ctx, found)) : {}
-    return fitAnswer({ ...withoutStored(answer), ...showVirtualService(answer.stored, expand), ...bound }, ctx.limits)
+    const shown = { ...withWarnings(warnings, answer.warnings), ...showVirtualService(stored, expand), ...bound }
+    return fitAnswer({ ...withoutStored(answer), ...shown }, ctx.limits)
   },
 })
 
