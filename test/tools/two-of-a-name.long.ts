@@ -57,6 +57,8 @@ const LISTS = {
   container_clusters: twins(`${ORG}/container_clusters`),
   pairing_profiles: twins(`${ORG}/pairing_profiles`, { labels: [] }),
   vens: twins(`${ORG}/vens`, { labels: [] }),
+  // upgrade-vens refuses any other release before it looks for VENs.
+  'software/ven/releases': [{ href: `${ORG}/software/ven/releases/25.2.20-118`, release: '25.2.20-118' }],
   sec_policy: [1, 2, 3].map((version) => ({ href: `${ORG}/sec_policy/${version}`, version })),
 }
 const OBJECTS = {
@@ -89,6 +91,7 @@ const REQUIRED: Record<string, unknown> = {
   apps: [{ app_name: 'pay', env_name: 'prod' }],
   virtual_service: 'Pay',
   display_name: 'Other',
+  ...{ status: 'suspended', firewall_restore: 'saved', release: '25.2.20-118' },
   profile_href: `${ORG}/container_clusters/1/container_workload_profiles/1`,
 }
 
@@ -133,8 +136,9 @@ function formsOf(tool: string, path: string): string[] {
   if (tool === 'plan-port-closure' && argument === 'ruleset_name') return []
   // Where a call is about an application, so are its sources.
   if (argument === 'exclude_sources' && !('include_sources' in takes)) return []
-  // Labels to have are labels, and so are those that rules are looked for by.
-  if (argument === 'labels' && (takes['labels']?.type ?? '') !== 'string | array' && !path.includes('.')) return []
+  // Labels to have are labels, and so are those that rules are looked for by. Those that workloads are looked for by may be a group.
+  const isFilter = takes['labels']?.type === 'string | array' || tool === 'find-listeners'
+  if (argument === 'labels' && !isFilter && !path.includes('.')) return []
   const [, forms = ''] = Object.entries(FORMS).find(([names]) => names.split(' ').includes(argument)) ?? []
   return forms.split(' ').filter(Boolean)
 }
