@@ -116,7 +116,8 @@ function convertPceError(error: PceError): ServiceError {
   const details: ErrorDetails = {}
   if (error.reason !== undefined && error.code !== 'write_refused') details.reason = error.reason
   if (error.hrefs !== undefined) details.hrefs = error.hrefs
-  let hint = connectionHint(error)
+  // The hints of these codes say that nothing was written, which is true of a call that is refused as a whole.
+  let hint = error.code === 'write_refused' ? NOTHING_MORE : connectionHint(error)
   if (error instanceof PceApiError) {
     details.http_status = error.status
     details.token = error.errors[0]?.token ?? ''
