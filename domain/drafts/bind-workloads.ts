@@ -5,7 +5,6 @@ import type { Service } from '../../schemas/pce/service.js'
 import type { ServiceBinding, VirtualService } from '../../schemas/pce/virtual-service.js'
 import type { PortOverrideInput } from '../../schemas/virtual-service-shapes.js'
 import type { ToolContext } from '../call.js'
-import type { ChosenWorkload } from '../enforcement/choose-workloads.js'
 import { describeObject, findByHref } from '../inventory/find-object.js'
 import { toActiveHref } from '../inventory/parse-href.js'
 import { withDetails } from '../inventory/pce-errors.js'
@@ -28,6 +27,12 @@ interface PortOverride {
   new_to_port?: number
 }
 
+/** A workload that a call selected. `name` is its host name if it has no name. */
+export interface NamedWorkload {
+  href: string
+  name: string
+}
+
 /** What a call would do to the bindings of a virtual service. */
 export interface BindingPlan {
   service: VirtualService
@@ -35,10 +40,10 @@ export interface BindingPlan {
   before: readonly ServiceBinding[]
   overrides: readonly PortOverride[] | undefined
   /** The workloads to bind, and the bindings to end. One of the lists is empty. */
-  bind: readonly ChosenWorkload[]
-  unbind: readonly { workload: ChosenWorkload; binding: ServiceBinding }[]
+  bind: readonly NamedWorkload[]
+  unbind: readonly { workload: NamedWorkload; binding: ServiceBinding }[]
   /** The chosen workloads for which there is nothing to do: they are bound, or not bound, already. */
-  already: readonly ChosenWorkload[]
+  already: readonly NamedWorkload[]
 }
 
 /**
@@ -50,7 +55,7 @@ export interface BindingPlan {
 export async function planBindings(
   ctx: Ctx,
   service: VirtualService,
-  workloads: readonly ChosenWorkload[],
+  workloads: readonly NamedWorkload[],
   how: { unbind: boolean; overrides: readonly PortOverrideInput[] | undefined },
 ): Promise<BindingPlan> {
   const overrides = how.overrides?.map((one, at) => planOverride(one, `port_overrides[${at}]`))
@@ -117,7 +122,7 @@ async function refuseOtherPorts(
 }
 
 function refuseOtherOverrides(
-  workload: ChosenWorkload,
+  workload: NamedWorkload,
   binding: ServiceBinding | undefined,
   overrides: readonly PortOverride[] | undefined,
 ): void {
@@ -144,7 +149,7 @@ export function bindingRequests(orgId: string, plan: BindingPlan): PlannedReques
 const chunksOf = <T>(items: readonly T[]): (readonly T[])[] =>
   Array.from({ length: Math.ceil(items.length / CHUNK) }, (_, at) => items.slice(at * CHUNK, (at + 1) * CHUNK))
 
-const bodyOf = ({ service, overrides }: BindingPlan, workloads: readonly ChosenWorkload[]) =>
+const bodyOf = ({ service, overrides }: BindingPlan, workloads: readonly NamedWorkload[]) =>
   workloads.map(({ href }) => ({
     virtual_service: { href: toActiveHref(service.href) },
     workload: { href },
@@ -183,7 +188,7 @@ export async function writeBindings(ctx: Ctx, plan: BindingPlan): Promise<Bindin
   const after = await readBindings(ctx, plan.service).catch(() => null)
   if (failure === undefined && after === null) return { after }
   const bound = new Set((after ?? []).map(({ workload }) => workload?.href))
-  const isLeft = ({ href }: ChosenWorkload, shouldBe: boolean) => bound.has(href) !== shouldBe
+  const isLeft = ({ href }: NamedWorkload, shouldBe: boolean) => bound.has(href) !== shouldBe
   const left = [
     ...plan.bind.filter((workload) => isLeft(workload, true)),
     ...plan.unbind.map(({ workload }) => workload).filter((workload) => isLeft(workload, false)),
@@ -195,7 +200,7 @@ export async function writeBindings(ctx: Ctx, plan: BindingPlan): Promise<Bindin
 /** Maximum number of workloads named in an error. */
 const MOST_NAMED = 50
 
-function explainLeft(failure: unknown, plan: BindingPlan, left: readonly ChosenWorkload[] | null): ToolError {
+function explainLeft(failure: unknown, plan: BindingPlan, left: readonly NamedWorkload[] | null): ToolError {
   const all = plan.bind.length + plan.unbind.length
   const verb = plan.bind.length > 0 ? 'bound' : 'unbound'
   if (left === null) {
