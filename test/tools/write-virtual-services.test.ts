@@ -291,3 +291,16 @@ t.test('a deletion names the rules that use it and the workloads bound to it', a
     ['Deleted the virtual service "spare". It had never been provisioned, so it is gone.', undefined],
   )
 })
+
+t.test('two calls at once replace its labels: the second is told', async (t) => {
+  const bench = await start(t)
+  const answers = await Promise.all(
+    ['app=old', 'app=shop'].map((label) =>
+      bench.answer('update-virtual-service', { name: 'web', labels: [label, 'env=prod'] }),
+    ),
+  )
+  const refused = answers.filter(({ error }) => error === 'already_exists')
+  t.equal(refused.length, 1)
+  t.same([refused[0].reason, refused[0].fields], ['changed_meanwhile', ['labels']])
+  t.equal(bench.writes().length, 1)
+})
