@@ -37,6 +37,8 @@ export interface RuleContext {
   /** Index of the rule if the call has several rules; absent if it has only one rule. */
   ruleIndex?: number
   deny: boolean
+  /** The argument that names the services, for messages, if it is not that of a rule. */
+  argument?: string
 }
 
 /**
@@ -185,7 +187,7 @@ async function byName(lookups: PolicyLookups, name: string): Promise<Service> {
 type Fail = (message: string, details?: ErrorDetails) => ToolError
 
 function failure(code: ErrorCode, rule: RuleContext): Fail {
-  const field = code === 'invalid_egress_services' ? 'egress_services' : 'ingress_services'
+  const field = rule.argument ?? (code === 'invalid_egress_services' ? 'egress_services' : 'ingress_services')
   return (message, details = {}) =>
     new ToolError(code, `${nameRule(rule, field)}: ${message}`, { ...ruleIndexOf(rule), ...details })
 }

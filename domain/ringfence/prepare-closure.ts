@@ -92,7 +92,7 @@ export async function prepareClosure(ctx: Context, asked: ClosureAsked): Promise
   const { pce, signal } = ctx
   const labels = await loadLabels(pce, ctx, 'fresh')
   const lookups = createPolicyLookups(pce, labels, 'draft', signal)
-  const resolved = await resolveIngressServices(lookups, asked.services, { deny: true })
+  const resolved = await resolveIngressServices(lookups, asked.services, { deny: true, argument: 'services' })
   const services = toWireServices(resolved)
   const exceptions: PlannedRule[] = []
   for (const [at, { consumers, providers = ['ams'] }] of asked.exceptions.entries())

@@ -270,7 +270,7 @@ t.test('whatever is wrong is found before the first write', async (t) => {
   await bench.ok('create-ruleset', { name: 'Taken', scopes: [['app=pay']] })
   bench.writes()
   for (const [args, code, text] of [
-    [{ services: ['SMB 2'] }, 'invalid_ingress_services', /SMB 2/],
+    [{ services: ['SMB 2'] }, 'invalid_ingress_services', /^services: No service is named exactly "SMB 2"/],
     [{ services: ['Ping'] }, 'invalid_argument', /^services: /],
     [{ services: ['All Services'] }, 'invalid_argument', /^services: /],
     [{ ...CLOSE, exceptions: [{ consumers: ['app=nobody'] }] }, 'label_not_found', /^exceptions\[0\]: /],
