@@ -21,6 +21,7 @@ import securityHeaders from '../plugins/security-headers/index.js'
 import type { SetupOptions } from '../plugins/pages/index.js'
 import unreadBodies, { closeIfUnread } from '../plugins/unread-bodies/index.js'
 import traceRequests, { openTracing } from '../plugins/tracing/index.js'
+import type { PceClientOptions } from '../pce-client/index.js'
 import type { Owner } from '../schemas/caller.js'
 import type { HttpConfig, HttpListen, InsecureHttpConfig, PerUserConfig, SharedConfig } from '../schemas/config.js'
 import { ToolError } from '../schemas/errors.js'
@@ -36,6 +37,8 @@ interface AppDeps extends AppBasis {
   /** Returns milliseconds since the epoch. */
   now?: () => number
   timers?: McpOptions['timers']
+  /** The source of time and waits of the PCE clients; tests replace it. */
+  pceTimers?: PceClientOptions['timers']
 }
 
 /** Maximum number of times per minute that one person may test PCE credentials with the browser form. */

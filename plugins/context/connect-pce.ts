@@ -38,7 +38,7 @@ export function connectPce(
   pce: PceFromEnvironment,
   call: CurrentCall,
   log: RetryLog,
-  more: Pick<PceClientOptions, 'lookup' | 'checkPeer' | 'hideReasons' | 'retryCount'> = {},
+  more: Pick<PceClientOptions, 'lookup' | 'checkPeer' | 'hideReasons' | 'retryCount' | 'timers'> = {},
 ): PceClient {
   const { url, port, orgId, bounds } = pce
   const options: PceClientOptions = {

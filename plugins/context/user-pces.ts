@@ -1,6 +1,6 @@
 import { promises as dns } from 'node:dns'
 import { isIPv6 } from 'node:net'
-import type { PceClient } from '../../pce-client/index.js'
+import type { PceClient, PceClientOptions } from '../../pce-client/index.js'
 import type { Owner } from '../../schemas/caller.js'
 import { StartupError, type PceFromEnvironment, type PerUserConfig } from '../../schemas/config.js'
 import type { CredentialsPort, Keystore, LastChecks, PceCredentials } from '../../schemas/credentials.js'
@@ -45,6 +45,8 @@ export interface UserPcesParts {
    * the timers of Node.js are used.
    */
   startAttempt?: typeof startAttempt
+  /** The source of time and waits of the PCE clients; tests replace it. */
+  timers?: PceClientOptions['timers']
   /** Applies the limit on a caller's registrations across all replicas. */
   admissions?: Admissions
 }
@@ -197,7 +199,7 @@ function createConnect(
   { userPce }: UserPcesConfig,
   { hosts, places }: { hosts: PceHosts; places: WeakMap<PceClient, PceEndpoint & { connectOnce: () => PceClient }> },
   setupUrl: string | null,
-  { callTracker, log }: UserPcesParts,
+  { callTracker, log, timers }: UserPcesParts,
 ): Connect {
   const { tls, proxyUrl, bounds } = userPce
   const common = { tls, ...(proxyUrl !== undefined && { proxyUrl }), ...(bounds && { bounds }) }
@@ -228,7 +230,12 @@ function createConnect(
       apiSecret,
       tls: { ...shown, verify: isTlsChecked(userPce, tlsVerify) },
     }
-    const guarded = { ...hosts.guard(admitted.host, port), hideReasons: isTerse, ...(once && { retryCount: 0 }) }
+    const guarded = {
+      ...hosts.guard(admitted.host, port),
+      hideReasons: isTerse,
+      ...(once && { retryCount: 0 }),
+      ...(timers && { timers }),
+    }
     try {
       const client = connectPce(pce, callTracker, log, guarded)
       const connectOnce = () => connect(credentials, { once: true, isTerse })

@@ -31,6 +31,7 @@ import { createArgumentsReader } from '../../plugins/dispatcher/leave-out-nulls.
 import { createCallTracker, type CallTracker } from '../../plugins/dispatcher/run-handler.js'
 import { readPackage, type PackageFacts } from '../process/read-package.js'
 import type { Post } from '../../notifications/post-message.js'
+import type { PceClientOptions } from '../../pce-client/index.js'
 import type { ApprovalDesk } from '../../schemas/approvals.js'
 import type { AccessCheck } from '../../schemas/access.js'
 import type { Identity, Role } from '../../schemas/caller.js'
@@ -71,6 +72,8 @@ interface AuthenticatedParts extends ServerParts {
   listensAt?: () => { address: string; port: number } | null
   /** Posts notifications; tests replace it. */
   post?: Post
+  /** The source of time and waits of the PCE clients; tests replace it. */
+  pceTimers?: PceClientOptions['timers']
 }
 
 /** The parts of the authenticated server, without its routes. */
@@ -270,7 +273,7 @@ const withoutSetup = (tools: readonly ListedTool[]): readonly ListedTool[] =>
 export async function openSharedPce(
   config: SharedConfig,
   callTracker: CallTracker & CurrentCall,
-  { log, meter }: Pick<ServerParts, 'log' | 'meter'>,
+  { log, meter, pceTimers }: Pick<AuthenticatedParts, 'log' | 'meter' | 'pceTimers'>,
   now: () => number,
 ): Promise<PceSource> {
   const key = watchKey(() => pce, log, now)
@@ -278,7 +281,7 @@ export async function openSharedPce(
     key.note(answer.status)
     callTracker.noteAnswer(answer)
   }
-  const pce = connectPce(config.pce, { ...callTracker, noteAnswer }, log)
+  const pce = connectPce(config.pce, { ...callTracker, noteAnswer }, log, pceTimers && { timers: pceTimers })
   const warn = (line: string) => log.warn({}, line)
   const state = measureState(
     config.database
@@ -310,7 +313,7 @@ export async function openSharedPce(
 async function openUserPces(
   config: PerUserConfig,
   callTracker: CallTracker & CurrentCall,
-  { log, meter, listensAt }: Pick<AuthenticatedParts, 'log' | 'meter' | 'listensAt'>,
+  { log, meter, listensAt, pceTimers }: Pick<AuthenticatedParts, 'log' | 'meter' | 'listensAt' | 'pceTimers'>,
   now: () => number,
 ): Promise<PceSource> {
   const { state, keystore, lastChecks } = await openKeystoreState(config.keystore, {
@@ -333,6 +336,7 @@ async function openUserPces(
       log,
       now,
       own: listensAt,
+      timers: pceTimers,
       ...(state.admissions && { admissions: state.admissions }),
     })
     return { state, find, gate: userPceGate(setupUrlOf(config)), close }
