@@ -1,3 +1,4 @@
+import type { TrafficFlow } from '../schemas/pce/traffic.js'
 import type { Estate } from './model.js'
 import type { FaultControl } from './http/inject-faults.js'
 import type { RecordedRequest } from './http/record-requests.js'
@@ -103,6 +104,8 @@ export interface PceSimulator {
     pendingHrefs(): string[]
     /** The number of the active policy version. */
     readonly policyVersion: number
+    /** Lists all flows with the decisions of this moment, as a traffic query without filters would. Nothing is recorded. */
+    flows(): TrafficFlow[]
   }
   close(): Promise<void>
 }
