@@ -89,7 +89,7 @@ async function refuseTooMany(
     affected === null
       ? `How many workloads this affects is not known, and at most ${countOf(most, 'workload')} may be affected at a time.`
       : `This affects ${countOf(affected, 'workload')}, and at most ${most} may be affected at a time.`
-  return new ToolError('too_many_workloads', `${many} Nothing of it was written.`, {
+  return new ToolError('too_many_workloads', many, {
     workloads_affected: affected,
     max_workloads_affected: most,
   })

@@ -1,5 +1,7 @@
 import { PceApiError, PceError } from '../../pce-client/index.js'
+import { ACCESS_REVOKED } from '../../schemas/access.js'
 import { ToolError, type ErrorCode, type ErrorDetails } from '../../schemas/errors.js'
+import { GUARDRAIL_CODES } from '../../schemas/guardrails.js'
 
 /**
  * Returns an error with extra details, such as what the call wrote before it failed. The PCE's status, token and
@@ -62,6 +64,8 @@ export function codeOf(error: PceError): ErrorCode {
       return 'cancelled'
     case 'body_too_large':
       return 'pce_answer_too_large'
+    case 'write_refused':
+      return codeOfUnsent(error)
     case 'invalid_response':
     case 'traffic_query_failed':
     case 'traffic_query_timeout':
@@ -70,3 +74,16 @@ export function codeOf(error: PceError): ErrorCode {
       return 'pce_error'
   }
 }
+
+/** The error codes for requests that were not sent, by the `reason` of the error. */
+const UNSENT: Readonly<Record<string, ErrorCode>> = {
+  [ACCESS_REVOKED]: 'unauthorized',
+  STATE_UNREADABLE: 'state_unavailable',
+  ...Object.fromEntries(GUARDRAIL_CODES.map((code) => [code, code])),
+}
+
+/**
+ * Returns the error code for a change that this server did not send to the PCE (PceError `write_refused`). Without a
+ * reason, it would have been outside of the caller's scopes.
+ */
+export const codeOfUnsent = ({ reason }: Pick<PceError, 'reason'>): ErrorCode => UNSENT[reason ?? ''] ?? 'out_of_scope'

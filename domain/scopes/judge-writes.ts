@@ -64,7 +64,7 @@ export function refusePlaced(
   const what = name === undefined ? (href ?? nounOf(kind)) : quote(name)
   const why = place.is === 'inside' ? '' : place.why
   const object = { kind, ...(href !== undefined && { href }), ...(name !== undefined && { name }) }
-  return new ToolError(code, `${what} ${why}. Nothing of it was written.`, {
+  return new ToolError(code, `${what} ${why}.`, {
     object,
     ...(place.is !== 'inside' && { rule: place.rule }),
     ...more,
