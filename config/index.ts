@@ -177,7 +177,7 @@ function readStdio(given: Environment, options: ReadOptions<StdioConfig> = {}): 
     instead: 'or set MCP_CONFIRM_STDIO=1, so that the client asks its user.',
   })
   const tools = readConfirmTools(reading)
-  const told = ['MCP_CONFIRM_TOOLS', 'MCP_APPROVAL']
+  const told = ['MCP_CONFIRM_TOOLS', 'MCP_APPROVAL', 'MCP_FREEZE_OVERRIDE']
   const ignored = unreadIn('stdio', reading.env).filter((name) => !told.includes(name))
   if (ignored.length > 0)
     reading.warnings.push(

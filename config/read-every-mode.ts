@@ -139,7 +139,7 @@ export function readConfirmTools(reading: Pick<Reading, 'env'>): string[] | unde
  * The variables that make calls wait for a confirmation. In a mode in which nobody can be asked, setting one of them is
  * a fault, because the operator relies on the confirmation.
  */
-const OF_CONFIRMATION = ['MCP_CONFIRM_TOOLS', 'MCP_APPROVAL', 'MCP_CONFIRM_STDIO'] as const
+const OF_CONFIRMATION = ['MCP_CONFIRM_TOOLS', 'MCP_APPROVAL', 'MCP_CONFIRM_STDIO', 'MCP_FREEZE_OVERRIDE'] as const
 
 /**
  * Reports variables that make calls wait for a confirmation as faults in a mode without a login. Nobody could be asked
@@ -154,10 +154,11 @@ export function refuseConfirmation(
   for (const name of OF_CONFIRMATION) {
     if (!env[name] || except.includes(name)) continue
     if (name === 'MCP_APPROVAL' && env[name] === 'token') continue
+    if (name === 'MCP_FREEZE_OVERRIDE' && env[name] === 'off') continue
     if (name === 'MCP_CONFIRM_STDIO' && /^(0|false)$/i.test(env[name].trim())) continue
     faults.push({
       problem: `${name} is set, but nobody logs in here, so no call would wait for its confirmation`,
-      remedy: `Unset ${name}, ${instead}`,
+      remedy: `Unset ${name}, ${name === 'MCP_FREEZE_OVERRIDE' ? 'or run svc-mcp-http with MCP_APPROVAL=page or two-person.' : instead}`,
     })
   }
 }

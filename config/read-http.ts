@@ -17,6 +17,7 @@ import {
 } from '../schemas/config.js'
 import { unreadIn } from './check-names.js'
 import { readCommon, readConfirmTools, readPce, readPceConnection, refuseConfirmation } from './read-every-mode.js'
+import { refuseOverride } from './read-guardrails.js'
 import { readNotify } from './read-notify.js'
 import { readKey, readPreviousKey } from './read-secrets.js'
 import { readDatabase } from './read-state-url.js'
@@ -125,7 +126,12 @@ export const readStatePath = (env: Environment, mode: PceMode): Pick<StateFileCo
 /** Reads the configuration of HTTP for development, without authentication. */
 export function readInsecure(reading: Reading, listen: ListenOptions): InsecureHttpConfig {
   const { env, faults, warnings } = reading
-  const toldElsewhere = ['MCP_CONFIRM_TOOLS', 'MCP_APPROVAL', ...(readMode(env) === null ? ['MCP_PCE_MODE'] : [])]
+  const toldElsewhere = [
+    'MCP_CONFIRM_TOOLS',
+    'MCP_APPROVAL',
+    'MCP_FREEZE_OVERRIDE',
+    ...(readMode(env) === null ? ['MCP_PCE_MODE'] : []),
+  ]
   const ignored = unreadIn('insecure', env).filter((name) => !toldElsewhere.includes(name))
   if (ignored.length > 0)
     warnings.push(
@@ -176,6 +182,7 @@ export function readAuthenticated(
   const confirmed = readConfirmTools(reading)
   const roles = readRoles(reading)
   warnOfApproval(reading, approval, roles)
+  if (approval === undefined && !needsApproval(env)) refuseOverride(reading)
   const notify = readNotify(reading)
   const authenticated = {
     ...(database && { database }),

@@ -28,6 +28,9 @@ export interface EventFacts {
   /** The person who made the call, if somebody else decided about it. */
   asked_by?: Owner
   approved_by?: Owner
+  first_approved_by?: Owner
+  /** The error codes of the guardrails that two persons override, in events about their approval. */
+  overrides?: readonly string[]
   approval_id?: string
   /** The page on which people decide, after a login. */
   approval_url?: string
@@ -60,7 +63,11 @@ export interface Teller {
 }
 
 /** The names of events about approvals that are not those of the audit log. */
-const APPROVALS: Readonly<Record<string, string>> = { asked: 'waiting', approved: 'given' }
+const APPROVALS: Readonly<Record<string, string>> = {
+  asked: 'waiting',
+  approved: 'given',
+  approved_first: 'first_given',
+}
 /** The events about approvals of which nobody is told, because nothing has changed. */
 const UNTOLD: ReadonlySet<string> = new Set(['shown'])
 /** The error codes with which a call is refused by a limit that the operator has set. */
@@ -99,6 +106,8 @@ function factsOf(type: string, entry: AuditEntry, { publicUrl, replica, names }:
     ...(iss !== null && sub !== null && { person: personOf({ iss, sub }) }),
     ...(entry.asked_by && { asked_by: personOf(entry.asked_by) }),
     ...(entry.approved_by && { approved_by: personOf(entry.approved_by) }),
+    ...(entry.first_approved_by && { first_approved_by: personOf(entry.first_approved_by) }),
+    ...(entry.overrides && { overrides: entry.overrides.map(({ guardrail }) => guardrail) }),
     ...(id !== undefined && { approval_id: id, approval_url: `${publicUrl}/approve/${id}` }),
     ...(names && {
       note: entry.note,
@@ -122,16 +131,19 @@ const said = (sub: string | null | undefined): string => escapeText(clip(sub ?? 
 
 /** Says an event in one sentence. It names people and tools, but no object of the PCE. */
 function sentenceOf(type: string, { tool = 'a call', sub, asked_by: asker, approved_by: by, ...entry }: AuditEntry) {
+  const { first_approved_by: firstBy, overrides } = entry
   const call = `${escapeText(tool)} of ${said(asker?.sub ?? sub)}`
   switch (type) {
     case 'approval.waiting':
-      return `${call} waits for approval.`
+      return `${call} waits for approval${overrides === undefined ? '' : ' by two people'}.`
+    case 'approval.first_given':
+      return `${said(sub)} approved ${call}, which waits for another person.`
     case 'approval.given':
-      return `${said(sub)} approved ${call}.`
+      return `${said(sub)} approved ${call}${firstBy === undefined ? '' : `, as ${said(firstBy.sub)} had before`}.`
     case 'approval.denied':
       return `${said(sub)} denied ${call}.`
     case 'approval.used':
-      return `${call} runs, approved by ${said(by?.sub)}.`
+      return `${call} runs, approved by ${firstBy === undefined ? '' : `${said(firstBy.sub)} and `}${said(by?.sub)}.`
     case 'approval.expired':
       return `The approval of ${call} expired.`
     case 'approval.void':

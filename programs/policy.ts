@@ -8,7 +8,14 @@ import { join } from 'node:path'
 import { Command, Option } from 'commander'
 import { composeUnauthenticated, findFileFaults } from './composition/compose-unauthenticated.js'
 import { type Folder, readFolder } from './commands/policy-files/read-yaml.js'
-import { showDifference, showHalf, showLook, showRemarks, showTally } from './commands/policy-files/print-difference.js'
+import {
+  showDifference,
+  showHalf,
+  showLook,
+  showRefusal,
+  showRemarks,
+  showTally,
+} from './commands/policy-files/print-difference.js'
 import { choosePaths, formatYaml, writeWhole } from './commands/policy-files/write-yaml.js'
 import { checkPathsAnswer } from './process/check-paths-answer.js'
 import { alwaysSaid, createLogger } from './process/create-logger.js'
@@ -20,6 +27,7 @@ import {
   type ComparedVersion,
   compareWithPce,
   exportVersion,
+  type JudgeRequests,
 } from '../domain/policy-files/compare-with-pce.js'
 import { readHead } from '../domain/policy-files/convert-objects.js'
 import { keyOf } from '../domain/policy-files/name-book.js'
@@ -154,13 +162,15 @@ interface DiffOptions {
 }
 
 async function diffWith(folder: string, options: DiffOptions): Promise<number> {
-  const compared = await ask('read', (ctx, { files }) => compareWithPce(ctx, files, options), folder)
-  const { faults, differences, effects, same } = compared
+  const work = (ctx: Context, { files }: Folder, judge: JudgeRequests | null) =>
+    compareWithPce(ctx, files, options, judge)
+  const { faults, differences, effects, same, refusal } = await ask('read', work, folder)
   if (faults.length > 0) throw faulty(faults, 'Nothing was compared.')
   print([
     ...(differences.length === 0 ? [] : [`--- the ${options.against} policy`, `+++ ${escapeText(folder)}`]),
     ...differences.flatMap((one) => showDifference(one, effects.get(one))),
     showTally(differences, same),
+    ...showRefusal(refusal),
   ])
   return differences.length === 0 ? FINE : DIFFERS
 }
@@ -173,8 +183,8 @@ interface ApplyOptions {
 async function apply(folder: string, options: ApplyOptions): Promise<number> {
   const applied: Applied = { written: [], notWritten: [] }
   const { dryRun } = options
-  const work = async (ctx: Context, { files }: Folder) => {
-    const done = await applyToDraft(ctx, files, options, applied)
+  const work = async (ctx: Context, { files }: Folder, judge: JudgeRequests | null) => {
+    const done = await applyToDraft(ctx, files, options, applied, judge)
     if (done.faults.length > 0) throw faulty(done.faults, 'Nothing was written.')
     return done
   }
@@ -185,14 +195,16 @@ async function apply(folder: string, options: ApplyOptions): Promise<number> {
     if (applied.written.length > 0 || applied.stopped !== undefined) print(showHalf(applied))
     throw error
   }
-  const { planned, effects, same, left } = done
+  const { planned, effects, same, left, refusal } = done
   print([
     ...planned.flatMap((one) => showDifference(one, effects.get(one))),
     ...showRemarks(done),
+    ...showRefusal(refusal),
     ...(dryRun
       ? [`Would write ${countOf(planned.length, 'object')}; ${same} are as the files say. Nothing was written.`]
       : [`Written: ${countOf(planned.length, 'object')}; ${same} were as the files say. Nothing was provisioned.`]),
   ])
+  if (refusal !== null) return TROUBLE
   if (dryRun || planned.length === 0) return FINE
   print(showLook(left))
   return left.length === 0 ? FINE : TROUBLE
@@ -227,7 +239,7 @@ function refuseFaults({ faults }: Folder, end: string): void {
  */
 async function ask<T>(
   effect: ToolEffect,
-  work: (ctx: Context, files: Folder) => Promise<T>,
+  work: (ctx: Context, files: Folder, judge: JudgeRequests | null) => Promise<T>,
   folder?: string,
 ): Promise<T> {
   const files = folder === undefined ? { files: [], faults: [] } : await readOrNothing(folder)
@@ -252,7 +264,7 @@ async function ask<T>(
     example: {},
     async handler(_args, ctx) {
       try {
-        result = { value: await work(ctx, files) }
+        result = { value: await work(ctx, files, composed.judge) }
         return { message: 'Done.' }
       } catch (error) {
         if (!(error instanceof PolicyError)) throw error

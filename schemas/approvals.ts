@@ -1,5 +1,6 @@
 import type { Identity, Owner } from './caller.js'
 import type { PersonMethod } from './config.js'
+import type { TouchedGuardrail } from './guardrails.js'
 import type { ChangeEffect } from './policy-changes.js'
 
 /**
@@ -147,6 +148,13 @@ export interface ApprovalRequest {
   /** Digest of what the call would do (`Preview.boundTo`). */
   boundTo: string
   shown: ShownCall
+  /** The guardrails that the call touches; absent if there are none. */
+  guardrails?: readonly TouchedGuardrail[]
+  /**
+   * Present if one of the guardrails needs two persons: an approval then takes those of two different people with the
+   * role admin, neither of them the caller. One denial is enough.
+   */
+  persons?: 2
   /** Time at which the person was asked for a decision, in milliseconds since the epoch. */
   askedAt: number
   expiresAt: number
@@ -171,10 +179,20 @@ export const LONGEST_NOTE = 500
 export type ApprovalState = 'pending' | 'approved' | 'denied' | 'used' | 'void' | 'expired'
 
 /**
- * Events about approvals in the audit log and the metrics. `lost` means that a decision came too late, because another
- * one had already been made.
+ * Events about approvals in the audit log and the metrics. `approved_first` is the first approval of a call that needs
+ * two. `lost` means that a decision came too late, because another one had already been made.
  */
-export const APPROVAL_EVENTS = ['asked', 'shown', 'approved', 'denied', 'used', 'void', 'expired', 'lost'] as const
+export const APPROVAL_EVENTS = [
+  'asked',
+  'shown',
+  'approved_first',
+  'approved',
+  'denied',
+  'used',
+  'void',
+  'expired',
+  'lost',
+] as const
 export type ApprovalEvent = (typeof APPROVAL_EVENTS)[number]
 
 /** A request for approval, together with its state and the decision. */
@@ -183,11 +201,14 @@ export interface AskedApproval {
   state: ApprovalState
   /** The decision, which is kept in all later states; null if nobody has decided. */
   decision: ApprovalDecision | null
+  /** The first approval of a call that needs two; null if there is none. It decides nothing alone. */
+  first: ApprovalDecision | null
 }
 
 /**
  * A person's relation to a request for approval. `asker` (the caller who made the call) and `admin` may decide.
- * `watching` is the asker if somebody else must decide (two-person), or if the asker's role no longer allows the tool.
+ * `watching` is the asker if somebody else must decide (two-person, or two persons), or if the asker's role no longer
+ * allows the tool.
  * `nobody` sees nothing, as if the request did not exist.
  */
 export type ApprovalPart = 'asker' | 'admin' | 'watching' | 'nobody'
@@ -214,7 +235,9 @@ export interface ApprovalDesk {
   partOf(request: ApprovalRequest, person: Identity): ApprovalPart
   /**
    * Records a decision. If several decisions arrive, from any browser tab and at any replica, only the first one
-   * counts. Resolves with the decision that counts, as soon as its audit entry is on disk. Rejects with ToolError
+   * counts. Of a call that needs two persons, the first approvals of two people count, and the first denial; a second
+   * approval of the same person changes nothing. Resolves with what counts (`won` if it is this decision), as soon as its
+   * audit entry is on disk. Rejects with ToolError
    * `not_found` if the request does not exist or is not visible to this person, `forbidden` if they may see it but not
    * decide, `approval_expired`, `audit_unavailable` and `confirm_unavailable`.
    */

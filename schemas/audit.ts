@@ -1,6 +1,7 @@
 import type { ApprovalEvent } from './approvals.js'
 import type { Owner, Role } from './caller.js'
 import type { ErrorCode } from './errors.js'
+import type { TouchedGuardrail } from './guardrails.js'
 
 /** Facts that the gates and routes of a call add to its audit entries. */
 export interface AuditFacts {
@@ -13,8 +14,11 @@ export interface AuditFacts {
   approval?: ApprovalEvent
   /** The caller who made the call. Present in entries about another person's decision on the call. */
   asked_by?: Owner
-  /** The person who approved the call. */
+  /** The person who approved the call, and the one who did so before, if it needed two. */
   approved_by?: Owner
+  first_approved_by?: Owner
+  /** The guardrails that only two persons override, in the entries about their approval of a call. */
+  overrides?: readonly TouchedGuardrail[]
   /** The object outside of the caller's scopes because of which the call was refused, and the condition it does not meet. */
   outside?: { kind: string; href?: string; rule?: string }
   /** The scopes of the caller, in entries about a call that they refused. */

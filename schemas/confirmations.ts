@@ -2,6 +2,7 @@ import type { ShownCall } from './approvals.js'
 import type { AuditFacts } from './audit.js'
 import type { Owner } from './caller.js'
 import type { ErrorDetails } from './errors.js'
+import type { TouchedGuardrail } from './guardrails.js'
 
 /**
  * The reason why a confirmation is required (D20): none has been given (`missing`), the confirm token is not from this
@@ -31,6 +32,8 @@ export interface Approval {
   /** Digest of what the person was shown (`Preview.boundTo`). */
   boundTo: string
   paramsHash: string
+  /** The guardrails that two persons have overridden for this run. */
+  overrides?: readonly TouchedGuardrail[]
 }
 
 /** The result of previewing a call. */
@@ -59,6 +62,10 @@ export interface CallToConfirm {
   callerContext: ConfirmingContext & { client?: string; tokenSays?: { name?: string; clientId?: string } }
   /** The signal of the call, which is aborted as soon as the client disconnects. */
   context: { readonly signal: AbortSignal }
+  /** The guardrails that the call touches; absent if there are none. */
+  guardrails?: readonly TouchedGuardrail[]
+  /** Present if the call needs the approval of two persons, because of a guardrail. */
+  persons?: 2
   /** Adds facts to the audit entries of the call, whether the call is admitted or not. */
   note: (facts: AuditFacts) => void
   /** Previews the call. Rejects if the client has disconnected, and with `busy` if too many other calls are running. */

@@ -39,10 +39,30 @@ export interface ClockTime {
   readonly minute: number
 }
 
+/**
+ * A guardrail that limits a call by a number or a time, for people who look at the call. It is JSON, because it is stored
+ * with questions about calls and is a part of answers.
+ */
+export interface TouchedGuardrail {
+  readonly guardrail: Exclude<GuardrailCode, 'protected'>
+  /** What the call does to it, and what follows, in sentences. */
+  readonly message: string
+  /** True if the call runs only after two persons have approved it. */
+  readonly needs_two_persons: boolean
+  /** Number of workloads that the call affects, null if it is not known, and the largest number that is allowed. */
+  readonly workloads_affected?: number | null
+  readonly max_workloads_affected?: number
+  /** The window of the freeze as the operator wrote it, and the end of the freeze (RFC 3339); null if none is in sight. */
+  readonly window?: string
+  readonly frozen_until?: string | null
+}
+
 /** What no call may do, whoever makes it. Absent fields limit nothing. */
 export interface GuardrailsConfig {
   readonly protectedLabels?: readonly ProtectedLabel[]
   readonly freezes?: readonly FreezeWindow[]
   /** Maximum number of workloads that a call may affect. */
   readonly maxWorkloads?: number
+  /** True if two persons may override a freeze (MCP_FREEZE_OVERRIDE). Needs approval by a person. */
+  readonly freezeOverride?: true
 }

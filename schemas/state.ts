@@ -98,6 +98,8 @@ export interface ApprovalRow {
   request: string
   /** The person's decision; null if there is none yet. */
   decision: string | null
+  /** The first approval of a call that needs two; null if there is none. The question is undecided with it alone. */
+  firstDecision: string | null
   ending: ApprovalEnding | null
   /** Time of expiry in milliseconds since the epoch. */
   expiresAt: number
@@ -130,10 +132,15 @@ export interface Approvals {
     most: { inAll: number; ofEach: number; except?: readonly string[] },
   ): Promise<{ total: number; rows: ApprovalRow[] }>
   /**
-   * Stores a decision about an open question if it is the first decision about it. Resolves with true if it was stored,
-   * as soon as it is on disk.
+   * Stores a decision about an open question if it is the first decision about it and, where `after` is given, if this is
+   * the first approval that is stored. Resolves with true if it was stored, as soon as it is on disk.
    */
-  decide(id: string, decision: string): Promise<boolean>
+  decide(id: string, decision: string, after?: string): Promise<boolean>
+  /**
+   * Stores the first of two approvals of an open question, which stays open. Resolves with true if there was none, as
+   * soon as it is on disk.
+   */
+  approveFirst(id: string, decision: string): Promise<boolean>
   /**
    * Ends an approval. Of all attempts to end the approval with one id, in any number of processes, exactly one resolves
    * with true, and only after its change has been written to disk.

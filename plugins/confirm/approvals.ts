@@ -25,6 +25,7 @@ import { attempt } from './attempt.js'
 import { keyOf, ownerKey } from './confirmed-call.js'
 import { redeem, type Redemption, type Yes } from './life.js'
 import { type Ended, endOnce, rememberEnded } from './remember-ended.js'
+import { overridesOf } from './overrides.js'
 import { createSeal, parseSealed } from './seals.js'
 
 export interface ApprovalsOptions {
@@ -56,7 +57,10 @@ export interface ApprovalsOptions {
 }
 
 /** The facts that the gate adds to a call in order to ask a person about it. */
-export type ApprovalQuestion = Pick<ApprovalRequest, 'boundTo' | 'shown' | 'ownerName' | 'client' | 'requestId'>
+export type ApprovalQuestion = Pick<
+  ApprovalRequest,
+  'boundTo' | 'shown' | 'ownerName' | 'client' | 'requestId' | 'guardrails' | 'persons'
+>
 
 export type ApprovalService = ReturnType<typeof createApprovals>
 /**
@@ -111,8 +115,9 @@ export function createApprovals(options: ApprovalsOptions) {
   const requestOf = ({ id, request }: ApprovalRow) =>
     parseSealed<ApprovalRequest>(requests.open(request, [audience, id]))
 
-  const decisionOf = (row: ApprovalRow) =>
-    row.decision === null ? null : parseSealed<ApprovalDecision>(decisions.open(row.decision, aboutOf(row)))
+  const openDecision = (row: ApprovalRow, sealed: string | null) =>
+    sealed === null ? null : parseSealed<ApprovalDecision>(decisions.open(sealed, aboutOf(row)))
+  const decisionOf = (row: ApprovalRow) => openDecision(row, row.decision)
 
   function open(row: ApprovalRow): AskedApproval | null {
     const request = requestOf(row)
@@ -120,29 +125,34 @@ export function createApprovals(options: ApprovalsOptions) {
     // the sealed request.
     if (request === null || !isAt(row, request)) return null
     const decision = decisionOf(row)
-    // If the signature of the decision is invalid, this server did not write the decision, so the stored request cannot
-    // be trusted either.
+    const first = openDecision(row, row.firstDecision)
+    // If the signature of a decision is invalid, this server did not write the decision, so the stored request cannot be
+    // trusted either. Neither can it if a first approval is one where none can be.
     if (row.decision !== null && decision === null) return null
-    return { request, decision, state: stateOf(row, request, decision) }
+    if (row.firstDecision !== null && (first?.verdict !== 'approved' || request.persons !== 2)) return null
+    return { request, decision, first, state: stateOf(row, { request, decision, first }) }
   }
 
   function stateOf(
     { id, ending: stored, expiresAt: ends }: ApprovalRow,
-    { expiresAt }: ApprovalRequest,
-    decision: ApprovalDecision | null,
+    { request, decision, first }: Omit<AskedApproval, 'state'>,
   ): ApprovalState {
     const ending = endedHere.get(id) ?? stored
     if (ending !== null) return ending
     // The store may let the row expire earlier, because of later requests. The approval request is never valid beyond
     // the expiry time that is sealed in it.
-    if (Math.min(expiresAt, ends) <= now()) return 'expired'
-    return decision === null ? 'pending' : decision.verdict
+    if (Math.min(request.expiresAt, ends) <= now()) return 'expired'
+    if (decision === null) return 'pending'
+    // Somebody who can write to the store can put the first approval into the place of the second one, and a server of
+    // an earlier release takes one approval for enough.
+    const isWhole = request.persons !== 2 || areTwo(request, [first, decision])
+    return decision.verdict === 'approved' && !isWhole ? 'void' : decision.verdict
   }
 
-  function partOf({ owner, tool }: ApprovalRequest, person: Identity): ApprovalPart {
+  function partOf({ owner, tool, persons }: ApprovalRequest, person: Identity): ApprovalPart {
     const role = roleOf(person)
     const isAllowed = role !== null && rolesOf.get(tool)?.includes(role) === true
-    if (isSame(owner, person)) return method === 'page' && isAllowed ? 'asker' : 'watching'
+    if (isSame(owner, person)) return method === 'page' && persons !== 2 && isAllowed ? 'asker' : 'watching'
     return role === 'admin' && isAllowed ? 'admin' : 'nobody'
   }
 
@@ -170,6 +180,7 @@ export function createApprovals(options: ApprovalsOptions) {
       approval_id: request.id,
       approval: event,
       ...(!isSame(by, request.owner) && { asked_by: request.owner }),
+      ...(request.persons === 2 && { overrides: overridesOf(request) }),
       ...more,
     }
   }
@@ -196,6 +207,9 @@ export function createApprovals(options: ApprovalsOptions) {
   function noteDecided(id: string): void {
     for (const wake of waiting.get(id) ?? []) wake()
   }
+
+  const end = (id: string, ending: 'used' | 'void') =>
+    endOnce(endedHere, id, ending, () => attempt(() => rows.end(id, ending)))
 
   /** Finds the row of an approval request by an id from a URL. The id can be any text. */
   const rowOf = (id: string) => (ID.test(id) ? attempt(() => rows.get(id)) : Promise.resolve(null))
@@ -250,35 +264,44 @@ export function createApprovals(options: ApprovalsOptions) {
     },
 
     /**
-     * Redeems an approved request (see `redeem` in life.ts). The result is `stale` also if the person who approved the
-     * request may no longer do so, or if this person's or the asker's access was revoked meanwhile.
+     * Gives up an approval request, so that nobody decides about it any more. Resolves with false if it had ended before.
+     */
+    async giveUp({ request }: AskedApproval, requestId: string): Promise<boolean> {
+      if (!(await end(request.id, 'void'))) return false
+      const told = { request_id: requestId, decision: 'denied', reason: 'confirm_required' } as const
+      await tryToNote('void', entryOf('void', request, request.owner, told))
+      noteDecided(request.id)
+      return true
+    },
+
+    /**
+     * Redeems an approved request (see `redeem` in life.ts). The result is `stale` also if what was approved does not
+     * cover the guardrails that the call touches now (`isEnough`), if a person who approved the request may no longer do
+     * so, or if such a person's or the asker's access was revoked meanwhile.
      */
     async redeem(
-      { request, decision }: AskedApproval,
+      asked: AskedApproval,
       findBinding: () => Promise<string>,
-      { signal, requestId }: { signal?: AbortSignal; requestId: string },
+      { signal, requestId, isEnough }: { signal?: AbortSignal; requestId: string; isEnough: boolean },
     ): Promise<Redemption> {
+      const { request, decision, first } = asked
       const { id, boundTo, owner, askedAt } = request
-      const isOver = (person: Owner, at: number) => attempt(async () => isRevokedSince?.(person, at))
-      const isLapsed =
-        decision === null ||
-        !mayDecide(request, decision.by) ||
-        (await isOver(owner, askedAt)) === true ||
-        (await isOver(decision.by, decision.at)) === true
+      const given = [first, decision].filter((one) => one !== null)
+      const isOver = async (person: Owner, at: number) =>
+        (await attempt(async () => isRevokedSince?.(person, at))) === true
+      let isLapsed = !isEnough || decision === null || given.some(({ by }) => !mayDecide(request, by))
+      for (const { person, at } of [{ person: owner, at: askedAt }, ...given.map(({ by, at }) => ({ person: by, at }))])
+        isLapsed ||= await isOver(person, at)
       const isUsed = async () => endedHere.get(id) === 'used' || (await attempt(() => rows.get(id)))?.ending === 'used'
-      const end = (ending: 'used' | 'void') => endOnce(endedHere, id, ending, () => attempt(() => rows.end(id, ending)))
       const yes: Yes = {
         boundTo,
         lapsed: isLapsed ? 'stale' : null,
         isUsed,
         async lapse(why) {
-          if (!(await end('void'))) return (await isUsed()) ? 'replayed' : why
-          const told = { request_id: requestId, decision: 'denied', reason: 'confirm_required' } as const
-          await tryToNote('void', entryOf('void', request, request.owner, told))
-          return why
+          return (await approvals.giveUp(asked, requestId)) || !(await isUsed()) ? why : 'replayed'
         },
         async claim() {
-          const isFirst = await end('used')
+          const isFirst = await end(id, 'used')
           if (isFirst) meter?.approval('used')
           return isFirst
         },
@@ -326,37 +349,49 @@ export function createApprovals(options: ApprovalsOptions) {
     },
 
     async decide(id, { verdict, by, note: written }, from) {
-      const row = await rowOf(id)
-      const asked = row === null ? null : open(row)
-      const part = asked === null ? 'nobody' : partOf(asked.request, by)
-      if (row === null || asked === null || part === 'nobody') throw unknown()
-      if (part === 'watching') throw notTheirs(method, asked.request, by)
-      if (asked.state === 'expired') throw expired()
-      if (asked.state !== 'pending') return { won: false, approval: asked }
-      const { name, iss, sub, groups, hasGroupsOverage } = by
-      const text = cleanNote(written ?? '') || undefined
-      const decision: ApprovalDecision = {
-        verdict,
-        by: { iss, sub, groups, hasGroupsOverage, name },
-        note: text,
-        at: now(),
+      for (;;) {
+        const row = await rowOf(id)
+        const asked = row === null ? null : open(row)
+        const part = asked === null ? 'nobody' : partOf(asked.request, by)
+        if (row === null || asked === null || part === 'nobody') throw unknown()
+        if (part === 'watching') throw notTheirs(method, asked.request, by)
+        if (asked.state === 'expired') throw expired()
+        const hasApproved = asked.first !== null && isSame(asked.first.by, by)
+        if (asked.state !== 'pending' || (verdict === 'approved' && hasApproved)) return { won: false, approval: asked }
+        const { name, iss, sub, groups, hasGroupsOverage } = by
+        const text = cleanNote(written ?? '') || undefined
+        const decision: ApprovalDecision = {
+          verdict,
+          by: { iss, sub, groups, hasGroupsOverage, name },
+          note: text,
+          at: now(),
+        }
+        const isFirst = verdict === 'approved' && asked.request.persons === 2 && asked.first === null
+        const event = isFirst ? 'approved_first' : verdict
+        const told = { ...originOf(from), role: roleOf(by), note: text }
+        const more = {
+          ...(verdict === 'denied' && ({ decision: 'denied', reason: 'approval_denied' } as const)),
+          ...(event === 'approved' && asked.first !== null && { first_approved_by: ownerOf(asked.first.by) }),
+        }
+        // The audit entry is written before the decision, so that every decision has one. If somebody else decided
+        // first, a second entry says so.
+        try {
+          await note(event, entryOf(event, asked.request, by, { ...told, ...more }))
+        } catch (cause) {
+          throw new ToolError('audit_unavailable', UNAUDITED, {}, { cause })
+        }
+        const sealed = decisions.seal(JSON.stringify(decision), aboutOf(row))
+        const after = verdict === 'approved' ? (row.firstDecision ?? undefined) : undefined
+        const won = await attempt(() => (isFirst ? rows.approveFirst(id, sealed) : rows.decide(id, sealed, after)))
+        const stands = await look(id)
+        if (!won) await tryToNote('lost', entryOf('lost', asked.request, by, { ...told, decision: 'denied' }))
+        if (stands?.state !== 'pending') noteDecided(id)
+        if (stands === null) throw unknown()
+        // Of two first approvals at the same time one is stored; the other one becomes the second.
+        if (!won && isFirst && stands.state === 'pending' && stands.first !== null) continue
+        if (!won && stands.state === 'expired') throw expired()
+        return { won, approval: stands }
       }
-      const told = { ...originOf(from), role: roleOf(by), note: text }
-      const isDenied = verdict === 'denied' ? ({ decision: 'denied', reason: 'approval_denied' } as const) : {}
-      // The audit entry is written before the decision, so that every decision has one. If somebody else decided first,
-      // a second entry says so.
-      try {
-        await note(verdict, entryOf(verdict, asked.request, by, { ...told, ...isDenied }))
-      } catch (cause) {
-        throw new ToolError('audit_unavailable', UNAUDITED, {}, { cause })
-      }
-      const won = await attempt(() => rows.decide(id, decisions.seal(JSON.stringify(decision), aboutOf(row))))
-      const stands = await look(id)
-      if (!won) await tryToNote('lost', entryOf('lost', asked.request, by, { ...told, decision: 'denied' }))
-      noteDecided(id)
-      if (stands === null) throw unknown()
-      if (!won && stands.state === 'expired') throw expired()
-      return { won, approval: stands }
     },
   }
 
@@ -404,6 +439,12 @@ const LIVE: readonly ApprovalState[] = ['pending', 'approved', 'denied']
 
 const isSame = (one: Owner, other: Owner) => one.iss === other.iss && one.sub === other.sub
 
+const ownerOf = ({ iss, sub }: Owner): Owner => ({ iss, sub })
+
+/** Returns true if both have approved, and they are two different people, neither of them the caller. */
+const areTwo = ({ owner }: ApprovalRequest, [first, second]: readonly [ApprovalDecision | null, ApprovalDecision]) =>
+  first !== null && !isSame(first.by, second.by) && !isSame(first.by, owner) && !isSame(second.by, owner)
+
 /**
  * Returns true if an approval request is really about this call. Anyone who can write to the store could have stored
  * another request under the call's key.
@@ -431,11 +472,11 @@ const unknown = () => new ToolError('not_found', 'There is no such approval.')
 const expired = () =>
   new ToolError('approval_expired', 'The time to decide about this call is over. It has to be asked again.')
 
-function notTheirs(method: ApprovalDesk['method'], { owner }: ApprovalRequest, by: Identity): ToolError {
+function notTheirs(method: ApprovalDesk['method'], { owner, persons }: ApprovalRequest, by: Identity): ToolError {
   return new ToolError(
     'forbidden',
-    isSame(owner, by) && method === 'two-person'
-      ? 'You have asked for this call yourself, so an admin other than you decides about it.'
+    isSame(owner, by) && (method === 'two-person' || persons === 2)
+      ? `You have asked for this call yourself, so ${persons === 2 ? 'two admins' : 'an admin'} other than you decide${persons === 2 ? '' : 's'} about it.`
       : 'Your role does not let you decide about this call.',
   )
 }

@@ -32,6 +32,8 @@ interface Approved {
   /** The digest of what was shown to the person. */
   boundTo: string
   redeem(call: HashedCall): Promise<Redemption>
+  /** The guardrails that the approval overrides. */
+  overrides?: Approval['overrides']
   /** Facts to add to the audit entry of the run. */
   redeemed?: AuditFacts
   /** The message and the audit facts for every further run, which is refused because the approval has been used. */
@@ -102,7 +104,11 @@ async function admit(call: HashedCall, way: Way, standing: Approved): Promise<Ap
   switch (redemption) {
     case 'spent':
       call.note(standing.redeemed ?? {})
-      return { boundTo: standing.boundTo, paramsHash: call.paramsHash }
+      return {
+        boundTo: standing.boundTo,
+        paramsHash: call.paramsHash,
+        ...(standing.overrides && { overrides: standing.overrides }),
+      }
     case 'replayed':
       call.note(standing.replayed.facts ?? {})
       throw new ToolError('confirm_token_replay', standing.replayed.message, { params_hash: call.paramsHash })
@@ -117,7 +123,9 @@ async function ask(call: HashedCall, way: Way, reason: ConfirmReason, instead?: 
   const outlook = await call.look()
   const asked = await way.ask(call, { reason, outlook, instead })
   if (asked instanceof ToolError) return asked
-  const own = { params_hash: call.paramsHash, reason, summary: outlook.summary, ...asked.details }
+  const { guardrails = [] } = call
+  const touched = guardrails.length > 0 && { guardrails: [...guardrails] }
+  const own = { params_hash: call.paramsHash, reason, summary: outlook.summary, ...touched, ...asked.details }
   // The gate's own details are spread twice: at the beginning so that they are listed first, and at the end so that
   // details of a tool cannot overwrite them.
   const details = { ...own, ...outlook.details, ...own }

@@ -1,6 +1,7 @@
 import type { AuditFacts } from '../../schemas/audit.js'
 import type { Approval } from '../../schemas/confirmations.js'
 import { type ErrorDetails, ToolError } from '../../schemas/errors.js'
+import type { TouchedGuardrail } from '../../schemas/guardrails.js'
 import type { ToolContext } from '../../domain/call.js'
 import { nearNames } from '../../domain/text/compare-texts.js'
 import { quote } from '../../domain/text/escape-text.js'
@@ -25,6 +26,8 @@ export class RefusedCall extends Error {
 export interface Admitted {
   args: Record<string, unknown>
   context: ToolContext
+  /** The guardrails that the call touches. */
+  guardrails: readonly TouchedGuardrail[]
 }
 
 /**
@@ -52,19 +55,37 @@ export async function admitCall(
     asked = 'arguments'
     const args = validateArguments(subject.tool, subject.call.arguments)
     const approve = (approval: Approval) => (approved = approval)
+    let found: Pick<ValidSubject, 'guardrails' | 'persons'> = { guardrails: [] }
+    const touch: ValidSubject['touch'] = (guardrails, needsTwo) =>
+      (found = { guardrails, ...(needsTwo && { persons: 2 }) })
     for (const gate of gates) {
-      if (gate.needs !== 'arguments' || !concerns(gate, subject.tool)) continue
+      if (gate.needs !== 'arguments' || !concerns(gate, subject.tool, found.persons)) continue
       asked = gate.name
-      await gate.check({ ...subject, args, context: { ...context, signal: context.beforeWriting }, approve })
+      const inner = { ...context, signal: context.beforeWriting }
+      await gate.check({ ...subject, args, context: inner, approve, touch, ...found })
     }
-    return { args, context: approved === undefined ? context : { ...context, approved } }
+    const { guardrails } = found
+    const inner = approved === undefined ? context : { ...context, approved }
+    return { args, context: args['dry_run'] === true ? leaveRoom(inner, guardrails) : inner, guardrails }
   } catch (thrown) {
     throw new RefusedCall(asked, thrown)
   }
 }
 
-const concerns = ({ onlyConfirmed, onlyPce }: Gate & { needs: 'arguments' }, tool: ToolFacts): boolean =>
-  (onlyConfirmed !== true || tool.requiresConfirm) && (onlyPce !== true || tool.requiresPce)
+/** Takes from the size of a dry run's answer what the guardrails take that are added to it. */
+function leaveRoom(context: ToolContext, guardrails: readonly TouchedGuardrail[]): ToolContext {
+  if (guardrails.length === 0) return context
+  const { responseBudgetBytes: budget } = context.limits
+  const taken = Buffer.byteLength(JSON.stringify({ guardrails }))
+  return { ...context, limits: { ...context.limits, responseBudgetBytes: budget - taken } }
+}
+
+const concerns = (
+  { onlyConfirmed, onlyPce }: Gate & { needs: 'arguments' },
+  tool: ToolFacts,
+  persons: 2 | undefined,
+): boolean =>
+  (onlyConfirmed !== true || tool.requiresConfirm || persons === 2) && (onlyPce !== true || tool.requiresPce)
 
 /** The verbs with which tool names begin, each with other verbs that callers write instead. */
 const VERBS: Record<string, readonly string[]> = {
@@ -114,6 +135,12 @@ export interface ValidSubject extends GateSubject {
   context: ToolContext
   /** Passes the approval to the handler (`ToolContext.approved`). */
   approve(approval: Approval): void
+  /** The guardrails that the call touches, as the gates before have found. */
+  guardrails: readonly TouchedGuardrail[]
+  /** Present if two persons have to approve the call, whatever its tool. */
+  persons?: 2
+  /** Passes guardrails that the call touches to the gates that follow, and whether two persons have to approve it. */
+  touch(guardrails: readonly TouchedGuardrail[], needsTwo: boolean): void
 }
 
 /** A gate whose decision depends only on the tool and the caller. `check` throws ToolError if the caller is refused. */
@@ -136,7 +163,7 @@ export type Gate =
   | {
       readonly name: string
       readonly needs: 'arguments'
-      /** If true, the gate applies only to tools that require confirmation. */
+      /** If true, the gate applies only to tools that require confirmation, and to calls that need two persons. */
       readonly onlyConfirmed?: boolean
       /** If true, the gate applies only to tools that work on a PCE. */
       readonly onlyPce?: boolean

@@ -243,7 +243,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       run.abandon = () => resolve({ ok: false, error: convert(writtenOff(tool)) })
       inStage(tracing, 'handler', handle).then(resolve, reject)
     })
-    return end(result, call, record)
+    return end(withGuardrails(result, admitted), call, record)
   }
 
   async function end(result: Dispatched, { sender }: ToolCall, record: CallRecord): Promise<Dispatched> {
@@ -356,6 +356,12 @@ const traceCall = (
 const spentWith = ({ confirmToken, consent }: ToolCall): string => {
   if (confirmToken !== undefined) return ' The confirm token is spent: mint a new one.'
   return consent === undefined ? ' The approval is used up: call again, and it is asked anew.' : ''
+}
+
+/** Adds the guardrails that a call would touch to the answer of its dry run. */
+function withGuardrails(result: Dispatched, { args, guardrails }: Admitted): Dispatched {
+  if (!result.ok || args['dry_run'] !== true || guardrails.length === 0) return result
+  return { ok: true, value: { ...result.value, guardrails } }
 }
 
 const nothing = () => {}

@@ -3,6 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { AuditFacts } from '../../schemas/audit.js'
 import type { Limits } from '../../schemas/config.js'
 import { ToolError } from '../../schemas/errors.js'
+import type { TouchedGuardrail } from '../../schemas/guardrails.js'
 import type { Meter } from '../../schemas/metrics.js'
 import type { Tracing } from '../../schemas/tracing.js'
 import type { AnyTool } from '../../tools/define.js'
@@ -63,7 +64,8 @@ export async function runHandler(
     // The request id is tracked only for calls that send requests to a PCE, because tracking it through every promise
     // is expensive.
     const mayAskPce = tool.requiresPce || tool.effect !== 'read'
-    const value = await (mayAskPce ? runTracked(context.requestId, run, ports.callTracker, note, mayWrite) : run())
+    const may = { mayWrite, overrides: context.approved?.overrides }
+    const value = await (mayAskPce ? runTracked(context.requestId, run, ports.callTracker, note, may) : run())
     const problems = findOutputProblems(tool, value)
     if (problems.length > 0) throw new BrokenAnswerError(problems)
     return { ok: true, value: value as object }
@@ -224,15 +226,25 @@ function abortWith(signal: AbortSignal, controller: AbortController): () => void
   return () => signal.removeEventListener('abort', abort)
 }
 
+/** What a part of a call may send to the PCE. */
+export interface Permissions {
+  /** Is asked before each change that is sent; without it, none may be sent where callers have logged in. */
+  readonly mayWrite?: CallerContext['mayWrite']
+  /** The guardrails that two persons have overridden for this call. */
+  readonly overrides?: readonly TouchedGuardrail[]
+}
+
 /**
  * Keeps track of the call for which the current code runs. This is needed because one PCE client serves many calls and
  * must send the request id of each call to the PCE.
  */
 export interface CallTracker {
-  /** Runs a part of a call. `mayWrite` is asked before each change that it sends; without it, it may send none. */
-  run<T>(requestId: string, work: () => T, mayWrite?: () => Promise<void>): T
+  /** Runs a part of a call. */
+  run<T>(requestId: string, work: () => T, may?: Permissions): T
   /** Asks `mayWrite` of the current call. Rejects if there is none, or outside a call. */
   readonly requireWrite: () => Promise<void>
+  /** Returns the guardrails that the current call overrides; none outside a call. */
+  readonly overrides: () => readonly TouchedGuardrail[]
   /** Returns the request id of the current call; undefined outside a call. */
   readonly requestId: () => string | undefined
   /**
@@ -254,14 +266,15 @@ export const MOST_UPSTREAM_IDS = 20
 const storage = new AsyncLocalStorage<{
   requestId: string
   upstream: string[]
-  mayWrite: (() => Promise<void>) | undefined
+  may: Permissions
 }>()
 
 export function createCallTracker(): CallTracker {
   return {
-    run: (requestId, work, mayWrite) => storage.run({ requestId, upstream: [], mayWrite }, work),
+    run: (requestId, work, may = {}) => storage.run({ requestId, upstream: [], may }, work),
+    overrides: () => storage.getStore()?.may.overrides ?? [],
     async requireWrite() {
-      const mayWrite = storage.getStore()?.mayWrite
+      const mayWrite = storage.getStore()?.may.mayWrite
       if (mayWrite === undefined) throw new Error('a change would be sent to the PCE outside of the handler of a call')
       await mayWrite()
     },
@@ -285,12 +298,12 @@ export function runTracked<T>(
   work: () => Promise<T>,
   callTracker: CallTracker,
   note: (facts: AuditFacts) => void,
-  mayWrite?: () => Promise<void>,
+  may?: Permissions,
 ): Promise<T> {
   const tracked = () =>
     work().finally(() => {
       const ids = callTracker.upstreamIds()
       if (ids.length > 0) note({ upstream_request_ids: [...ids] })
     })
-  return callTracker.run(requestId, tracked, mayWrite)
+  return callTracker.run(requestId, tracked, may)
 }

@@ -66,7 +66,7 @@ export const ERROR_TABLE: Record<ErrorCode, ErrorRow> = {
   too_many_workloads: {
     status: 403,
     message: 'This affects more workloads than one call may.',
-    hint: 'Nothing of it was written. Do it in parts, each with fewer workloads.',
+    hint: 'Nothing of it was written. Do it in parts, each with fewer workloads; a server with approval by a person (MCP_APPROVAL) has two people approve it as a whole.',
     level: 'warn',
     turn: ['caller', 'operator'],
   },

@@ -159,7 +159,11 @@ export async function composeAuthenticated(
     const audit = notifier === undefined ? opened : tellOfAudit(opened, notifier)
     const access = createAccessCheck({ revocations: state.revocations, now, log })
     const heavy = threadTools(config, { ...parts, tools, server, now })
-    const guardrails = openGuardrails(config.guardrails, { log, now })
+    const guardrails = openGuardrails(config.guardrails, {
+      log,
+      now,
+      ...(config.confirm.approval && { overrides: callTracker.overrides }),
+    })
     const find = guardFound(pces.find, guardrails.guard)
     const openContext = createContextOpener(config.mode, config.roles, find, scopes)
     // Confirm tokens are bound to this state by a random value that it contains. Only this state records which of its

@@ -31,7 +31,7 @@ import type { CredentialsPort } from '../../schemas/credentials.js'
 import { type ErrorCode, ToolError } from '../../schemas/errors.js'
 import type { ListedTool } from '../../tools/listed-tool.js'
 import { observeAudit, observeRequests, type Observers } from './observe.js'
-import { openGuardrails } from './open-guardrails.js'
+import { openGuardrails, type Guardrails } from './open-guardrails.js'
 import { offerTools, type ServerOffers } from './offer-tools.js'
 import { requireConfirmations } from './require-confirmations.js'
 
@@ -59,6 +59,8 @@ interface UnauthenticatedServer {
   /** The context of a request whose headers do not restrict the offered tools. */
   callerContext: OfferedContext
   offers: ServerOffers
+  /** Judges requests by the guardrails; null if there are none. */
+  judge: Guardrails['judge']
   heavyFigures: HeavyCalls['figures']
   /** The functions that ask the person at the client to agree to a call; undefined if nobody is asked. */
   asking?: { owner: null } & Pick<ReturnType<typeof loadConfirmation>, 'hash' | 'states'>
@@ -110,6 +112,7 @@ export function composeUnauthenticated(
   return {
     server,
     close: () => heavy.close(),
+    judge: guardrails.judge,
     offers,
     heavyFigures: heavy.figures,
     ...(confirmation && { asking: { owner: null, states: confirmation.states, hash: confirmation.hash } }),

@@ -238,6 +238,15 @@ CREATE TABLE svc_mcp.outbox (
 CREATE INDEX outbox_by_due ON svc_mcp.outbox (due_at);
 `,
   },
+  {
+    number: 5,
+    // Older programs neither see nor need this step.
+    oldestProgram: 1,
+    sql: `
+-- The first approval of a call that needs two; decision is the second one.
+ALTER TABLE svc_mcp.approvals ADD COLUMN first_decision text;
+`,
+  },
 ]
 
 /** The last step that this program knows. */

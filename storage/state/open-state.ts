@@ -16,7 +16,7 @@ import {
   refuse,
   warnOfDirectory,
 } from './place-file.js'
-import { ADD_APPROVALS, approvals } from './approvals.js'
+import { ADD_APPROVALS, ADD_FIRST_DECISIONS, approvals } from './approvals.js'
 import { type Queries, runQueries, writeInTurn } from './run-queries.js'
 import { ADD_OUTBOX, outbox } from './outbox.js'
 import { ADD_SPENT } from './spent.js'
@@ -107,7 +107,11 @@ function connect(place: Place, found: readonly string[]): Queries {
     db.exec(SET_UP_CONNECTION)
     checkWhole(place, db)
     db.exec('PRAGMA busy_timeout = 0')
-    writeInTurn(db, `${ADD_APPROVALS};${ADD_SPENT};${ADD_OUTBOX};${WRITE_MARK}`, LOCK_WAIT_AT_START_MS)
+    writeInTurn(
+      db,
+      `${ADD_APPROVALS};${ADD_FIRST_DECISIONS};${ADD_SPENT};${ADD_OUTBOX};${WRITE_MARK}`,
+      LOCK_WAIT_AT_START_MS,
+    )
     return runQueries(db, place.path)
   } catch (error) {
     db?.close()

@@ -5,7 +5,7 @@ import { titleOf } from '../../../tools/define.js'
 import { describeAge, describeWait } from '../layout/describe-time.js'
 import { layOut, LOGOUT_BUTTON } from '../layout/page-layout.js'
 import { renderPerson } from '../layout/person.js'
-import { askerOf, type Reader, renderLogout, renderTime, renderWho } from './approval-page.js'
+import { askerOf, hasApproved, type Reader, renderLogout, renderTime, renderWho } from './approval-page.js'
 import { renderLead } from './render-sentence.js'
 import { showStored } from './show-stored.js'
 
@@ -24,8 +24,13 @@ const LONGEST_SUMMARY = 300
 export function renderWaitingPage(page: WaitingPage): string {
   const { total, approvals, method } = page
   const open = approvals.filter(({ approval }) => approval.state === 'pending')
-  const theirs = open.filter(({ part }) => part === 'asker' || part === 'admin')
-  const watched = open.filter(({ part }) => part === 'watching')
+  const isWatched = ({ part, approval }: (typeof open)[number]) =>
+    part === 'watching' || hasApproved(approval.first, page.identity)
+  const theirs = open.filter((row) => !isWatched(row))
+  const watched = open.filter(isWatched)
+  const yours = watched.some(({ part }) => part !== 'watching')
+    ? 'Yours, or approved by you, waiting for somebody else'
+    : 'Yours, waiting for somebody else'
   const left = total - approvals.length
   return layOut({
     title: 'Calls to approve',
@@ -41,7 +46,7 @@ export function renderWaitingPage(page: WaitingPage): string {
         !${renderPerson(page)}
       </div>
       !${renderCard('waiting', 'Waiting for you', theirs, page, 'Nothing waits for you.')}
-      !${watched.length === 0 ? '' : renderCard('yours', 'Yours, waiting for somebody else', watched, page, '')}
+      !${watched.length === 0 ? '' : renderCard('yours', yours, watched, page, '')}
       !${left > 0 ? html`<p class="foot">${left} more ${left === 1 ? 'waits' : 'wait'}: the oldest of each person are listed first, and the others follow as these are decided.</p>` : ''}
     `,
     forms: renderLogout(page),
@@ -68,13 +73,14 @@ function renderCard(
 }
 
 function renderRow(
-  { approval: { request } }: WaitingPage['approvals'][number],
+  { approval: { request, first } }: WaitingPage['approvals'][number],
   { basePath, identity, now }: WaitingPage,
 ): string {
   const { id, tool, pce, shown, askedAt, expiresAt } = request
   const where = pce === undefined ? '' : html` on <bdi>${showStored(pce, 300)}</bdi>`
   return html`<li>
     <a href="${basePath}/approve/${id}">${titleOf({ name: tool })}</a>!${where}
+    !${request.persons === 2 ? html`<span class="badge warning">${first === null ? 0 : 1} of 2 approvals</span>` : ''}
     !${shown.effect === 'widening' || shown.effect === 'mixed' ? '<span class="badge bad">▲ opens more</span>' : ''}
     <p>!${renderLead(shown.summary, LONGEST_SUMMARY)}</p>
     <p class="hint">
