@@ -98,7 +98,16 @@ export function openDesk(t: Test, { issuer, method = 'page', clock, roleOf, audi
   const { approvals, desk } = service
   const from = { requestId: 'request-2' }
 
-  async function put({ owner, tool = 'provision-policy', pce, state: wanted = 'pending', by, first, note, ...rest }: Asked) {
+  async function put({
+    owner,
+    tool = 'provision-policy',
+    pce,
+    state: wanted = 'pending',
+    by,
+    first,
+    note,
+    ...rest
+  }: Asked) {
     const call = {
       owner: owner ?? { iss: issuer, sub: 'alice' },
       tool,
