@@ -4,7 +4,7 @@ import { ToolError } from '../../schemas/errors.js'
 import type { EnforcementBoundary, RuleSet } from '../../schemas/pce/rule-set.js'
 import { RULE_TYPES } from '../../schemas/rule-shapes.js'
 import type { ToolContext } from '../call.js'
-import { fetchEvery } from '../inventory/fetch-every.js'
+import { fetchEvery, type ListQuery } from '../inventory/fetch-every.js'
 import type { LabelIndex } from '../inventory/labels.js'
 import { toActiveHref } from '../inventory/parse-href.js'
 import { loadDenyRules } from '../inventory/read-rules.js'
@@ -181,7 +181,8 @@ export async function loadCatalog(
 ): Promise<PolicyCatalog> {
   const read = async <K extends 'services' | 'ipLists' | 'labelGroups'>(kind: K): Promise<never[]> => {
     if (!needs.has(kind)) return []
-    const { items } = await fetchEvery({ api: pce[kind], policyVersion: version, params: {}, signal })
+    const api: ListQuery<object>['api'] = pce[kind]
+    const { items } = await fetchEvery({ api, policyVersion: version, params: {}, signal })
     return (typeof version === 'number' ? asActive(items, version) : items) as never[]
   }
   const [services, lists, groups] = await Promise.all([read('services'), read('ipLists'), read('labelGroups')])
