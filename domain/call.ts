@@ -75,6 +75,11 @@ export interface ToolContext<RequiresPce extends boolean = boolean> {
    * being used. A dry run then leaves out everything that is only shown to people, such as observed traffic.
    */
   readonly isBindingOnly?: true
+  /**
+   * True if a person decides about the call on a web page. A preview then also reads what only that page shows, such as
+   * the observed traffic that depends on pending changes.
+   */
+  readonly isForPage?: true
   readonly server: {
     name: string
     version: string

@@ -21,6 +21,29 @@ export interface ShownField {
   after?: unknown
 }
 
+/** Observed traffic from one application, host or address to another one that a change would cut or let pass. */
+export interface ShownTraffic {
+  source: string
+  destination: string
+  /** The busiest ports, such as `443/tcp`. */
+  ports: string[]
+  connections: number
+  /** The effect of the change on it, in words: `would be cut`. */
+  effect: string
+  /** The last day (UTC) on which it was seen, YYYY-MM-DD. */
+  last_seen?: string
+}
+
+/** What observed traffic says about the change of one object. The digest of the call does not cover it. */
+export interface ShownEvidence {
+  /** A sentence, which also says if it is not known. */
+  says: string
+  /** The busiest traffic of which the sentence speaks. */
+  traffic?: ShownTraffic[]
+  /** Total number of such pairs of source and destination, if more than `traffic` holds. */
+  traffic_total?: number
+}
+
 /** One object that a call would change, or a part of such an object, for example one rule of a rule set. */
 export interface ShownObject {
   /** The type of the object in words: `rule set`, `IP list`, `allow rule`, `application`, `request`. */
@@ -39,6 +62,7 @@ export interface ShownObject {
    */
   updated_at?: string
   updated_by?: string
+  evidence?: ShownEvidence
   fields: ShownField[]
   /** If the object is a rule set, its rules; those that widen the policy come first. */
   parts?: ShownObject[]
@@ -101,6 +125,11 @@ export interface ShownCall {
    * save space.
    */
   referred_left_out?: number
+  /**
+   * What observed traffic was looked at for the `evidence` of the objects, or why it is not known, in sentences; absent
+   * if it was not looked for. `read_at` is the time (RFC 3339, UTC) of the look.
+   */
+  evidence?: { read_at: string; says: string }
   /** Objects that the call did not name but on which the named objects depend. */
   dependencies?: { kind: string; name?: string; href: string; required_by: string[] }[]
   /**

@@ -68,8 +68,11 @@ export interface CallToConfirm {
   persons?: 2
   /** Adds facts to the audit entries of the call, whether the call is admitted or not. */
   note: (facts: AuditFacts) => void
-  /** Previews the call. Rejects if the client has disconnected, and with `busy` if too many other calls are running. */
-  look: () => Promise<Outlook>
+  /**
+   * Previews the call. `isForPage` is true if a person decides on a page, which shows more than an answer does. Rejects
+   * if the client has disconnected, and with `busy` if too many other calls are running.
+   */
+  look: (isForPage: boolean) => Promise<Outlook>
   /** Computes the digest of what the call would do now. */
   findBinding: () => Promise<string>
 }

@@ -47,6 +47,8 @@ export interface ObservedPair {
   connections: number
   /** The ports of this traffic, such as `443/tcp`, the busiest first. */
   ports: string[]
+  /** The time (RFC 3339, UTC) at which this traffic was last seen; null if the PCE did not say. */
+  lastSeen: string | null
 }
 
 /** The effect of a change of the draft on observed traffic. */
@@ -219,10 +221,12 @@ export function* judgeGroups(
       effect: fate,
       connections: 0,
       ports: [],
+      lastSeen: null,
       byPort: new Map<string, number>(),
     }
     pairs.set(id, pair)
     pair.connections += measures.connections
+    pair.lastSeen = later(pair.lastSeen, measures.last_detected)
     const port = portName(keys)
     pair.byPort.set(port, (pair.byPort.get(port) ?? 0) + measures.connections)
   }
@@ -233,6 +237,10 @@ export function* judgeGroups(
     assumes: assumed.list(),
   }
 }
+
+/** Returns the later of two times in the form of the PCE, of which either may be missing. */
+const later = (a: string | null, b: string | null): string | null =>
+  a === null || (b !== null && Date.parse(b) > Date.parse(a)) ? b : a
 
 const withPorts = ({ byPort, ...pair }: ObservedPair & { byPort: ReadonlyMap<string, number> }): ObservedPair => ({
   ...pair,

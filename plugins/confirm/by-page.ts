@@ -32,6 +32,8 @@ const whoOf = ({ method }: Approvals, persons: 2 | undefined) =>
  * (URL elicitation, D157).
  */
 export const byPage = (approvals: Approvals): Way => ({
+  hasPage: true,
+
   async find(call) {
     const { tool, callerContext, paramsHash } = call
     const found = await approvals.find(describeCall(tool, callerContext, paramsHash))

@@ -45,6 +45,8 @@ export type HashedCall = CallToConfirm & { paramsHash: string }
 
 /** A way of asking a person: with a token that the client fetches, on a page, or with a form in the client. */
 export interface Way {
+  /** True if the person decides on a page. */
+  readonly hasPage?: true
   /**
    * Determines the state of the confirmation from the arguments of the call and from the store. Throws ToolError if
    * this client has no way to ask a person.
@@ -120,7 +122,7 @@ async function admit(call: HashedCall, way: Way, standing: Approved): Promise<Ap
 
 /** Builds the refusal that shows what the call would do and how to confirm it. */
 async function ask(call: HashedCall, way: Way, reason: ConfirmReason, instead?: string): Promise<ToolError> {
-  const outlook = await call.look()
+  const outlook = await call.look(way.hasPage === true)
   const asked = await way.ask(call, { reason, outlook, instead })
   if (asked instanceof ToolError) return asked
   const { guardrails = [] } = call

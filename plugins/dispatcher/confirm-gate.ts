@@ -11,7 +11,7 @@ export const confirmGate = (confirmation: ConfirmPort): Gate => ({
   needs: 'arguments',
   onlyConfirmed: true,
   async check(subject) {
-    const ahead = { look: () => look(subject), findBinding: () => findBinding(subject) }
+    const ahead = { look: (isForPage: boolean) => look(subject, isForPage), findBinding: () => findBinding(subject) }
     subject.approve(await confirmation.admit({ ...subject, ...ahead }))
   },
 })

@@ -26,6 +26,7 @@ export interface BenchOptions {
   /** Guardrails, and all tools. */
   guardrails?: GuardrailsConfig
   tools?: readonly AnyTool[]
+  limits?: SharedConfig['limits']
   /** Worker threads with so many places, and all tools; by default everything runs in the main thread. */
   threads?: { worker: URL; heavy: SharedConfig['heavy'] }
 }
@@ -48,12 +49,14 @@ export async function startApproving(t: Test, options: BenchOptions = {}) {
     mode: 'shared',
     now: () => clock.now,
     ...(after && { folder: after.service.folder }),
-    ...(options.estate && { estate: options.estate }),
+    // The page of a provisioning reads traffic, so queries are done at once.
+    estate: { pollsUntilDone: 1, retryAfter: 0, ...options.estate },
     ...(options.tools && { tools: options.tools }),
     ...(options.threads && { worker: options.threads.worker }),
     config: {
       ...(options.threads && { heavy: options.threads.heavy, offer: { toolsets: ['all'] } }),
       ...(options.guardrails && { guardrails: options.guardrails, offer: { toolsets: ['all'] } }),
+      ...(options.limits && { limits: options.limits }),
       confirm: { hmacKey: Buffer.alloc(32, 9), ttlSeconds: 120, approval, ...options.confirm },
       ...(options.roles && { roles: options.roles }),
       ...(options.database && { database: options.database }),

@@ -1,6 +1,7 @@
 import type { ChangeEvidence, SideEvidence } from '../../domain/history/observe-draft.js'
 import { OBSERVED_DAYS, type ObservedPair } from '../../domain/drafts/observe-change.js'
 import type { CutFate } from '../../domain/policy/judge-cut.js'
+import type { ShownEvidence } from '../../schemas/approvals.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
 
 /** What observed traffic says about a pending change, the most urgent first. */
@@ -57,6 +58,8 @@ export interface PairShown {
   ports: string[]
   connections: number
   effect: string
+  /** The last day (UTC) on which it was seen, YYYY-MM-DD. */
+  last_seen?: string
 }
 
 /**
@@ -100,6 +103,20 @@ export function showEvidence(found: ChangeEvidence, isCut: boolean): EvidenceSho
   }
 }
 
+/** What the page of a call says of one change if nothing is known of any of them. */
+export const NOT_KNOWN = 'Not known, as said above.'
+
+/** Shows the evidence of a change on the page of a call. */
+export function showOnPage(shown: Omit<EvidenceShown, 'evidence'>): ShownEvidence {
+  const { says, depends = [], asked_for: asked = [], pairs_total: total } = shown
+  const traffic = [...depends, ...asked]
+  return {
+    says,
+    ...(traffic.length > 0 && { traffic }),
+    ...(total !== undefined && { traffic_total: total }),
+  }
+}
+
 const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
 
 const isTold =
@@ -120,10 +137,11 @@ const pairsOf = ({ pairs }: SideEvidence, words: Partial<Record<CutFate, string>
   pairs
     .filter(isTold(words))
     .slice(0, MOST_PAIRS)
-    .map(({ source, destination, ports, connections, effect }) => ({
+    .map(({ source, destination, ports, connections, effect, lastSeen }) => ({
       source,
       destination,
       ports: ports.slice(0, MOST_PORTS),
       connections,
       effect: words[effect] as string,
+      ...(lastSeen !== null && { last_seen: lastSeen.slice(0, 10) }),
     }))

@@ -56,7 +56,7 @@ export function showObserved(observed: Observed): { warnings: string[]; observed
       ...(pairs.length > 0 && {
         largest: pairs
           .slice(0, MOST_PAIRS)
-          .map(({ ports, ...pair }) => ({ ...pair, ports: ports.slice(0, MOST_PORTS) })),
+          .map(({ ports, lastSeen: _lastSeen, ...pair }) => ({ ...pair, ports: ports.slice(0, MOST_PORTS) })),
         pairs_total: pairs.length,
       }),
       note: notes.filter(Boolean).join(' '),

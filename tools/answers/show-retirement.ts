@@ -10,7 +10,14 @@ import type { ReferenceNames } from '../../domain/inventory/reference-names.js'
 import { nameRule } from '../../domain/policy/name-rule.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
 import { coverageNote } from '../../domain/traffic/read-flows.js'
-import { EVIDENCE, EVIDENCE_MEANINGS, showEvidence, type EvidenceShown } from './show-evidence.js'
+import {
+  EVIDENCE,
+  EVIDENCE_MEANINGS,
+  NOT_KNOWN,
+  showEvidence,
+  showOnPage,
+  type EvidenceShown,
+} from './show-evidence.js'
 
 const Pair = Type.Object({
   source: Text('Application, host or address'),
@@ -18,6 +25,7 @@ const Pair = Type.Object({
   ports: Type.Array(Type.String(), { description: 'The busiest' }),
   connections: Count('Observed'),
   effect: Text('Of retiring'),
+  last_seen: Type.Optional(Text('Day, UTC')),
 })
 export const RetiredRuleOut = Type.Object({
   href: Type.String(),
@@ -132,23 +140,15 @@ export function pageOfRetirement(
 ): NonNullable<Preview['page']> {
   return {
     warnings: [...warnings],
-    objects: rows.map((row): ShownObject => {
-      const told = [...(row.depends ?? []), ...(row.asked_for ?? [])].map(
-        ({ source, destination, ports, connections, effect }) =>
-          `${source} → ${destination} ${ports.join(', ')}: ${countOf(connections, 'connection')} ${effect}.`,
-      )
-      const said =
-        row.evidence === undefined || QUIET.has(row.evidence) ? [] : [row.says ?? '', ...told].filter(Boolean)
-      return {
-        kind: `${row.rule_type.replaceAll('_', ' ')} rule`,
-        name: `${row.rule} (${row.rule_set})`,
-        href: row.href,
-        change: action === 'delete' ? 'delete' : 'update',
-        ...(said.length > 0 && { warnings: said }),
-        fields: action === 'delete' ? [] : [{ path: 'enabled', before: true, after: false }],
-        note: `It ended after ${row.expires}.${said.length === 0 && row.says !== undefined ? ` ${row.says}` : ''}`,
-      }
-    }),
+    objects: rows.map(({ says = NOT_KNOWN, ...row }): ShownObject => ({
+      kind: `${row.rule_type.replaceAll('_', ' ')} rule`,
+      name: `${row.rule} (${row.rule_set})`,
+      href: row.href,
+      change: action === 'delete' ? 'delete' : 'update',
+      ...(row.evidence !== undefined && { evidence: showOnPage({ ...row, says }) }),
+      fields: action === 'delete' ? [] : [{ path: 'enabled', before: true, after: false }],
+      note: `It ended after ${row.expires}.`,
+    })),
     objects_total: rows.length,
   }
 }

@@ -28,6 +28,7 @@ const Pair = Type.Object({
   ports: Type.Array(Type.String(), { description: 'The busiest' }),
   connections: Count('Observed'),
   effect: Text('Of the change'),
+  last_seen: Type.Optional(Text('Day, UTC')),
 })
 const ReviewedOut = Type.Object({
   href: Text('Draft href'),

@@ -14,11 +14,13 @@ import { countOf } from '../../domain/text/describe-numbers.js'
 import { quote } from '../../domain/text/escape-text.js'
 import { chosenNow, digestChanges, refuseUnapproved } from '../../domain/policy/choose-changes.js'
 import { bindChanges } from '../../domain/policy/bind-changes.js'
+import { observeForPage } from '../../domain/history/observe-for-page.js'
 import { judgePending, MOST_JUDGED } from '../../domain/policy/describe-changes.js'
 import { toDraftHref } from '../../domain/inventory/parse-href.js'
 import { choosePending, refuseOthers, toChangeSubset, toProvisionable } from '../../domain/policy/choose-changes.js'
 import { warnOfCarried } from '../../domain/policy/choose-changes.js'
 import { warnOfUnreadNames } from '../answers/approval/show-referred.js'
+import { assumedByEvidence, showEvidenceOnPage, warnOfEvidence } from '../answers/approval/show-page-evidence.js'
 import { showChangesForApproval } from '../answers/approval/show-policy-changes.js'
 import { fitChanges, namesOf, orderForReview, showProvisioning } from '../answers/show-provisioning.js'
 import { requireObject } from '../../domain/drafts/change-object.js'
@@ -133,14 +135,16 @@ export default defineTool({
     const impact = hrefs.length === 0 ? undefined : await askImpact(ctx.pce, hrefs, [], ctx.signal)
     const notes = [...warnOfLeft(left), ...warnOfUnreadNames(named), ...(await warnOfNamed(args, ctx, chosen))]
     const page = showChangesForApproval({ changes, included, judged, rest, impact })
+    const evidence = await observeForPage(ctx, changes)
     return {
       ...showProvisioning({ changes, included, judged, impact, notes, isDryRun }),
       page: {
         ...page,
-        warnings: [...notes, ...page.warnings],
+        ...showEvidenceOnPage(page.objects, evidence),
+        warnings: [...notes, ...warnOfEvidence(evidence), ...page.warnings],
         facts: {
           change_description: args.change_description ?? DEFAULT_DESCRIPTION,
-          ...showAssumedBy([...judged.values()]),
+          ...showAssumedBy([...judged.values(), ...assumedByEvidence(evidence)]),
         },
       },
       boundTo: isDryRun ? DRY_RUN_BINDING : digest,

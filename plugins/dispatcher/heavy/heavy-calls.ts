@@ -262,7 +262,7 @@ function taskOf(
   { server: { name, version }, memoryMb }: HeavyCallsOptions,
   ports: Pick<ThreadTask, 'pce' | 'control'>,
 ): ThreadTask {
-  const { caller, requestId, limits, approved, isBindingOnly } = context
+  const { caller, requestId, limits, approved, isBindingOnly, isForPage } = context
   return {
     tool: tool.name,
     act,
@@ -273,6 +273,7 @@ function taskOf(
     cursorKey: context.cursorKey(),
     ...(approved !== undefined && { approved }),
     ...(isBindingOnly === true && { isBindingOnly }),
+    ...(isForPage === true && { isForPage }),
     clockOffset: context.now() - Date.now(),
     server: { name, version },
     memoryMb,

@@ -7,7 +7,7 @@ import type { ServiceError } from '../../errors/convert.js'
 /** A task for a thread: the call of one function of one tool, in a form that can be sent to the thread. */
 export interface ThreadTask extends Pick<
   ToolContext,
-  'caller' | 'requestId' | 'limits' | 'approved' | 'isBindingOnly'
+  'caller' | 'requestId' | 'limits' | 'approved' | 'isBindingOnly' | 'isForPage'
 > {
   /** The key that signs the call's cursors (the result of `ToolContext.cursorKey`). */
   cursorKey: Uint8Array

@@ -61,7 +61,8 @@ function contextOf(
   post: (message: FromThread) => void,
   guard: (bytes: number) => void,
 ): { context: ToolContext; abort: (reason: unknown) => void } {
-  const { control, pce, caller, requestId, limits, approved, isBindingOnly, cursorKey, clockOffset, server } = task
+  const { control, pce, caller, requestId, limits, cursorKey, clockOffset, server } = task
+  const { approved, isBindingOnly, isForPage } = task
   const controllers = { signal: new AbortController(), beforeWriting: new AbortController() }
   const turns = new Map<number, { resolve: (turn: Turn) => void; reject: (error: ToolError) => void }>()
   let asked = 0
@@ -92,6 +93,7 @@ function contextOf(
     cursorKey: () => cursorKey,
     ...(approved !== undefined && { approved }),
     ...(isBindingOnly === true && { isBindingOnly }),
+    ...(isForPage === true && { isForPage }),
     signal: controllers.signal.signal,
     beforeWriting: controllers.beforeWriting.signal,
     log: { debug: log('debug'), info: log('info'), warn: log('warn') },

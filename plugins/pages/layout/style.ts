@@ -129,6 +129,7 @@ h4, h5 { font-size: 1rem; font-weight: 600; overflow-wrap: anywhere; }
 .card .parts { list-style: none; padding: 0; }
 .parts > li { border-top: 1px solid var(--line); padding: 0.75rem 0 0.25rem; margin-top: 0.75rem; }
 .look { font-weight: 600; }
+.evidence { margin-top: 0.375rem; }
 .changes { display: block; margin: 0.5rem 0 0; }
 .changes > div { padding: 0.375rem 0; }
 .changes > div + div { border-top: 1px dashed var(--line); }
