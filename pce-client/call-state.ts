@@ -15,7 +15,7 @@ export interface CallState {
   readonly method: string
   readonly path: string
   readonly origin: string
-  /** `host:port` of the proxy in use, without its credentials. */
+  /** `host:port` of the proxy that the call uses, without credentials. */
   readonly via: string | undefined
   readonly nature: RequestNature
   readonly retryCount: number
@@ -47,10 +47,12 @@ export interface CallState {
   /** Cancels the request in progress. Called when the call is cancelled or its deadline passes. */
   stop: (() => void) | undefined
   attempts: number
-  /** Milliseconds to wait before the next attempt. `waitedMs`, in contrast, is the sum of all waits so far. */
+  /**
+   * Milliseconds to wait before the next attempt. This differs from `waitedMs`, which is the sum of all waits so far.
+   */
   waitMs: number
   waitedMs: number
-  /** True if the current attempt has reached the server, so that the PCE may have acted on it. */
+  /** True if the current attempt has reached the server, so the PCE may have acted on it. */
   connected: boolean
   /** True if the PCE may have carried out the request in an earlier attempt. */
   mayHaveHappened: boolean
@@ -215,7 +217,7 @@ function tellAnswers({ onAnswer }: ClientSettings, { answers = [] }: CallState):
     try {
       onAnswer?.(facts)
     } catch {
-      // An error in the listener must not make the call fail.
+      // An error thrown by the listener must not make the call fail.
     }
   }
 }

@@ -110,7 +110,8 @@ function createTransport(http: Http, settings: ClientSettings): PceTransport {
         await mustConnect(options)
         return true
       } catch (error) {
-        // A cancelled check says nothing about the connection, so it must not return false.
+        // If the check was cancelled, nothing is known about the connection, so the error is rethrown and false is not
+        // returned.
         if (!(error instanceof PceError) || error.code === 'aborted') throw error
         return false
       }

@@ -13,10 +13,10 @@ export interface ErrorAnswer {
   body: string
 }
 
-/** The failure of an attempt: an error answer of the PCE, or the error that prevented an answer. */
+/** Why an attempt failed: the PCE answered with an error, or an error prevented an answer. */
 export type Failure = ErrorAnswer | Error
 
-/** Error codes that mean that the server was not reached, and that an immediate retry will not reach it either. */
+/** Error codes for failures to reach the server that an immediate retry would not overcome. */
 const CANNOT_CONNECT = new Map([
   ['ECONNREFUSED', 'connection refused'],
   ['ENOTFOUND', 'host name not found'],

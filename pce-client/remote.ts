@@ -28,7 +28,7 @@ export interface RemoteAddress extends AnswerSizes {
   userName?: string | undefined
 }
 
-/** A request that may have changed something at the PCE. */
+/** A request that may have changed something at the PCE, and its outcome. */
 export interface SentWrite {
   method: string
   /** Path below `/api/<version>`, as it was requested. */
@@ -49,8 +49,8 @@ export interface ServedClient {
 }
 
 /**
- * A running request of the computing thread. `taken` is called when that thread has processed one parcel (a group of
- * pieces) of the body.
+ * A request that the computing thread has made and that is still running. `taken` is called when the computing thread
+ * has processed one parcel (a group of pieces) of the body.
  */
 interface Running {
   controller: AbortController
@@ -246,10 +246,7 @@ interface Pending {
   method: string
   path: string
   sink?: BodySink
-  /**
-   * A promise that resolves when all earlier pieces have been processed. It ensures that pieces are processed one after
-   * the other.
-   */
+  /** Resolves when all earlier pieces have been processed, so that pieces are processed one after the other. */
   turn: Promise<void>
   resolve(answer: TracedResponse | undefined): void
   reject(error: Error): void

@@ -18,7 +18,9 @@ export interface FailedAttempt {
   /** Number of retries before this failed attempt. */
   retriesMade: number
   retryCount: number
-  /** Milliseconds since the call began. `totalTimeoutMs`, in contrast, is the maximum duration of the call. */
+  /**
+   * Milliseconds since the call began. This differs from `totalTimeoutMs`, which is the maximum duration of the call.
+   */
   elapsedMs: number
   totalTimeoutMs: number
   /** A random number with 0 <= x < 1. */

@@ -14,8 +14,8 @@ import type { RequestOptions } from '../types.js'
 import { below, versionSegment, madeBy, saidBy, type Calls } from './create-calls.js'
 
 /**
- * If an answer of the PCE has this many pending changes of one type, or more, it may be truncated. A second request
- * then asks for up to MAX_PENDING changes.
+ * The number of pending changes of one type from which on the PCE's answer may be truncated. A second request then asks
+ * for up to MAX_PENDING changes.
  */
 const PENDING_PAGE = 500
 const MAX_PENDING = 10_000

@@ -49,7 +49,7 @@ export function createTrafficOperations(http: Http, settings: ClientSettings): T
     options: StreamTrafficOptions,
     bytes?: number,
   ): Promise<TrafficQueryOutcome> {
-    // The PCE requires max_results, which the specification's TrafficQuery leaves out.
+    // The PCE requires `max_results`, although it is not part of the specification's TrafficQuery.
     const trafficQuery = { ...asked, max_results: asked.max_results ?? MAX_TRAFFIC_ROWS }
     const bounds = { rows: trafficQuery.max_results, bytes }
     const run = beginTrafficRun(settings, options)
