@@ -69,7 +69,7 @@ export interface Conversation {
   secondOfDay: number
   /** The number of connections on each day on which the conversation occurs. */
   connectionsPerDay: number
-  /** The numbers of bytes that the destination receives and sends on each of these days. */
+  /** The numbers of bytes that the destination receives and sends on each day on which the conversation occurs. */
   bytesIn: number
   bytesOut: number
   state: 'active' | 'closed' | 'timed out' | 'snapshot' | 'new' | 'unknown' | 'incomplete'

@@ -13,7 +13,7 @@ export const UNCERTAIN = {
   draftsTakeActiveReferences: true,
   /** P4: a write to an active path is refused, but it is not documented whether with 405 or with 406. */
   activeWriteStatus: 405,
-  /** P30: the body of a 404 or 405 can be empty, `[]` or a list with a token. */
+  /** P30: the body of a 404 or 405, which may be empty, `[]`, or a list with a token. */
   notFoundBody: [{ token: 'not_found_error', message: 'Not found' }],
   methodNotAllowedBody: [{ token: 'method_not_allowed_error', message: 'Not allowed' }],
   /**
@@ -25,7 +25,7 @@ export const UNCERTAIN = {
   duplicateExternalDataToken: 'input_validation_error',
   /** P51: If true, deny rules reach a source in selective mode. */
   denyRulesReachSelectiveSources: true,
-  /** P8: If true, filters by a part of a text ignore case. */
+  /** P8: If true, filters that match a part of a field ignore case. */
   filtersIgnoreCase: true,
   /** P8: If true, flags may be written `True` and `False`, as clients in some languages do. */
   flagsIgnoreCase: true,
@@ -75,7 +75,7 @@ export const UNCERTAIN = {
   /** P13: the status of the answer if nothing, or an object without a pending change, is to be provisioned. */
   nothingPendingStatus: 406,
   /**
-   * P13: the operation that is assumed if a client sends a bare list of hrefs to `dependencies`, `impact` or `delete`.
+   * P13: the operation that is assumed if a client sends only a list of hrefs to `dependencies`, `impact` or `delete`.
    */
   bareHrefListOperation: 'commit',
   /**

@@ -56,7 +56,7 @@ export interface Fault {
    * for `answer` is sent as CSV.
    */
   body?: unknown
-  /** The delay of `slow` in milliseconds. */
+  /** The delay in milliseconds before the answer of the fault `slow`. */
   delayMs?: number
   /** The header values that the fault `headers` puts in place of the real ones; null removes a header. */
   headers?: Record<string, string | null>
@@ -162,7 +162,7 @@ async function strikeAfter(request: FastifyRequest, reply: FastifyReply, payload
   const fault = request.fault
   if (!fault) return payload
   if (fault.kind === 'commit-then-drop') {
-    // The stream of the body is no longer needed, so it must not produce the rest of the body.
+    // The answer's body will not be sent, so its stream must stop producing it.
     if (payload instanceof Readable) payload.destroy()
     request.raw.socket.destroy()
     return ''

@@ -17,7 +17,7 @@ export interface Call {
   /** The parsed JSON body, or the text of a CSV body; undefined for GET and DELETE. */
   body: unknown
   sourceIp: string
-  /** A fault that affects this request but does not prevent the PCE from processing it. */
+  /** A fault that affects this request, but only after the PCE has begun to process it. */
   fault?: Fault | null
 }
 
@@ -39,7 +39,7 @@ export interface Answer {
 
 export interface Action {
   handle(call: Call): Answer
-  /** The type of the event that a write causes, as `<noun>.<verb>`; undefined for reads, which cause no event. */
+  /** The type of the event that a write causes, as `<noun>.<verb>`; undefined for a read, which causes no event. */
   event?: string
   /** True for a POST or PUT that may come without a body; every other POST or PUT must have a body (P5). */
   emptyBody?: boolean

@@ -1,7 +1,7 @@
 import type { PolicyDecision } from '../../schemas/pce/policy-decisions.js'
 import type { EnforcementMode } from '../../schemas/pce/workload.js'
 
-/** The rules that apply to a connection at its source or at its destination. */
+/** The rules that apply to a connection at one of its ends, the source or the destination. */
 export interface ApplyingRules {
   essential: boolean
   overrideDeny: readonly string[]
