@@ -21,9 +21,9 @@ export interface AuditFacts {
   overrides?: readonly TouchedGuardrail[]
   /** The object outside of the caller's scopes because of which the call was refused, and the condition it does not meet. */
   outside?: { kind: string; href?: string; rule?: string }
-  /** The scopes of the caller, in entries about a call that they refused. */
+  /** The caller's scopes, in entries about calls that were refused because of them. */
   scopes?: readonly string[]
-  /** What a guardrail found, in entries about a call that it refused. Its `reason` is the code of the guardrail. */
+  /** The finding because of which a guardrail refused the call. `reason` is the code of the guardrail. */
   guardrail?: Readonly<Record<string, unknown>>
   /** The note that the person added to the decision: on one line, without hidden characters. */
   note?: string
@@ -72,8 +72,8 @@ export interface AuditEntry extends AuditFacts {
   pce_host?: string
   duration_ms?: number
   /**
-   * True if the client disconnected or cancelled before the call ended. What the call had already written to the PCE is
-   * not undone.
+   * True if the client disconnected or cancelled before the call ended. What the call had already written to the PCE
+   * remains.
    */
   client_gone?: true
   /**

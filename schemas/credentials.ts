@@ -15,8 +15,8 @@ export interface PceCredentials {
 }
 
 /**
- * The part of credentials that may be shown. `tlsVerify` says whether the certificate is actually verified, regardless
- * of what was registered.
+ * The part of credentials that may be shown to people. `tlsVerify` says whether the certificate is actually verified,
+ * whatever the owner registered.
  */
 export type CredentialFacts = Omit<PceCredentials, 'apiKey' | 'apiSecret'>
 

@@ -167,21 +167,25 @@ export interface OutboxMessage {
   createdAt: number
 }
 
-/** The messages that have not reached their receiver yet, of all processes that share the store. */
+/** The messages that their receiver has not got yet, from all processes that share the store. */
 export interface Outbox {
   /**
-   * Adds messages, which are due at once. Resolves with the number of those, the last ones, for which there was no room.
+   * Adds messages, which become due at once. If there is not enough room, the last messages are dropped. Resolves with
+   * the number of dropped messages.
    */
   add(messages: readonly OutboxMessage[]): Promise<number>
-  /** Returns the number of messages, and the time at which the first of them is due; null if there are none. Writes nothing. */
+  /**
+   * Returns the number of messages in the outbox, and the time at which the earliest of them is due (null if there are
+   * none). Writes nothing.
+   */
   look(): Promise<{ waiting: number; dueAt: number | null }>
   /**
-   * Gives the process `holder` the sole right to send for `leaseMs` milliseconds, unless another process has it, and the
-   * message that has been due for longest. It counts the attempt, and the message is due again after that time. Resolves
-   * with null if another process may send, or if no message is due.
+   * Returns the message that has been due for longest, and gives the process `holder` the sole right to send for
+   * `leaseMs` milliseconds. The attempt is counted, and the message becomes due again when that time is over. Resolves
+   * with null if another process has the right to send, or if no message is due.
    */
   take(holder: string, leaseMs: number): Promise<(OutboxMessage & { attempts: number }) | null>
-  /** Makes a message due at another time, in milliseconds since the epoch. */
+  /** Postpones a message to another time, in milliseconds since the epoch. */
   defer(id: string, dueAt: number): Promise<void>
   remove(id: string): Promise<void>
 }
@@ -206,19 +210,22 @@ export interface Notes {
   setOnce(name: string, value: string): Promise<string>
 }
 
-/** The record that somebody's access was revoked. Times are in milliseconds since the epoch. */
+/** The record of a revocation, which ends a person's access. Times are in milliseconds since the epoch. */
 export interface Revocation {
-  /** The time until which everything of this person is refused. What was issued before it is refused after it, too. */
+  /**
+   * The time until which every request of this person is refused. Tokens and sessions issued before that time are
+   * refused even afterwards.
+   */
   until: number
   /** The time at which the operator revoked the access. */
   at: number
-  /** The operating system user who revoked it. */
+  /** The name of the operating system user who revoked the access. */
   by: string
 }
 
-/** Whose access was revoked. There is at most one revocation of a person; a later one replaces it. */
+/** The revocations of people's access. Each person has at most one; a new one replaces it. */
 export interface Revocations {
-  /** Finds the revocation of a person. Without a promise if the store can be read at once. */
+  /** Finds the revocation of a person. The result is not a promise if the store can be read at once. */
   find(owner: Owner): Revocation | null | Promise<Revocation | null>
   set(owner: Owner, revocation: Revocation): Promise<void>
   /** Returns all revocations, in a stable order. */

@@ -8,9 +8,8 @@ interface DecisionFacts {
   /** An explanation of the decision for people. */
   meaning: string
   /**
-   * The longer string with which the PCE reports the decision together with its cause; null if there is none. Only
-   * draft decisions are reported in this way. A value that ends with `_` is the common beginning of several such
-   * strings; any other value is the complete string.
+   * The longer string with which the PCE reports the draft decision together with its cause; null if there is none. If
+   * the string ends with `_`, it is the common beginning of several such strings; otherwise, it is the complete string.
    */
   longForm: string | null
 }
