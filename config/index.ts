@@ -40,10 +40,10 @@ export interface Given extends Findings {
 }
 
 /**
- * Merges the process environment with a `.env` file in the working directory, if there is one; the environment takes
- * precedence. No other code reads the environment or the file. Secrets are deleted from `process.env`, where
- * diagnostics and child processes would see them. If `hasForm` is true and a field was left blank in a client's form,
- * the value in the `.env` file is used.
+ * Merges the process environment with a `.env` file in the working directory, if there is one. The process environment
+ * takes precedence. No other code reads the environment or the file. Secrets are deleted from `process.env`, where
+ * diagnostics and child processes would see them. If `hasForm` is true, a variable whose field was left blank in a
+ * client's form gets its value from the `.env` file.
  */
 export function readEnvironment({ hasForm = false } = {}): Given {
   const file = readLocalFile()
@@ -87,8 +87,8 @@ export interface OfferFlags {
 }
 
 /**
- * Applies command-line options as if they were environment variables. The options take precedence over the environment.
- * Read-only mode is on if either the option or the variable turns it on.
+ * Applies command-line options as if they were environment variables. The options take precedence, except that
+ * read-only mode is on if either the option or the variable turns it on.
  */
 export const withFlags = (env: Environment, { readOnly, toolsets }: OfferFlags): Environment => ({
   ...env,
@@ -137,9 +137,9 @@ export function readConfig(
 }
 
 /**
- * Returns where servers with these settings keep their state. This needs no encryption key, so that anyone who can read
- * the state file or knows the URL of the database can run a command on the state. Throws StartupError if a setting has
- * a fault.
+ * Returns where servers with these settings keep their state. No encryption key is required for this, so anyone who can
+ * read the state file or knows the database URL can run a command on the state. Throws StartupError if a setting has a
+ * fault.
  */
 export function readStateFile(given: Environment, found?: Findings): StateFileConfig {
   const reading = readFiles(begin(given, { ...(found && { found }) }), ['MCP_STATE_URL'], {})
@@ -195,7 +195,8 @@ function readHttp(given: Environment, listen: ListenOptions, options: ReadOption
     const gates = mode === null ? [unknownMode(bare.env)] : []
     return finish(gates, reading, readInsecure(reading, listen), options)
   }
-  // An unknown mode is treated as shared, so that the faults that every mode can have are still reported.
+  // For an unknown mode, the settings are read as in shared mode, so that the faults that can occur in every mode are
+  // still reported.
   const assumed = mode ?? 'shared'
   const secrets = new Set([
     ...SECRETS_OF[assumed],

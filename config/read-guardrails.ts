@@ -2,7 +2,7 @@ import type { GuardrailsConfig, ProtectedLabel } from '../schemas/guardrails.js'
 import { readFreezes } from './read-freezes.js'
 import { readChoice, readInteger, readList, shown, type Reading } from './read-values.js'
 
-/** Reads the limits that hold for every caller in every mode; `guardrails` is absent if none is set. */
+/** Reads the operator's limits that apply to every caller in every mode. `guardrails` is absent if no limit is set. */
 export function readGuardrails(reading: Reading): { guardrails?: GuardrailsConfig } {
   const protectedLabels = readProtected(reading)
   const freezes = readFreezes(reading)

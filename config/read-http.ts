@@ -84,8 +84,8 @@ const REMEDY_OF_OAUTH =
   'They define who may log in. docs/identity-providers lists their values for Keycloak, Entra ID, Okta, Auth0, Ping and AD FS.'
 
 /**
- * Returns the remedy for a server that has no settings for a login. Its operator is probably trying the server out and
- * does not know MCP_DEV_INSECURE yet.
+ * Returns the remedy if no login is configured. The operator is probably trying the server out and does not know
+ * MCP_DEV_INSECURE yet.
  */
 function remedyWithoutMode(env: Environment): string {
   const trying = 'To try it on this machine without a login, set MCP_DEV_INSECURE=1, never in production'
@@ -364,10 +364,10 @@ function readOAuth(reading: Reading): OAuthConfig {
   }
 }
 
-/** The scopes of OpenID Connect (Core, 5.4 and 11). None of them is of this server's API. */
+/** The scopes of OpenID Connect (Core, 5.4 and 11). None of them gives access to this server's API. */
 const OPENID_SCOPES = new Set(['openid', 'profile', 'email', 'address', 'phone', 'offline_access'])
 
-/** Reads the scopes that clients request. Returns them separated by single blanks, each once. */
+/** Reads the scopes that clients are told to request. Returns them without duplicates, separated by single blanks. */
 function readRequestedScopes({ env, faults, warnings }: Reading, requiredScope: string): string | undefined {
   const value = env.MCP_OAUTH_REQUEST_SCOPE ?? ''
   const scopes = [...new Set(value.split(' ').filter((scope) => scope !== ''))]
@@ -389,8 +389,8 @@ function readRequestedScopes({ env, faults, warnings }: Reading, requiredScope: 
 }
 
 /**
- * Reads a value that must be exactly equal to a claim in every access token. Returns an empty string if the variable is
- * not set.
+ * Reads a value with which a claim of every access token must be exactly equal. Returns an empty string if the variable
+ * is not set.
  */
 function readClaim({ env, faults }: Reading, name: string, claim: string): string {
   const value = env[name] ?? ''
