@@ -17,7 +17,7 @@ const OUTDATED =
   'MCP_KEK of the keystore has changed since this server started: restart the server with the new settings'
 
 /**
- * The reason why nothing is stored for a person whose access was revoked while the registration was running. The
+ * The reason why nothing is stored for a person whose access was revoked while their registration was running: the
  * operator may already have deleted this person's key.
  */
 const REVOKED = 'the access of the owner was revoked'

@@ -122,7 +122,7 @@ $body$;
   },
   {
     number: 2,
-    // Older programs neither see nor need this step.
+    // Programs of earlier releases neither see nor need what this step adds.
     oldestProgram: 1,
     sql: `
 CREATE TABLE svc_mcp.approvals (
@@ -168,7 +168,7 @@ $body$;
   },
   {
     number: 3,
-    // Older programs neither see nor need this step.
+    // Programs of earlier releases neither see nor need what this step adds.
     oldestProgram: 1,
     sql: `
 -- Every used id once more, beside its row in used_tokens or approvals.
@@ -225,7 +225,7 @@ $body$;
   },
   {
     number: 4,
-    // Older programs neither see nor need this step.
+    // Programs of earlier releases neither see nor need what this step adds.
     oldestProgram: 1,
     sql: `
 CREATE TABLE svc_mcp.outbox (

@@ -190,7 +190,7 @@ function forget(sql: Sql, expiredBefore: number): void {
   )!
   if (until === null) return
   sql.run('DELETE FROM used_tokens WHERE expires_at <= ?', until)
-  // The time in this note never decreases, because all ids with an earlier expiry time have already been deleted.
+  // The stored time never decreases, because all ids that expired before it have already been deleted.
   sql.run('INSERT OR REPLACE INTO notes VALUES (?, ?)', FORGOTTEN, String(until))
 }
 
@@ -204,7 +204,7 @@ export const MOST_CHALLENGES = 10_000
  * since the epoch.
  */
 export function challenges({ read, write }: Queries, now: () => number): Challenges {
-  // The owner comes first, so that the primary key also finds all questions of an owner.
+  // The owner comes first in the key, so that the primary key also finds all questions of an owner.
   const rowKey = ({ owner, call }: ChallengeKey) => checkText(`${owner}:${call}`)
   const latest = (where: string) => `SELECT key FROM challenges ${where} ORDER BY expires_at DESC LIMIT -1 OFFSET ?`
   return {
