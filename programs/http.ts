@@ -40,21 +40,24 @@ import {
 import { catalogue as tools } from '../tools/catalogue/index.js'
 
 /**
- * The time, after the signal to stop, for which new requests are still accepted. /readyz already fails during this
- * time, so that a load balancer can react first.
+ * The time, in milliseconds after the signal to stop, during which new requests are still accepted. /readyz already
+ * fails during this time, so that a load balancer can react first.
  */
 const LAME_DUCK_MS = 500
-/** The time in which a connection that was accepted just before the server stopped listening can send its request. */
+/**
+ * The time, in milliseconds, that a connection accepted just before the server stopped listening has to send its
+ * request.
+ */
 const FIRST_WORDS_MS = 500
 const DRAIN_MS = 25_000
 /**
- * The time in which calls can still answer after they were aborted at the end of DRAIN_MS. It is also the time for
- * sending the last answers.
+ * The time, in milliseconds, that calls have to answer after they were aborted at the end of DRAIN_MS. The last answers
+ * are also sent in this time.
  */
 const LAST_WORDS_MS = 1500
 /**
- * The time between the end of all the waits above and the forced exit. The whole sum stays below 30 seconds, after
- * which containers are usually killed.
+ * The time, in milliseconds, between the end of all these waits and the forced exit. The total stays below 30 seconds,
+ * after which containers are usually killed.
  */
 const SPARE_MS = 750
 
@@ -62,7 +65,7 @@ const SPARE_MS = 750
 const LOOPBACK = { host: '127.0.0.1', port: 8080 }
 
 /**
- * The path of the metrics, and the name of the setting with their port. Messages about the metrics listener contain
+ * The path of the metrics, and the name of the setting for their port. Log messages about the metrics listener contain
  * both.
  */
 const METRICS = { path: '/metrics', portIn: 'MCP_METRICS_PORT' }
@@ -82,11 +85,11 @@ The configuration comes from the environment and from a .env file in the working
   development     MCP_DEV_INSECURE=1: nobody is authenticated
 Secrets may come from files: MCP_KEK_FILE=/run/secrets/kek. docs/configuration.md lists every variable with its default.`
 
-/** The log for everything that happens before the configuration is read, and for the reports of commands. */
+/** Logs everything that happens before the configuration has been read, and the reports of commands. */
 const startLog = createLogger('info')
 takeWarnings(startLog)
 
-// The modules of commands are loaded only if the command was given.
+// The module of a command is loaded only if that command is run.
 const program = new Command('svc-mcp-http')
   .description('MCP server for a policy compute engine, over Streamable HTTP at /mcp.')
   .version(readPackage().version)
@@ -239,8 +242,8 @@ async function rewrap(): Promise<void> {
 }
 
 /**
- * Reads the settings for the location of the state. The variables in `given` replace those of the environment. Rejects
- * with StartupError.
+ * Reads the settings that say where the state is. The variables in `given` take precedence over the environment.
+ * Rejects with StartupError.
  */
 async function readState(given: Record<string, string> = {}): Promise<StateFileConfig> {
   const { env, ...found } = readEnvironment()
@@ -285,7 +288,7 @@ function requireIssuer(iss: string | undefined, option: string): string {
   })
 }
 
-/** Runs a command that writes about itself to the audit log, of which the receiver of notifications is told. */
+/** Runs a command that writes entries about itself to the audit log, and notifies the receiver of these entries. */
 async function runAndTell(
   config: StateFileConfig,
   run: (parts: AuditedCommandParts) => Promise<CommandReport>,
@@ -343,15 +346,15 @@ function readPort(value: string): number {
 }
 
 async function serve(config: HttpConfig): Promise<void> {
-  // All objects that are created during the start survive. V8 would learn from this to allocate such objects directly
-  // in the old generation of the heap (pretenuring). But the same code later serves requests, and an object of a
-  // request in the old generation keeps the whole request in memory until the next major collection.
+  // Everything created during the start survives. V8 would learn from this to allocate such objects directly in the old
+  // generation of the heap (pretenuring). The same code later serves requests, and an object of a request in the old
+  // generation would keep the whole request in memory until the next major collection.
   setFlagsFromString('--no-allocation-site-pretenuring')
   const log = createLogger(config.logLevel).child({ replica: replicaOf(config) })
   const starting = alwaysSaid(log)
   const { name, version } = readPackage()
   starting.info({ version, node: process.version, mode: config.mode }, `${name} ${version} is starting`)
-  // Warnings are logged first, because one of them may explain a later failure.
+  // The warnings come before all other steps of the start, because one of them may explain a later failure.
   if (config.mode === 'insecure') starting.warn(BANNER)
   for (const warning of config.warnings) starting.warn(warning)
   let isDraining = false

@@ -1,6 +1,6 @@
 /**
- * The command `svc-mcp policy`: the policy as files. Whatever it asks of the PCE runs as one tool call, so that it is
- * audited, cancelled and reported as the calls of the server are (D276).
+ * The command `svc-mcp policy`, which keeps the policy of a PCE in files. Everything that it asks of the PCE runs as
+ * one tool call, so that it is audited, cancelled and reported like the tool calls of the server (D276).
  */
 import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
@@ -41,7 +41,7 @@ import { ToolError } from '../schemas/errors.js'
 import { Ended, NoArguments } from '../schemas/shell-command.js'
 import { defineTool, type ToolEffect } from '../tools/define.js'
 
-/** The exit codes, as those of `diff`: no difference or success, differences, trouble. */
+/** The exit codes, with the same meaning as those of `diff`: no differences or success, differences found, trouble. */
 const [FINE, DIFFERS, TROUBLE] = [0, 1, 2]
 
 const HELP = `
@@ -50,7 +50,7 @@ hrefs. The PCE is that of the environment or of a .env file, as for svc-mcp itse
 
 Exit codes: 0 nothing differs, or done; 1 diff found differences; 2 trouble. docs/policy-as-files.md has an example.`
 
-/** A failure that is reported as it is, with the exit code 2. */
+/** A failure whose message is printed as it is, with exit code 2. */
 class PolicyError extends Error {}
 
 type Context = ToolContext<true>
@@ -84,7 +84,7 @@ export async function runPolicy(args: readonly string[]): Promise<number> {
       for (const { problem, remedy } of error.faults) complain(`${problem}. ${remedy}`)
       return TROUBLE
     }
-    // Commander has already printed its message. Its exit code 1 would mean here that there are differences.
+    // Commander has already printed its message. Its exit code 1 would wrongly mean that there are differences.
     if (error instanceof Error && 'exitCode' in error) return error.exitCode === 0 ? FINE : TROUBLE
     if (!(error instanceof PolicyError)) throw error
     complain(error.message)
@@ -139,7 +139,7 @@ async function exportInto(folder: string, { from, force }: ExportOptions): Promi
   try {
     for (const { kind, document } of documents) {
       const path = paths.get(keyOf(kind, document.name))!
-      // A file that says the same stays as it is, with the comments that somebody wrote into it.
+      // A file with the same content is not written again, so that comments in it are kept.
       if (known.get(path) === JSON.stringify(document)) continue
       await writeWhole(folder, path, formatYaml(document))
       written++
@@ -234,7 +234,7 @@ function refuseFaults({ faults }: Folder, end: string): void {
 }
 
 /**
- * Reads the files of a folder and asks the PCE, as one tool call.
+ * Reads the files of a folder, and does the work on the PCE as one tool call.
  * @throws {PolicyError} for a folder without files or with faulty ones, and with what the call refused or failed with.
  */
 async function ask<T>(
@@ -303,7 +303,7 @@ async function ask<T>(
   }
 }
 
-/** Leaves out the line of the log on each tool call: the person at the shell sees the outcome anyway. */
+/** Suppresses the log line of the tool call, because the person at the shell sees its outcome anyway. */
 function withoutCalls(log: ServerLog): ServerLog {
   const unless = (level: keyof ServerLog) => (facts: object, message: string) =>
     message === 'tool call' ? undefined : log[level](facts, message)
@@ -311,8 +311,9 @@ function withoutCalls(log: ServerLog): ServerLog {
 }
 
 /**
- * Reads the server's settings for use in a shell, without confirmations, which are for assistants (D121). Where nothing
- * but reading is allowed, the command does not write either, because an assistant with a shell can run it, too.
+ * Reads the server's settings for use in a shell. Confirmations are left out, because they are meant for assistants
+ * (D121). If MCP_READ_ONLY is set, the command does not write either, because an assistant that has a shell can run
+ * this command too.
  */
 async function readSettings(effect: ToolEffect): Promise<StdioConfig> {
   const { env, ...found } = readEnvironment()

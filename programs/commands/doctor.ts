@@ -12,10 +12,10 @@ import { connectionHint } from '../../schemas/errors.js'
 /** The result of one check. */
 interface Finding {
   check: 'configuration' | 'address' | 'connection' | 'certificate' | 'PCE' | 'credentials' | 'organisation' | 'clock'
-  /** The outcome. `skipped` means that an earlier check failed, or that there was nothing to check. */
+  /** The outcome. `skipped` means that an earlier check failed, or that this check does not apply. */
   state: 'ok' | 'warning' | 'failed' | 'skipped'
   found: string
-  /** The remedy: what the operator should do. */
+  /** What the operator should do about the problem. */
   remedy?: string
 }
 
@@ -184,7 +184,7 @@ const unreachable = (check: Finding['check'], { code = '' }: NodeJS.ErrnoExcepti
   })
 
 /**
- * Returns the client's hint without the words "Nothing was changed" at its beginning, which make no sense for a check.
+ * Returns the PCE client's hint without "Nothing was changed" at its beginning, because a check never changes anything.
  */
 const hintOf = (error: { reason?: string; message: string }) =>
   connectionHint(error)?.replace(/^Nothing was changed\. /, '')
@@ -239,7 +239,7 @@ async function lookAt(socket: TLSSocket): Promise<{ authorizationError: string |
     throw unreachable('certificate', error, 'no TLS connection could be made')
   })
   const certificate = socket.getPeerCertificate()
-  // The type declares an Error, but Node.js may also set an error code as a string.
+  // This field is declared as an Error, but Node.js may also set it to an error code, which is a string.
   const flaw = socket.authorizationError as Error | string | null | undefined
   socket.destroy()
   return {

@@ -53,7 +53,7 @@ import { tellOfAudit } from './tell-of-audit.js'
 import { requireConfirmations } from './require-confirmations.js'
 import { fixedCredentials, openAudit, threadTools, type ServerParts } from './compose-unauthenticated.js'
 
-/** The component that finds a caller's PCE. Each of the two authenticated modes has its own. */
+/** Finds the PCE of a caller. Each of the two authenticated modes has its own implementation. */
 interface PceSource {
   state: State
   find: FindPce
@@ -66,8 +66,8 @@ interface PceSource {
 
 interface AuthenticatedParts extends ServerParts {
   /**
-   * Returns the address on which this server listens, or null if it does not listen yet. It is needed because users may
-   * not register this address as their PCE.
+   * Returns the address on which this server listens, or null if it does not listen yet. Users may not register this
+   * address as their PCE.
    */
   listensAt?: () => { address: string; port: number } | null
   /** Posts notifications; tests replace it. */
@@ -81,12 +81,15 @@ export interface AuthenticatedServer {
   server: PackageFacts
   dispatcher: DispatcherOptions
   confirmation: Pick<Confirmation, 'states' | 'tokens'>
-  /** Computes the hash of the arguments of a call of the tool (D19), read as the dispatcher reads them (D242). */
+  /**
+   * Computes the hash of a call's arguments (D19), after normalising them in the same way as the dispatcher does
+   * (D242).
+   */
   readonly hashCall: (tool: string, args: Record<string, unknown>) => Promise<string>
   /** The store of approvals that people give on a web page; absent if calls are confirmed with tokens instead. */
   approvals?: Confirmation['approvals']
   auditRoute: AuditRoute
-  /** Tells the receiver of notifications; absent if there is none. */
+  /** Sends notifications to the receiver; absent if no receiver is configured. */
   notifier?: Notifier
   state: State
   /** The object that watches the single PCE key of shared mode. */
@@ -94,22 +97,21 @@ export interface AuthenticatedServer {
   readonly roleOf: (identity: Identity) => Role | null
   /** The checks that end the access of people whom the operator has revoked. */
   readonly access: AccessCheck
-  /** Reads the file with the scopes of groups again; absent if there is none. Never rejects. */
+  /** Reads the file with the scopes of groups again; absent if no such file is configured. Never rejects. */
   readonly reloadScopes?: () => Promise<void>
   offers: ServerOffers
   heavyFigures: HeavyCalls['figures']
   /**
-   * Opens the context of a caller. If the headers of the request allow only some of the tools that the operator has
-   * selected, `narrowedTo` names these tools. `record` is the caller's keystore record, if it was already read when the
-   * request was admitted.
+   * Opens the context of a caller. If the request's headers restrict the offered tools, `narrowedTo` names the tools
+   * that remain. `record` is the caller's keystore record, if it was already read when the request was admitted.
    */
   readonly openContext: (
     identity: Identity,
     request: Origin & { narrowedTo?: ReadonlySet<string>; record?: SealedCredentials | null },
   ) => OfferedContext | Promise<OfferedContext>
   /**
-   * Checks whether a call is permitted, with all gates that come before the confirmation gate. Throws the error of the
-   * gate that refuses the call.
+   * Runs all gates that come before the confirmation gate, to check whether the call is permitted. Throws the error of
+   * the first gate that refuses it.
    */
   readonly checkCall: (tool: ToolFacts, callerContext: CallerContext) => void
   /** The checks that must pass before this process receives calls. Readiness depends on them. */
@@ -166,9 +168,9 @@ export async function composeAuthenticated(
     })
     const find = guardFound(pces.find, guardrails.guard)
     const openContext = createContextOpener(config.mode, config.roles, find, scopes)
-    // Confirm tokens are bound to this state by a random value that it contains. Only this state records which of its
-    // tokens were used, so the tokens must not be valid with another state file, or with a new file that replaces a
-    // lost one.
+    // Confirm tokens are bound to this state by a random value that is stored in it. Only this state records which of
+    // the tokens were used, so they must not be valid with another state file, nor with a new file that replaces a lost
+    // one.
     const audience = `${publicUrl}#${await state.notes.setOnce('confirm_tokens', randomUUID())}`
     const roleOf = (identity: Identity) => mapRole(identity, config.roles)
     const auditRoute = createRouteAudit(audit)
@@ -264,8 +266,8 @@ export async function composeAuthenticated(
 }
 
 /**
- * Removes the advice to use the page /setup from the descriptions of the tools. It is used if the server does not have
- * this page.
+ * Removes the advice to use the page /setup from the descriptions of tools. Used if this server does not have that
+ * page.
  */
 const withoutSetup = (tools: readonly ListedTool[]): readonly ListedTool[] =>
   tools.map((tool) => {
@@ -351,8 +353,8 @@ async function openUserPces(
 }
 
 /**
- * Creates the PCE gate for the mode in which all callers register their own PCE keys. `setupUrl` is null if they cannot
- * do this in a browser.
+ * Creates the gate that requires a PCE, for the mode in which each caller registers a PCE key. `setupUrl` is null if
+ * callers cannot do this in a browser.
  */
 export function userPceGate(setupUrl: string | null): CallerGate {
   if (setupUrl === null)

@@ -83,9 +83,7 @@ async function withDatabase(
   }
 }
 
-/**
- * Reads the keystore that is to be moved. Rejects with StartupError if there is none, or if it has already been moved.
- */
+/** Reads the keystore that is to be moved. Rejects with StartupError if it does not exist or has already been moved. */
 async function readKeystore({ credentials, notes, revocations }: FileState, from: string): Promise<KeystoreContent> {
   const moved = await notes.get(MOVED_NOTE)
   if (moved !== null)

@@ -7,10 +7,15 @@ import type { PceClient } from '../../pce-client/index.js'
 import type { PlannedRequest } from '../../schemas/dry-run.js'
 import type { GuardrailsConfig, TouchedGuardrail } from '../../schemas/guardrails.js'
 
-/** The guardrails of a server: the gate that checks calls, and the clients that check requests. */
+/**
+ * The operator's limits for all callers: a gate that checks each call, and a guard that checks each request to the PCE.
+ */
 export interface Guardrails {
   readonly gates: readonly Gate[]
-  /** Returns the client that sends only requests which the guardrails allow; the same one for the same client. */
+  /**
+   * Returns a client that uses `pce` but sends only the requests that the guardrails allow. The same `pce` always gives
+   * the same client.
+   */
   readonly guard: <P extends CallerPce['pce']>(pce: P) => P
   /** Judges requests that a program lists itself; null if there are no guardrails. */
   readonly judge: JudgeByGuardrails | null
@@ -29,7 +34,10 @@ interface GuardrailOptions {
   overrides?: () => readonly TouchedGuardrail[]
 }
 
-/** Creates the guardrails of the configuration. What judges is loaded with the first call that changes something. */
+/**
+ * Creates the guardrails that the configuration describes. The code that checks requests is loaded with the first call
+ * that changes something.
+ */
 export function openGuardrails(
   config: GuardrailsConfig | undefined,
   { log, now, overrides }: GuardrailOptions,
@@ -69,7 +77,10 @@ export function openGuardrails(
   }
 }
 
-/** Returns a function that finds the PCEs of callers with clients that the guardrails check. */
+/**
+ * Wraps a function that finds the PCE of a caller, so that the guardrails check every request of the clients that it
+ * returns.
+ */
 export function guardFound(find: FindPce, guard: Guardrails['guard']): FindPce {
   const guarded = (found: CallerPce): CallerPce => {
     const pce = guard(found.pce)

@@ -18,12 +18,12 @@ interface Suggestion {
   suggestion?: { rule: string; ruleset: string }
 }
 
-/** Maximum number of lines of the printed explanation. */
+/** Maximum number of lines in the printed explanation. */
 const MOST_LINES = 10
 
 /**
- * Tells the second story: a host cannot get through, and an explanation of ten lines says why. Throws Error if the
- * explanation is longer, because the demonstration promises ten lines.
+ * Tells the second story: a host cannot reach another one, and an explanation of ten lines says why. Throws Error if
+ * the explanation is longer, because the demonstration promises ten lines.
  */
 export async function tellWhyBlocked(
   ask: Ask,

@@ -30,7 +30,7 @@ interface Plan {
   impact?: { num_managed_workloads?: number }
 }
 
-/** What the story needs: the addresses of programs and the PCE, a folder, and a function. */
+/** The addresses and functions that the story needs. */
 export interface Stage {
   url: string
   stdioProgram: string
