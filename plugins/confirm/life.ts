@@ -10,8 +10,11 @@ import { paramsHash } from './params-hash.js'
  *        ▲                 │ └─── no ───▶ denied       │   └──▶ replayed: another run of it has begun
  *        └── out of time ──┴── out of time, or what the call would do has changed
  *
- * If a call brings an approval that has expired (`expired`) or was for something else (`stale`), a new question is
- * asked.
+ * - From `unasked`: a person is asked (`asked`).
+ * - From `asked`: the person says yes (`approved`) or no (`denied`), or the time runs out (`unasked`).
+ * - From `denied`: the call stays refused as long as it would do the same; otherwise, the person is asked anew (`asked`).
+ * - From `approved`: the call runs (`redeemed`), but only once: a further run is refused (`replayed`). If the approval has
+ *   expired (`expired`), or the call would now do something else (`stale`), the person is asked anew (`asked`).
  */
 export type Standing =
   /** Nobody has been asked about the call, or an earlier question about it is void. */
@@ -79,8 +82,8 @@ export interface Asked {
 export const NOTHING_SHOWN = 'preview_error says why. Fix that, and call again.'
 
 /**
- * Advances a call through the states of its confirmation. Returns the approval if the call may run now; otherwise,
- * throws the refusal, which says what must happen first.
+ * Finds out where the confirmation of a call stands, and does the next step. Returns the approval if the call may run
+ * now; otherwise, throws a refusal that says what must happen first.
  */
 export async function confirmCall(sent: CallToConfirm, way: Way): Promise<Approval> {
   const call = { ...sent, paramsHash: paramsHash(sent.call.arguments) }

@@ -6,13 +6,13 @@ import type { ConnectionReport, CredentialsPort } from '../../schemas/credential
 import { connectionHint, ToolError } from '../../schemas/errors.js'
 import type { PceEndpoint } from './find-pce.js'
 
-/** The locations at which a PCE has answered a user since this process started, by user. */
+/** For each user, the addresses at which a PCE has answered this user since the process started. */
 export interface ProvenPces {
   readonly has: (owner: Owner, place: PceEndpoint) => boolean
   readonly add: (owner: Owner, place: PceEndpoint) => void
 }
 
-/** Maximum number of remembered locations. A location that was forgotten must be tried again. */
+/** Maximum number of remembered addresses. An address that was forgotten must be tried again. */
 const MOST_PROVEN = 10_000
 
 export function rememberProven(): ProvenPces {

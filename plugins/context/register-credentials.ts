@@ -62,7 +62,7 @@ export async function registerCredentials(
 
   const credentials = { ...given, host: admitted.host }
   const facts = credentialFacts(credentials, ports)
-  // The client is created before anything is stored, because credentials for which no client can be created are
+  // The client is created before anything is stored, because credentials from which no client can be created are
   // useless.
   const client = ports.connect(credentials, { once: true })
   const mustWork = !replaceAnyway && (await hasReadable(keystore, owner))
@@ -131,7 +131,7 @@ function refusal(problems: readonly FieldProblem[]): ToolError {
   return new ToolError('invalid_argument', `Nothing was stored. ${said}`, { problems })
 }
 
-/** Returns those fields of the credentials that may be shown. */
+/** Returns the fields of the credentials that may be shown to people. */
 export function credentialFacts(
   credentials: PceCredentials,
   { isTlsChecked }: Pick<RegistrationPorts, 'isTlsChecked'>,

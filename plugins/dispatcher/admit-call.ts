@@ -11,7 +11,7 @@ import { ERROR_TABLE } from '../errors/table.js'
 import type { AuditLog } from './audit-log.js'
 import type { CallerContext, ToolCall } from './call.js'
 
-/** The refusal of a call: the name of the gate that refused it, and the error that the gate threw. */
+/** The refusal of a call: which gate refused it, and the error that this gate threw. */
 export class RefusedCall extends Error {
   override readonly name = 'RefusedCall'
   constructor(
@@ -22,7 +22,7 @@ export class RefusedCall extends Error {
   }
 }
 
-/** The arguments and the context for the handler of an admitted call. */
+/** The arguments and the context that the handler of an admitted call receives. */
 export interface Admitted {
   args: Record<string, unknown>
   context: ToolContext
@@ -87,7 +87,7 @@ const concerns = (
 ): boolean =>
   (onlyConfirmed !== true || tool.requiresConfirm || persons === 2) && (onlyPce !== true || tool.requiresPce)
 
-/** The verbs with which tool names begin, each with other verbs that callers write instead. */
+/** The verbs with which tool names begin. Each is mapped to other verbs that callers write instead. */
 const VERBS: Record<string, readonly string[]> = {
   get: ['list', 'show', 'find', 'search', 'fetch', 'read', 'query', 'describe', 'view'],
   create: ['add', 'new', 'make'],
@@ -122,7 +122,7 @@ interface GateSubject {
   tool: ToolFacts
   call: ToolCall
   callerContext: CallerContext
-  /** Adds facts to the audit entries of the call. They are recorded even if the call is refused. */
+  /** Adds facts to the audit entries of the call, which are recorded even if the call is refused. */
   note(facts: AuditFacts): void
 }
 
@@ -131,9 +131,9 @@ export interface ValidSubject extends GateSubject {
   tool: AnyTool
   /** The arguments, including the defaults from the schema. */
   args: Record<string, unknown>
-  /** The context for lookups by gates. Its signal is aborted as soon as the client has left. */
+  /** The context in which gates look things up. Its signal aborts as soon as the client has left. */
   context: ToolContext
-  /** Passes the approval to the handler (`ToolContext.approved`). */
+  /** Passes an approval on to the handler (`ToolContext.approved`). */
   approve(approval: Approval): void
   /** The guardrails that the call touches, as the gates before have found. */
   guardrails: readonly TouchedGuardrail[]
@@ -207,7 +207,7 @@ export const pceGate = (hint: string, details: ErrorDetails = {}): CallerGate =>
 })
 
 /**
- * Refuses a call that works on a PCE if, at the registered PCE address, no PCE has ever answered this caller and none
+ * Refuses a call that works on a PCE if no PCE has ever answered this caller at the registered address, and none
  * answers now (D84). Throws the error of `CallerContext.provePce`.
  */
 export const provenGate: Gate = {

@@ -29,9 +29,9 @@ export interface HandlerPorts {
   server: ToolContext['server']
   /** Returns milliseconds since the epoch. */
   now: () => number
-  /** The order in which the calls of this process write to the same object; if it is absent, a new one is created. */
+  /** The order in which calls of this process may add to the same object. If it is absent, a new one is created. */
   writeOrder?: WriteOrder
-  /** The ports for metrics and for tracing; each of them is absent if it is switched off. */
+  /** The interfaces for metrics and for tracing. Each is absent if that function is switched off. */
   meter?: Meter
   tracing?: Tracing
 }
@@ -143,10 +143,10 @@ interface WithEnds {
 }
 
 /**
- * The property descriptors of a context's signals. The signals are own properties, so that a copy of the context has
- * them too, but all contexts share their getters. With getters in an object literal, each context would have functions
- * of its own, and V8 would give it a hidden class of its own. That class would be in the old generation of the heap and
- * keep everything to which the call refers alive until the next major collection.
+ * The property descriptors of a context's signals, which all contexts share. The signals are own properties, so that a
+ * copy of a context has them too. Getters in an object literal would give each context its own functions, and V8 would
+ * then give each context its own hidden class. Such a class would be in the old generation of the heap, and keep
+ * everything to which the call refers in memory until the next major collection.
  */
 const SIGNALS: PropertyDescriptorMap & ThisType<WithEnds> = {
   signal: {
@@ -179,12 +179,12 @@ export class CallEnds {
     private readonly call: Pick<ToolCall, 'sender'>,
   ) {}
 
-  /** The signal that the handler receives as `ToolContext.signal`. */
+  /** The signal that the handler gets as `ToolContext.signal`. */
   get signal(): AbortSignal {
     return this.#controller().signal
   }
 
-  /** The signal that the handler receives as `ToolContext.beforeWriting`. */
+  /** The signal that the handler gets as `ToolContext.beforeWriting`. */
   get beforeWriting(): AbortSignal {
     if (this.tool.effect === 'read') return this.signal
     if (this.#beforeWriting === null) {
@@ -202,8 +202,8 @@ export class CallEnds {
   }
 
   /**
-   * Stops listening to the client's signal. It must be called when the call is over, because the signal may continue to
-   * exist for other calls of the same connection.
+   * Stops listening to the client's signal. Must be called when the call is over, because the signal may live on for
+   * other calls of the same connection.
    */
   release(): void {
     for (const release of this.#releases) release()
@@ -235,8 +235,8 @@ export interface Permissions {
 }
 
 /**
- * Keeps track of the call for which the current code runs. This is needed because one PCE client serves many calls and
- * must send the request id of each call to the PCE.
+ * Keeps track of the call for which the current code is running. One PCE client serves many calls, but must send the
+ * request id of the right call to the PCE.
  */
 export interface CallTracker {
   /** Runs a part of a call. */
@@ -247,10 +247,7 @@ export interface CallTracker {
   readonly overrides: () => readonly TouchedGuardrail[]
   /** Returns the request id of the current call; undefined outside a call. */
   readonly requestId: () => string | undefined
-  /**
-   * Remembers the PCE's own request id, which an answer of the PCE contains. For each call, only the first ids are
-   * kept.
-   */
+  /** Records the PCE's own request id from an answer. For each call, only the first ids are kept. */
   readonly noteAnswer: (answer: { status: number; requestId?: string }) => void
   /** Returns the request ids in the PCE's answers to the current call, in order. */
   readonly upstreamIds: () => readonly string[]
@@ -281,7 +278,7 @@ export function createCallTracker(): CallTracker {
     requestId: () => storage.getStore()?.requestId,
     noteAnswer({ requestId: id }) {
       const { requestId, upstream } = storage.getStore() ?? {}
-      // An id that the PCE has only copied from the request is not remembered.
+      // If the PCE has only copied the id from the request, it is not recorded.
       if (upstream === undefined || id === undefined || id === requestId || upstream.includes(id)) return
       if (upstream.length < MOST_UPSTREAM_IDS) upstream.push(id)
     },

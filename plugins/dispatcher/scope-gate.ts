@@ -5,13 +5,13 @@ import type { CallerScopes } from '../../schemas/scopes.js'
 import type { Gate } from './admit-call.js'
 import { planCall } from './plan-call.js'
 
-/** What the gate must know about scopes. */
+/** The functions with which the gate checks scopes. */
 export interface ScopeJudgement {
-  /** Returns the scopes for people, one text for each. */
+  /** Describes the scopes for people, with one string for each scope. */
   readonly say: (scopes: CallerScopes) => string[]
   /**
-   * Returns the error of the first request that would change an object outside of the scopes, with the object, the
-   * condition it does not meet and the scopes in its details; null if all objects are inside.
+   * Returns an error for the first request that would change an object outside the scopes, or null if all requests are
+   * inside. The error's details contain the object, the condition that it does not meet, and the scopes.
    */
   readonly refuse: (
     pce: PceClient,
@@ -22,10 +22,10 @@ export interface ScopeJudgement {
 }
 
 /**
- * Creates the gate that checks the scopes of the caller before the first write: every request that the call would send
- * has to change only objects inside. A dry run is refused like the call that it stands for. The requests are checked
- * once more when they are sent, by the client that the context of a limited caller has, so that a tool whose plan misses
- * a request cannot write outside (D278).
+ * Creates the gate that checks a call against the caller's scopes before its first write: every request that the call
+ * would send may change only objects inside the scopes. A dry run is refused in the same cases as the call that it
+ * stands for. Each request is checked again when it is sent, by the caller's PCE client, so that a tool whose plan is
+ * incomplete cannot write outside the scopes either (D278).
  */
 export const scopeGate = ({ say, refuse }: ScopeJudgement): Gate => ({
   name: 'scope',

@@ -26,8 +26,8 @@ export interface ServiceError {
 }
 
 /**
- * This server's error code for each code of the PCE client that has a counterpart. All other codes of the PCE client,
- * except `api_error`, mean a fault of this server and become `internal`.
+ * This server's error code for each code of the PCE client. Two kinds of codes are missing: `api_error`, which
+ * `convertPceError` turns into `pce_error`, and the codes that mean a fault of this server, which become `internal`.
  */
 const PCE_CODES: Partial<Record<PceError['code'], ErrorCode>> = {
   outcome_unknown: 'outcome_unknown',

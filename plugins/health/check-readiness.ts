@@ -81,7 +81,7 @@ export function createReadiness(checks: readonly HealthCheck[], ports: Readiness
   }
 
   return () => {
-    // The checks are run even if one is already known to fail, because a run may find that the problem is over.
+    // The checks are run even while a problem is known, because a run may show that the problem is over.
     if (last === undefined || (!last.isRunning && now() - last.at >= last.freshMs)) last = begin()
     const known = findKnown()
     return (known === null ? last.answer : Promise.resolve(known)).then(tell)

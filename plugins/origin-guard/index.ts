@@ -52,7 +52,7 @@ function checkOrigin(
   }
 }
 
-/** Maximum number of remembered Host values. A client sends the same value with each request. */
+/** Maximum number of remembered Host values. One client sends the same value with each request. */
 const MOST_SPELLINGS = 100
 
 /**

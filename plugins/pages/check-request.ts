@@ -49,8 +49,8 @@ const APPROVAL_ID = /^[\w-]{43}$/
 export const isApprovalId = (text: string): boolean => APPROVAL_ID.test(text)
 
 /**
- * Returns the value if it is the path of an approval page of this server, to which a login may return; returns
- * undefined for any other value.
+ * Returns the value if it is the path of an approval page of this server, which is where a login may redirect to;
+ * otherwise, returns undefined.
  */
 export function readOwnPage(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined

@@ -13,12 +13,15 @@ interface Hooks<Request, Reply> {
 export interface Admission<Request, Reply> {
   /** Identifies the sender of a bearer token. If it is absent, only browser logins are accepted. */
   authenticate?: (request: Request, reply: Reply) => Promise<Identity>
-  /** Returns the path of the page to which the login and error pages lead back, without the base path. */
+  /**
+   * Returns the path of the page that an error page links to, and that a login redirects to afterwards. It does not
+   * include the base path.
+   */
   pageOf: (request: Request) => string
 }
 
 /**
- * The functions and facts that the surrounding plugin provides for the pages. `Request` and `Reply` are types of the
+ * The functions and facts with which the surrounding plugin supports the pages. `Request` and `Reply` are types of the
  * web framework.
  */
 export interface Porter<Request, Reply> {

@@ -108,8 +108,8 @@ const TITLES: Partial<Record<ErrorCode, string>> = {
 }
 
 /**
- * Renders the page that is shown instead of the requested page if a request is refused. `back` is the page to which the
- * rendered page links. `canLogIn` is true if this server has a browser login.
+ * Renders the page that is shown when the request for another page is refused. `back` is the page to which it links.
+ * `canLogIn` is true if this server has a browser login.
  */
 export function renderRefusalPage(
   error: ServiceError,

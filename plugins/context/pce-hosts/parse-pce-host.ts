@@ -9,7 +9,7 @@ export interface PceHost {
   isAddress: boolean
 }
 
-/** What is wrong with a host, as a text that can follow the name of the field. */
+/** The problem with a host, worded so that it can follow the name of the field. */
 export interface HostProblem {
   problem: string
 }
@@ -53,8 +53,7 @@ function splitPort(authority: string): [host: string, port?: string] {
 function normalise(written: string): PceHost | HostProblem {
   const problem = { problem: `not a host: ${EXAMPLE}` }
   const parsed = hostnameOf(written)
-  // With a trailing dot, in whatever script, an IP address looks like a name, so the text is parsed again without the
-  // dot.
+  // With a trailing dot (in any script), an IP address looks like a name, so the host is parsed again without the dot.
   const name = parsed === null ? null : hostnameOf(parsed.replace(/\.$/, ''))
   if (name === null) return problem
   const address = name.replace(/^\[(.*)\]$/, '$1')

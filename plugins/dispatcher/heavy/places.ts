@@ -70,7 +70,7 @@ export function createPlaces({ max, perCaller, queue, queuePerCaller, waitMs, no
   }
 
   function admitNext(): void {
-    // Whether a place is free is checked again for each waiting call, because each admitted call takes a place.
+    // For each waiting call, it is checked again whether a place is free, because each admitted call takes one.
     for (const one of [...waiting]) if (isFree(one.caller)) one.admit()
   }
 

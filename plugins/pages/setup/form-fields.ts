@@ -12,8 +12,8 @@ export interface FormField {
   label: string
   hint: string
   /**
-   * The type of the input. `tick` is a checkbox, which is shown only if the person may insist on storing credentials
-   * that the PCE refused.
+   * The type of the input. `tick` is a checkbox, shown only after the PCE has refused new credentials, with which the
+   * person can have them stored all the same.
    */
   kind: 'text' | 'number' | 'secret' | 'choice' | 'tick'
   /** The part of the form to which the field belongs. */
@@ -116,7 +116,8 @@ const KINDS = new Map(FORM_FIELDS.map(({ name, kind }) => [name, kind]))
 /**
  * Converts the fields of the form to the arguments of register-pce-credentials. Blanks around a value are removed,
  * because people often paste them by mistake, and an empty field becomes an absent argument. A malformed number or
- * choice is passed on as text, and a repeated field as a list, so that the check of the tool's arguments refuses it.
+ * choice is passed on as a string, and a repeated field as a list, so that the validation of the tool's arguments
+ * refuses it.
  */
 export function readForm(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const args: Record<string, unknown> = {}
@@ -164,7 +165,7 @@ export function fillInPort(
  * values of other fields are shorter.
  */
 const LONGEST_KEPT = 253
-/** Matches a text that may be an API key, a secret that was pasted into the wrong field, or a URL with a password. */
+/** Matches a string that may be an API key, a secret that was pasted into the wrong field, or a URL with a password. */
 const LIKE_A_SECRET = /api_|[0-9a-z]{32}|@/i
 
 /**
@@ -226,8 +227,8 @@ function inWords(
 }
 
 /**
- * Replaces the values of the form in a text with `…`. Values of one or two characters are not replaced, because they
- * occur in ordinary words.
+ * Replaces values of the form that occur in a string with `…`. Values of one or two characters are not replaced,
+ * because they occur in ordinary words.
  */
 export function withoutValues(text: string, sent: Readonly<Record<string, unknown>>): string {
   const values = Object.values(sent).filter((value) => typeof value === 'string' && value.length >= 3) as string[]
