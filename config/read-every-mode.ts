@@ -15,7 +15,7 @@ import {
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
-/** Reads the settings that both programs have. */
+/** Reads the settings that the stdio program and the HTTP program share. */
 export function readCommon(reading: Reading) {
   const { env, warnings } = reading
   const limits: Limits = {

@@ -41,7 +41,7 @@ import {
 
 const OAUTH_VARIABLES = ['MCP_PUBLIC_URL', 'MCP_OAUTH_ISSUER', 'MCP_OAUTH_JWKS_URL', 'MCP_OAUTH_AUDIENCE']
 const PCE_MODES = ['per_user', 'shared'] as const satisfies readonly PceMode[]
-/** Matches one scope token of OAuth (RFC 6749, 3.3). */
+/** Matches a single OAuth scope (RFC 6749, 3.3). */
 const SCOPE_TOKEN = /^[\x21\x23-\x5B\x5D-\x7E]+$/
 const USUAL_SCOPE = 'svc-mcp.use'
 const MOST_PER_MINUTE = 1_000_000
@@ -123,7 +123,7 @@ export const readStatePath = (env: Environment, mode: PceMode): Pick<StateFileCo
     ? { path: env.MCP_STATE_PATH || './data/state.db', variable: 'MCP_STATE_PATH' }
     : { path: env.MCP_KEYSTORE_PATH || './data/keystore.db', variable: 'MCP_KEYSTORE_PATH' }
 
-/** Reads the configuration of HTTP for development, without authentication. */
+/** Reads the configuration of the HTTP server for development, which has no authentication. */
 export function readInsecure(reading: Reading, listen: ListenOptions): InsecureHttpConfig {
   const { env, faults, warnings } = reading
   const toldElsewhere = [

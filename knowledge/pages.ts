@@ -23,7 +23,7 @@ export interface PageTemplate {
    * or to null if there are no completions for the variable.
    */
   variables: Readonly<Record<string, 'app' | 'env' | null>>
-  /** Returns the fields with which the page begins. */
+  /** Returns the fields at the beginning of the page. */
   headOf(values: Values, facts: PageFacts): object
   /** Returns the sections of the page. The tool call of the first section shows whether the object exists. */
   sectionsOf(values: Values, facts: PageFacts): readonly [Section, ...Section[]]

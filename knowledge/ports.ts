@@ -14,7 +14,7 @@ export interface KnowledgeOptions {
   now: () => number
 }
 
-/** The content of a resource. */
+/** The content of one resource, as MCP returns it. */
 export interface ResourceText {
   uri: string
   mimeType: string

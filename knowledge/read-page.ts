@@ -13,7 +13,7 @@ export interface PagePorts {
   charge: (times: number) => Promise<void>
   /** Reports the progress of composing the page; called before each tool call. */
   progress: (update: { progress: number; total: number; message: string }) => void
-  /** Maximum size of the page in bytes. */
+  /** Maximum size of the composed page in bytes. */
   budget: number
 }
 

@@ -12,7 +12,7 @@ import { readText } from './read-text.js'
 
 /**
  * Maximum number of characters of the changelog that are served. Older entries are left out, because clients do not
- * read longer texts.
+ * read longer documents.
  */
 const LONGEST_CHANGELOG = 40_000
 

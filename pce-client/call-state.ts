@@ -20,7 +20,7 @@ export interface CallState {
   readonly nature: RequestNature
   readonly retryCount: number
   readonly totalTimeoutMs: number
-  /** Maximum size of the uncompressed answer in bytes. */
+  /** Maximum size of the PCE's answer in bytes, after decompression. */
   readonly maxBytes: number
   readonly startedAt: number
   /** Returns the current time of the client's clock, in milliseconds since the epoch. */
@@ -34,7 +34,7 @@ export interface CallState {
   isOver: boolean
   /** The reason given by the caller's signal; undefined if the caller did not cancel. */
   reason: unknown
-  /** True after the caller's signal, and not the deadline, has ended the call. */
+  /** True if the caller's signal ended the call; false if the deadline did. */
   cancelled: boolean
   /** If true, errors tell the caller only that a connection failed, not why. */
   readonly hidesReasons: boolean

@@ -39,7 +39,7 @@ interface Parts {
 
 const parts = new WeakMap<PceClient, Parts>()
 
-/** Builds a client whose requests go through `http`. */
+/** Builds a client that makes its requests with `http`. */
 export function assembleClient(http: Http, settings: ClientSettings): PceClient {
   const objects = createObjectApis(http, settings)
   const client = Object.assign(createTransport(http, settings), createOperations(http, settings, objects), objects)

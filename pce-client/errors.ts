@@ -106,7 +106,7 @@ export class PceApiError extends PceError {
   override readonly name: string = 'PceApiError'
   readonly status: number
   readonly method: string
-  /** Path below `/api/<version>`, without its query. */
+  /** The path of the failed request below `/api/<version>`, without the query. */
   readonly path: string
   readonly errors: PceApiErrorItem[]
   /** Number of seconds that the PCE asked the client to wait; null if it did not ask. */

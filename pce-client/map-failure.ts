@@ -43,7 +43,10 @@ const LOST = new Map([
   ['Z_BUF_ERROR', 'the answer broke off'],
 ])
 
-/** Explanations of invalid certificates, by verification code (OpenSSL, X509_verify_cert_error_string). */
+/**
+ * For each verification code, an explanation of what is wrong with the server's certificate (OpenSSL,
+ * X509_verify_cert_error_string).
+ */
 const CERTIFICATE = new Map([
   ...[
     'DEPTH_ZERO_SELF_SIGNED_CERT',

@@ -31,7 +31,7 @@ export interface RemoteAddress extends AnswerSizes {
 /** A request that may have changed something at the PCE, and its outcome. */
 export interface SentWrite {
   method: string
-  /** Path below `/api/<version>`, as it was requested. */
+  /** The path of the request below `/api/<version>`, as it was requested. */
   endpoint: string
   /** `done` if the request succeeded, the error's code if it failed, undefined while it is running. */
   outcome: 'done' | PceErrorCode | undefined
@@ -66,7 +66,7 @@ type Request =
   | { id: number; act: 'abort' }
   | { id: number; act: 'taken' }
 
-/** Messages back to the computing thread. */
+/** Messages from the thread that holds the connections to the computing thread. */
 type Reply =
   | { id: number; is: 'answer'; answer: Omit<TracedResponse, 'json'> }
   | { id: number; is: 'begin'; head: StreamHead }
@@ -231,7 +231,7 @@ export function connectRemoteClient(
   const { port: given, protocol } = new URL(origin)
   const settings = readSettings({
     url: origin,
-    // A URL omits the default port of its scheme.
+    // A URL omits the port if it is the default port of the scheme.
     port: given === '' ? (protocol === 'http:' ? 80 : 443) : given,
     version,
     orgId,

@@ -15,7 +15,7 @@ export interface FailedAttempt {
    * usable.
    */
   retryAfterMs: number | null
-  /** Number of retries before this failed attempt. */
+  /** Number of retries that preceded this failed attempt. */
   retriesMade: number
   retryCount: number
   /**
@@ -23,7 +23,7 @@ export interface FailedAttempt {
    */
   elapsedMs: number
   totalTimeoutMs: number
-  /** A random number with 0 <= x < 1. */
+  /** A random number x with 0 <= x < 1, for the length of the wait. */
   random: number
 }
 

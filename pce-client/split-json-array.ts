@@ -20,17 +20,17 @@ const ONE_TURN = { bytes: 1024 * 1024, elements: 250_000 }
 /** Maximum length in bytes of the seam: the bytes between two rows (see `#seam`). */
 const LONGEST_SEAM = 64
 
-/** The limits that a list must not exceed. */
+/** The limits for a whole list. */
 export interface ListBounds {
   rows?: number
   bytes?: number
   elements?: number
-  /** Limits for a single row. */
+  /** The limits for a single row of the list. */
   rowBytes?: number
   rowElements?: number
 }
 
-/** A batch whose rows have not been parsed yet. */
+/** A batch of rows that has been split off but not parsed yet. */
 interface LateBatch {
   rows: unknown[]
   text: string
@@ -55,11 +55,11 @@ export class JsonArraySplitter {
   #elementsBefore = 0
 
   #state: 'before' | 'inside' | 'after' = 'before'
-  /** Nesting depth below the array itself. */
+  /** How deeply the current position is nested below the array itself. */
   #depth = 0
   #inString = false
   #escaped = false
-  /** Text that belongs to the next batch, in pieces. */
+  /** Pieces of text that belong to the next batch. */
   #pending: Buffer[] = []
   #pendingBytes = 0
   /** True if the last batch ended at a comma, so that another element must follow. */
@@ -227,7 +227,7 @@ export class JsonArraySplitter {
         if (this.#seam === undefined) {
           this.#seam = seamAt(chunk, at)
           if (this.#seam === undefined) continue
-          // Between two rows, no string or bracket is open.
+          // This comma is between two rows, so no string or bracket is open.
           this.#depth = 0
           this.#inString = false
           this.#escaped = false

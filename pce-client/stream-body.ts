@@ -20,7 +20,7 @@ interface StreamedRequest {
   headers: Record<string, string>
   settings: ClientSettings
   state: CallState
-  /** Maximum size of the body, uncompressed. */
+  /** Maximum size of the body after decompression. */
   maxBytes: number
 }
 

@@ -154,7 +154,7 @@ export const UNCERTAIN = {
    * CSV.
    */
   anyTypeMeansJson: true,
-  /** P11: the status of `update_rules`: 202 or 204. */
+  /** P11: the status of the answer to `update_rules`: 202 or 204. */
   updateRulesStatus: 202,
   /**
    * P13: If true, `offset` and `limit` of `update_rules` choose the rows whose rules are computed. One client sends
@@ -170,7 +170,7 @@ export const UNCERTAIN = {
    * P2: If true, an API key may be requested for longer than the organisation's maximum; if false, it would be refused.
    */
   keyMayOutliveMaximum: true,
-  /** P13: the status of a login: 200 or 201. */
+  /** P13: the status of the answer to a login: 200 or 201. */
   loginStatus: 200,
   /** P30: the error of a 501, when a user was created but the invitation could not be sent. */
   invitationNotSent: { token: 'not_implemented_error', message: 'The invitation could not be sent' },

@@ -37,7 +37,7 @@ export function element(name: string, attributes: Attributes, ...children: reado
   return new Markup(`${open}>${textOf(children)}</${name}>`)
 }
 
-/** Joins several children without an enclosing element. */
+/** Joins several pieces of markup without putting an element around them. */
 export const fragment = (children: readonly Child[]): Markup => new Markup(textOf(children))
 
 const textOf = (children: readonly Child[]): string =>

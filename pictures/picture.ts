@@ -1,7 +1,7 @@
 import { isDecision, POLICY_DECISIONS, type PolicyDecision } from '../schemas/pce/policy-decisions.js'
 import type { Markup } from './markup.js'
 
-/** The kinds of pictures. */
+/** The kinds of pictures that this server can draw. */
 export type PictureKind = 'map' | 'ringfence' | 'change' | 'paths'
 
 /** The policy decisions as they are drawn. Any other value from the PCE is drawn as `unknown`. */

@@ -45,7 +45,7 @@ The file is .html (interactive: zoom, search, switches, and the facts as tables)
 a network nor other files. The PCE is that of the environment or of a .env file, as for svc-mcp itself. Nothing is changed there: a
 ringfence is a dry run.`
 
-/** A failure that is reported in one line. */
+/** A failure that the command reports in a single line. */
 class DrawError extends Error {}
 
 /**

@@ -61,7 +61,7 @@ const LAST_WORDS_MS = 1500
  */
 const SPARE_MS = 750
 
-/** The default listening address. */
+/** The address on which the server listens by default. */
 const LOOPBACK = { host: '127.0.0.1', port: 8080 }
 
 /**
@@ -70,7 +70,7 @@ const LOOPBACK = { host: '127.0.0.1', port: 8080 }
  */
 const METRICS = { path: '/metrics', portIn: 'MCP_METRICS_PORT' }
 
-/** The module that worker threads load. */
+/** The module that worker threads load in order to run heavy tools. */
 const WORKER = new URL('./worker.js', import.meta.url)
 
 const BANNER =

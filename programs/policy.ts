@@ -55,7 +55,7 @@ class PolicyError extends Error {}
 
 type Context = ToolContext<true>
 
-/** Runs the command and resolves with its exit code. */
+/** Runs `svc-mcp policy` with these arguments, and resolves with the exit code. */
 export async function runPolicy(args: readonly string[]): Promise<number> {
   endWithReader()
   let code = FINE
@@ -235,7 +235,7 @@ function refuseFaults({ faults }: Folder, end: string): void {
 
 /**
  * Reads the files of a folder, and does the work on the PCE as one tool call.
- * @throws {PolicyError} for a folder without files or with faulty ones, and with what the call refused or failed with.
+ * @throws {PolicyError} if the folder has no files or faulty ones, or if the tool call is refused or fails.
  */
 async function ask<T>(
   effect: ToolEffect,

@@ -43,9 +43,9 @@ const LAST_WORDS_MS = 300
 /** The time, in milliseconds, in which the last tracing spans can be sent after the calls have ended. */
 const LAST_SPANS_MS = 200
 
-/** The module that worker threads load. */
+/** The module that worker threads load in order to run heavy tools. */
 const WORKER = new URL('./worker.js', import.meta.url)
-/** The programs that the demonstration starts. */
+/** The child programs that the demonstration starts. */
 const PROGRAMS = {
   stdio: new URL('./stdio.js', import.meta.url),
   http: new URL('./http.js', import.meta.url),
@@ -217,7 +217,7 @@ async function serve(config: StdioConfig): Promise<void> {
   ).start()
 }
 
-/** Starts tracing. Resolves with undefined if it is off. */
+/** Starts tracing if it is configured; otherwise, resolves with undefined. */
 async function traced(
   config: StdioConfig,
   log: Parameters<typeof openTracing>[0]['log'],

@@ -25,5 +25,8 @@ export interface AccessCheck {
   readonly requireWrite: (identity: Holder) => Promise<void>
 }
 
-/** The reason that refused tokens, metrics, and errors of running calls give for a revoked access. */
+/**
+ * The reason that is stated when access was revoked: in the refusal of a token, in metrics, and in errors of running
+ * calls.
+ */
 export const ACCESS_REVOKED = 'access revoked'

@@ -60,7 +60,7 @@ export interface HeavyConfig {
  * compared with the existing tools.
  */
 export interface OfferConfig {
-  /** If true, only tools that change nothing are offered. */
+  /** If true, only tools that change nothing at the PCE are offered. */
   readOnly?: boolean
   /**
    * Names of the toolsets that are offered; `default` and `all` are also valid names. If absent, `default` is offered,
@@ -69,7 +69,7 @@ export interface OfferConfig {
   toolsets?: readonly string[]
   /** Names of tools. If present, a tool is offered only if it is in this list and belongs to one of the toolsets. */
   tools?: readonly string[]
-  /** Names of tools that are not offered. */
+  /** Names of tools that are not offered, whatever the other settings say. */
   excluded?: readonly string[]
   /** If true, callers see only the tools that their role may call. */
   hideForbidden?: boolean
@@ -188,7 +188,7 @@ export interface NotifyConfig {
 
 /** The rate limits: maximum numbers per minute, unless a field says otherwise; 0 means no limit. */
 export interface RateLimits {
-  /** Maximum number of simultaneous requests of one caller. */
+  /** Maximum number of requests of one caller that are processed at the same time. */
   inFlightPerCaller: number
   perCaller: number
   confirmPerCaller: number
@@ -285,7 +285,7 @@ export type PceMode = (PerUserConfig | SharedConfig)['mode']
 export interface StateFileConfig {
   mode: PceMode
   path: string
-  /** Name of the environment variable that sets `path`. */
+  /** Name of the environment variable that contains `path`. */
   variable: string
   /** The database that holds the state instead of the file, if there is one. */
   database?: DatabaseConfig
@@ -337,7 +337,7 @@ export type HttpConfig = InsecureHttpConfig | PerUserConfig | SharedConfig
  */
 export type Config = StdioConfig | HttpConfig
 
-/** A problem because of which the program cannot start. */
+/** A reason why the program cannot start. */
 export interface Fault {
   /**
    * One line that says what is wrong, and with which setting. If the specification gives a wording, it is used exactly.
@@ -348,8 +348,8 @@ export interface Fault {
 }
 
 /**
- * The error thrown at start-up; the process then exits with 1. `message` is the text for standard error: one line for
- * each fault, with its remedy indented below it.
+ * The error thrown at start-up; the process then exits with 1. `message` is what is printed on standard error: one line
+ * for each fault, with its remedy indented below it.
  */
 export class StartupError extends Error {
   override readonly name = 'StartupError'
@@ -369,7 +369,7 @@ export class StartupError extends Error {
   }
 }
 
-/** Explanations of the operating system's error codes. */
+/** For each error code of the operating system, an explanation for people. */
 const SYSTEM_WORDS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EADDRINUSE: 'another program listens there',

@@ -15,7 +15,7 @@ export type ConfirmReason = 'missing' | 'malformed' | 'mismatch' | 'expired' | '
 export interface ConfirmedCall {
   owner: Owner
   tool: string
-  /** Lowercase hex SHA-256 of the canonical arguments (D19). */
+  /** SHA-256 of the call's canonical arguments, in lowercase hex (D19). */
   paramsHash: string
   /** The PCE and organisation that the call would run on; absent if the tool uses no PCE. */
   pce?: string
@@ -29,14 +29,14 @@ export interface ConfirmingContext {
 
 /** A confirmation that has been given and checked, so that the call may run. */
 export interface Approval {
-  /** Digest of what the person was shown (`Preview.boundTo`). */
+  /** Digest of what was shown to the person before consenting (`Preview.boundTo`). */
   boundTo: string
   paramsHash: string
   /** The guardrails that two persons have overridden for this run. */
   overrides?: readonly TouchedGuardrail[]
 }
 
-/** The result of previewing a call. */
+/** The result of previewing a call, which shows a person what it would do. */
 export type Outlook =
   | { boundTo: string; summary: string; details: ErrorDetails; page?: Omit<ShownCall, 'summary'> }
   /** The result if the preview failed. There is then nothing that a person could agree to; `details` say why. */
@@ -77,7 +77,7 @@ export interface CallToConfirm {
   findBinding: () => Promise<string>
 }
 
-/** The interface through which the dispatcher has calls confirmed. */
+/** The interface through which the dispatcher asks for the confirmation of calls. */
 export interface ConfirmPort {
   /**
    * Resolves if the call was confirmed and may now run; a confirmation is good for only one run. Otherwise rejects with

@@ -31,7 +31,7 @@ export interface ConnectionReport {
 
 /** The last attempt to use stored credentials at the PCE, and its result. */
 export interface LastCheck {
-  /** Time of the attempt, in milliseconds since the epoch. */
+  /** Time of the attempt to use the credentials, in milliseconds since the epoch. */
   at: number
   ok: boolean
   /** The reason for a failure, in this server's own words, without text from the PCE. */
@@ -67,7 +67,7 @@ export interface CredentialsPort {
   remove(): Promise<boolean>
 }
 
-/** The stored credentials of an owner. */
+/** The stored, encrypted PCE credentials of one owner. */
 export interface StoredCredentials {
   /**
    * The version of the credentials, which changes with every registration. It identifies this registration and every

@@ -64,7 +64,7 @@ export interface TouchedGuardrail {
 export interface GuardrailsConfig {
   readonly protectedLabels?: readonly ProtectedLabel[]
   readonly freezes?: readonly FreezeWindow[]
-  /** Maximum number of workloads that a call may affect. */
+  /** Maximum number of workloads that one call may affect. */
   readonly maxWorkloads?: number
   /** True if two persons may override a freeze (MCP_FREEZE_OVERRIDE). Needs approval by a person. */
   readonly freezeOverride?: true

@@ -20,7 +20,7 @@ export interface HealthCheck {
   findProblem?: () => Error | null
 }
 
-/** Body of GET /.well-known/oauth-protected-resource (RFC 9728, 2). */
+/** Body of the answer to GET /.well-known/oauth-protected-resource (RFC 9728, 2). */
 export interface ProtectedResource {
   resource: string
   authorization_servers: string[]

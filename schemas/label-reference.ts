@@ -25,7 +25,7 @@ export const ObjectOrText = <T extends object>(
 /** A label in any form that callers may use: `"key=value"`, an href, `{key, value}` or `{href}`. */
 export const LabelReference = TextOrObject<{ key?: string; value?: string; href?: string }>(['key', 'value', 'href'])
 
-/** A filter for objects that have all given labels. */
+/** The argument that selects objects which have all given labels. */
 export const LabelsFilter = Type.Optional(
   Type.Union([Type.Array(LabelReference, { maxItems: 50 }), Type.String({ maxLength: 16_384 })], {
     description: 'Has all of these; labelgroup:NAME too',

@@ -2,7 +2,7 @@ import type { ApprovalEvent } from './approvals.js'
 import type { ErrorCode } from './errors.js'
 import type { StatePoolFigures } from './state.js'
 
-/** One finished tool call. */
+/** The facts about one finished tool call that the metrics count. */
 export interface MeasuredCall {
   /**
    * Name of the tool; undefined if the caller is not offered a tool of this name, because a client could send any text
@@ -16,7 +16,7 @@ export interface MeasuredCall {
   seconds: number
 }
 
-/** One finished request to a PCE, with its retries. */
+/** The facts about one finished request to a PCE, including its retries, that the metrics count. */
 export interface MeasuredRequest {
   /** Method and path template of the request, from a fixed set. */
   operation: string
@@ -25,7 +25,7 @@ export interface MeasuredRequest {
   /** Error code of a failed request; undefined if it succeeded. */
   failure: string | undefined
   retries: number
-  /** Seconds spent waiting between the attempts. */
+  /** Seconds that the request spent waiting between its attempts. */
   waitedSeconds: number
   seconds: number
 }

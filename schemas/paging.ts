@@ -35,7 +35,7 @@ export const pagingInput = (most: number) => ({
 /** Returns the schema of an optional integer argument, with the value that the tool uses if the argument is absent. */
 export const usualSize = (schema: TInteger, most: number) => Type.Optional(Type.Integer({ ...schema, usual: most }))
 
-/** The paging properties in the output of every list tool (D2). */
+/** The paging properties in the answer of every list tool (D2). */
 export const PagingOutput = {
   total_count: Type.Integer({ description: 'Matches in all' }),
   pce_total: Type.Integer({ description: 'X-Total-Count of the query' }),

@@ -46,7 +46,7 @@ export interface CredentialRecords {
   page(after: Owner | null, limit: number): Promise<{ owner: Owner; record: SealedCredentials }[]>
 }
 
-/** The confirm tokens that have been used. */
+/** The record of the confirm tokens that have been used. */
 export interface UsedTokens {
   /**
    * Claims the id of a confirm token. Of all claims of one id, in any number of processes, exactly one resolves with
@@ -96,7 +96,7 @@ export interface ApprovalRow {
   id: string
   key: ChallengeKey
   request: string
-  /** The person's decision; null if there is none yet. */
+  /** The person's decision about the question; null if there is none yet. */
   decision: string | null
   /** The first approval of a call that needs two; null if there is none. The question is undecided with it alone. */
   firstDecision: string | null
@@ -118,7 +118,7 @@ export interface Approvals {
    */
   open(row: Pick<ApprovalRow, 'id' | 'key' | 'request' | 'expiresAt'>, instead?: string): Promise<ApprovalRow>
   get(id: string): Promise<ApprovalRow | null>
-  /** Returns the latest question about the given call. */
+  /** Returns the latest question that was asked about the given call. */
   find(key: ChallengeKey): Promise<ApprovalRow | null>
   /**
    * Returns the open questions of one owner, or of all owners if `owner` is null, in the order of their expiry. A
@@ -161,7 +161,7 @@ export interface Approvals {
 export interface OutboxMessage {
   /** Identifies the message. It stays the same over all attempts, so that a receiver can recognise repetitions. */
   id: string
-  /** The JSON text that is sent. */
+  /** The message as JSON text, exactly as it is sent. */
   body: string
   /** Time of the event in milliseconds since the epoch. */
   createdAt: number
@@ -190,7 +190,7 @@ export interface Outbox {
   remove(id: string): Promise<void>
 }
 
-/** Small named values about the store itself. */
+/** Small named values in the store, each called a note. They describe the store itself. */
 export interface Notes {
   get(name: string): Promise<string | null>
   /**
@@ -228,7 +228,7 @@ export interface Revocations {
   /** Finds the revocation of a person. The result is not a promise if the store can be read at once. */
   find(owner: Owner): Revocation | null | Promise<Revocation | null>
   set(owner: Owner, revocation: Revocation): Promise<void>
-  /** Returns all revocations, in a stable order. */
+  /** Returns the revocations of all people, in a stable order. */
   all(): AsyncIterable<{ owner: Owner; revocation: Revocation }>
 }
 
@@ -237,7 +237,7 @@ export interface AdmissionQuestion {
   owner: Owner
   /** Maximum number of requests per minute; 0 means no limit. */
   perMinute: number
-  /** Maximum number of simultaneous requests; 0 means no limit. */
+  /** Maximum number of simultaneous requests of the caller; 0 means no limit. */
   atATime: number
   /**
    * If false, the request is counted only towards `atATime`, because it is counted towards its limit per minute

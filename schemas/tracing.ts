@@ -8,7 +8,7 @@ export interface TraceOrigin {
 
 /** A span of a trace that has not ended yet. */
 export interface OpenSpan {
-  /** Marks the span as failed with this code. */
+  /** Marks the span as failed with this error code. */
   readonly fail: (code: string) => void
 }
 

@@ -4,7 +4,7 @@ import { DecideByInput } from './decided-traffic.js'
 import { LabelReference } from './label-reference.js'
 import { POLICY_DECISIONS } from './pce/policy-decisions.js'
 
-/** Maximum number of entries in one filter list. */
+/** Maximum number of entries in each list of a traffic filter. */
 const MAX_FILTER_ENTRIES = 200
 
 const include = (description: string, listed = description) =>

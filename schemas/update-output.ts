@@ -40,7 +40,7 @@ export const CreateOutput = {
   ...DryRunOutput,
 }
 
-/** The output of every tool that deletes one object. */
+/** The output properties of every tool that deletes one object. */
 export const DeleteOutput = {
   message: UpdateOutput.message,
   href: Type.Optional(Type.String()),

@@ -88,7 +88,7 @@ export const VirtualServiceOut = Type.Object({
 })
 export type VirtualServiceOut = Static<typeof VirtualServiceOut>
 
-/** Maximum number of port overrides of a binding. */
+/** Maximum number of port overrides when workloads are bound to a virtual service. */
 const MOST_OVERRIDES = 100
 
 /**

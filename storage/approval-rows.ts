@@ -60,8 +60,8 @@ export const approvalOf = ({ id, owner, call, expires_at: expiresAt, ...row }: S
 const ENDINGS: readonly string[] = ['used', 'void', 'expired'] satisfies ApprovalEnding[]
 
 /**
- * Converts the stored text on how an approval ended. A text that this server never writes counts as `void`, so that it
- * does not permit the call.
+ * Converts the stored word that says how an approval ended. A word that this server never writes counts as `void`, so
+ * that it does not permit the call.
  */
 const endingOf = (stored: string | null): ApprovalEnding | null =>
   stored === null || ENDINGS.includes(stored) ? (stored as ApprovalEnding | null) : 'void'

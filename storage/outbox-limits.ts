@@ -17,7 +17,7 @@ export interface StoredMessage {
   attempts: number
 }
 
-/** Converts a stored row to a message. */
+/** Converts a row of the outbox table to a message. */
 export const messageOf = ({ id, body, created_at: createdAt, attempts }: StoredMessage) => ({
   id,
   body,

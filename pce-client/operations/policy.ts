@@ -100,7 +100,7 @@ function flatten(answer: unknown): TypedPendingChange[] {
   const changes = Array.isArray(answer)
     ? (answer as unknown[]).map((change) => toChange(change, typeInHref(change)))
     : Object.entries(isRecord(answer) ? answer : refusePending()).flatMap(([type, bucket]) => {
-        // Null stands for an empty list (P43).
+        // The PCE may send null in place of an empty list (P43).
         const list = Array.isArray(bucket) ? (bucket as unknown[]) : bucket === null ? [] : [bucket]
         return list.map((change) => toChange(change, type))
       })

@@ -26,7 +26,7 @@ export interface Relation {
   from: Party
   to: Party
   proto: number
-  /** The port; undefined for protocols without ports. */
+  /** The destination port; undefined for protocols without ports. */
   port?: number
   /** The last port of the range that starts at `port`; undefined for a single port. */
   toPort?: number

@@ -52,7 +52,7 @@ export interface Fault {
   /** The value of Retry-After: seconds, or any text, which is sent verbatim. */
   retryAfter?: number | string
   /**
-   * The JSON body of `status`, `retry-after` and `answer`, the text of `html`, or the message of `job-failed`. A text
+   * The JSON body of `status`, `retry-after` and `answer`, the text of `html`, or the message of `job-failed`. A string
    * for `answer` is sent as CSV.
    */
   body?: unknown

@@ -6,7 +6,7 @@ import type { UpdateType } from '../store/policy-store.js'
 import { UNCERTAIN } from '../uncertain.js'
 import type { World } from '../world.js'
 
-/** An object in one version of the policy. */
+/** A versioned object, as it is in one version of the policy. */
 export interface Version {
   body: VersionedObject
   updateType: UpdateType | null

@@ -80,7 +80,7 @@ export const IP_TABLES_RULES: RuleKind = {
 /** The kinds of rules that have paths of their own. */
 export const RULE_KINDS = [ALLOW_RULES, DENY_RULES]
 
-/** All kinds of rules in a rule set. */
+/** All kinds of rules that a rule set can contain. */
 export const HELD_KINDS = [...RULE_KINDS, IP_TABLES_RULES]
 
 export function rulesOf(ruleSet: VersionedObject, kind: RuleKind): VersionedObject[] {

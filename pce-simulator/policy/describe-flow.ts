@@ -23,7 +23,7 @@ export interface Row {
   bytesOut: number
   first: number
   last: number
-  /** The state of the latest observation. */
+  /** The state of the connection in the latest of these observations. */
   state: Conversation['state']
 }
 

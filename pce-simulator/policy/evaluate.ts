@@ -126,8 +126,8 @@ interface EndClass {
 }
 
 /**
- * For an endpoint in the role of provider (or of consumer), which rules include it. `asWorkload` lists the indexes of
- * the rules that include it as a workload.
+ * Says which rules include an endpoint in the role of provider (or, in a second object, in the role of consumer).
+ * `asWorkload` lists the indexes of the rules that include it as a workload.
  */
 interface Naming {
   asWorkload: readonly number[]

@@ -17,7 +17,7 @@ interface Range {
   exclusion: boolean
 }
 
-/** Parses an address. Returns null if it is invalid. */
+/** Parses an IP address. Returns null if it is invalid. */
 export function parseAddress(text: string): Address | null {
   let bytes: number[]
   try {

@@ -7,7 +7,7 @@ import { parseAddress, type Address } from './match-addresses.js'
  * destination, they share one such object, so that it is processed only once.
  */
 export interface End {
-  /** A small number that is unique within one resolver. */
+  /** A small number that no other source or destination of the same resolver has. */
   id: number
   ip: string
   address: Address | null

@@ -19,9 +19,9 @@ import { compileFilters } from './select-flows.js'
 
 export interface TrafficState extends RowForm {
   conversations: Iterable<Conversation>
-  /** The workloads by href. */
+  /** The workloads of the estate, by href. */
   workloads: ReadonlyMap<string, Workload>
-  /** The labels by href. */
+  /** The labels of the estate, by href. */
   labels: ReadonlyMap<string, Label>
   active: PolicyView
   /** The draft policy. If it is given, rows contain draft_policy_decision and rules, as after update_rules. */

@@ -11,7 +11,7 @@ export interface Progress {
    * fetched.
    */
   fate: 'done' | 'failed' | 'stuck' | 'expired'
-  /** The error message of work that fails. */
+  /** The error message with which the work fails, if it fails. */
   message: string
 }
 

@@ -9,7 +9,7 @@ import { renderFigure, renderTables } from '../page/render-html.js'
 import type { PictureKind } from '../picture.js'
 import { explore } from './explore.js'
 
-/** The supported revision of the MCP Apps extension. */
+/** The revision of the MCP Apps extension that this app supports. */
 const PROTOCOL = '2026-01-26'
 const INITIALIZE_ID = 1
 /** Maximum size of a picture's tables in bytes. Tool results are limited in size, and none comes near this limit. */

@@ -66,7 +66,7 @@ export const headOf = (prefix: string, decision: Decision): string => `url(#${pr
 const lineSample = (decision: Decision): Markup =>
   sample(element('path', { class: `edge ${classOf(decision)}`, 'stroke-width': 2.5, d: 'M1 6H33' }))
 
-/** Creates a small drawing for a legend. */
+/** Creates a small drawing, such as a sample of a line, for a legend. */
 export const sample = (...content: readonly Markup[]): Markup =>
   element(
     'svg',

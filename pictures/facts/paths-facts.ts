@@ -2,7 +2,7 @@ import { countOf, decisionOf, DECISIONS, quoted, windowInWords, wholeNumber, typ
 import type { MovementAnswer } from '../../tools/ringfence/detect-lateral-movement-paths.js'
 
 export interface PathNode {
-  /** The key as it is in the answer: `app|env`. */
+  /** The key of the node, as the tool result gives it: `app|env`. */
   key: string
   isStart: boolean
   isTarget: boolean
@@ -120,7 +120,7 @@ function describe(
 
 const quoteKey = (key: string) => quoted(showKey(key))
 
-/** Formats the key `payments|prod` as `payments (prod)`. */
+/** Formats a node's key for people: `payments|prod` becomes `payments (prod)`. */
 export function showKey(key: string): string {
   const at = key.lastIndexOf('|')
   return at === -1 ? key : `${key.slice(0, at)} (${key.slice(at + 1)})`

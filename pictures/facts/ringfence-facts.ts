@@ -22,7 +22,7 @@ export interface RingfenceSource {
   detail: string
 }
 
-/** An application with its ringfence. */
+/** An application, and the sources and destinations of its traffic in relation to its ringfence. */
 export interface Ringfence {
   name: string
   ruleSet: string

@@ -79,7 +79,7 @@ function fitViews(picture: Picture, bytes: number): Picture {
 
 const bytesOf = (text: string) => new TextEncoder().encode(text).length
 
-/** Renders the heading, sentences, controls, drawing and legend. */
+/** Renders a picture's heading, sentences, controls, drawing and legend. */
 export function renderFigure(picture: Picture): Markup {
   const { title, notes, warnings, views, legend } = picture
   return fragment([

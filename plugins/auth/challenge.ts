@@ -5,7 +5,7 @@ import type { BearerError, InvalidTokenError } from './read-token.js'
 
 interface ChallengeOptions {
   metadataUrl: string
-  /** The scopes, separated by blanks. */
+  /** The scopes that clients should request, separated by blanks. */
   scope: string
 }
 

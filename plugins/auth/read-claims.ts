@@ -28,8 +28,8 @@ const FOREIGN_CLAIMS = ['nonce', 'at_hash', 'c_hash', 's_hash'] as const
 const FOREIGN_TYPES = new Set(['ID', 'Refresh', 'Offline', 'Logout'])
 
 /**
- * Throws InvalidTokenError unless `iss` is exactly the configured issuer (S10). If the issuer uses a different name in
- * access tokens, `iss` must be exactly that name (D203).
+ * Throws InvalidTokenError unless the claim `iss` is exactly the configured issuer (S10). If the issuer uses another
+ * name in access tokens, `iss` must be exactly that other name (D203).
  */
 export function checkIssuer({ iss }: Claims, { issuer, tokenIssuer = issuer }: OAuthConfig): void {
   if (iss !== tokenIssuer) throw new InvalidTokenError('iss mismatch')

@@ -20,7 +20,7 @@ interface SigningKeysOptions {
   failed: (error: unknown, ageSeconds: number | null) => void
 }
 
-/** The keys with which the identity provider signs tokens. */
+/** The public keys with which tokens of the identity provider are verified. */
 export interface SigningKeys {
   /**
    * Returns the key that a token names, or null if there is no such key. The result is a promise only if no keys are

@@ -56,7 +56,7 @@ function withoutPort(entry: string): string {
   return v6 ?? v4 ?? entry
 }
 
-/** Parses an address. Returns null if the text is not an address. Short forms such as `127.1` are not accepted. */
+/** Parses an IP address. Returns null if the string is not an address. Short forms such as `127.1` are not accepted. */
 function readAddress(text: string): Address | null {
   return isIP(text) === 0 ? null : ipaddr.process(text.replace(/%.*/, ''))
 }

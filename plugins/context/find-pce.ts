@@ -6,7 +6,7 @@ import { ToolError } from '../../schemas/errors.js'
 import type { SealedCredentials } from '../../schemas/state.js'
 
 export interface ConnectOptions {
-  /** If true, requests are never repeated after a failure. */
+  /** If true, the client never repeats a request after a failure. */
   once?: boolean
   /** If true, errors do not say why a connection failed. */
   isTerse?: boolean
@@ -80,9 +80,9 @@ export interface PcePool {
    * error is passed on, and the owner has no client.
    */
   clientOf(owner: Owner, version: string, create: () => PceClient): PceClient
-  /** Drops the owner's client. */
+  /** Drops the owner's client from the pool. */
   drop(owner: Owner): void
-  /** Drops all clients. */
+  /** Drops all clients from the pool. */
   close(): void
   readonly size: number
 }

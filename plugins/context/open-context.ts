@@ -6,7 +6,7 @@ import { ToolError } from '../../schemas/errors.js'
 import type { CallerScopes } from '../../schemas/scopes.js'
 import type { SealedCredentials } from '../../schemas/state.js'
 
-/** The PCE of one caller. */
+/** The PCE of one caller, with the client for it. */
 export interface CallerPce {
   /** The client for the PCE; null if the caller has no usable PCE. */
   pce: PceClient | null

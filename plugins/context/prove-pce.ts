@@ -30,9 +30,9 @@ const keyOf = ({ iss, sub }: Owner, { host, port }: PceEndpoint) => JSON.stringi
  * the key.
  */
 export interface AttemptTime {
-  /** Aborts when the time is up. */
+  /** The signal that aborts the attempt when its time is up. */
   readonly isUp: AbortSignal
-  /** Resolves when the time is up. */
+  /** Resolves when the time of the attempt is up. */
   readonly rest: () => Promise<void>
   /** Stops the timer when the attempt is over. */
   readonly stop: () => void

@@ -21,7 +21,7 @@ export interface RegistrationPorts {
   now: () => number
   hosts: Pick<PceHosts, 'admit' | 'inspect'>
   connect: Connect
-  /** Drops the pooled client for the owner's previous credentials. */
+  /** Drops the client for the owner's previous credentials from the pool. */
   dropClient: (owner: Owner) => void
   /** Counts a registration; throws ToolError `rate_limited` or `overloaded` if there are too many. */
   limit: (owner: Owner) => void | Promise<void>
@@ -150,7 +150,7 @@ interface FieldProblem {
 
 const MOST_CHARACTERS = { '/api_key': 255, '/api_secret': 1024, '/label': 100 }
 
-/** Returns the problems with all fields of the credentials except the host. The texts never contain the values. */
+/** Returns the problems with all fields of the credentials except the host. The messages never contain the values. */
 function checkCredentials(credentials: PceCredentials, allowsInsecureTls: boolean): FieldProblem[] {
   const { port, orgId, apiKey, apiSecret, tlsVerify, label } = credentials
   const problems = [

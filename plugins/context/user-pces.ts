@@ -55,7 +55,7 @@ type UserPcesConfig = Pick<PerUserConfig, 'userPce' | 'login'> & { http: Pick<Pe
 
 export interface UserPces {
   find: FindPce
-  /** Closes the clients of all callers. */
+  /** Closes the PCE clients of all callers. */
   readonly close: () => void
 }
 

@@ -126,7 +126,7 @@ interface GateSubject {
   note(facts: AuditFacts): void
 }
 
-/** A call whose arguments are known to be valid. */
+/** A call whose arguments have been validated. */
 export interface ValidSubject extends GateSubject {
   tool: AnyTool
   /** The arguments, including the defaults from the schema. */

@@ -8,7 +8,7 @@ import type { AuditEntry } from '../../schemas/audit.js'
 
 /** The destination of audit entries. If an entry cannot be written, the dispatcher decides what to do. */
 export interface AuditLog {
-  /** Writes an entry at once; throws if that fails. */
+  /** Writes an audit entry at once; throws if that fails. */
   write(entry: AuditEntry): void
   /**
    * Writes an entry at the end of the current turn of the event loop, together with all other entries of this turn.
@@ -311,7 +311,7 @@ function endsInside(path: string, disk: Disk): boolean {
   }
 }
 
-/** The log file, open for appending. */
+/** The file of the audit log, open for appending. */
 interface LogFile {
   readonly fd: number
   /** True for a regular file; false for a pipe or a device, which is never rotated. */
@@ -327,7 +327,7 @@ interface LogFile {
    * at once. The result is true if the file has been deleted, so that its entries are lost.
    */
   sync(): Promise<boolean>
-  /** Does the same as `sync`, but synchronously. */
+  /** Does the same as `sync`, but blocks until it is done. */
   syncNow(): void
   /**
    * Closes the file as soon as no sync of it is running. If it were closed earlier, the sync could hit another file

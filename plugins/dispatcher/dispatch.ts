@@ -81,7 +81,7 @@ interface Code extends Pick<typeof Validation, 'validateArguments' | 'findOutput
 }
 
 interface Run {
-  /** Aborts the call; null until the tool is known. */
+  /** Aborts this running call; null until its tool is known. */
   ends: CallEnds | null
   /** Answers the call without waiting for its handler. Has no effect before the call has been allowed to run. */
   abandon: () => void

@@ -1,7 +1,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import { unescapeText } from '../../domain/text/escape-text.js'
 
-/** A problem with one argument. */
+/** A problem with one argument of a tool call. */
 export interface Problem {
   /** JSON pointer into the arguments (RFC 6901); empty for the arguments as a whole. */
   path: string
@@ -48,7 +48,7 @@ export function mostCharacters(name: string, schema?: TSchema): number {
 export const mostEntries = (schema?: TSchema): number => (schema?.maxItems as number | undefined) ?? ENTRIES
 
 /**
- * Finds texts and lists that exceed their limit (see `mostCharacters` and `mostEntries`), even in fields that the
+ * Finds strings and lists that exceed their limit (see `mostCharacters` and `mostEntries`), even in fields that the
  * schema does not name. Does not look into values that are themselves too long or nested too deeply. Returns at most 50
  * problems.
  */

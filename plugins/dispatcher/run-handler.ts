@@ -195,7 +195,7 @@ export class CallEnds {
     return this.#beforeWriting
   }
 
-  /** Aborts the call, whatever it is doing. */
+  /** Aborts the call, even if it is in the middle of a change. */
   abort(reason: ToolError): void {
     this.#reason ??= reason
     this.#own?.abort(reason)

@@ -34,7 +34,7 @@ interface EnteringCall {
  * ringfence with many rules takes a minute.
  */
 const WAIT_MS = 60_000
-/** Maximum number of calls waiting for one object. */
+/** Maximum number of calls that wait for their turn to add to the same object. */
 const MOST_WAITING = 50
 /**
  * Maximum number of objects whose latest additions are remembered, and maximum number of additions that are remembered

@@ -5,7 +5,7 @@ type Failure = { name: string; error: unknown } | null
 export interface ReadinessPorts {
   /** Called when the result changes: with the first failed check, or with null if all checks pass again. */
   changed: (failed: Failure) => void
-  /** Returns the current time, in milliseconds of any clock. */
+  /** Returns the time of a clock in milliseconds. Only differences matter, so any clock will do. */
   now?: () => number
   /** The time limit for all checks together, in milliseconds. */
   patienceMs?: number

@@ -142,6 +142,6 @@ function watch(socket: Socket): (() => void)[] {
   return ends
 }
 
-/** Returns true if the client has left. */
+/** Returns true if the client of this request has left. */
 const hasLeft = ({ socket }: IncomingMessage, response: ServerResponse): boolean =>
   response.destroyed || socket.destroyed

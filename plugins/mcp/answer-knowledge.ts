@@ -18,9 +18,9 @@ type Params = Record<string, unknown> | undefined
 export interface KnowledgePorts extends ResourceReader {
   knowledge: Knowledge
   lookUp: LookUp
-  /** The request id, which every error contains. */
+  /** The id of the HTTP request, which is part of every error. */
   requestId: string
-  /** Called with each unexpected error, about which no caller can do anything, so that it is logged. */
+  /** Logs an unexpected error, about which no caller can do anything. */
   onFailure: (thrown: unknown) => void
 }
 

@@ -47,7 +47,7 @@ function initialize({ params }: InnerCall, { server, capabilities }: LifecyclePo
   const protocolVersion = negotiate(asked)
   const { capabilities: declared } = params ?? {}
   const { form } = readCanAsk((declared ?? {}) as Record<string, unknown>)
-  // Elicitation did not exist in protocol version 2025-03-26.
+  // Protocol version 2025-03-26 has no elicitation, so its clients cannot show forms.
   const shows = { forms: form && protocolVersion !== BATCH_VERSION, apps: readShowsApps(declared) }
   server.onInitialize?.(clientName(params?.clientInfo), protocolVersion, shows)
   return {

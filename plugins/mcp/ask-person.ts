@@ -13,7 +13,7 @@ export type Outcome = CalledTool | { ok: 'ask'; result: InnerResult & { kind: 'i
 
 /** The key of this server's question in `inputRequests`. There is never more than one question. */
 const QUESTION = 'approval'
-/** The name of the form's only field. */
+/** The name of the only field in the form that the person fills in. */
 const FIELD = 'confirm'
 /**
  * Maximum number of questions for one call. It stops an endless exchange with a client that never gives a clear answer.

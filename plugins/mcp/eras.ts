@@ -44,7 +44,7 @@ export interface ReadCall {
 export type InnerResult =
   /** The value that a tool returned; it is also sent as text. */
   | { kind: 'value'; value: object }
-  /** Any other result; `result` contains its members. */
+  /** Any result other than a tool's value; `result` contains its members. */
   | { kind: 'result'; result: object; cache?: Cacheability }
   /** Questions that a person must answer first. The client then repeats the call with the answers. */
   | { kind: 'input'; inputRequests: Record<string, object>; requestState: string }

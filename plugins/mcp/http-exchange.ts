@@ -136,7 +136,7 @@ export class HttpExchange implements MessagePorts {
       // close() is called as well.
       this.#stream.on('error', () => {})
       this.#resolve(this.#stream)
-      // Together, these answers may exceed BACKLOG, but they were already in memory.
+      // These answers may together be larger than BACKLOG, but they were already in memory, so no limit is checked.
       for (const text of this.#texts.splice(0)) this.#stream.write(this.#frame(text))
     }
     return this.#stream
@@ -161,7 +161,7 @@ export class HttpExchange implements MessagePorts {
     })
   }
 
-  /** Sends one message in the stream. */
+  /** Sends one message as part of the stream. */
   #send(json: string): void {
     const stream = this.#openStream()
     // If a client leaves more than BACKLOG bytes unread, it does not get the answer. The changes of its call are

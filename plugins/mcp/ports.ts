@@ -30,7 +30,7 @@ export interface ServerPorts {
   charge?: (times: number) => Promise<void>
   /** Returns the request id for one tool call. The log, the audit log and the PCE receive it. */
   requestId: () => string
-  /** Called with each unexpected error, about which no caller can do anything, so that it is logged. */
+  /** Logs an unexpected error, about which no caller can do anything. */
   onFailure: (thrown: unknown) => void
   /** The functions for asking the caller's user; absent if no call waits for a person or nobody can be asked. */
   asking?: Asking
@@ -100,7 +100,7 @@ type LookUpFor = <T>(
 
 /** Shows a call whether its client still waits for the answer. */
 export interface Departure {
-  /** Aborts when the client cancels or has left. */
+  /** Aborts when the client cancels the call or has left. */
   readonly signal: AbortSignal
   /**
    * Returns true if the client has left. It is present if the transport can tell without `signal`, because creating the
@@ -117,7 +117,7 @@ export interface RequestPorts {
    * Shows a form to the client's user; present if the client has a connection and has said that its user can be asked.
    */
   elicit?: Elicit
-  /** Sends a notification that belongs to the request. */
+  /** Sends a notification that belongs to the request being answered. */
   readonly notify: (method: string, params: object) => void
   /** True if the client gets no notifications, because it accepts nothing before the answer. */
   readonly isDeaf?: boolean

@@ -50,7 +50,7 @@ export class StdioConnection {
     }
   }
 
-  /** Starts to read and to answer. */
+  /** Starts to read requests from the client and to answer them. */
   start(): void {
     const cut = splitLines((line) => this.#read(line))
     this.input.on('data', cut)
@@ -157,7 +157,7 @@ class AnswerCollector {
     return this.#open.has(id)
   }
 
-  /** Adds an answer, as JSON text. */
+  /** Adds the answer to one request, as JSON text. */
   add(id: Id, answer: string): void {
     this.#open.delete(id)
     this.#answers.push(answer)

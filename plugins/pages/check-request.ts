@@ -45,7 +45,7 @@ export const CSRF_FIELD = '_csrf'
 /** Matches an approval's id: 256 bits in base64url. */
 const APPROVAL_ID = /^[\w-]{43}$/
 
-/** Returns true if a text has the form of an approval's id. */
+/** Returns true if a string has the form of an approval's id. */
 export const isApprovalId = (text: string): boolean => APPROVAL_ID.test(text)
 
 /**

@@ -16,7 +16,7 @@ export type HomePage = '/setup' | '/approve'
 /** The options that the composition passes to the pages. `Request` and `Reply` are types of the web framework. */
 export interface PagesOptions<Request, Reply> extends LoginPorts<Request> {
   mode: PceMode
-  /** The public URL, without a slash at the end. */
+  /** The public URL of this server, without a slash at the end. */
   publicUrl: string
   home: HomePage
   /** The key of 32 bytes that encrypts the session cookie, see `deriveSessionKey`. */
@@ -72,7 +72,7 @@ export interface SetupOptions<Request, Reply> {
    * on the reply.
    */
   authenticate: (request: Request, reply: Reply) => Promise<Identity>
-  /** Makes one tool call for this person. Never rejects. */
+  /** Makes a tool call on behalf of this person. Never rejects. */
   callTool: (name: string, args: Record<string, unknown>, identity: Identity, request: Request) => Promise<ToolAnswer>
   /**
    * Counts a connection test towards the limit of the person in `request.visit`. Rejects with ToolError `rate_limited

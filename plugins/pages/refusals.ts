@@ -42,7 +42,7 @@ export const wrongType = () =>
 export const unauthorized = () =>
   new ToolError('unauthorized', 'You are not logged in, or your login has expired. It lasts 15 minutes.')
 
-/** Sets the status and `Retry-After` on a reply. */
+/** Sets the status and the header `Retry-After` of a refusal on the reply. */
 export function announce<Reply extends { code(status: number): Reply; header(name: string, value: unknown): Reply }>(
   { status, retryAfter }: Refusal,
   reply: Reply,

@@ -9,7 +9,7 @@ import { connectPce } from '../../plugins/context/connect-pce.js'
 import { type PceFromEnvironment, StartupError, type StdioConfig } from '../../schemas/config.js'
 import { connectionHint } from '../../schemas/errors.js'
 
-/** The result of one check. */
+/** The result of one check by `svc-mcp doctor`. */
 interface Finding {
   check: 'configuration' | 'address' | 'connection' | 'certificate' | 'PCE' | 'credentials' | 'organisation' | 'clock'
   /** The outcome. `skipped` means that an earlier check failed, or that this check does not apply. */
@@ -19,7 +19,7 @@ interface Finding {
   remedy?: string
 }
 
-/** The address of the configured PCE. */
+/** The address of the PCE in the settings. */
 interface Place {
   host: string
   port: number
@@ -125,7 +125,7 @@ async function* examinePce(pce: PceFromEnvironment, now: () => number): AsyncGen
   }
 }
 
-/** Converts each fault of the configuration to a finding. */
+/** Turns each fault in the configuration into a finding of the report. */
 const findingsOf = ({ faults }: StartupError): Finding[] =>
   faults.map(({ problem, remedy }) => ({ check: 'configuration', state: 'failed', found: problem, remedy }))
 

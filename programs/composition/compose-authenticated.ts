@@ -70,7 +70,7 @@ interface AuthenticatedParts extends ServerParts {
    * address as their PCE.
    */
   listensAt?: () => { address: string; port: number } | null
-  /** Posts notifications; tests replace it. */
+  /** Posts notifications to the receiver; tests replace this function. */
   post?: Post
   /** The source of time and waits of the PCE clients; tests replace it. */
   pceTimers?: PceClientOptions['timers']

@@ -32,7 +32,7 @@ export interface RevokeOptions {
  * token.
  */
 const DEFAULT_MS = 24 * 60 * 60 * 1000
-/** Maximum length of a subject in access tokens (S10). */
+/** Maximum number of characters of the subject in an access token (S10). */
 const LONGEST_SUB = 255
 
 /**
@@ -152,8 +152,8 @@ const UNSAFE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u
 const TIME = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/
 
 /**
- * Reads the time until which an access is revoked. Returns milliseconds since the epoch. Throws StartupError if the text
- * is not a time with its zone, or if the time is over.
+ * Reads the time until which an access is revoked. Returns milliseconds since the epoch. Throws StartupError if the
+ * string is not a time with its zone, or if the time is over.
  *
  * @param now the current time, in milliseconds since the epoch.
  */

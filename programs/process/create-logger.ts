@@ -10,7 +10,7 @@ const BACKLOG = 1024 * 1024
 
 const SECRETS = ['authorization', 'api_key', 'api_secret', 'token', 'confirm_token', 'pairing_key', 'activation_code']
 
-/** The destination of log lines. */
+/** The stream or file to which log lines are written. */
 interface LineSink {
   write(line: string): void
 }

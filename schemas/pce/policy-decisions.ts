@@ -54,7 +54,7 @@ export const JUDGED_DECISIONS: readonly JudgedDecision[] = POLICY_DECISIONS.filt
   (one, other) => TABLE[one].strictness - TABLE[other].strictness,
 )
 
-/** Explanations of the decisions. */
+/** For each decision, an explanation for people. */
 export const DECISION_MEANINGS = mapDecisions((word) => FACTS[word].meaning)
 
 /** Builds an object that has a field for each decision, with the value that `valueOf` returns for it. */

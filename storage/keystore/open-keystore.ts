@@ -34,7 +34,7 @@ export interface RewrappableKeystore extends Keystore {
 export interface KeystoreOptions {
   records: CredentialRecords
   notes: Notes
-  /** The key-encryption key, 32 bytes. */
+  /** The current key-encryption key, which has 32 bytes. */
   kek: Buffer
   /**
    * The previous key-encryption key during a key change. It still opens the records that it has wrapped, but wraps no

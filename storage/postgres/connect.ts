@@ -4,7 +4,7 @@ import type pg from 'pg'
 import { type DatabaseConfig, inWords, StartupError } from '../../schemas/config.js'
 import type { StatePoolFigures } from '../../schemas/state.js'
 
-/** The value of one parameter of a statement. */
+/** The value of one parameter of an SQL statement. */
 export type Value = string | number | Buffer | null | readonly string[]
 
 /**
@@ -17,7 +17,7 @@ export type Query = <Row extends object>(
   answerMs?: number,
 ) => Promise<{ rows: Row[]; count: number }>
 
-/** The pool of connections of one process. */
+/** The pool of database connections of one process. */
 export interface Database {
   /**
    * Runs a single statement. It takes effect completely or not at all. If no answer comes in time, it is unknown

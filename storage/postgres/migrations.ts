@@ -1,6 +1,6 @@
 /** One migration step of the schema. Steps are applied once and in order, and never changed after their release. */
 export interface Migration {
-  /** The consecutive number of the step. */
+  /** The number of this migration step; steps are numbered consecutively. */
   number: number
   /**
    * The oldest program version that can use a database after this step. A program version is identified by the number
@@ -249,5 +249,5 @@ ALTER TABLE svc_mcp.approvals ADD COLUMN first_decision text;
   },
 ]
 
-/** The last step that this program knows. */
+/** The number of the last migration step that this program knows. */
 export const PROGRAM_SCHEMA = MIGRATIONS.length

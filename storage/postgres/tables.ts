@@ -12,7 +12,7 @@ export interface RecordRow {
 }
 
 const COLUMNS = 'version, kek_id, wrapped_key, sealed'
-/** The SQL that reads the columns of a record. */
+/** The SQL that reads the columns of a keystore record. */
 export const READ_COLUMNS = COLUMNS.split(', ')
   .map((column) => bounded(column))
   .join(', ')
@@ -78,7 +78,7 @@ export const putRecord = (run: Query, owner: Owner, { version, kekId, wrappedKey
 const keyOf = ({ iss, sub }: Owner): [string, string] => [checkText(iss), checkText(sub)]
 const bytes = (value: Uint8Array): Buffer => Buffer.from(value.buffer, value.byteOffset, value.byteLength)
 
-/** Converts a database row to a record. */
+/** Converts a database row to a keystore record. */
 export const recordOf = ({
   version,
   kek_id: kekId,

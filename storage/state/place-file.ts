@@ -129,7 +129,7 @@ export function isCutOff({ path }: Place): boolean {
   return logBytes === 0 && statSync(path).size % PAGE_BYTES !== 0
 }
 
-/** Throws a StartupError about the file. */
+/** Throws a StartupError about the file, whose message begins with the file's variable and path. */
 export function refuse(place: Place, what: string, remedy: string): never {
   throw new StartupError({ problem: `${nameOfPlace(place)} ${what}`, remedy })
 }

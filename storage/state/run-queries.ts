@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import type Database from 'libsql'
 
-/** The value of one parameter of a statement. */
+/** The value of one parameter of an SQL statement. */
 export type Value = string | number | Uint8Array
 
 /**
@@ -13,7 +13,7 @@ export interface Sql {
   /** Returns the first row of the result; undefined if there are no rows. */
   one<Row>(sql: string, ...values: Value[]): Row | undefined
   all<Row>(sql: string, ...values: Value[]): Row[]
-  /** Returns the number of changed rows. */
+  /** Runs a statement, and returns the number of changed rows. */
   run(sql: string, ...values: Value[]): number
 }
 

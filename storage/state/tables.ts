@@ -252,10 +252,10 @@ export function notes({ read, readNow, write }: Queries): Notes {
   }
 }
 
-/** Writes a note; must be called within a write. */
+/** Writes a note, a small named value. Must be called within a write. */
 const setNote = (sql: Sql, name: string, value: string): void =>
   void sql.run('INSERT OR REPLACE INTO notes VALUES (?, ?)', checkText(name), checkText(value))
 
-/** Reads a note. Returns null if there is none. */
+/** Reads a note, a small named value. Returns null if there is none. */
 const readNote = (sql: Sql, name: string): string | null =>
   sql.one<{ value: string }>(`SELECT ${bounded('value')} FROM notes WHERE name = ?`, checkText(name))?.value ?? null

@@ -43,7 +43,7 @@ export function parsePceHost(text: string, port: number): PceHost | HostProblem 
   return { problem: 'its port differs from pce_port: give the port only there' }
 }
 
-/** Splits the text into host and port without interpreting them. An IPv6 address without brackets has no port. */
+/** Splits the input into host and port without interpreting them. An IPv6 address without brackets has no port. */
 function splitPort(authority: string): [host: string, port?: string] {
   if (isIPv6(authority)) return [`[${authority}]`]
   const [, host, port] = /^(.*?):(\d*)$/.exec(authority) ?? []
@@ -67,7 +67,7 @@ function hostnameOf(host: string): string | null {
 }
 
 /**
- * Returns true if the text is a name as defined in RFC 1035, 2.3.4; underscores, which internal names use, are accepted
+ * Returns true if the host is a name as defined in RFC 1035, 2.3.4; underscores, which internal names use, are accepted
  * too.
  */
 function isName(name: string): boolean {

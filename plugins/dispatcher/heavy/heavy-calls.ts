@@ -25,7 +25,7 @@ export interface HeavyCalls {
   tools: readonly ListedTool[]
   /** Returns how many calls hold a worker place, and how many wait for one. */
   readonly figures: Places['figures']
-  /** Ends the threads. */
+  /** Ends all worker threads. */
   close(): Promise<void>
 }
 
@@ -120,8 +120,8 @@ function enter(places: Places, context: ToolContext): Promise<() => void> {
 interface Pool {
   threads: Piscina
   /**
-   * For each task that no thread has started yet, a function that gives up the task. They are called if threads cannot
-   * load their module.
+   * For each task that no thread has started yet, the function that gives up the task. All of them are called if the
+   * threads cannot load their module.
    */
   unbegun: Set<() => void>
 }

@@ -21,7 +21,7 @@ export interface ThreadTask extends Pick<
   memoryMb: number
   /** The PCE's address and the port for requests to it; null for a caller without a PCE. */
   pce: { address: RemoteAddress; port: MessagePort } | null
-  /** The port for `ToThread` and `FromThread` messages. */
+  /** The message port between the main thread (`ToThread`) and the worker thread (`FromThread`). */
   control: MessagePort
 }
 

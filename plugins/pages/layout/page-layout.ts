@@ -9,7 +9,7 @@ const ICON = `data:image/svg+xml,${encodeURIComponent(
 
 interface Page {
   title: string
-  /** The contents of the page as HTML. */
+  /** The main content of the page, as HTML. */
   body: string
   /** The HTML at the right end of the bar at the top of the page. */
   corner?: string

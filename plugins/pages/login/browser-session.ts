@@ -116,7 +116,7 @@ interface SessionOptions {
 export interface PendingLogin {
   state: string
   nonce: string
-  /** The code verifier of PKCE (RFC 7636). */
+  /** The code verifier of this login's PKCE exchange (RFC 7636). */
   verifier: string
   /** The time at which the login expires, in milliseconds since the epoch. */
   until: number

@@ -20,7 +20,7 @@ export interface FormField {
   part: 'pce' | 'key'
   /** True if the page may prefill the field, and may show the entered value again after an error (D110). */
   isKept?: boolean
-  /** The error message if the field is empty. */
+  /** The error message that is shown if the person leaves the field empty. */
   missing?: string
   /** The error message for an invalid value. It replaces technical messages of the schema check. */
   wrong: string
@@ -140,11 +140,11 @@ function readValue(name: string, text: string): unknown {
 /** A PCE that the operator permits users to register. */
 export interface OfferedPce {
   host: string
-  /** The port; null means any port. */
+  /** The only port that is permitted for this host; null means any port. */
   port: number | null
 }
 
-/** Returns the text for a PCE in the drop-down list, which is both its label and its value. */
+/** Returns the name of a PCE in the drop-down list, which is both its label and its value. */
 export const nameOfPce = ({ host, port }: OfferedPce): string =>
   port === null ? host : `${host.includes(':') ? `[${host}]` : host}:${port}`
 
@@ -188,7 +188,7 @@ export function keepValues(fields: Readonly<Record<string, unknown>>): FormValue
 }
 
 export interface FieldErrors {
-  /** The error messages, by name of the field. */
+  /** The error messages, by the name of the form field. */
   fields: ReadonlyMap<string, string>
   /** The error messages that belong to no field of the form. */
   others: readonly string[]

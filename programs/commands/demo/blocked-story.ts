@@ -1,6 +1,6 @@
 import { answered, chapter, lines } from './print.js'
 
-/** Calls a tool and prints the call. */
+/** Calls a tool and prints the call. Resolves with the tool's answer. */
 export type Ask = <T>(name: string, args: Record<string, unknown>) => Promise<T>
 
 interface Explanation {

@@ -24,7 +24,7 @@ export function asked(tool: string, args: object): void {
   print(`   ${style('cyan', `→ ${tool}`)}${fits ? short : `\n     ${layOut(args, 5)}`}`)
 }
 
-/** Prints a sentence with the answer to a call. */
+/** Prints a sentence that sums up the answer to a call. */
 export function answered(text: string): void {
   print(wrap(text, '     ').replace(/^ {5}/, `   ${style('green', '←')} `))
 }

@@ -31,7 +31,7 @@ export interface Stay {
   started: Started[]
 }
 
-/** A running program. */
+/** A child program that is running. */
 export interface Started {
   /** Resolves with a message when the program has ended for any reason. */
   ended: Promise<string>
@@ -125,7 +125,7 @@ function start(
       late.abort()
     },
   }
-  // Standard output, including the server's audit log, is discarded.
+  // The child's standard output, which includes the server's audit log, is discarded.
   child.stdout.resume()
   started.push(running)
   return { child, running, log: () => log }

@@ -37,7 +37,7 @@ export interface Stage {
   /** The working directory of the stdio program; it contains no .env file. */
   folder: string
   pce: PceEnvironment
-  /** Draws the application map, and resolves with its path. */
+  /** Draws the application map, and resolves with the path of the drawing. */
   draw: () => Promise<string>
 }
 
