@@ -15,26 +15,32 @@ import { createConversationReader } from '../traffic/read-flows.js'
 import type { TrafficWindow } from '../traffic/traffic-window.js'
 import type { Machine } from './known-machines.js'
 
-/** What hangs on a workload. A part that could not be read is null. */
+/** What depends on a workload. A part that could not be read is null. */
 export interface TwinEvidence {
-  /** Rules in force that name the workload in any way, and those of which that is not known. */
+  /**
+   * The number of rules in force that select the workload in any way, and the number of those for which this is not
+   * certain.
+   */
   rules: { applying: number; undecided: number } | null
-  /** Rules and enforcement boundaries, in force or not, of the draft or the active policy, that name it by itself. */
+  /**
+   * Number of rules and enforcement boundaries, in the draft or the active policy, that name the workload individually,
+   * whether they are in force or not.
+   */
   named: number | null
-  /** Virtual services that are bound to it. */
+  /** Number of virtual services to which the workload is bound. */
   bindings: number | null
   traffic: { connections: number; last: number | null } | null
 }
 
 export interface EvidenceRead {
   of: (href: string) => TwinEvidence
-  /** What could not be read, or only in part, in sentences. */
+  /** Sentences that say what could not be read, or only in part. */
   warnings: string[]
 }
 
 type Ctx = ToolContext<true>
 
-/** Reads which rules, virtual services and traffic hang on the given workloads. */
+/** Reads which rules, virtual services and traffic depend on the given workloads. */
 export async function readEvidence(
   ctx: Ctx,
   machines: readonly Machine[],
@@ -42,7 +48,7 @@ export async function readEvidence(
   window: TrafficWindow,
 ): Promise<EvidenceRead> {
   const warnings: string[] = []
-  /** Runs a read, and notes in a sentence what is not known if the PCE does not answer it. */
+  /** Runs a read. If the PCE does not answer, adds a sentence to the warnings that says what is therefore not known. */
   const attempt = async <T>(what: string, read: () => Promise<T>): Promise<T | null> => {
     try {
       return await read()
