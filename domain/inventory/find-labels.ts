@@ -46,7 +46,7 @@ export function findLabel(index: LabelIndex, { href, key, value }: LabelIdentity
   )
 }
 
-/** Returns the hint of a not_found error. The hint is left out if the error already suggests similar values. */
+/** Returns the hint of a not_found error, unless the error already suggests similar values. */
 const hintWithout = (near: readonly string[], key: string) =>
   near.length > 0 ? {} : { hint: `No ${key} label has a similar value; get-labels lists them.` }
 
@@ -110,8 +110,8 @@ export async function resolveApplication(
 }
 
 /**
- * Reads each label that the arguments name with a request of its own, instead of the list of all labels. Labels given
- * by href are not found.
+ * Reads each label that the arguments name with a separate request, instead of reading the list of all labels. Labels
+ * given by href are not looked up.
  */
 async function readByName(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
