@@ -222,8 +222,8 @@ export function* judgeHits(
 }
 
 /**
- * Groups the given sources and destinations in order to reduce the number of tests. `kinds` has one of them for each
- * distinct set of labels; `hrefs` has all of them by the href of the workload.
+ * Groups the given ends to reduce the number of tests. `kinds` has one end for each distinct set of labels; `hrefs` has
+ * all ends by the href of their workload.
  */
 function groupByLabels(ends: readonly End[]) {
   const kinds = new Map<string, End>()
