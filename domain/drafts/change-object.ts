@@ -139,8 +139,8 @@ export async function updateObject<T extends PceObject>(
 }
 
 /**
- * Throws `already_exists {reason: changed_meanwhile}` if a list that the call replaces has changed since the call read
- * the object, because the replacement would undo somebody else's change.
+ * Throws `already_exists {reason: changed_meanwhile}` if a list that the call replaces has changed since it was read,
+ * because the replacement would undo somebody else's change.
  */
 export function refuseOverwriting(
   what: string,

@@ -123,7 +123,7 @@ export async function warnOfDenyLimits(
 
 type Effect = 'drops' | 'nothing' | 'unsettled' | 'unknown'
 
-/** Returns whether a workload on this side of a deny rule itself drops the connections that match the rule. */
+/** Returns whether a workload on this side of a deny rule drops the connections that match the rule. */
 function effectOf(workload: Workload, { directions }: DenyEnd, type: RuleType): Effect {
   const mode = modeOf(workload)
   if (mode === 'unknown' || mode === 'none') return 'unknown'

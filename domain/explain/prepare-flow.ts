@@ -42,7 +42,8 @@ export interface JudgedFlow {
 type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 
 /**
- * Finds the source and destination of a flow, reads both versions of the policy and evaluates every pair of members.
+ * Finds the source and destination of a flow, reads both versions of the policy, and evaluates every pair of members.
+ *
  * @throws {ToolError} invalid_argument for a port that does not fit the protocol, for a source and destination that are
  * the same workload, or for an IP list without an address that can be evaluated; no_workloads; and the errors of
  * `resolveEnd` and the PCE client.
@@ -108,7 +109,7 @@ function readService({
 }
 
 /**
- * Returns a lookup for the names of objects to which rules refer. Names that the policy in memory does not contain are
+ * Returns a function that looks up the names of objects to which rules refer. Names that the policy in memory lacks are
  * read from the PCE.
  */
 export async function nameReferences(
@@ -136,8 +137,8 @@ export async function nameReferences(
 }
 
 /**
- * Rejects a source or destination without members. It may be an IP list that has only domain names or unreadable
- * ranges, because their addresses are not known.
+ * Rejects a source or destination without members. It may be an IP list with only domain names or unreadable ranges,
+ * whose addresses are not known.
  */
 function requireMembers({ name }: AskedEnd, { members, notes }: Members, argument: 'source' | 'destination'): void {
   if (members.length > 0) return

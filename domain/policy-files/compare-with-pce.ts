@@ -36,7 +36,8 @@ export interface Compared extends FilesDifference {
 }
 
 /**
- * Compares files with a version of the policy. If there are faults, there are no effects.
+ * Compares files with a version of the policy. If the files have faults, no effects are determined.
+ *
  * @param onlyFiles true to leave out the objects without a file.
  * @param judge judges what applying the files would send, if they are compared with the draft.
  */
@@ -60,25 +61,29 @@ export async function compareWithPce(
   return { ...compared, refusal }
 }
 
-/** What differs between the draft and the files after they were applied; a sentence if it could not be read back. */
+/**
+ * The differences that remain between the draft and the files after the files were applied, or a sentence that says why
+ * the draft could not be read back.
+ */
 export type LookedBack = readonly ObjectDifference[] | string
 
 export interface AppliedFiles extends Pick<FilesPlan, 'kept' | 'warnings'> {
-  /** Everything that keeps the files from being applied. Nothing was written if there is anything. */
+  /** Everything that keeps the files from being applied. If there is anything, nothing was written. */
   faults: readonly Fault[]
-  /** The differences that were written, or would be. */
+  /** The differences that were written or, in a dry run, would be written. */
   planned: readonly ObjectDifference[]
   effects: ReadonlyMap<ObjectDifference, Effect>
-  /** The error of a guardrail that forbids the writes, in a dry run; null if none does. */
+  /** In a dry run, the error of a guardrail that forbids the writes; null if none does. */
   refusal: ToolError | null
-  /** The number of objects that are as the files say. */
+  /** Number of objects that already are as the files describe them. */
   same: number
   left: LookedBack
 }
 
 /**
- * Makes the draft what files say, and reads it back. Everything is checked before the first write.
- * @param applied is filled while the requests are sent; see `applyFiles`.
+ * Changes the draft to what the files describe, and reads it back. Everything is checked before the first write.
+ *
+ * @param applied filled while requests are sent; see `applyFiles`.
  * @param judge judges the requests before the first one is sent; null if there are no guardrails.
  * @throws the refusal of `judge`, and the errors of `applyFiles` and of the PCE client.
  */
@@ -110,7 +115,7 @@ export async function applyToDraft(
   return { ...common, effects, left: await lookBack(ctx, files) }
 }
 
-/** Reads the draft back. It never fails, because everything is written. */
+/** Reads the draft back. It never throws, because everything has been written by then. */
 async function lookBack(ctx: Context, files: readonly PolicyFile[]): Promise<LookedBack> {
   try {
     const draft = await loadPolicy(ctx.pce, 'draft', ctx.signal)
@@ -121,7 +126,7 @@ async function lookBack(ctx: Context, files: readonly PolicyFile[]): Promise<Loo
   }
 }
 
-/** Finds the objects whose deletion is pending: their names stay taken until it is provisioned (P4). */
+/** Finds the objects that are pending deletion. Their names stay in use until the deletion is provisioned (P4). */
 async function findLeaving({ pce, signal }: Pick<Context, 'pce' | 'signal'>): Promise<ReadonlySet<string>> {
   const pending = await pce.getPendingPolicyChanges({ signal })
   return new Set(

@@ -105,7 +105,7 @@ function rulesOf(ruleSet: RuleSet): PlacedRule[] {
   ]
 }
 
-/** Replaces lists of unexpected shape in a rule with readable ones, so that the rule can be searched and shown. */
+/** Replaces rule fields of unexpected shape with readable lists, so that the rule can be searched and shown. */
 const withEnds = <T extends AnyRule>(rule: T): T => ({ ...rule, ...readableEnds(rule) })
 
 /**
@@ -115,9 +115,9 @@ const withEnds = <T extends AnyRule>(rule: T): T => ({ ...rule, ...readableEnds(
 const PCE_PAGE = 500
 
 /**
- * Runs several rule searches on the PCE and returns the distinct rules that at least one of them found, without
- * enforcement boundaries. If the PCE has no rule search, refuses it, or may have truncated the result, returns a text
- * with the reason.
+ * Runs several rule searches on the PCE and returns the rules that they found, each once and without enforcement
+ * boundaries. If the PCE has no rule search, refuses it, or may have truncated the result, returns a string with the
+ * reason.
  */
 export async function searchRules(
   { pce, signal }: Context,
@@ -170,8 +170,8 @@ export function inOrder(rules: readonly PlacedRule[]): PlacedRule[] {
 }
 
 /**
- * Loads the objects that are needed to interpret the rules of a policy version, limited to the types in `needs`. If a
- * rule refers to an object that is missing, answers that depend on this object are undecided.
+ * Loads the objects that are needed to interpret the rules of a policy version, limited to the types in `needs`.
+ * Answers that depend on a missing object are undecided.
  */
 export async function loadCatalog(
   { pce, signal }: Context,
