@@ -206,5 +206,5 @@ const listed: readonly AnyTool[] = [
   whoChanged,
 ]
 
-/** All tools of the server, sorted by name, with what `completeTool` adds to them. */
+/** All tools of the server, sorted by name and completed by `completeTool`. */
 export const tools: readonly AnyTool[] = listed.map(completeTool)

@@ -4,7 +4,7 @@ import type { CutFate } from '../../domain/policy/judge-cut.js'
 import type { ShownEvidence } from '../../schemas/approvals.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
 
-/** What observed traffic says about a pending change, the most urgent first. */
+/** What observed traffic shows about a pending change, the most urgent first. */
 export const EVIDENCE = [
   'depends',
   'both',
@@ -29,7 +29,10 @@ export const EVIDENCE_MEANINGS: Readonly<Record<Evidence, string>> = {
   not_known: 'not all traffic was read, and what was read says nothing of it',
 }
 
-/** The effect of a change on a pair: of what it takes away, and of what it lets pass. */
+/**
+ * The effects of a change on a pair of source and destination: those of what the change takes away, and those of what
+ * it lets pass.
+ */
 const TAKING: Partial<Record<CutFate, string>> = {
   cut: 'would be cut',
   cut_once_enforced: 'would be cut once their workloads enforce policy',
@@ -41,7 +44,7 @@ const GIVING: Partial<Record<CutFate, string>> = {
   cut_if_alone: 'would be stopped without it if the other pending changes were not there',
 }
 
-/** Maximum number of pairs shown of each side of a change, and of ports of each pair. */
+/** Maximum number of pairs shown for each of both effects of a change, and of ports shown for each pair. */
 const MOST_PAIRS = 3
 const MOST_PORTS = 3
 
@@ -63,8 +66,9 @@ export interface PairShown {
 }
 
 /**
- * Shows what observed traffic says about a change, in a word, a sentence and the busiest pairs.
- * @param isCut true if not all traffic was read, so that counts are lower bounds and nothing found is no proof.
+ * Shows what observed traffic reveals about a change: in a word, a sentence and the busiest pairs.
+ *
+ * @param isCut true if not all traffic was read, so that counts are lower bounds and a lack of traffic proves nothing.
  */
 export function showEvidence(found: ChangeEvidence, isCut: boolean): EvidenceShown {
   if (found.kind !== 'judged') return { evidence: found.kind, says: sentence(EVIDENCE_MEANINGS[found.kind]) }

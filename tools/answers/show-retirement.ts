@@ -43,12 +43,12 @@ export const RetiredRuleOut = Type.Object({
 })
 export type RetiredRule = Static<typeof RetiredRuleOut>
 
-/** The evidence of observed traffic, or the reason why it is not known. */
+/** What observed traffic shows about the rules to retire, or the reason why that is not known. */
 export type RetirementEvidence = DraftEvidence | string
 
 const NOT_IN_FORCE = 'It is not in force, so no traffic depends on it.'
 
-/** Shows the rules of a dry run with their evidence; those that traffic depends on come first. */
+/** Shows the rules of a dry run with their evidence. Rules on which traffic depends come first. */
 export function showPlanned(
   chosen: readonly ExpiredRule[],
   names: ReferenceNames,
@@ -68,7 +68,7 @@ function evidenceOf(href: string, evidence: RetirementEvidence | null): Partial<
   return shown.evidence === 'no_rules' ? { ...shown, says: NOT_IN_FORCE } : shown
 }
 
-/** Shows the rules of a real run with what became of each. */
+/** Shows the rules of a real call, each with its outcome. */
 export function showRetired(
   chosen: readonly ExpiredRule[],
   names: ReferenceNames,
@@ -89,7 +89,7 @@ const facts = ({ href, type, rule, ruleSet, date }: ExpiredRule, names: Referenc
   expires: date,
 })
 
-/** Returns warnings about the traffic that retiring these rules cuts or lets pass. */
+/** Returns warnings about the traffic that would be cut, or let pass, if these rules were retired. */
 export function warnOfEvidence(rows: readonly RetiredRule[], evidence: RetirementEvidence | null): string[] {
   if (evidence === null) return []
   if (typeof evidence === 'string') return [evidence]
@@ -99,7 +99,7 @@ export function warnOfEvidence(rows: readonly RetiredRule[], evidence: Retiremen
 }
 const QUIET: ReadonlySet<string> = new Set(['none', 'no_rules'])
 
-/** Describes the traffic that was read, in the fields of an answer. */
+/** Returns the fields of an answer that say which traffic was read. */
 export function showReading(evidence: RetirementEvidence | null): { observed?: Record<string, unknown> } {
   if (evidence === null || typeof evidence === 'string' || evidence.read === null) return {}
   const { read, modes } = evidence
@@ -113,14 +113,14 @@ export function showReading(evidence: RetirementEvidence | null): { observed?: R
   return { observed: { window: read.window, rows: read.rows, ...cut, note: notes.filter(Boolean).join(' ') } }
 }
 
-/** Returns the confirmed facts of docs/pce-facts.md on which the evidence depends. */
+/** Returns the unconfirmed facts in docs/pce-facts.md on which the evidence depends. */
 export function assumedByEvidence(evidence: RetirementEvidence | null): string[] {
   if (evidence === null || typeof evidence === 'string') return []
   const facts = [...evidence.changes.values()].flatMap((one) => (one.kind === 'judged' ? one.assumes : []))
   return [...new Set(facts)].sort()
 }
 
-/** Describes what is left alone, in sentences. */
+/** Returns sentences about the rules that the call leaves alone. */
 export function warnOfRest({ unclear, left }: ExpiredRules): string[] {
   return [
     ...(unclear.length > 0
@@ -132,7 +132,7 @@ export function warnOfRest({ unclear, left }: ExpiredRules): string[] {
   ]
 }
 
-/** Returns what a person sees before rules are retired: each rule with its end and what traffic says of it. */
+/** Returns what a person sees before rules are retired: each rule, when it ends, and what traffic shows about it. */
 export function pageOfRetirement(
   rows: readonly RetiredRule[],
   action: Retirement,

@@ -159,7 +159,8 @@ interface Asked {
 }
 
 /**
- * Returns whose rules are meant, with a name for sentences.
+ * Returns the application or labels whose rules were requested, with a phrase for sentences.
+ *
  * @throws {ToolError} missing_identifier or conflicting_identifiers unless exactly one is named; the errors of
  * `resolveApplicationReference`; unresolved_label_filter; invalid_argument if two labels have the same key.
  */

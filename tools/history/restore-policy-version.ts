@@ -188,7 +188,7 @@ function describeOutcome({ version, dropped }: RestorePlan, { pending, differing
   }
 }
 
-/** Warns if the draft that is read back after the restore differs from the plan, or cannot be read. */
+/** Warns if the draft, read back after the restore, differs from the plan or cannot be read. */
 function warnOf({ difference, version }: RestorePlan, { pending, differing, unread }: Restored): string[] {
   const planned = new Set(difference.objects.map(({ change }) => change.href))
   const extra = (pending ?? []).filter(({ href }) => !planned.has(toDraftHref(href)))

@@ -18,7 +18,7 @@ import { orderForReview } from '../answers/show-provisioning.js'
 import { defineTool } from '../define.js'
 
 const NAME = 'review-draft'
-/** Number of changes that a person reviews at once, and the most that one call judges. */
+/** The number of changes to review by default, and the maximum that one call judges. */
 const USUAL = 10
 const MOST = 50
 

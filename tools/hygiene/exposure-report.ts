@@ -65,7 +65,7 @@ export default defineTool({
 
 type Asked = ServiceReference | readonly ServiceReference[]
 
-/** Resolves the services of a call. Ports become a service of their own, which has no href. */
+/** Looks up the services that a call names. Ports become a service of their own, without an href. */
 async function resolveNamed(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
   labels: LabelIndex,

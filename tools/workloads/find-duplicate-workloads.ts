@@ -16,7 +16,7 @@ import { decodeCursor, encodeCursor } from '../answers/page-list.js'
 
 const NAME = 'find-duplicate-workloads'
 const DEFAULT_RESULTS = 6
-/** Maximum number of groups on a page. It is limited because the traffic query names each of their workloads. */
+/** Maximum number of groups on a page. It is limited because the traffic query lists all workloads in them. */
 const MOST_RESULTS = 30
 const DEFAULT_DAYS = 30
 /** Number of bytes that are kept free for a cursor. */

@@ -92,7 +92,7 @@ const Draft = Type.Object(
   { description: 'What the draft policy would decide on the same rows' },
 )
 
-/** The parts of the answer. Without `draft`, the draft is not read. */
+/** The parts of the answer. The draft is read only if `draft` is among the chosen parts. */
 export const COVERAGE_PARTS = ['inbound', 'outbound', 'draft'] as const
 
 /** The answer of get-policy-coverage-report (T21). */

@@ -142,7 +142,10 @@ export const ReadinessOutput = Type.Object({
   ...Truncation,
 })
 
-/** Maximum number of uncovered flows and of unlabelled sources beside other parts, and without any. */
+/**
+ * Maximum numbers of uncovered flows and of unlabelled sources: if the answer has other parts as well, and if it has
+ * none.
+ */
 const LISTED = { together: 10, alone: 20 }
 
 interface Findings {
@@ -150,7 +153,7 @@ interface Findings {
   days: number
   /** Counts of the application's workloads. */
   counts: ReturnType<typeof countModes>
-  /** The number of Kubernetes workloads of the application, or the reason why they could not be read. */
+  /** The number of the application's Kubernetes workloads, or the reason why they could not be read. */
   pods: Pick<Workloads, 'kubernetes' | 'unread'>
   ringfence: RingfenceState
   traffic: ReadinessTraffic & { reliance: Reliance }
@@ -221,7 +224,7 @@ export function showReadiness(findings: Findings): Static<typeof ReadinessOutput
       'unlabelled_sources.top': section(unlabelled, most),
     },
     {
-      // Detail `full` is used because rows are short, so usually all remote applications fit.
+      // Detail `full` is used because rows are short, so all remote applications usually fit.
       detail: 'full',
       limits: findings.limits,
       hint: () =>
