@@ -21,7 +21,8 @@ export const TOOLSETS = {
   history: 'compare and restore policy versions, discard drafts, and find who changed what',
   hygiene: 'find what is unused, redundant or unlabelled, what listens, and label workloads in bulk',
   vens: 'look up VENs and judge their health',
-  'vens-plus': 'suspend, resume, unpair and upgrade VENs, and request their support reports',
+  'vens-plus':
+    'suspend, resume, unpair and upgrade VENs, request their support reports, and read what keeps idle ones idle',
   'traffic-plus': 'compare the traffic of two windows',
   'virtual-services': 'look up virtual services, with what they offer, where and under which labels',
   'objects-plus':

@@ -83,6 +83,7 @@ import discoverProcessEgress from './traffic/discover-process-egress.js'
 import findUnmanagedTraffic from './traffic/find-unmanaged-traffic.js'
 import getTrafficFlowsSummary from './traffic/get-traffic-flows-summary.js'
 import getTrafficFlows from './traffic/get-traffic-flows.js'
+import getCompatibilityReports from './vens/get-compatibility-reports.js'
 import getVens from './vens/get-vens.js'
 import requestVenSupportReports from './vens/request-ven-support-reports.js'
 import setVenStatus from './vens/set-ven-status.js'
@@ -150,6 +151,7 @@ const listed: readonly AnyTool[] = [
   findUnlabelledWorkloads,
   findUnmanagedTraffic,
   findUnused,
+  getCompatibilityReports,
   getContainerClusters,
   getContainerWorkloadProfiles,
   getEvents,

@@ -38,6 +38,7 @@ export const NOT_GROWING: Record<string, string> = {
   'check-pce-connection': 'asks a PCE for its release and its health',
   'check-pce-credentials-status': 'reads the record of its caller',
   'delete-pce-credentials': 'deletes the record of its caller',
+  'get-compatibility-reports': 'reads workloads and reports of VENs, and no policy',
   'get-server-changelog': 'reads a file of the package',
   'request-ven-support-reports': 'reads VENs, and no policy',
   'upgrade-vens': 'reads VENs and releases, and no policy',

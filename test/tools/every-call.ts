@@ -93,6 +93,11 @@ export function markEverything({ raw: RAW, shown: SHOWN }: Mark) {
     ['get-vens', [{}, { labels: [`app=${shown('payments')}`] }], [{ labels: [NOBODY] }]],
     ['ven-health-report', [{ detail_level: 'full' }], [{ labels: [NOBODY] }]],
     [
+      'get-compatibility-reports',
+      [{ labels: [`app=${shown('payments')}`], status: ['not_idle'] }, { workloads: [ids.managed] }],
+      [{ labels: [NOBODY] }, { workloads: [NOBODY] }, { cursor: NOBODY }],
+    ],
+    [
       'set-ven-status',
       [
         { workloads: [ids.managed], status: 'suspended', dry_run: true },

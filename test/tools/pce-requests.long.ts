@@ -338,6 +338,7 @@ const CASES: Record<string, Record<string, Case>> = {
   'create-pairing-key': { 'one that expires': { before: profile, args: { name: 'Old' }, and: NOTHING } },
   'delete-pairing-keys': { 'one with keys': { before: profile, args: { name: 'Old' }, and: NOTHING } },
   'delete-pairing-profile': { 'a spare one': { before: profile, args: { name: 'Old' }, and: NOTHING } },
+  'get-compatibility-reports': { 'by name': { args: (n) => ({ workloads: names(n) }), and: (n) => 4 * n } },
   'get-vens': { 'in a label group': { args: (n) => ({ labels: deepest(n) }), and: (n) => n - 1 } },
   'ven-health-report': { 'in a label group': { args: (n) => ({ labels: deepest(n) }), and: (n) => n - 1 } },
 }
