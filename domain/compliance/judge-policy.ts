@@ -247,7 +247,7 @@ export const leastPrivilege: Evaluator = evaluator(
   },
 )
 
-/** A rule that applies, or may apply, to the assessed part of the estate. */
+/** A rule that applies, or may apply, to the assessed part of the organisation. */
 interface RuleAbout extends PlacedRule {
   href: string
   /** The answers on which the verdict about the rule depends. The first says whether the rule applies. */

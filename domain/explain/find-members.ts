@@ -19,8 +19,8 @@ import { quote } from '../text/escape-text.js'
 import { nameOf, type AskedEnd } from './resolve-end.js'
 
 /**
- * One workload in the source or destination of the requested flow, or a group of addresses there that all rules treat
- * alike.
+ * A member of the source or destination of the requested flow: one workload, or a group of addresses that all rules
+ * treat alike.
  */
 export interface Member extends End {
   name: string

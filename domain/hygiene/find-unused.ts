@@ -27,7 +27,7 @@ export interface KindUse {
   total: number
   /** The objects that were not checked, each with the reason. */
   left: { object: UnusedObject['object']; why: 'built in' | 'marked for deletion' }[]
-  /** The places that were searched for uses, in words. */
+  /** The places that were searched for uses, as phrases. */
   established: string[]
   /** The reason why no object is reported as unused, which is that a place that may contain uses could not be read. */
   notAssessed?: string

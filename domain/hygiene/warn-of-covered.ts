@@ -273,7 +273,7 @@ const mayBeSame = (a: Demand, b: Demand): boolean =>
   })
 
 function describe({ kind, rule, by }: Redundancy, all: readonly HeldRule[], standing: number): string[] {
-  // Other functions warn about a rule that names nobody, or that is exactly equal to another rule of the call.
+  // Other functions warn about a rule that selects no workload, or that is exactly equal to another rule of the call.
   // Therefore this function does not warn about such rules.
   if (kind === 'names_nobody') return []
   const own = all[rule] as HeldRule

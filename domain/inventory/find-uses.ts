@@ -91,7 +91,8 @@ export async function readPolicyUsers(
  */
 export interface ObjectUses {
   /**
-   * The rule sets that refer to the object. Each contains only its rules that do so, or all its rules if a scope does.
+   * The rule sets that refer to the object. Each is reduced to the rules that refer to it, but keeps all its rules if
+   * one of its scopes refers to it.
    */
   ruleSets: RuleSet[]
   boundaries: EnforcementBoundary[]

@@ -3,7 +3,7 @@ export function countOf(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
 
-/** Above this number, a count tells a person only that it is enormous. */
+/** Above this number, the digits of a count no longer help a person: it is simply enormous. */
 const ENORMOUS = 1e12
 
 /**

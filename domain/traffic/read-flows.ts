@@ -306,7 +306,7 @@ export function describeReading(...readings: readonly [FlowsRead, ...FlowsRead[]
 
 /**
  * Returns sentences that say what the counts of one or several queries for the same window include and leave out.
- * Returns an empty text if the counts are complete.
+ * Returns an empty string if the counts are complete.
  */
 export function coverageNote(...readings: readonly FlowsRead[]): string {
   return [...new Set(readings.map(noteOne)), describeReach(readings.map(({ reachingOut }) => reachingOut))]
@@ -346,7 +346,7 @@ function describeOutside({ rows, unread }: SeenFromOutside): string {
 
 /**
  * Returns a sentence that says whether the reported sums of connections count conversations once or twice if both ends
- * reported them. Returns an empty text if no conversation was reported by both ends.
+ * reported them. Returns an empty string if no conversation was reported by both ends.
  */
 function describeRepetition({ counts, repeatedConnections: repeated }: FlowsRead): string {
   if (repeated === 0) return ''

@@ -87,8 +87,8 @@ function parseTimestamp(text: string): number {
 }
 
 /**
- * Returns true if a text is a date YYYY-MM-DD that exists. JavaScript's Date turns 30 February into a day in March, so
- * a day that does not exist shows up as another month.
+ * Returns true if a string is a date YYYY-MM-DD that exists. JavaScript's Date turns 30 February into a day in March,
+ * so a day that does not exist shows up as another month.
  */
 function isRealDate(text: string): boolean {
   const parts = DATE.exec(text)

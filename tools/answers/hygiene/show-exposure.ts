@@ -21,7 +21,7 @@ import { SectionsOutput } from '../../../schemas/sections.js'
 import { adviseOnRows, jsonBytes, OVERVIEW_BYTES, Truncation } from '../byte-budget.js'
 import { showChosen, type Sections } from '../choose-sections.js'
 
-/** The parts of the answer. */
+/** The parts of exposure-report's answer from which a caller can choose. */
 export const EXPOSURE_PARTS = ['services', 'reached', 'app_groups', 'vulnerable_workloads'] as const
 
 const { window: _window, flows_truncated: _truncated, analysed: _analysed } = Reading

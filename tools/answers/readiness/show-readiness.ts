@@ -22,7 +22,7 @@ const Port = Nullable(Type.Integer())
 const Applications = (description: string) =>
   Type.Optional(Type.Array(Type.Object({ app: Plain, env: Plain }), { description }))
 
-/** The parts of the answer. */
+/** The parts of enforcement-readiness's answer from which a caller can choose. */
 export const READINESS_PARTS = ['uncovered_flows', 'remote_apps', 'unlabelled_sources'] as const
 
 /** The answer of enforcement-readiness (T20). */

@@ -64,7 +64,7 @@ export const ComparisonOutput = Type.Object({
   ...Truncation,
 })
 
-/** What the answer shows. */
+/** The comparison that the answer shows, and the facts about it that the answer states. */
 interface Shown {
   comparison: Comparison
   windows: ComparedWindows

@@ -17,7 +17,7 @@ const text = Type.String()
 const count = Type.Integer()
 const confidence = { description: 'likely: its own services; ambiguous: shared by many tenants' }
 
-/** The parts of the answer. */
+/** The parts of discover-process-egress's answer from which a caller can choose. */
 export const EGRESS_PARTS = ['processes', 'providers', 'findings'] as const
 
 /** The answer of discover-process-egress (T14). */

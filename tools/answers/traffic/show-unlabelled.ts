@@ -38,7 +38,7 @@ const traffic = {
   ...TrafficTimes,
 }
 
-/** The parts of the answer. */
+/** The parts of find-unmanaged-traffic's answer from which a caller can choose. */
 export const UNLABELLED_PARTS = ['unmanaged_sources', 'unmanaged_destinations', 'both_unlabelled'] as const
 
 /** The answer of find-unmanaged-traffic (T13). */
