@@ -2,8 +2,8 @@ import type { TouchedGuardrail } from '../../schemas/guardrails.js'
 
 /**
  * Returns true if what two persons have approved covers a guardrail that a call, or one of its requests, touches: the same
- * freeze, which is the one with the same end, and no more workloads than they were shown. A number that is not known
- * covers only one that is not known either.
+ * freeze, which is the one with the same end, and no more workloads than they were shown. Who approved a number that is
+ * not known has approved any.
  */
 export const isOverridden = (overrides: readonly TouchedGuardrail[], touched: TouchedGuardrail): boolean =>
   overrides.some((one) => {
@@ -12,5 +12,5 @@ export const isOverridden = (overrides: readonly TouchedGuardrail[], touched: To
       return one.frozen_until === touched.frozen_until && (one.frozen_until !== null || one.window === touched.window)
     const { workloads_affected: most = null } = one
     const { workloads_affected: affected = null } = touched
-    return most === null || affected === null ? most === affected : affected <= most
+    return most === null || (affected !== null && affected <= most)
   })

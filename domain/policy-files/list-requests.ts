@@ -16,10 +16,14 @@ export function listRequests({ objects }: Pick<FilesPlan, 'objects'>): PlannedRe
     const { kind, object } = difference
     if (kind === 'label_groups' && object !== null && isNew(object.wire.href)) groups.set(object.wire.href, object.wire)
   }
-  return objects.flatMap(({ steps }) =>
+  return objects.flatMap(({ steps, difference: { before, object } }) =>
     steps.map(({ method, path, body }) => ({
       method,
-      path: path.replace(/\/(new:\d+)/, '/{$1}'),
+      // The path of a rule in a new rule set is only the part after the href of that.
+      path: (path.startsWith('/orgs/') ? path : `${before?.href ?? object?.wire.href ?? ''}${path}`).replace(
+        /\/(new:\d+)/,
+        '/{$1}',
+      ),
       body: expandGroups(body, groups),
     })),
   )

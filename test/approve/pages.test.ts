@@ -268,7 +268,7 @@ t.test('two persons: the page counts, names and asks for another one', async (t)
     own,
     /Overrides the freeze\s+<b><bdi>Fri 18:00 - Mon 06:00 Europe\/Berlin<\/bdi><\/b\s*>, for this call alone/,
   )
-  contains(t, own, 'It runs until <b>30 Nov 2026, 05:00 UTC</b>.')
+  contains(t, own, 'The freeze runs until <b>30 Nov 2026, 05:00 UTC</b>.')
 
   const adam = await loggedIn({ sub: 'adam' })
   t.match((await adam.get('/approve')).body, /Waiting for you[^]*0 of 2 approvals/)

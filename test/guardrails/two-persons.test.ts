@@ -9,7 +9,7 @@ import { defineTool } from '../../tools/define.js'
 import { tools } from '../../tools/index.js'
 import { ALL, type BenchOptions, GROUP_OF, type Json, startApproving } from '../approval/bench.js'
 import { partial } from '../partial.js'
-import { estate } from './guarded-service.js'
+import { estate, PROTECTED } from './guarded-service.js'
 
 const MINUTE = 60_000
 const LABEL = 'label-workloads'
@@ -204,6 +204,24 @@ t.test('both must still be allowed to approve when the call is repeated', async 
   partial(t, await later.service.call(token, LABEL, TWO), { error: 'confirm_required', reason: 'stale' })
   partial(t, await later.desk.find(id), { state: 'void' })
   t.equal(written(bench), 0)
+})
+
+t.test('nobody approves for somebody whose access was revoked since', async (t) => {
+  const bench = await start(t, { maxWorkloads: 1 })
+  const { approval_id: id } = await bench.call('ann', LABEL, TWO)
+  for (const sub of ['bob', 'carol']) await bench.decide(id, 'approved', bench.person(sub))
+  const { iss, sub } = bench.person('bob')
+  const now = bench.clock.now
+  await bench.composed.state.revocations.set({ iss, sub }, { until: now + 1, at: now, by: 'root' })
+  bench.clock.now += MINUTE
+  partial(t, await bench.call('ann', LABEL, TWO), { error: 'confirm_required', reason: 'stale' })
+  t.equal(written(bench), 0)
+})
+
+t.test('what is protected has no override', async (t) => {
+  const bench = await start(t, { ...PROTECTED, maxWorkloads: 1 })
+  const answer = await bench.call('ann', LABEL, { ...TWO, workloads: ['dc1', 'web1'] })
+  partial(t, answer, { error: 'protected', approval_id: undefined })
 })
 
 t.test('one of two in time is not enough', async (t) => {

@@ -9,7 +9,7 @@ import { bundleProgram } from '../bundle-program.js'
 import { estate } from '../guardrails/guarded-service.js'
 
 const PROGRAM = bundleProgram('stdio')
-const REFUSED = '"a rule of the rule set "New"" reaches protected workloads, with the labels app=ad, env=prod, role=dc.'
+const REFUSED = String.raw`"a rule of the rule set \"New\"" reaches protected workloads, with the labels app=ad, env=prod, role=dc.`
 
 t.test('files whose rules would reach a protected workload', async (t) => {
   const simulator = await createPceSimulator({ estate: estate() })

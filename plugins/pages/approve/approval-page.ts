@@ -66,7 +66,7 @@ export function renderApprovalPage(page: ApprovalPage): string {
     body: html`
       <div>
         <h1>
-          ${mayDecide ? `Approve “${title}”?` : title}
+          ${mayDecide && !hasApproved(approval.first, page.identity) ? `Approve “${title}”?` : title}
           <span class="badge ${STATES[state].kind}">${titleOfState(approval)}</span>
         </h1>
         <p class="lead">!${renderLead(request.shown.summary, 4000)}</p>
@@ -147,8 +147,8 @@ function renderGuardrail(one: TouchedGuardrail, isOverridden: boolean): string {
   }
   const end =
     until == null
-      ? 'No end of it is in sight.'
-      : html`It runs until !${html`<b>${describeMoment(Date.parse(until))}</b>`}.`
+      ? 'No end of the freeze is in sight.'
+      : html`The freeze runs until !${html`<b>${describeMoment(Date.parse(until))}</b>`}.`
   return html`${isOverridden ? 'Overrides' : 'Would override'} the freeze
     <b><bdi>${showStored(window ?? '', 300)}</bdi></b
     >, for this call alone. !${end}`
