@@ -367,7 +367,7 @@ function readOAuth(reading: Reading): OAuthConfig {
 /** The scopes of OpenID Connect (Core, 5.4 and 11). None of them gives access to this server's API. */
 const OPENID_SCOPES = new Set(['openid', 'profile', 'email', 'address', 'phone', 'offline_access'])
 
-/** Reads the scopes that clients are told to request. Returns them without duplicates, separated by single blanks. */
+/** Reads the scopes that clients are told to request. Returns them separated by single blanks, without duplicates. */
 function readRequestedScopes({ env, faults, warnings }: Reading, requiredScope: string): string | undefined {
   const value = env.MCP_OAUTH_REQUEST_SCOPE ?? ''
   const scopes = [...new Set(value.split(' ').filter((scope) => scope !== ''))]

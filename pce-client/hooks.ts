@@ -105,8 +105,8 @@ export function decideRetry(settings: ClientSettings, state: CallState, failure:
   if (outcome === 500) state.failedInside = true
   state.waitMs = wait
   state.waitedMs += wait
-  // Without this reset, a call that is cancelled during the wait would look as if its next attempt had reached the
-  // server.
+  // Reset before the wait: if the call is cancelled while it waits, it must not look as if its next attempt had reached
+  // the server.
   state.connected = false
   return true
 }

@@ -8,7 +8,7 @@ const SLICE_CHARACTERS = 64 * 1024
  * answer within the size limits. Returns null if the text is not JSON.
  */
 export async function parseInTurns(text: string): Promise<{ value: unknown } | null> {
-  // Only the complete value is needed, so the parser need not keep the values of the outer nesting levels.
+  // Only the complete value is needed, so the parser does not keep the unfinished values of outer nesting levels.
   const parser = new JSONParser({ paths: ['$'], keepStack: false })
   let result: { value: unknown } | undefined
   parser.onValue = ({ value }) => (result = { value })

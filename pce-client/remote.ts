@@ -305,8 +305,8 @@ function createRemoteHttp(port: MessagePort, arrived: (bytes: number) => void): 
     return new Promise<TracedResponse | undefined>((resolve, reject) => {
       if (signal?.aborted === true)
         return reject(new PceError('aborted', 'the call was cancelled', { cause: signal.reason }))
-      // Only the other thread can tell what happened to a running request, so the result is awaited even after a
-      // cancellation.
+      // Only the thread that holds the connections can tell what happened to a running request, so its answer is
+      // awaited even after a cancellation.
       const cancel = () => post({ id, act: 'abort' })
       signal?.addEventListener('abort', cancel, { once: true })
       const end = () => {

@@ -131,9 +131,9 @@ export class JsonArraySplitter {
   }
 
   /**
-   * Like `#scan`, but jumps from seam to seam. The text up to a seam is valid JSON only if no string or bracket is open
-   * there, so if it parses, it is a batch. At the first text that does not parse, the method falls back to scanning
-   * byte by byte.
+   * Splits a chunk like `#scan`, but jumps from seam to seam (see `#seam`) instead of examining every byte. If the text
+   * up to a seam parses as JSON, no string or bracket is open there, so the text is a batch. At the first text that
+   * does not parse, the method falls back to scanning byte by byte.
    */
   #leap(chunk: Buffer, from: number, batches: unknown[][]): number {
     const seam = this.#seam!

@@ -109,7 +109,7 @@ export interface BoundService {
   bindings: readonly { workload: string; portOverrides: readonly PortOverride[] }[]
 }
 
-/** A port override for one workload: on this workload, the virtual service uses `new_port` instead of its own port. */
+/** A port override for one workload: there, the virtual service uses `new_port` instead of its own port. */
 export interface PortOverride {
   port?: number
   proto?: number

@@ -144,7 +144,7 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ob
   app = await createApp(config, deps, checks, composed.key?.problem)
   app.addHook('onClose', () => composed.close())
   app.decorate('reloadScopes', composed.reloadScopes)
-  // The check of the shared PCE key runs in the background, so that it neither delays nor prevents the start.
+  // The check of the shared PCE key runs in the background: it must neither delay nor prevent the start.
   app.addHook('onListen', () => void composed.key?.check())
   await app.register(dispatcher, composed.dispatcher)
   await app.register(rateLimits)

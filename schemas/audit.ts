@@ -19,7 +19,10 @@ export interface AuditFacts {
   first_approved_by?: Owner
   /** The guardrails that only two persons override, in the entries about their approval of a call. */
   overrides?: readonly TouchedGuardrail[]
-  /** The object outside of the caller's scopes because of which the call was refused, and the condition it does not meet. */
+  /**
+   * The object outside the caller's scopes because of which the call was refused, and the condition that the object
+   * does not meet.
+   */
   outside?: { kind: string; href?: string; rule?: string }
   /** The caller's scopes, in entries about calls that were refused because of them. */
   scopes?: readonly string[]

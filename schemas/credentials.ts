@@ -38,7 +38,7 @@ export interface LastCheck {
   message?: string
 }
 
-/** The PCE credentials of one caller, for the tools that manage them. */
+/** The interface through which tools manage the PCE credentials of one caller. */
 export interface CredentialsPort {
   /**
    * Returns the credentials that the caller has registered, without secrets. `facts` is present only if the caller has

@@ -24,8 +24,7 @@ export interface Calls {
    */
   readonly href: (kind: Kind, reference: ReferenceLike) => string
   /**
-   * Like `href`, but for a list of references. @throws {PceError} also `invalid_argument` if `references` is not a
-   * list.
+   * Returns the hrefs of several references. @throws {PceError} also `invalid_argument` if `references` is not a list.
    */
   readonly hrefs: (kind: Kind, references: readonly ReferenceLike[]) => string[]
   /** Fetches the single object at a path. */

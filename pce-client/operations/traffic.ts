@@ -196,7 +196,7 @@ export function createTrafficQueryOperations(
     async deleteAsyncQuery(uuid, options) {
       await calls.delete(pathOf(uuid), options)
     },
-    // Without this header, the PCE would answer with CSV (P71).
+    // `application/json` is sent as the Accept header; without it, the PCE would answer with CSV (P71).
     downloadAsyncQuery: createDownload(calls, (uuid: string) => `${pathOf(uuid)}/download`, 'application/json'),
     async updateAsyncQueryRules(uuid, data = {}, options) {
       await calls.put(`${pathOf(uuid)}/update_rules`, data, options)

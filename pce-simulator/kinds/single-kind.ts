@@ -4,7 +4,7 @@ import type { World } from '../world.js'
 import { describeChanges } from './describe-changes.js'
 import { readFields } from './read-fields.js'
 
-/** A kind of which only one object exists. It is read and changed at the path of its collection (P12). */
+/** A kind that consists of a single object, which is read and changed at the path of its collection (P12). */
 export interface SingleKind {
   /** The path of the object's route, in Fastify's notation. */
   route: string

@@ -96,7 +96,7 @@ export type DraftDecision = (typeof DRAFT_DECISIONS)[number]
 
 export interface Verdict {
   decision: PolicyDecision
-  /** The step that decided the verdict; null if no managed workload is involved. */
+  /** The step (see `judgeEnd`) that decided the verdict; null if no managed workload is involved. */
   decidedBy: 'essential' | 'override_deny' | 'allow' | 'deny' | 'default' | null
   /** The verdict as a value of `draft_policy_decision`; null if no managed workload is involved. */
   draftDecision: DraftDecision | null

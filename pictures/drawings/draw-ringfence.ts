@@ -14,8 +14,8 @@ import { arrowHeads, box, classOf, element, group, headOf, label, sample } from 
 const PAD = 16
 const COLUMN = { inside: 250, between: 120 }
 /**
- * Maximum number of cards for sources with the same fate (such as cut off). If there are more such sources, the last
- * ones share one card.
+ * Maximum number of cards for sources with the same fate (for example, to be cut off). If there are more such sources,
+ * the last ones share one card.
  */
 const MOST_CARDS = 14
 const MOST_SERVICES = 4
@@ -203,8 +203,8 @@ const servicesIn = (services: readonly string[]): string => {
 }
 
 /**
- * Creates the cards for sources with the same fate (such as cut off). If there are too many sources, the first ones
- * get cards of their own, and all others share one card.
+ * Creates the cards for sources with the same fate (for example, to be cut off). If there are too many sources, the
+ * first ones get cards of their own, and all others share one card.
  */
 function foldCards(sources: readonly RingfenceSource[], fate: Fate): { card: Card; fate: Fate }[] {
   const { sign } = LOOKS[fate]

@@ -88,7 +88,7 @@ export function boundsOf(boxes: readonly Box[]): { left: number; top: number; ri
 }
 
 /**
- * Arranges rectangles in rows, tallest first, so that all rows together are about `ratio` times as wide as high.
+ * Arranges rectangles in rows, tallest first, so that the whole arrangement is about `ratio` times as wide as high.
  * Returns the upper left corners of the rectangles.
  */
 export function packInRows(

@@ -23,8 +23,8 @@ const MOST_HEADERS = 200
  */
 const TYPES = new Set(['at+jwt', 'application/at+jwt', 'jwt'])
 /**
- * The header members with which a token announces extensions that the reader must understand, or an unencoded payload
- * (RFC 7515, 4.1.11; RFC 7797). This server supports neither.
+ * The header members by which a token declares an unencoded payload, or extensions that the reader must understand (RFC
+ * 7515, 4.1.11; RFC 7797). This server supports neither.
  */
 const REFUSED_MEMBERS = ['crit', 'b64'] as const
 

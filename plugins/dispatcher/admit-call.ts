@@ -49,7 +49,8 @@ export async function admitCall(
       if (gate.needs !== 'call') continue
       asked = gate.name
       const checking = gate.check(subject)
-      // Only a promise is awaited: most gates return a result directly, and every call passes all gates.
+      // The result is awaited only if it is a promise: most gates return a result directly, and every call passes all
+      // gates.
       if (checking !== undefined) await checking
     }
     asked = 'arguments'

@@ -65,7 +65,7 @@ export type CallTool = (
     progress: (update: ProgressUpdate) => void
     trace?: TraceOrigin
   } & Said,
-  /** The client, with the same meaning as in `InnerCall.client`. */
+  /** The MCP client, with the same meaning as in `InnerCall.client`. */
   client: string | null | undefined,
 ) => Promise<CalledTool>
 
@@ -73,7 +73,7 @@ export type CalledTool = { ok: true; value: object } | { ok: false; error: Servi
 
 /** The functions and facts that are needed to ask the caller's user something during a call. */
 export interface Asking {
-  /** The caller; null if callers are not authenticated. */
+  /** The caller whose user is asked; null if callers are not authenticated. */
   owner: Owner | null
   /**
    * Seal and open the state of a question. They may be asynchronous, because their code may be loaded only with the
@@ -100,7 +100,7 @@ type LookUpFor = <T>(
 
 /** Shows a call whether its client still waits for the answer. */
 export interface Departure {
-  /** Aborts when the client cancels the call or has left. */
+  /** The signal that aborts when the client cancels the call or has left. */
   readonly signal: AbortSignal
   /**
    * Returns true if the client has left. It is present if the transport can tell without `signal`, because creating the

@@ -41,7 +41,7 @@ export interface LoginPorts<Request> {
   issuer: string
   groupsOfRole: Readonly<Record<Role, readonly string[]>>
   /**
-   * Resolves with the identity of an access token. Rejects with ToolError `unauthorized {reason}` or
+   * Verifies an access token and resolves with its identity. Rejects with ToolError `unauthorized {reason}` or
    * `keys_unavailable`.
    */
   verifyToken: (token: string, request: Request) => Promise<Identity>
@@ -53,7 +53,7 @@ export interface LoginPorts<Request> {
   limitCaller: (request: Request) => Promise<void>
   /** The record of completed logins and ended sessions, shared by all processes. */
   usedTokens: UsedTokens
-  /** Rejects if `usedTokens` cannot record anything at the moment. */
+  /** Rejects if the store cannot record used logins at the moment. */
   checkState: () => Promise<void>
   fetch?: Fetch
   /** Returns milliseconds since the epoch. */

@@ -94,9 +94,9 @@ async function* examine(readSettings: DoctorPorts['readSettings'], now = Date.no
 }
 
 /**
- * Checks the way to the PCE, step by step: address, connection, certificate, the PCE itself, key, organisation, clock.
- * Each step depends on the previous ones. It changes nothing and sends two requests. Problems with the settings, the
- * network or the PCE become findings; the generator never throws for them.
+ * Checks the connection to the PCE step by step: address, connection, certificate, the PCE itself, key, organisation,
+ * clock. Each step depends on the previous ones. The checks change nothing and send two requests. Problems with the
+ * settings, the network or the PCE become findings; the generator never throws for them.
  *
  * @param now returns milliseconds since the epoch.
  */

@@ -240,7 +240,7 @@ CREATE INDEX outbox_by_due ON svc_mcp.outbox (due_at);
   },
   {
     number: 5,
-    // Older programs neither see nor need this step.
+    // Programs of earlier releases neither see nor need what this step adds.
     oldestProgram: 1,
     sql: `
 -- The first approval of a call that needs two; decision is the second one.
