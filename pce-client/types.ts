@@ -331,6 +331,8 @@ export interface TrafficQueryOutcome {
   draftUnavailable?: string | null
   /** True if the download was skipped. Set only with `skipFull`. */
   skipped?: true
+  /** Number of rows that the PCE returned and a limited client did not pass on; they are not counted in `flows`. */
+  hidden?: number
 }
 
 /** The client's operations for sending requests, as the specification defines them. */

@@ -61,6 +61,14 @@ export type Act = 'handler' | 'preview' | 'boundTo' | 'plan'
  */
 export type ScopeUse = 'objects' | 'everything' | 'own'
 
+/**
+ * How a tool answers a caller whose reading is limited to the caller's scopes (`reads` in MCP_SCOPES_FILE): its client
+ * shows only what is inside (`shown`); its verdicts rest on the policy, so its client keeps, without names, what else
+ * decides the flows with an end inside (`judged`); or its answer is about the whole organisation and cannot be limited,
+ * so the call is refused (`everything`).
+ */
+export type ReadUse = 'shown' | 'judged' | 'everything'
+
 export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends boolean> {
   /** Name in the protocol, in kebab-case; also the name of the tool's file. */
   name: string
@@ -83,6 +91,13 @@ export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends bo
    * that only read.
    */
   scope?: ScopeUse
+  /**
+   * How an answer is limited for callers who read only inside of their scopes. Every tool that only reads from a PCE
+   * states it; what a tool that changes something reads is `judged`.
+   */
+  reads?: ReadUse
+  /** True once the tool's functions get a limited client for such callers (`limitReads`). Calls of others are refused. */
+  limitsReads?: true
   /** True if repeating the call results in the same state. This is always true for tools that only read. */
   idempotent?: boolean
   roles: readonly Role[]

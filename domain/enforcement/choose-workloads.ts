@@ -6,6 +6,7 @@ import { isMode, type EnforcementMode } from '../../schemas/pce/enforcement-mode
 import type { ToolContext } from '../call.js'
 import { scanEvery } from '../inventory/fetch-every.js'
 import { findObject } from '../inventory/find-object.js'
+import { requireInside } from '../inventory/limited-reading.js'
 import { resolveApplication } from '../inventory/find-labels.js'
 import { NONE_LEFT_OUT, readKubernetesWorkloads, tellLeftOut, type LeftOut } from '../inventory/kubernetes-workloads.js'
 import { isManaged, modeOf } from '../inventory/workloads.js'
@@ -130,6 +131,12 @@ async function findNamed(
   const found = await mapBounded(named, LOOKUPS, (text) =>
     findObject(pce, 'workloads', text.trim().startsWith('/') ? { href: text } : { name: text }, signal),
   )
+  for (const { labels } of found)
+    await requireInside(
+      pce,
+      'A workload that you named',
+      (labels ?? []).map(({ href }) => href),
+    )
   return found.map(describe)
 }
 

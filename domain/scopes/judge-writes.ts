@@ -12,7 +12,8 @@ import { placeVens } from './place-vens.js'
 import { placeInterface, placeWorkloads } from './place-workloads.js'
 import { createReader, IN_FLIGHT, type Reader } from './read-around.js'
 import { fieldsOf, hrefOf, hrefsIn, nameOf, readTarget, type Write } from './read-write.js'
-import { sayScopes, surveyTerritory, type Territory } from './territory.js'
+import { sayScopes } from './say-scopes.js'
+import { surveyTerritory, type Territory } from './territory.js'
 
 /** Judges the writes of one call by the scopes of its caller. */
 export interface ScopeJudge {

@@ -82,13 +82,15 @@ export function createFlowAsker(ctx: AskContext, encoder: FlowEncoder): FlowAske
         ),
     })
     const pceFlows = outcome.flows + outcome.unparseable
+    // Whether the answer is complete depends on all rows that the PCE returned, also on those that were not passed on.
+    const returned = pceFlows + (outcome.hidden ?? 0)
     const { regions, flows_count: count } = outcome.query
     const isSkipped = outcome.skipped === true
-    const announced = !isSkipped && typeof count === 'number' && count > pceFlows ? count : null
+    const announced = !isSkipped && typeof count === 'number' && count > returned ? count - (outcome.hidden ?? 0) : null
     return {
       pceFlows,
       unparseable: outcome.unparseable + misshapen,
-      isFull: isSkipped || pceFlows >= query.max_results,
+      isFull: isSkipped || returned >= query.max_results,
       silentRegions: (regions ?? []).flatMap((region) => (region.responded ? [] : [region.pce_fqdn])),
       announced,
       rawObservations: outcome.matchesCount,

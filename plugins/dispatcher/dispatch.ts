@@ -140,7 +140,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       const result = await (tracing === undefined
         ? work()
         : traceCall(tracing, toolOf(call, callerContext)?.name, work, call.trace))
-      return makeSafe(result.ok ? result : { ok: false, error: leaveOutHidden(result.error, hiddenIn(callerContext)) })
+      const limit = limitOf(toolOf(call, callerContext), callerContext)
+      if (result.ok) return makeSafe(limit === undefined ? result : { ok: true, value: { ...result.value, ...limit } })
+      const error = leaveOutHidden(result.error, hiddenIn(callerContext))
+      return makeSafe({ ok: false, error: { ...error, details: { ...error.details, ...limit } } })
     } finally {
       run.ends?.release()
       running.remove(run)
@@ -329,6 +332,18 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       })
     },
   }
+}
+
+/**
+ * Returns what is added to every answer of a tool that reads from a PCE, and to the details of every error, for a caller
+ * whose reading is limited: inside of which scopes the caller reads. It is added here, so that no tool can forget it.
+ */
+function limitOf(
+  tool: ListedTool | undefined,
+  { caller: { scopes } }: CallerContext,
+): { reads_limited_to: string[] } | undefined {
+  const readsOnly = tool?.requiresPce === true ? scopes?.readsOnly : undefined
+  return readsOnly && { reads_limited_to: [...readsOnly] }
 }
 
 const unloadable = (tool: string) =>

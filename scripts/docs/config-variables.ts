@@ -308,7 +308,7 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
     name: 'MCP_SCOPES_FILE',
     appliesTo: 'authenticated HTTP',
     meaning:
-      'JSON file with the scopes of groups, outside of which their members only read ([teams.md](teams.md)); read again on SIGHUP; if unset, the role alone decides',
+      'JSON file with the scopes of groups, outside of which their members only read, or not even that ([teams.md](teams.md)); read again on SIGHUP; if unset, the role alone decides',
   },
   {
     name: 'MCP_HIDE_FORBIDDEN',

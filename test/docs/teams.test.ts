@@ -34,7 +34,7 @@ t.test('every answer of the example is what the server says', async (t) => {
     estate: { estate },
   })
   const rows = [...page.matchAll(/^\| (\w+) \| `([a-z-]+) (\{.*\})` \| `(.*)` \|$/gm)]
-  t.equal(rows.length, 10)
+  t.equal(rows.length, 13)
   for (const [, group = '', tool = '', args = '', said] of rows) {
     const token = await tokenOf(group, 'admin', { groups: [GROUP_OF.admin, group] })
     let answer: Json = await call(token, tool, JSON.parse(args))

@@ -78,6 +78,7 @@ export async function startScoped(
     ...service,
     path,
     tokenOf,
+    signFor: service.tokenOf,
     call,
     /** One call with a token, as it is sent. */
     sendCall: service.call,

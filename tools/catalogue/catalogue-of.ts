@@ -15,12 +15,14 @@ export interface ToolData extends ToolFacts {
 }
 
 /**
- * Returns the data that a build keeps about a tool. Throws TypeError if the tool changes something and does not say how
- * a caller's scopes limit it.
+ * Returns the data that a build keeps about a tool. Throws TypeError if the tool does not say how a caller's scopes limit
+ * what it changes, or what it answers.
  */
 export function dataOf(tool: AnyTool): ToolData {
   if (tool.effect !== 'read' && tool.scope === undefined)
     throw new TypeError(`${tool.name} changes something and has no \`scope\`: objects, everything or own`)
+  if (tool.effect === 'read' && tool.requiresPce && tool.reads === undefined)
+    throw new TypeError(`${tool.name} reads from a PCE and has no \`reads\`: shown, judged or everything`)
   return { ...factsOf(tool), schemas: schemasOf(tool) }
 }
 

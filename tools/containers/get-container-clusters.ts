@@ -39,6 +39,7 @@ export default defineTool({
   name: NAME,
   summary: 'Clusters (Kubernetes, OpenShift).',
   effect: 'read',
+  reads: 'shown',
   toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

@@ -39,6 +39,7 @@ export default defineTool({
   name: NAME,
   summary: 'Kubernetes workloads (deployments etc.).',
   effect: 'read',
+  reads: 'shown',
   toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

@@ -134,6 +134,7 @@ export default defineTool({
   name: NAME,
   summary: 'Why a flow is allowed or blocked, by active and draft policy, with the rules about it.',
   effect: 'read',
+  reads: 'judged',
   toolset: 'explain',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

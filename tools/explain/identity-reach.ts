@@ -25,6 +25,7 @@ export default defineTool({
   name: 'identity-reach',
   summary: 'What accounts reach, by the users of observed flows: of one, or the widest.',
   effect: 'read',
+  reads: 'judged',
   toolset: 'explain',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

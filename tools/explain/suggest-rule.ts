@@ -101,6 +101,7 @@ export default defineTool({
   name: NAME,
   summary: 'The narrowest rule by labels that would allow a flow, and what else it allows. Writes nothing.',
   effect: 'read',
+  reads: 'judged',
   toolset: 'explain',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

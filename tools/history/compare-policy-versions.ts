@@ -73,6 +73,7 @@ export default defineTool({
   name: NAME,
   summary: 'What changed between two policy versions: wider or narrower, what to review.',
   effect: 'read',
+  reads: 'everything',
   toolset: 'history',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

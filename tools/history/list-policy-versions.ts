@@ -32,6 +32,7 @@ export default defineTool({
   name: NAME,
   summary: 'Provisioned policy versions, newest first: when, by whom, message, counts.',
   effect: 'read',
+  reads: 'everything',
   toolset: 'history',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

@@ -70,6 +70,7 @@ export default defineTool({
   name: NAME,
   summary: 'Pending changes, each with the observed traffic that depends on it or asked for it.',
   effect: 'read',
+  reads: 'judged',
   toolset: 'history',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

@@ -105,6 +105,7 @@ export default defineTool({
   name: NAME,
   summary: 'Who changed an object, rule or application, when and how.',
   effect: 'read',
+  reads: 'everything',
   toolset: 'history',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

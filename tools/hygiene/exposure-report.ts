@@ -22,6 +22,7 @@ export default defineTool({
   name: 'exposure-report',
   summary: 'Ransomware and vulnerability exposure as the PCE has it, what of it is reached, and what would protect it.',
   effect: 'read',
+  reads: 'everything',
   toolset: 'hygiene',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

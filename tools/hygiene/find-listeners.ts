@@ -47,6 +47,7 @@ export default defineTool({
   name: NAME,
   summary: 'Processes that listen on ports of workloads, and which of them nobody talked to.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'hygiene',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

@@ -91,6 +91,7 @@ export default defineTool({
   name: NAME,
   summary: 'Workloads that lack labels, with suggestions; labels that look alike.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'hygiene',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

@@ -93,6 +93,7 @@ export default defineTool({
   name: 'get-ip-list-matches',
   summary: 'Which IP lists and workloads have an address, range or domain name, wholly or in part.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'rules-plus',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

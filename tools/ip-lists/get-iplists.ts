@@ -24,6 +24,7 @@ export default defineTool({
   name: NAME,
   summary: 'IP lists: addresses and domain names.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

@@ -74,6 +74,7 @@ export default defineTool({
   name: NAME,
   summary: 'Label groups: labels, groups inside them, and what uses each.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'rules-plus',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

@@ -26,6 +26,7 @@ export default defineTool({
   name: NAME,
   summary: 'Labels: a key (role, app, env, loc …) and a value.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

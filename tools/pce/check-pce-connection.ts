@@ -15,6 +15,7 @@ export default defineTool({
   name: 'check-pce-connection',
   summary: 'Whether the PCE answers and accepts the credentials.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'server',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

@@ -58,6 +58,7 @@ export default defineTool({
   name: NAME,
   summary: 'Audit events, newest first: who changed what, logins, VEN problems.',
   effect: 'read',
+  reads: 'everything',
   toolset: 'server',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

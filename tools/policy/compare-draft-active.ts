@@ -54,6 +54,7 @@ export default defineTool({
   name: NAME,
   summary: 'What provisioning would change: wider or narrower, by whom, what to review.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'provisioning',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

@@ -67,6 +67,7 @@ export default defineTool({
   name: 'compliance-check',
   summary: 'Judge an application, environment or all by a framework, with evidence.',
   effect: 'read',
+  reads: 'judged',
   toolset: 'analysis',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

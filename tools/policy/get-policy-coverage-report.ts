@@ -25,6 +25,7 @@ export default defineTool({
   name: 'get-policy-coverage-report',
   summary: "Shares of an application's traffic that policy allows or not, by direction and in draft.",
   effect: 'read',
+  reads: 'judged',
   toolset: 'analysis',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

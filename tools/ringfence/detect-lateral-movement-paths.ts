@@ -62,6 +62,7 @@ export default defineTool({
   name: 'detect-lateral-movement-paths',
   summary: 'Where an intruder could go: bridging applications, reach, shortest paths.',
   effect: 'read',
+  reads: 'everything',
   toolset: 'analysis',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

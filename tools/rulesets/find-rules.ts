@@ -74,6 +74,7 @@ export default defineTool({
   name: NAME,
   summary: 'Rules by what they name, state or author; or all that apply to a workload, address or labels.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'explain',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

@@ -82,6 +82,7 @@ export default defineTool({
   name: NAME,
   summary: 'Rule sets: scopes, allow, deny, override-deny rules.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'rules',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

@@ -32,6 +32,7 @@ export default defineTool({
   name: NAME,
   summary: 'Services: ports, protocols, Windows programs.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

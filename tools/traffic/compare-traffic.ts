@@ -38,6 +38,7 @@ export default defineTool({
   name: 'compare-traffic',
   summary: 'New, gone, risen and fallen traffic against an earlier window, by policy; default: since yesterday.',
   effect: 'read',
+  reads: 'judged',
   toolset: 'traffic-plus',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

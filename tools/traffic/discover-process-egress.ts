@@ -25,6 +25,7 @@ export default defineTool({
   name: 'discover-process-egress',
   summary: 'Processes talking to destinations outside this PCE, with likely providers.',
   effect: 'read',
+  reads: 'judged',
   toolset: 'traffic',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

@@ -25,6 +25,7 @@ export default defineTool({
   name: 'get-traffic-flows-summary',
   summary: 'Traffic by process, to external destinations, blocked, between applications.',
   effect: 'read',
+  reads: 'judged',
   toolset: 'traffic',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

@@ -27,6 +27,7 @@ export default defineTool({
   name: NAME,
   summary: 'Traffic by chosen dimensions, busiest first. Overview: get-traffic-flows-summary.',
   effect: 'read',
+  reads: 'judged',
   toolset: 'traffic',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

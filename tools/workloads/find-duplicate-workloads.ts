@@ -38,6 +38,7 @@ export default defineTool({
   name: NAME,
   summary: 'Workloads that may be one machine, with the policy and traffic of each, which to keep and why.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'inventory-plus',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

@@ -52,6 +52,7 @@ export default defineTool({
   name: 'get-workload-enforcement-status',
   summary: 'Workloads by enforcement mode, per application too.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

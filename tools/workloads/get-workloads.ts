@@ -58,6 +58,7 @@ export default defineTool({
   name: NAME,
   summary: 'Workloads (servers, laptops, unmanaged hosts) with addresses, mode, labels.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
