@@ -164,6 +164,16 @@ t.test('a PCE that does not answer in time keeps no question from being asked', 
   })
 })
 
+t.test('pairs that are only counted are no part of the change that is missing', (t) => {
+  const pair = { source: 'a', destination: 'b', ports: ['443/tcp'], connections: 1, effect: 'would be cut' }
+  const evidence = { says: 'In 30 days 5 connections of 5 pairs would be cut.', traffic: [pair], traffic_total: 5 }
+  const object = { kind: 'rule set', name: 'Pay', change: 'update' as const, fields: [], evidence }
+  const page = renderChange({ summary: '', warnings: [], objects: [object], objects_total: 1 })
+  t.match(page, /… and 4 less busy pairs\./)
+  t.notMatch(page, /This is not all of it/)
+  t.end()
+})
+
 t.test('without a page nobody looks at traffic', async (t) => {
   const { call, tokenOf, pce } = await startService(t, { mode: 'shared', estate: estateOf() })
   const token = await tokenOf('ann')

@@ -262,8 +262,11 @@ function renderNotes(object: ShownObject): string {
 /** Renders what observed traffic says about the change of an object, with the busiest of this traffic. */
 function renderEvidence({ says, traffic = [], traffic_total: total = traffic.length }: ShownEvidence): string {
   const { html: items, omitted } = fit(traffic, { left: BYTES.list }, renderTraffic)
+  const more = total - traffic.length + omitted
+  // Nothing of the change itself is left out here, so there is no mark that makes the page say so.
   return html`<p class="evidence"><b>Observed traffic:</b> !${renderSentence(says, LONGEST_SENTENCE)}</p>
-    !${items === '' ? '' : `<ul>${items}</ul>`} !${leftOut(total - traffic.length + omitted, 'more pairs')}`
+    !${items === '' ? '' : `<ul>${items}</ul>`}
+    !${more > 0 ? html`<p class="hint">… and ${more} less busy ${more === 1 ? 'pair' : 'pairs'}.</p>` : ''}`
 }
 
 function renderTraffic(one: ShownTraffic): string {
