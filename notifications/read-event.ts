@@ -158,6 +158,8 @@ function sentenceOf(type: string, { tool = 'a call', sub, asked_by: asker, appro
       return `The approval of ${call} expired.`
     case 'approval.void':
       return `The approval of ${call} is void: the call would now do something else, or who approved it no longer may.`
+    case 'approval.revoked':
+      return `${said(sub)} revoked the approval of ${call}, or the request for it.`
     case 'approval.lost':
       return `The decision of ${said(sub)} about ${call} came after another one, which stands.`
     case 'person.revoked':

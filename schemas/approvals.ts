@@ -2,6 +2,7 @@ import type { Identity, Owner } from './caller.js'
 import type { PersonMethod } from './config.js'
 import type { TouchedGuardrail } from './guardrails.js'
 import type { ChangeEffect } from './policy-changes.js'
+import type { ApprovalPlace } from './state.js'
 
 /**
  * The effect of a change on the permitted traffic. `mixed` means that some traffic is added and other traffic removed;
@@ -203,13 +204,15 @@ export const LONGEST_NOTE = 500
 
 /**
  * The state of an approval. `used` means that the call has been allowed to run, which happens only once. `void` means
- * that the call would now do something else, or that the person who decided is no longer permitted to decide.
+ * that the call would now do something else, or that the person who decided is no longer permitted to decide. `revoked`
+ * means that an admin took the request or its approval back.
  */
-export type ApprovalState = 'pending' | 'approved' | 'denied' | 'used' | 'void' | 'expired'
+export type ApprovalState = 'pending' | 'approved' | 'denied' | 'used' | 'void' | 'expired' | 'revoked'
 
 /**
  * Events about approvals in the audit log and the metrics. `approved_first` is the first approval of a call that needs
- * two. `lost` means that a decision came too late, because another one had already been made.
+ * two. `lost` means that a decision or a revocation came too late, because another one had already been made, or the call
+ * had begun.
  */
 export const APPROVAL_EVENTS = [
   'asked',
@@ -221,6 +224,7 @@ export const APPROVAL_EVENTS = [
   'void',
   'expired',
   'lost',
+  'revoked',
 ] as const
 export type ApprovalEvent = (typeof APPROVAL_EVENTS)[number]
 
@@ -261,6 +265,21 @@ export interface ApprovalDesk {
    * `total` counts all open requests.
    */
   waitingFor(person: Identity): Promise<{ total: number; approvals: AskedApproval[] }>
+  /**
+   * Returns the requests of everybody that wait for a decision, or were approved and not used yet, in the order of their
+   * expiry: those that follow `after`, or the first ones; at most 25. Rejects with ToolError `forbidden` unless the
+   * person has the role admin.
+   */
+  live(person: Identity, after: ApprovalPlace | null): Promise<LiveApprovals>
+  /** Returns true if the person may revoke the request: admins may revoke what has not ended. */
+  mayRevoke(approval: AskedApproval, person: Identity): boolean
+  /**
+   * Ends a request, or an approval that was not used yet. Of this and the beginning of the call, in any processes, one
+   * comes first and excludes the other. Resolves with the state that counts, as soon as its audit entry is on disk; `won`
+   * is false if it had ended before. Rejects with ToolError `not_found`, `forbidden`, `audit_unavailable` and
+   * `confirm_unavailable` as `decide` does.
+   */
+  revoke(id: string, by: Identity, from: DecisionOrigin): Promise<{ won: boolean; approval: AskedApproval }>
   partOf(request: ApprovalRequest, person: Identity): ApprovalPart
   /**
    * Records a decision. If several decisions arrive, from any browser tab and at any replica, only the first one
@@ -275,6 +294,13 @@ export interface ApprovalDesk {
     decision: { verdict: 'approved' | 'denied'; by: Identity; note?: string },
     from: DecisionOrigin,
   ): Promise<{ won: boolean; approval: AskedApproval }>
+}
+
+/** One page of the list of all requests that can still lead to a run of their call. */
+export interface LiveApprovals {
+  approvals: AskedApproval[]
+  /** The place after which the next page begins; null if this page is the last one. */
+  next: ApprovalPlace | null
 }
 
 /** The HTTP request that carries a decision, for the audit log. */

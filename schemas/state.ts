@@ -84,9 +84,10 @@ export interface Challenges {
 
 /**
  * The way in which an approval ended: the call was allowed to run (`used`), the call would now do something else or the
- * person who decided is no longer permitted to decide (`void`), or the time ran out (`expired`).
+ * person who decided is no longer permitted to decide (`void`), the time ran out (`expired`), or an admin took the
+ * question or its answer back (`revoked`).
  */
-export type ApprovalEnding = 'used' | 'void' | 'expired'
+export type ApprovalEnding = 'used' | 'void' | 'expired' | 'revoked'
 
 /**
  * A stored question about a call, which a person answers with a decision. Its contents are sealed, so that the store
@@ -104,6 +105,9 @@ export interface ApprovalRow {
   /** Time of expiry in milliseconds since the epoch. */
   expiresAt: number
 }
+
+/** The place of an approval in the order of expiry. */
+export type ApprovalPlace = Pick<ApprovalRow, 'expiresAt' | 'id'>
 
 /**
  * The questions about calls that wait for a person, and the decisions about these calls. A row is kept for a day after
@@ -131,6 +135,11 @@ export interface Approvals {
     owner: ChallengeKey['owner'] | null,
     most: { inAll: number; ofEach: number; except?: readonly string[] },
   ): Promise<{ total: number; rows: ApprovalRow[] }>
+  /**
+   * Returns up to `limit` approvals of all owners that have neither ended nor expired, decided or not, in the order of
+   * their expiry: those that follow `after`, or the first ones.
+   */
+  live(after: ApprovalPlace | null, limit: number): Promise<ApprovalRow[]>
   /**
    * Stores a decision about an open question if it is the first decision about it and, where `after` is given, if this is
    * the first approval that is stored. Resolves with true if it was stored, as soon as it is on disk.

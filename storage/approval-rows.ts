@@ -57,7 +57,7 @@ export const approvalOf = ({ id, owner, call, expires_at: expiresAt, ...row }: S
   expiresAt: Number(expiresAt),
 })
 
-const ENDINGS: readonly string[] = ['used', 'void', 'expired'] satisfies ApprovalEnding[]
+const ENDINGS: readonly string[] = ['used', 'void', 'expired', 'revoked'] satisfies ApprovalEnding[]
 
 /**
  * Converts the stored word that says how an approval ended. A word that this server never writes counts as `void`, so

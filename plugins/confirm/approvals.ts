@@ -19,7 +19,7 @@ import type { ApprovalConfig, ConfirmConfig } from '../../schemas/config.js'
 import type { ConfirmedCall } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { Meter } from '../../schemas/metrics.js'
-import type { ApprovalRow, Approvals as ApprovalRows } from '../../schemas/state.js'
+import type { ApprovalEnding, ApprovalRow, Approvals as ApprovalRows } from '../../schemas/state.js'
 import type { AnyTool } from '../../tools/define.js'
 import { attempt } from './attempt.js'
 import { keyOf, ownerKey } from './confirmed-call.js'
@@ -78,10 +78,12 @@ const ID = /^[\w-]{43}$/
 const MOST_LISTED = 100
 const MOST_LISTED_OF_EACH = 10
 /**
- * Maximum number of rows that are skipped, because this server did not write them, while a list of approval requests is
- * compiled.
+ * Maximum number of rows that are skipped, because this server did not write them or they do not belong there, while a
+ * list of approval requests is compiled.
  */
 const MOST_PASSED_OVER = 1000
+/** Maximum number of approval requests on one page of the list of all live requests. */
+const MOST_ON_PAGE = 25
 const UNAUDITED = 'The audit log cannot be written, so nothing was decided.'
 /** Interval, in milliseconds, at which the store is polled for a decision that another replica may have recorded. */
 const LOOK_MS = 2000
@@ -204,11 +206,15 @@ export function createApprovals(options: ApprovalsOptions) {
     }
   }
 
+  function requireAdmin(person: Identity): void {
+    if (roleOf(person) !== 'admin') throw new ToolError('forbidden', 'Only an admin revokes what waits for approval.')
+  }
+
   function noteDecided(id: string): void {
     for (const wake of waiting.get(id) ?? []) wake()
   }
 
-  const end = (id: string, ending: 'used' | 'void') =>
+  const end = (id: string, ending: ApprovalEnding) =>
     endOnce(endedHere, id, ending, () => attempt(() => rows.end(id, ending)))
 
   /** Finds the row of an approval request by an id from a URL. The id can be any text. */
@@ -263,6 +269,10 @@ export function createApprovals(options: ApprovalsOptions) {
       return { asked, isNew }
     },
 
+    /** Returns true if the time in which the request could be decided and used is over. */
+    isOver: ({ request }: AskedApproval): boolean => request.expiresAt <= now(),
+
+    /**
     /**
      * Gives up an approval request, so that nobody decides about it any more. Resolves with false if it had ended before.
      */
@@ -277,7 +287,8 @@ export function createApprovals(options: ApprovalsOptions) {
     /**
      * Redeems an approved request (see `redeem` in life.ts). The result is `stale` also if what was approved does not
      * cover the guardrails that the call touches now (`isEnough`), if a person who approved the request may no longer do
-     * so, or if such a person's or the asker's access was revoked meanwhile.
+     * so, or if such a person's or the asker's access was revoked meanwhile. Rejects with the ToolError of `revokedError`
+     * if an admin revoked the request meanwhile.
      */
     async redeem(
       asked: AskedApproval,
@@ -292,17 +303,22 @@ export function createApprovals(options: ApprovalsOptions) {
       let isLapsed = !isEnough || decision === null || given.some(({ by }) => !mayDecide(request, by))
       for (const { person, at } of [{ person: owner, at: askedAt }, ...given.map(({ by, at }) => ({ person: by, at }))])
         isLapsed ||= await isOver(person, at)
-      const isUsed = async () => endedHere.get(id) === 'used' || (await attempt(() => rows.get(id)))?.ending === 'used'
+      const hasEnded = async (as: ApprovalEnding) =>
+        endedHere.get(id) === as || (await attempt(() => rows.get(id)))?.ending === as
+      const isUsed = () => hasEnded('used')
       const yes: Yes = {
         boundTo,
         lapsed: isLapsed ? 'stale' : null,
         isUsed,
         async lapse(why) {
-          return (await approvals.giveUp(asked, requestId)) || !(await isUsed()) ? why : 'replayed'
+          if (await approvals.giveUp(asked, requestId)) return why
+          if (await hasEnded('revoked')) throw revokedError(request)
+          return (await isUsed()) ? 'replayed' : why
         },
         async claim() {
           const isFirst = await end(id, 'used')
           if (isFirst) meter?.approval('used')
+          else if (await hasEnded('revoked')) throw revokedError(request)
           return isFirst
         },
       }
@@ -346,6 +362,50 @@ export function createApprovals(options: ApprovalsOptions) {
         // instead of them.
         except.push(...foreign)
       }
+    },
+
+    async live(person, from) {
+      requireAdmin(person)
+      const approvals: AskedApproval[] = []
+      let next = from
+      for (let passed = 0; passed < MOST_PASSED_OVER;) {
+        const found = await attempt(() => rows.live(next, MOST_ON_PAGE))
+        for (const row of found) {
+          if (approvals.length === MOST_ON_PAGE) return { approvals, next }
+          // As in `waitingFor`, opening a row can take long.
+          await setImmediate()
+          next = { expiresAt: row.expiresAt, id: row.id }
+          const asked = open(row)
+          if (asked !== null && desk.mayRevoke(asked, person)) approvals.push(asked)
+          else passed += 1
+        }
+        if (found.length < MOST_ON_PAGE) return { approvals, next: null }
+      }
+      return { approvals, next }
+    },
+
+    mayRevoke: ({ request, state }, person) =>
+      roleOf(person) === 'admin' && REVOCABLE.includes(state) && partOf(request, person) !== 'nobody',
+
+    async revoke(id, by, from) {
+      const asked = await look(id)
+      if (asked === null || partOf(asked.request, by) === 'nobody') throw unknown()
+      requireAdmin(by)
+      if (!desk.mayRevoke(asked, by)) return { won: false, approval: asked }
+      const { request } = asked
+      const told = { ...originOf(from), role: roleOf(by) }
+      // As with decisions, the audit entry comes first, so that no revocation is without one.
+      try {
+        await note('revoked', entryOf('revoked', request, by, told))
+      } catch (cause) {
+        throw new ToolError('audit_unavailable', UNAUDITED, {}, { cause })
+      }
+      const won = await end(id, 'revoked')
+      if (!won) await tryToNote('lost', entryOf('lost', request, by, { ...told, decision: 'denied' }))
+      noteDecided(id)
+      const approval = await look(id)
+      if (approval === null) throw unknown()
+      return { won, approval }
     },
 
     async decide(id, { verdict, by, note: written }, from) {
@@ -436,6 +496,21 @@ export function createApprovals(options: ApprovalsOptions) {
 
 /** The states of an approval request that is still valid, whether or not somebody has decided about it. */
 const LIVE: readonly ApprovalState[] = ['pending', 'approved', 'denied']
+
+/** The states in which an approval request can still lead to a run of its call, so that it can be revoked. */
+const REVOCABLE: readonly ApprovalState[] = ['pending', 'approved']
+
+/**
+ * Returns the error for a call whose approval request an admin revoked. It holds until the request would have expired,
+ * because a client that repeats the call would otherwise open the same question again at once.
+ */
+export const revokedError = ({ paramsHash, id, expiresAt }: ApprovalRequest): ToolError =>
+  new ToolError('approval_denied', 'An admin has revoked the request to approve this call. Nothing was changed.', {
+    reason: 'revoked',
+    params_hash: paramsHash,
+    approval_id: id,
+    denied_until: new Date(expiresAt).toISOString(),
+  })
 
 const isSame = (one: Owner, other: Owner) => one.iss === other.iss && one.sub === other.sub
 

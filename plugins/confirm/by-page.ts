@@ -1,6 +1,6 @@
 import type { AskedApproval } from '../../schemas/approvals.js'
 import { ToolError } from '../../schemas/errors.js'
-import type { Approvals } from './approvals.js'
+import { type Approvals, revokedError } from './approvals.js'
 import { describeCall } from './confirmed-call.js'
 import { fitShown } from './fit-shown.js'
 import { type HashedCall, NOTHING_SHOWN, type Standing, type Way } from './life.js'
@@ -115,6 +115,9 @@ function standingOf(found: AskedApproval, approvals: Approvals, call: HashedCall
         },
       }
     }
+    case 'revoked':
+      if (approvals.isOver(found)) return unasked('expired')
+      return { state: 'denied', boundTo, question: id, refusal: revokedError(found.request) }
     case 'used':
       return unasked('missing')
     case 'expired':

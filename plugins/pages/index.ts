@@ -191,7 +191,7 @@ export default async function pages(
     // Refusals of unknown senders are recorded only in the server log, because anyone could otherwise fill the disk of
     // the audit log.
     if (identity === undefined) return
-    const route = (request.routeOptions.url ?? home).replace('/:id', '')
+    const route = (request.routeOptions.url ?? home).replace(/\/:id.*$/, '')
     const { id: requestId, clientAddress } = request
     const { mode } = options
     const form = { reason, route, mode, requestId, client: request.headers['user-agent'], clientAddress }

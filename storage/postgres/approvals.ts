@@ -63,6 +63,14 @@ export function approvals({ query }: Database, now: () => number): Approvals {
       )
       return { total: Number(rows[0]?.total ?? 0), rows: rows.map(({ total: _, ...row }) => rowOf(row)).sort(byExpiry) }
     },
+    async live(after, limit) {
+      const { rows } = await query<Row>(
+        `SELECT ${COLUMNS} FROM svc_mcp.approvals WHERE ending IS NULL AND expires_at > $1 AND (expires_at, id) > ($2, $3)
+         ORDER BY expires_at, id LIMIT $4`,
+        [now(), after?.expiresAt ?? 0, checkText(after?.id ?? ''), limit],
+      )
+      return rows.map(rowOf)
+    },
     async decide(id, decision, after) {
       const open = `UPDATE svc_mcp.approvals SET decision = $2 WHERE id = $1 AND ${UNDECIDED} AND expires_at > $3
         AND ($4::text IS NULL OR first_decision = $4)`

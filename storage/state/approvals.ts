@@ -88,6 +88,18 @@ export function approvals({ read, write }: Queries, now: () => number): Approval
         )
         return { total, rows: rows.map(rowOf).sort(byExpiry) }
       }),
+    live: (after, limit) =>
+      read((sql) => {
+        const rows = sql.all<Row>(
+          `SELECT ${COLUMNS} FROM approvals WHERE ending IS NULL AND expires_at > ? AND (expires_at, id) > (?, ?)
+           ORDER BY expires_at, id LIMIT ?`,
+          now(),
+          after?.expiresAt ?? 0,
+          checkText(after?.id ?? ''),
+          limit,
+        )
+        return rows.map(rowOf)
+      }),
     decide: (id, decision, after) =>
       write((sql) => {
         const open = `UPDATE approvals SET decision = ? WHERE id = ? AND ${UNDECIDED} AND expires_at > ?`

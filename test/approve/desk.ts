@@ -128,6 +128,7 @@ export function openDesk(t: Test, { issuer, method = 'page', clock, roleOf, audi
     await desk.decide(id, { verdict, by: admin(by), ...(note !== undefined && { note }) }, from)
     const decided = (await desk.find(id))!
     if (wanted === 'used') await approvals.redeem(decided, async () => boundTo, { ...from, isEnough: true })
+    if (wanted === 'revoked') await desk.revoke(id, admin(by), from)
     if (wanted === 'void') await approvals.redeem(decided, async () => 'something else', { ...from, isEnough: true })
     return asked.request
   }
@@ -146,6 +147,7 @@ export function openDesk(t: Test, { issuer, method = 'page', clock, roleOf, audi
   const told = (...events: string[]) => audit.filter(({ approval }) => events.includes(String(approval)))
   return {
     desk,
+    approvals,
     faults,
     file,
     ask,

@@ -214,6 +214,7 @@ t.test('every state has words', async (t) => {
     used: /was let run, once/,
     void: /has changed since, or the person who decided is no longer/,
     expired: /was not repeated in time/,
+    revoked: /An admin took it back; the audit log says who\. The call does not run/,
   }
   for (const [state, text] of Object.entries(words) as [ApprovalState, RegExp][]) {
     const { id } = await ask({ state, by: { sub: 'adam' } })
@@ -481,12 +482,14 @@ t.test('other methods', async (t) => {
   const { id } = await ask()
   for (const [url, methods] of Object.entries({
     '/approve': 'GET, HEAD',
+    '/approve/all': 'GET, HEAD',
+    [`/approve/${id}/revoke`]: 'POST',
     [`/approve/${id}`]: 'GET, HEAD, POST',
     '/approve/login': 'GET, HEAD',
     '/approve/callback': 'GET, HEAD',
     '/approve/logout': 'GET, HEAD, POST',
   })) {
-    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const) {
+    for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const) {
       if (methods.includes(method)) continue
       const answer = await app.inject({ method, url, headers: JSON_ONLY })
       t.equal(answer.statusCode, 405, `${method} ${url}`)

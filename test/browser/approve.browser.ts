@@ -267,9 +267,12 @@ t.test('on a phone, in the dark, and for a screen reader', async (t) => {
     wide: `/approve/${(await ask({ shown: WIDE, ownerName: 'Alice Ahrens' })).id}`,
     facts: `/approve/${(await ask({ shown: FACTS, tool: 'delete-label' })).id}`,
     list: '/approve',
+    all: '/approve/all',
     used: `/approve/${await decided('used')}`,
     denied: `/approve/${await decided('denied')}`,
     void: `/approve/${await decided('void')}`,
+    approved: `/approve/${await decided('approved')}`,
+    revoked: `/approve/${await decided('revoked')}`,
     unknown: `/approve/${'A'.repeat(43)}`,
   }
   for (const [look, options] of Object.entries(looks)) {
@@ -277,6 +280,7 @@ t.test('on a phone, in the dark, and for a screen reader', async (t) => {
     await open(page, url, '/approve', 'adam')
     for (const [name, path] of Object.entries(pages)) {
       await page.goto(`${url}${path}`)
+      for (const summary of await page.locator('.revoke > summary').all()) await summary.click()
       await picture(page, `approve-${name}-${look}`)
       const { wide, small, faint } = await page.evaluate<Record<'wide' | 'small' | 'faint', string[]>>(MEASURE)
       t.strictSame(wide, [], `${name}, ${look}: nothing sticks out`)

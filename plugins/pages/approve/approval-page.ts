@@ -15,6 +15,7 @@ import { renderPerson, showName } from '../layout/person.js'
 import { CSRF_FIELD } from '../check-request.js'
 import { renderChange } from './render-change.js'
 import { renderPicture } from './render-picture.js'
+import { renderRevoke } from './render-revoke.js'
 import { renderLead, renderQuotation } from './render-sentence.js'
 import { showStored } from './show-stored.js'
 
@@ -36,6 +37,7 @@ interface ApprovalPage extends Reader {
   approval: AskedApproval
   part: Exclude<ApprovalPart, 'nobody'>
   method: PersonMethod
+  mayRevoke: boolean
   /** The full address of the page, which can be sent to another person. */
   address: string
   /**
@@ -76,6 +78,7 @@ export function renderApprovalPage(page: ApprovalPage): string {
       !${renderGuardrails(page)} !${renderAsked(request, state === 'pending', page.now)}
       !${renderPicture(request.shown)} !${renderChange(request.shown)}
       !${mayDecide ? renderDecision(page) : state === 'pending' ? renderWatching(page) : ''}
+      !${page.mayRevoke ? renderRevocation(page) : ''}
       <p class="foot"><a href="${page.basePath}/approve">All that waits for you</a></p>
     `,
     forms: renderLogout(page),
@@ -96,6 +99,7 @@ const STATES: Readonly<Record<AskedApproval['state'], { title: string; kind: str
   used: { title: 'Approved and used', kind: 'good' },
   void: { title: 'Void', kind: 'plain' },
   expired: { title: 'Expired', kind: 'plain' },
+  revoked: { title: 'Revoked', kind: 'bad' },
 }
 
 /** Returns the state in words; of a call that waits for two people, also how many have approved. */
@@ -253,6 +257,8 @@ function explainState({ state, decision, first }: AskedApproval, expiresAt: numb
       return `The call does not run: ${describeDenial(expiresAt)} The client of the person who asked is told when it repeats the call, with the note.`
     case 'used':
       return 'The call was let run, once. This approval lets no other call run.'
+    case 'revoked':
+      return `An admin took it back; the audit log says who. The call does not run with it. The client of the person who asked is told so ${expiresAt > now ? `until ${describeMoment(expiresAt)}; later, it is` : 'no more; if it is repeated, it is'} asked again.`
     case 'void':
       return 'What it was for has changed since, or the person who decided is no longer allowed to. The call did not run with it; when it is repeated, it asks again.'
     default:
@@ -302,6 +308,14 @@ function renderDecision(page: ApprovalPage): string {
     !${loginAgainPath === null ? renderForm(page) : renderLogInAgain(loginAgainPath)}
   </section>`
 }
+
+/** Renders the card with which an admin takes back a request or its approval. */
+const renderRevocation = (page: ApprovalPage): string =>
+  html`<section class="card" aria-labelledby="revoke">
+    <h2 id="revoke">Take it back</h2>
+    <p>As an admin you can end ${page.approval.state === 'approved' ? 'this approval' : 'this request'}.</p>
+    <div>!${renderRevoke(page.approval, page)}</div>
+  </section>`
 
 /** Returns a sentence that says exactly which calls a denial stops, because it stops fewer than one might expect. */
 const describeDenial = (expiresAt: number): string =>
