@@ -12,7 +12,7 @@ import {
 } from './read-http.js'
 import { readTold } from './read-notify.js'
 import { readDatabase } from './read-state-url.js'
-import { readSecretFiles, SECRETS, SECRETS_OF, type SecretName } from './read-secrets.js'
+import { readKey, readPreviousKey, readSecretFiles, SECRETS, SECRETS_OF, type SecretName } from './read-secrets.js'
 import { readWhole } from './read-whole.js'
 import { isKnown } from './variables.js'
 import {
@@ -31,6 +31,7 @@ import {
   type HttpConfig,
   type ListenOptions,
   type StateFileConfig,
+  type StateKeysConfig,
   type StdioConfig,
 } from '../schemas/config.js'
 
@@ -160,6 +161,17 @@ export function readStateFile(given: Environment, found?: Findings): StateFileCo
     ...(notify && { notify }),
     ...(issuer && { issuer }),
   }
+}
+
+/** Reads what `readStateFile` reads and, in per_user mode, the keys of the keystore as far as they are set. */
+export function readStateKeys(given: Environment, found?: Findings): StateKeysConfig {
+  const config = readStateFile(given, found)
+  if (config.mode !== 'per_user') return config
+  const reading = readFiles(begin(given, {}), ['MCP_KEK', 'MCP_KEK_PREVIOUS'], {})
+  const kek = readKey(reading, 'MCP_KEK')
+  const previousKek = readPreviousKey(reading, 'MCP_KEK_PREVIOUS', kek)
+  if (reading.faults.length > 0) throw new StartupError(...reading.faults)
+  return reading.env.MCP_KEK ? { ...config, kek, ...(previousKek && { previousKek }) } : config
 }
 
 function readStdio(given: Environment, options: ReadOptions<StdioConfig> = {}): StdioConfig {

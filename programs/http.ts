@@ -18,6 +18,7 @@ import { findHttpFaults } from './composition/find-http-faults.js'
 import type { AuditedCommandParts } from './composition/audited-command.js'
 import type { CommandReport } from './composition/command-report.js'
 import type { RevokeOptions } from './composition/revoke-user.js'
+import type { WhoOptions } from './composition/who.js'
 import { openAudit } from './composition/compose-unauthenticated.js'
 import { warnOfOffer } from './composition/offer-tools.js'
 import {
@@ -26,6 +27,7 @@ import {
   readConfig,
   readEnvironment,
   readStateFile,
+  readStateKeys,
   withFlags,
   type OfferFlags,
   type ReadOptions,
@@ -196,6 +198,20 @@ program
   )
   .allowExcessArguments(false)
   .action(rewrap)
+program
+  .command('who')
+  .description(
+    'List the people whom the state knows: name, subject, PCE host, when they registered, when they used a server last, and until when their ' +
+      'access is revoked. It changes nothing, is audited (to MCP_AUDIT_LOG_PATH, or to standard error), and shows no secret. Needs the same settings as ' +
+      'forget-user, and MCP_KEK to show hosts.',
+  )
+  .option('--json', 'print one JSON object, for scripts')
+  .option('--registered', 'only people with PCE credentials here')
+  .option('--revoked', 'only people whose access is revoked now')
+  .option('--idle-days <days>', 'only people who were not seen for so many days', (text) => readWhole(text, 0, 36_500))
+  .option('--limit <count>', 'how many to list', (text) => readWhole(text, 1, 10_000), 100)
+  .allowExcessArguments(false)
+  .action(who)
 
 try {
   await program.parseAsync()
@@ -245,13 +261,17 @@ async function rewrap(): Promise<void> {
  * Reads the settings that say where the state is. The variables in `given` take precedence over the environment.
  * Rejects with StartupError.
  */
-async function readState(given: Record<string, string> = {}): Promise<StateFileConfig> {
+const readState = async (given: Record<string, string> = {}): Promise<StateFileConfig> =>
+  readStateFile(...(await readStateVariables(given)))
+
+/** Returns the variables for the settings of the state, and what was found while they were collected. */
+async function readStateVariables(given: Record<string, string> = {}): Promise<Parameters<typeof readStateFile>> {
   const { env, ...found } = readEnvironment()
   const { MCP_STATE_URL_FILE: file, ...others } = env
   const all =
     'MCP_STATE_URL' in given ? { ...others, ...given } : { ...others, ...(file && { MCP_STATE_URL_FILE: file }) }
   await checkPathsAnswer(pathsIn(all))
-  return readStateFile(all, found)
+  return [all, found]
 }
 
 /** Returns the configured database. Throws StartupError if there is none. */
@@ -277,6 +297,16 @@ async function revoke({ iss: given, sub, ...options }: { iss?: string; sub: stri
   const iss = requireIssuer(given ?? config.issuer, '--iss')
   const { revokeUser } = await import('./composition/revoke-user.js')
   await runAndTell(config, (parts) => revokeUser(config, { iss, sub }, options, parts))
+}
+
+/** Runs `who`, and prints its answer. Rejects with StartupError if there is no state or no audit log. */
+async function who({ json = false, ...options }: { json?: boolean } & WhoOptions): Promise<void> {
+  const config = readStateKeys(...(await readStateVariables()))
+  const { listPeople, renderPeople } = await import('./composition/who.js')
+  const open = () => openAudit(config, { log: startLog, auditStream: process.stderr })
+  const { report: done, answer } = await listPeople(config, options, { openAudit: open, osUser: nameOfUser() })
+  if (answer !== undefined) process.stdout.write(json ? `${JSON.stringify(answer, null, 2)}\n` : renderPeople(answer))
+  report(done)
 }
 
 /** Returns the issuer of the person. Throws StartupError if it is not known. */
@@ -337,6 +367,13 @@ function readToolsets(value: string): string {
 function readPath(value: string): string {
   if (value.trim() === '') throw new InvalidArgumentError('It must not be empty.')
   return value
+}
+
+function readWhole(value: string, min: number, max: number): number {
+  const number = /^\d{1,6}$/.test(value) ? Number(value) : NaN
+  if (!(number >= min && number <= max))
+    throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`)
+  return number
 }
 
 function readPort(value: string): number {

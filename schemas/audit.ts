@@ -55,6 +55,8 @@ export interface AuditEntry extends AuditFacts {
   os_user?: string
   /** Number of items that the command removed, by type of item. */
   removed?: Record<string, number>
+  /** Number of people whom the command listed. */
+  listed?: number
   /** The time until which the command revoked the person's access, as RFC 3339 in UTC. */
   revoked_until?: string
   role: Role | null

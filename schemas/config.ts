@@ -299,6 +299,13 @@ export interface StateFileConfig {
   issuer?: string
 }
 
+/** The settings of a command that also opens what users' PCE keys are sealed in, if it is given the keys. */
+export interface StateKeysConfig extends StateFileConfig {
+  /** The key-encryption key, 32 bytes; absent in shared mode, or if MCP_KEK is not set. */
+  kek?: Buffer
+  previousKek?: Buffer
+}
+
 /** The peers whose X-Forwarded-For header is trusted (MCP_TRUSTED_PROXIES). */
 export interface TrustedProxies {
   /**

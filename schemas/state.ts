@@ -241,6 +241,33 @@ export interface Revocations {
   all(): AsyncIterable<{ owner: Owner; revocation: Revocation }>
 }
 
+/** When a person used a server last, to within a few minutes, and under which name. */
+export interface LastUse {
+  /** In milliseconds since the epoch. */
+  at: number
+  /** The person's name according to the identity provider, if it gives one. */
+  name?: string
+}
+
+/** When a person registered PCE credentials, in milliseconds since the epoch, and which version of them. */
+export interface Registration {
+  version: string
+  at: number
+}
+
+/** What the store knows of people beside their keys. None of it decides anything. */
+export interface People {
+  /** Returns null if the person was never seen, or before servers noted it. */
+  lastUse(owner: Owner): Promise<LastUse | null>
+  used(owner: Owner, use: LastUse): Promise<void>
+  /** Returns everybody who was seen, in a stable order. */
+  allUses(): AsyncIterable<{ owner: Owner; use: LastUse }>
+  registered(owner: Owner, registration: Registration): Promise<void>
+  registration(owner: Owner): Promise<Registration | null>
+  /** Forgets the person. Resolves with true if anything was known. */
+  remove(owner: Owner): Promise<boolean>
+}
+
 /** The caller of a request, and the limits that apply to each caller. */
 export interface AdmissionQuestion {
   owner: Owner

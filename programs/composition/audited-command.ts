@@ -21,15 +21,16 @@ export interface AuditedCommandParts {
 export type Say = ReturnType<typeof collectLines>['say']
 
 /** The facts about a run of the command that its audit entries contain. */
-type Outcome = Pick<AuditEntry, 'removed' | 'revoked_until'>
+type Outcome = Pick<AuditEntry, 'removed' | 'revoked_until' | 'listed'>
 
-/** A command that concerns one person. */
+/** A command that concerns one person, or all of them. */
 interface AuditedCommand<Done extends Outcome> {
   /** The name of the command, such as `forget-user`. */
   name: string
   /** The verb for what the command does. The error for missing state says that there is nothing to `<verb>`. */
   verb: string
-  owner: Owner
+  /** The person; absent if the command concerns nobody in particular. */
+  owner?: Owner
   /** Facts for the audit entry that is written before the work. */
   facts?: Outcome
   /** Does the work. If it rejects, the report tells the operator to run the command again. */
@@ -41,7 +42,7 @@ interface AuditedCommand<Done extends Outcome> {
 }
 
 /**
- * Runs a command that concerns one person and changes the state, even while servers are running. One audit entry is
+ * Runs a command that concerns people and reads or changes the state, even while servers are running. One audit entry is
  * written before anything is changed, and another one with the outcome afterwards.
  *
  * @throws {StartupError} (rejects) if there is no state, or the audit log cannot be written. In these cases, nothing is
@@ -58,7 +59,14 @@ export async function runAudited<Done extends Outcome>(
   let audit: AuditLog | null = null
   try {
     audit = openAudit()
-    const of = { ...owner, command: name, request_id: randomUUID(), mode: config.mode, os_user: osUser }
+    const of = {
+      iss: owner?.iss ?? null,
+      sub: owner?.sub ?? null,
+      command: name,
+      request_id: randomUUID(),
+      mode: config.mode,
+      os_user: osUser,
+    }
     const record = recordWith(audit, now, of)
     await record({ phase: 'decision', decision: 'allowed', ...facts }).catch(refuseUnaudited)
     let done: Done

@@ -3,6 +3,7 @@ import { createAccessCheck } from '../../plugins/context/check-revocations.js'
 import { type Confirmation, createConfirmation } from '../../plugins/confirm/create-confirmation.js'
 import { createTokens } from '../../plugins/confirm/tokens.js'
 import { connectPce, type CurrentCall } from '../../plugins/context/connect-pce.js'
+import { createUseNotes } from '../../plugins/context/note-use.js'
 import { watchKey, type KeyWatch } from '../../plugins/context/watch-key.js'
 import {
   createContextOpener,
@@ -41,6 +42,7 @@ import type { HealthCheck } from '../../schemas/http.js'
 import { inStage } from '../../schemas/tracing.js'
 import { openKeystoreState } from '../../storage/keystore/open-keystore.js'
 import { measureState } from '../../storage/measure-state.js'
+import { people } from '../../storage/people.js'
 import { openDatabase } from '../../storage/postgres/open-database.js'
 import { openState } from '../../storage/state/open-state.js'
 import { changeTool, type ListedTool, type ToolFacts } from '../../tools/listed-tool.js'
@@ -160,6 +162,7 @@ export async function composeAuthenticated(
     const opened = openAudit(config, parts)
     const audit = notifier === undefined ? opened : tellOfAudit(opened, notifier)
     const access = createAccessCheck({ revocations: state.revocations, now, log })
+    const noteUse = createUseNotes({ people: people(state.notes), now, log })
     const heavy = threadTools(config, { ...parts, tools, server, now })
     const guardrails = openGuardrails(config.guardrails, {
       log,
@@ -230,11 +233,14 @@ export async function composeAuthenticated(
       offers,
       heavyFigures: heavy.figures,
       openContext(identity, { narrowedTo, record, client, clientAddress }) {
-        const withOffer = (context: OpenedContext) =>
-          Object.assign(context, {
+        const withOffer = (context: OpenedContext) => {
+          // Only people with a role are noted, so that nobody who may use nothing fills the store.
+          if (context.caller.role !== null) noteUse(identity)
+          return Object.assign(context, {
             offer: offers.offerTo(context.caller.role, narrowedTo),
             mayWrite: () => access.requireWrite(identity),
           })
+        }
         const context = inStage(tracing, 'context', () => openContext(identity, { client, clientAddress }, record))
         return context instanceof Promise ? context.then(withOffer) : withOffer(context)
       },
@@ -334,7 +340,11 @@ async function openUserPces(
         ...keystore,
         async write(owner, credentials) {
           await callTracker.mayWrite?.()
-          return keystore.write(owner, credentials)
+          const version = await keystore.write(owner, credentials)
+          await people(state.notes)
+            .registered(owner, { version, at: now() })
+            .catch((err: unknown) => log.info({ err }, 'when a person registered could not be stored'))
+          return version
         },
       },
       lastChecks,

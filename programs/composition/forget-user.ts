@@ -3,6 +3,7 @@ import type { Owner } from '../../schemas/caller.js'
 import type { StateFileConfig } from '../../schemas/config.js'
 import type { State } from '../../schemas/state.js'
 import { lastChecks } from '../../storage/keystore/last-checks.js'
+import { people } from '../../storage/people.js'
 import { type AuditedCommandParts, describePerson, findNear, runAudited } from './audited-command.js'
 import type { CommandReport } from './command-report.js'
 
@@ -47,6 +48,7 @@ async function removeAll(
     last_checks: Number(await lastChecks(notes).remove(owner)),
     challenges: await challenges.removeAll(ownerKey(owner)),
     approvals: await approvals.removeAll(ownerKey(owner)),
+    last_uses: Number(await people(notes).remove(owner)),
   }
 }
 
@@ -59,6 +61,7 @@ const NAMES: Record<string, string> = {
   last_checks: 'last check',
   challenges: 'open confirmation',
   approvals: 'approval',
+  last_uses: 'last use',
 }
 
 /** Describes in one line how many records of each kind were removed, such as `PCE credentials: 1, approval: 2`. */
