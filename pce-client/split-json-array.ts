@@ -143,7 +143,7 @@ export class JsonArraySplitter {
       if (at === -1) break
       // The seam begins with the bracket that closes the last row of the batch.
       const comma = chunk.indexOf(COMMA, at)
-      // A large row is scanned byte by byte, because only that scan counts its elements.
+      // A large row is scanned byte by byte, because its elements are limited and only that scan counts them.
       const isLarge = this.#late !== undefined && this.#pendingBytes + comma - start > 2 * BATCH_BYTES
       const batch = isLarge ? undefined : this.#tryParse(chunk.subarray(start, comma))
       if (batch === undefined) return this.#scanAgain(chunk, start, batches)

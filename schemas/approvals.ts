@@ -181,8 +181,8 @@ export interface ApprovalRequest {
   /** The guardrails that the call touches; absent if there are none. */
   guardrails?: readonly TouchedGuardrail[]
   /**
-   * Present if one of the guardrails needs two persons: an approval then takes those of two different people with the
-   * role admin, neither of them the caller. One denial is enough.
+   * Present if one of the guardrails needs two persons: the request is approved only after two different admins, neither
+   * of them the caller, have approved it. A single denial ends it.
    */
   persons?: 2
   /** Time at which the person was asked for a decision, in milliseconds since the epoch. */

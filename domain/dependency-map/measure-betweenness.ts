@@ -25,8 +25,8 @@ interface Scratch {
   /** One bit per node; all bits are 0 between uses. */
   bits: Uint32Array
   /**
-   * For each node, the sum being computed: first its number of paths, later its dependency. The sum has no meaning once
-   * the node's level is finished.
+   * For each node, an accumulator of Brandes's algorithm: on the way forward, the number of shortest paths to the node;
+   * on the way back, the node's dependency score. Its value is scratch once the node's level is finished.
    */
   gathered: Float64Array
   /** Number of shortest paths from the source to a node, on the scale of the previous level. */

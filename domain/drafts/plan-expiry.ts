@@ -57,11 +57,11 @@ export function warnOfProse(description: string | undefined): string[] {
 }
 
 /**
- * Returns the description to store when a rule's description changes, with warnings about the end of the rule. If the
- * new description does not mention an end, the marker of the old one is kept, because editing a text must not make a
- * rule permanent.
+ * Returns the description to store when a rule's description changes, with warnings about the rule's expiry. If the new
+ * description gives no expiry date, the expiry marker of the current description is kept, because editing a description
+ * must not make a temporary rule permanent.
  *
- * @throws {ToolError} like requireReadableEnd, unless the description stays the same.
+ * @throws {ToolError} under the conditions of requireReadableEnd, unless the description stays the same.
  */
 export function keepEnd(
   current: string | null | undefined,

@@ -28,8 +28,8 @@ export interface Opened {
   /** Number of pairs whose decision would change, including pairs that the caller asked about. */
   pairs: number
   /**
-   * Number of these pairs for which the change is not certain, because the decision with or without the rule is
-   * uncertain.
+   * Number of pairs among `pairs` for which it is uncertain whether the rule changes the decision, because the decision
+   * before or after the rule is itself uncertain.
    */
   uncertain: number
   /** Number of these pairs that the caller asked about. */

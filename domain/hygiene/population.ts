@@ -7,7 +7,7 @@ import { readKubernetesWorkloads } from '../inventory/kubernetes-workloads.js'
 import type { Version } from '../inventory/find-object.js'
 import type { PolicyCatalog } from '../policy/load-snapshot.js'
 
-/** What is kept about a workload that rules name individually. */
+/** The fields held in memory for a workload that rules name individually. */
 export interface NamedWorkload {
   name?: string | undefined
   labels: readonly { href: string; key?: string; value?: string }[]

@@ -20,7 +20,10 @@ const SIGN = /\[\s{0,9}expir|expir/giu
 /** Invisible characters, which could hide a marker from the search. */
 const INVISIBLE = /\p{Default_Ignorable_Code_Point}/gu
 const MARKER = /^\[\s{0,9}expires\s{0,9}:\s{0,9}(\d{4}-\d\d-\d\d|never)\s{0,9}\]/iu
-/** Number of characters, counted from the match, within which a marker must be closed or prose must name a year. */
+/**
+ * Number of characters that are searched after a word such as `expires`: for the bracket that closes an expiry marker,
+ * or in free text for a year.
+ */
 const REACH = 60
 /** Maximum number of dates that a reason lists. */
 const MOST_NAMED = 3

@@ -56,7 +56,7 @@ export function createScopeJudge(pce: PceClient, scopes: CallerScopes, signal: A
 export const refuseOutside = (placed: PlacedObject, scopes: CallerScopes): ToolError =>
   refusePlaced('out_of_scope', placed, { scopes: sayScopes(scopes) })
 
-/** Returns the refusal of a call because of an object, with the object and the condition that it does not meet. */
+/** Returns the error that refuses a call because of one object. It names the object and the condition that it breaks. */
 export function refusePlaced(
   code: ErrorCode,
   { href, kind, name, place }: PlacedObject,

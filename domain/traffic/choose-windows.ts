@@ -21,7 +21,7 @@ export interface ComparedWindows {
   notes: string[]
 }
 
-/** The arguments by which a caller chooses the two windows. */
+/** The arguments with which a caller chooses the two time windows whose traffic is compared. */
 export interface WindowsChoice extends WindowChoice {
   before_start_date?: string
   before_end_date?: string

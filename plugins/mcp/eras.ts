@@ -7,7 +7,7 @@ import { RPC } from './read-envelope.js'
 import { invalidParams, RpcFailure } from './rpc-failure.js'
 import { claimedVersion, type Era, isLegacy, MODERN_VERSION, SUPPORTED_VERSIONS, VERSION_KEY } from './versions.js'
 
-/** A request in a form that is the same for both protocol eras (legacy and modern). */
+/** A request in a form that is the same for both eras of MCP: legacy revisions, which begin with `initialize`, and modern ones. */
 export interface InnerCall {
   method: string
   /** The params of the method, without `_meta` and without members that exist in only one protocol era. */

@@ -48,7 +48,7 @@ export const classifyNames = keepClasses(divideNames)
  * @param sizes set only by tests, to check that different sizes give the same result.
  */
 export function* divideNames(lists: readonly IpList[], sizes = SHELF_SIZES): Steps<NameClasses> {
-  // If there is only one list, all its names are in the same class.
+  // Names are in one class if they occur in the same lists. With a single list all are, so nothing is compared.
   const contained = lists.length < 2 ? [] : yield* findContained(lists, sizes)
   // A class is represented by the set of those IP lists, among the lists read so far, that contain its names. The set
   // is a linked chain from the last list to the first.

@@ -35,8 +35,8 @@ const BRIEF_WARNING = 100
  */
 const HOW_TO_SEE_MORE = 'create-ringfence with dry_run shows each shortened application alone.'
 /**
- * A sentence in the batch's note that applies to all results without a plan; plans were shown before anything was
- * written (D257).
+ * A sentence in the note of a batch whose results contain no plans. It says where the plans are: the preview showed
+ * them before anything was written, so the real call does not repeat them (D257).
  */
 const WHERE_PLANS_ARE = 'Plans and their warnings (warnings_of_plan) are shown by the same call with dry_run.'
 
