@@ -319,7 +319,7 @@ const PROMISES: Record<string, (t: Test, state: State, other: State, engine: Eng
     const said = await within(Promise.all(racing), 'all are opened')
     t.equal(new Set(said.map(({ id }) => id)).size, 1, 'all are told which')
     const { id } = said[0]!
-    const stands = { ...row(id), decision: null, ending: null }
+    const stands = { ...row(id), decision: null, firstDecision: null, ending: null }
     t.same(said[0], stands)
     t.same(await other.approvals.find(key), stands)
     t.same(await approvals.get(id), stands)
