@@ -1,16 +1,27 @@
 import type { ToolContext } from '../../../domain/call.js'
 import type { CallerScopes } from '../../../schemas/scopes.js'
-import type { Act, AnyTool } from '../../define.js'
 
-const ACTS: readonly Act[] = ['handler', 'preview', 'boundTo', 'plan']
+const ACTS = ['handler', 'preview', 'boundTo', 'plan'] as const
+
+/** The fields of a tool on which a limited client depends. */
+interface Reading {
+  effect: 'read' | 'write' | 'destroy'
+  reads?: 'shown' | 'judged' | 'everything'
+  requiresPce: boolean
+  limitsReads?: true
+  handler(args: never, ctx: never): Promise<unknown>
+  preview?(args: never, ctx: never): Promise<unknown>
+  boundTo?(args: never, ctx: never): Promise<unknown>
+  plan?(args: never, ctx: never): Promise<unknown>
+}
 
 /**
  * Gives all functions of a tool a limited client if their caller reads only inside of the caller's scopes. It is applied
  * where a tool is completed, so that the functions get it in whichever thread they run.
  */
-export function limitReads(tool: AnyTool): AnyTool {
+export function limitReads<T extends Reading>(tool: T): T {
   if (!tool.requiresPce) return tool
-  const limited = (act: Act) => async (args: never, context: ToolContext) => {
+  const limited = (act: (typeof ACTS)[number]) => async (args: never, context: ToolContext) => {
     const { scopes } = context.caller
     const own = scopes?.readsOnly === undefined ? context : await limitContext(tool, context, scopes)
     return tool[act]!(args, own as never)
@@ -19,7 +30,7 @@ export function limitReads(tool: AnyTool): AnyTool {
   return { ...tool, ...Object.fromEntries(acts.map((act) => [act, limited(act)])), limitsReads: true }
 }
 
-async function limitContext(tool: AnyTool, context: ToolContext, scopes: CallerScopes): Promise<ToolContext> {
+async function limitContext(tool: Reading, context: ToolContext, scopes: CallerScopes): Promise<ToolContext> {
   if (context.pce === null) return context
   // Most servers limit nobody's reading, and a stdio server starts often.
   const { limitClient } = await import('../../../domain/scopes/limit-client.js')
