@@ -33,9 +33,10 @@ function callsOf(entry: Exclude<Entry, { is: 'own' }>, known: Known): [Where, ar
   if (entry.is === 'unscoped') return [['unscoped', entry.args(known)]]
   const half = typeof entry.half === 'string' ? undefined : entry.half(known)
   return [
-    ['inside', entry.inside(known)],
     ['outside', entry.outside(known), entry.rule],
     ...(half === undefined ? [] : [['half', ...half] as [Where, object, string]]),
+    // At the end, because it may delete what the others are about.
+    ['inside', entry.inside(known)],
   ]
 }
 
@@ -95,8 +96,8 @@ export async function runMatrix(t: Test, mode: 'shared' | 'per_user', { roles, d
       const groups: Group[] = entry.is === 'unscoped' ? ['payments', 'creating'] : ['payments']
       const cells = [
         // The same call is good but for the scopes.
-        ['core', ...calls.at(entry.is === 'placed' ? 1 : 0)!] as const,
-        ['strangers', ...calls[0]!] as const,
+        ['core', ...calls[0]!] as const,
+        ['strangers', ...calls.at(-1)!] as const,
         ...calls.flatMap(([where, args, rule]) => groups.map((group) => [group, where, args, rule] as const)),
       ]
       for (const [group, where, args, rule] of cells) {

@@ -30,6 +30,8 @@ export interface Known {
   href: (ruleSet: string) => string
   ruleOf: (ruleSet: string, kind: 'rules' | 'deny_rules') => string
   release: string
+  /** The hrefs of everything that is pending now. */
+  pending: () => string[]
   /** The container workload profile that gives these labels. */
   profile: (app: string) => string
 }
@@ -203,12 +205,12 @@ export const ENTRIES: Record<string, Entry> = {
     half: () => [{ csv: csvOf('imported,10.9.1.3,payments', 'other,10.9.1.4,shop') }, 'workload_labels'],
   },
   'label-workloads': onWorkloads('label-workloads', () => ({ set: ['env=dev'] })),
-  'plan-port-closure': unscoped(() => ({ services: ['22/tcp'] })),
+  'plan-port-closure': unscoped(() => ({ services: [{ port: 22, proto: 6 }] })),
   'provision-policy': onPending('provision-policy'),
   'register-pce-credentials': { is: 'own' },
   'request-ven-support-reports': onWorkloads('request-ven-support-reports', () => ({})),
   'restore-policy-object': onRuleSet('restore-policy-object', 'name', { kind: 'rule_sets', version: 2 }),
-  'restore-policy-version': unscoped(() => ({ version: 1, drop_pending: true })),
+  'restore-policy-version': unscoped(({ pending }) => ({ version: 1, drop_pending: pending() })),
   'retire-expired': {
     is: 'placed',
     rule: 'rule_set_scope',
@@ -363,6 +365,7 @@ export async function prepare(
   const draft = (name: string) => simulator.state.find(hrefs.get(name)!) as Record<string, { href: string }[]>
   return {
     release,
+    pending: () => simulator.state.pendingHrefs(),
     href: (name) => hrefs.get(name)!,
     ruleOf: (name, kind) => draft(name)[kind]![0]!.href,
     profile: (app) => profiles.get(app)!,
