@@ -3,6 +3,7 @@
  * the matrix of `matrix.test.ts`. A call that succeeds needs objects of its own for each role, which are named after the
  * tool and the role; `estate` and `prepare` make them.
  */
+import type { Json } from '../contract/authenticated-service.js'
 import { createPceClient } from '../../pce-client/index.js'
 import type { PceSimulator } from '../../pce-simulator/index.js'
 import type { ScopeRule } from '../../domain/scopes/place.js'
@@ -322,7 +323,7 @@ export function estate() {
 export async function prepare(
   simulator: PceSimulator,
   port: number,
-  call: (tool: string, args: object) => Promise<Record<string, never>>,
+  call: (tool: string, args: object) => Promise<Json>,
 ): Promise<Omit<Known, 'tag'>> {
   const pce = createPceClient({ url: '127.0.0.1', port })
   pce.setCredentials(simulator.credentials.key, simulator.credentials.secret)
@@ -330,7 +331,7 @@ export async function prepare(
   const ruleSets = await pce.ruleSets.getAll()
   const hrefs = new Map(ruleSets.map(({ name, href }) => [name, href]))
   const both = await call('create-ruleset', { name: 'Both', scopes: [IN, OUT], rules: [RULE] })
-  hrefs.set('Both', (both['ruleset'] as { href: string }).href)
+  hrefs.set('Both', both.ruleset.href as string)
   await call('create-deny-rule', { ruleset_name: 'Both', ...RULE })
   const virtual = [...ON_VIRTUAL_SERVICES.flatMap((tool) => TAGS.map((tag) => `${tool}-${tag}`)), 'own', 'shared']
   for (const name of virtual) await call('create-virtual-service', { name, labels: IN, ...PORTS })
