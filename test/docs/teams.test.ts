@@ -1,4 +1,4 @@
-/** The example of docs/teams.md: its settings, its file, and every call with its answer. */
+/** The example of docs/teams.md: its settings ('docs/teams.md#the-file'), its file, and every call with its answer. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
