@@ -200,7 +200,8 @@ t.test('a backup has it, and who is forgotten is not in it any more', async (t) 
 
 t.test('it is audited, changes nothing, and lists nobody if it cannot be audited', async (t) => {
   const { folder, config } = await seeded(t)
-  const auditPath = join(folder, 'audit.log')
+  const auditFolder = directoryOf(t)
+  const auditPath = join(auditFolder, 'audit.log')
   const before = await answerOf(config)
   const parts = { openAudit: () => createFileAudit(auditPath), osUser: 'ops', now: () => NOW }
   const { report } = await listPeople(config, { limit: 3 }, parts)
@@ -215,7 +216,7 @@ t.test('it is audited, changes nothing, and lists nobody if it cannot be audited
     os_user: 'ops',
   }
   t.same(
-    entriesOf(bytesOf(folder).toString()).map(({ request_id: _, ...entry }) => entry),
+    entriesOf(bytesOf(auditFolder).toString()).map(({ request_id: _, ...entry }) => entry),
     [
       { ts: iso(NOW), phase: 'decision', decision: 'allowed', ...common },
       { ts: iso(NOW), phase: 'outcome', outcome: 'success', listed: 3, ...common },
