@@ -22,7 +22,7 @@ export const TOOLSETS = {
   hygiene: 'find what is unused, redundant or unlabelled, what listens, and label workloads in bulk',
   vens: 'look up VENs and judge their health',
   'vens-plus':
-    'suspend, resume, unpair and upgrade VENs, request their support reports, and read what keeps idle ones idle',
+    'suspend, resume, unpair and upgrade VENs, request their support reports, read what keeps idle ones idle, and find stale ones',
   'traffic-plus': 'compare the traffic of two windows',
   'virtual-services': 'look up virtual services, with what they offer, where and under which labels',
   'objects-plus':

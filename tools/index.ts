@@ -83,6 +83,7 @@ import discoverProcessEgress from './traffic/discover-process-egress.js'
 import findUnmanagedTraffic from './traffic/find-unmanaged-traffic.js'
 import getTrafficFlowsSummary from './traffic/get-traffic-flows-summary.js'
 import getTrafficFlows from './traffic/get-traffic-flows.js'
+import findStaleVens from './vens/find-stale-vens.js'
 import getCompatibilityReports from './vens/get-compatibility-reports.js'
 import getVens from './vens/get-vens.js'
 import requestVenSupportReports from './vens/request-ven-support-reports.js'
@@ -148,6 +149,7 @@ const listed: readonly AnyTool[] = [
   findListeners,
   findRedundantRules,
   findRules,
+  findStaleVens,
   findUnlabelledWorkloads,
   findUnmanagedTraffic,
   findUnused,

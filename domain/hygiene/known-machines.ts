@@ -53,7 +53,8 @@ export async function readMachines(
   return found
 }
 
-function toMachine(workload: Workload): Machine {
+/** Reduces a workload to what tells whether another one means the same machine. */
+export function toMachine(workload: Workload): Machine {
   const interfaces = (workload.interfaces ?? []).filter((one) => one !== null)
   const addresses = interfaces.flatMap(({ address }) => (address == null ? [] : (machineAddress(address) ?? [])))
   return {

@@ -111,6 +111,7 @@ export const CALLS: Call[] = [
   { tool: 'plan-port-closure', only: 'fits', args: { services: ['PostgreSQL'], ...WEEK, dry_run: true } },
   { tool: 'identity-reach', only: 'fits', args: WEEK },
   { tool: 'find-duplicate-workloads', only: 'fits', args: WEEK },
+  { tool: 'find-stale-vens', only: 'fits', args: WEEK },
   { tool: 'find-listeners', only: 'fits', args: { labels: ['app=payments'], ...WEEK } },
   { tool: 'discover-process-egress', only: 'fits', args: WEEK },
   { tool: 'find-unmanaged-traffic', only: 'fits', args: WEEK },

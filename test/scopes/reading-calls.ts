@@ -45,6 +45,7 @@ export const READING: Readonly<Record<string, readonly ReadingCall[]>> = {
   'find-listeners': [plain({ labels: ['app=payments'], ...WEEK })],
   'find-redundant-rules': [{ ...refused(), plain: true }],
   'find-rules': [{ args: {}, labels: true }],
+  'find-stale-vens': [refused()],
   'find-unlabelled-workloads': [{ args: { missing: ['role'] } }],
   'find-unmanaged-traffic': [{ args: WEEK }],
   'find-unused': [{ ...refused(), plain: true }],

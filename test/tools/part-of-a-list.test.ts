@@ -54,6 +54,7 @@ t.test('is refused by what answers for all of them', async (t) => {
     ['find-duplicate-workloads', {}],
     ['find-listeners', { name: 'z' }],
     ['get-compatibility-reports', {}],
+    ['find-stale-vens', {}],
   ] as const
   for (const [tool, args] of CALLS)
     partial(t, await fails(tool, args, 'pce_error'), { message: /The PCE sent . of .* that is needed whole/ }, tool)

@@ -281,6 +281,7 @@ const CASES: Record<string, Record<string, Case>> = {
     },
   },
   'find-listeners': { 'in a label group': { args: (n) => ({ labels: deepest(n) }), and: (n) => 2 * n } },
+  'find-stale-vens': { 'in a label group': { args: (n) => ({ labels: deepest(n) }), and: (n) => 3 * n } },
   'find-duplicate-workloads': { 'all kinds': { args: {}, and: (n) => 2 * n } },
   'create-label-group': {
     'of groups': { args: (n) => ({ name: 'New', sub_groups: groups(n) }), and: (n) => 2 * n },
