@@ -49,6 +49,7 @@ export const READING: Readonly<Record<string, readonly ReadingCall[]>> = {
   'find-unlabelled-workloads': [{ args: { missing: ['role'] } }],
   'find-unmanaged-traffic': [{ args: WEEK }],
   'find-unused': [{ ...refused(), plain: true }],
+  'get-compatibility-reports': [{ ...refused(), plain: true }],
   'get-container-clusters': [{ args: {} }],
   'get-container-workload-profiles': [{ args: { cluster_href: '/orgs/1/container_clusters/c' } }],
   'get-events': [refused()],

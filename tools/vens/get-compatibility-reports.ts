@@ -67,6 +67,7 @@ export default defineTool({
   name: NAME,
   summary: 'Compatibility reports of idle workloads: what keeps each from leaving idle mode.',
   effect: 'read',
+  reads: 'everything',
   toolset: 'vens-plus',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

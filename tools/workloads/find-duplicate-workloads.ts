@@ -75,7 +75,8 @@ export default defineTool({
     const page = wanted.slice(offset, offset + Math.min(most, MOST_RESULTS))
     ctx.progress({ progress: 1, total: 2, message: 'Reading what hangs on them' })
     const members = [...new Map(page.flatMap(listedOf).map((one) => [one.href, one])).values()]
-    const evidence = members.length === 0 ? null : await readEvidence(ctx, members, index, { window, name: 'mcp-duplicate-workloads' })
+    const evidence =
+      members.length === 0 ? null : await readEvidence(ctx, members, index, { window, name: 'mcp-duplicate-workloads' })
     const rows = evidence === null ? [] : page.map((one) => showTwins(one, evidence.of))
     const warnings = evidence?.warnings ?? []
     const facts = {
