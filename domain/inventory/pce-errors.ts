@@ -1,7 +1,6 @@
 import { PceApiError, PceError } from '../../pce-client/index.js'
-import { ACCESS_REVOKED } from '../../schemas/access.js'
+import { codeOfUnsent } from '../../schemas/code-of-unsent.js'
 import { ToolError, type ErrorCode, type ErrorDetails } from '../../schemas/errors.js'
-import { GUARDRAIL_CODES } from '../../schemas/guardrails.js'
 
 /**
  * Returns an error with extra details, such as what the call wrote before it failed. The PCE's status, token and
@@ -74,16 +73,3 @@ export function codeOf(error: PceError): ErrorCode {
       return 'pce_error'
   }
 }
-
-/** The error codes for requests that were not sent, by the `reason` of the error. */
-const UNSENT: Readonly<Record<string, ErrorCode>> = {
-  [ACCESS_REVOKED]: 'unauthorized',
-  STATE_UNREADABLE: 'state_unavailable',
-  ...Object.fromEntries(GUARDRAIL_CODES.map((code) => [code, code])),
-}
-
-/**
- * Returns the error code for a change that this server did not send to the PCE (PceError `write_refused`). Without a
- * reason, it would have been outside of the caller's scopes.
- */
-export const codeOfUnsent = ({ reason }: Pick<PceError, 'reason'>): ErrorCode => UNSENT[reason ?? ''] ?? 'out_of_scope'

@@ -1,4 +1,4 @@
-import { isOverridden } from '../../domain/guardrails/is-overridden.js'
+import { isOverridden } from '../../schemas/is-overridden.js'
 import type { ApprovalRequest } from '../../schemas/approvals.js'
 import type { CallToConfirm } from '../../schemas/confirmations.js'
 import type { TouchedGuardrail } from '../../schemas/guardrails.js'

@@ -1,5 +1,5 @@
-import { codeOfUnsent } from '../../domain/inventory/pce-errors.js'
 import { PceApiError, PceError } from '../../pce-client/index.js'
+import { codeOfUnsent } from '../../schemas/code-of-unsent.js'
 import {
   connectionHint,
   ToolError,

@@ -66,7 +66,7 @@ export function openGuardrails(
   const guard = createRefusingGuard(async (pce, requests, signal) => {
     const { refusal, touched } = await judge(pce, requests, signal)
     if (refusal !== null || touched.length === 0) return refusal
-    const { isOverridden } = await import('../../domain/guardrails/is-overridden.js')
+    const { isOverridden } = await import('../../schemas/is-overridden.js')
     const overridden = overrides?.() ?? []
     return touched.find((one) => one.refusal !== null && !isOverridden(overridden, one.fact))?.refusal ?? null
   })

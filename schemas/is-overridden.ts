@@ -1,4 +1,4 @@
-import type { TouchedGuardrail } from '../../schemas/guardrails.js'
+import type { TouchedGuardrail } from './guardrails.js'
 
 /**
  * Returns true if what two persons have approved covers a guardrail that a call, or one of its requests, touches: the same
