@@ -40,7 +40,7 @@ export const scopeGate = ({ say, refuse, hide }: ScopeJudgement): Gate => ({
     const { tool, context, callerContext } = subject
     const { scopes } = callerContext.caller
     const { pce } = context
-    if (scopes?.readsOnly !== undefined) refuseUnlimited(tool, scopes.readsOnly, subject.note)
+    if (scopes?.readsOnly !== undefined) refuseUnlimited(tool, scopes.readsOnly, (facts) => subject.note(facts))
     if (scopes === undefined || scopes.everything || tool.effect === 'read' || tool.scope === 'own' || pce === null)
       return
     const said = say(scopes)

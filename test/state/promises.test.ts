@@ -352,6 +352,7 @@ const PROMISES: Record<string, (t: Test, state: State, other: State, engine: Eng
       key,
       request: 'r',
       expiresAt: NOW + 1,
+      firstDecision: null,
       decision,
       ending: winner % 3 ? 'used' : 'void',
     })
@@ -376,7 +377,7 @@ const PROMISES: Record<string, (t: Test, state: State, other: State, engine: Eng
       const { total, rows } = await other.approvals.waiting(null, { inAll: 10, ofEach: 10 })
       t.same(
         { total, rows: rows.map(({ key: { owner, call }, ...more }) => ({ ...more, owner, call })) },
-        { total: 1, rows: [{ ...rest, ...read, decision: null, ending: null }] },
+        { total: 1, rows: [{ ...rest, ...read, firstDecision: null, decision: null, ending: null }] },
         column,
       )
       await alter('DELETE FROM', 'approvals')

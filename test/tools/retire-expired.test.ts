@@ -258,6 +258,7 @@ function contextOf({ pce }: Bench): object {
   const { signal } = new AbortController()
   return {
     pce,
+    caller: {},
     signal,
     beforeWriting: signal,
     now: () => Date.parse('2026-06-15T12:00:00Z'),

@@ -103,7 +103,7 @@ export default defineTool({
     const described = await describePlan(ctx, plan)
     const { before: active, after: draft, objects } = plan.difference
     const changes = orderForReview(objects.map(({ change }) => change))
-    const evidence = await observeForPage(ctx, changes, async () => ({ active, draft }))
+    const evidence = await observeForPage(ctx, changes, () => Promise.resolve({ active, draft }))
     return previewRestore(plan, { ...described, evidence }, args.dry_run === true)
   },
   async handler(args, ctx): Promise<Static<typeof output>> {
