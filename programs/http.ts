@@ -261,8 +261,9 @@ async function rewrap(): Promise<void> {
  * Reads the settings that say where the state is. The variables in `given` take precedence over the environment.
  * Rejects with StartupError.
  */
-const readState = async (given: Record<string, string> = {}): Promise<StateFileConfig> =>
-  readStateFile(...(await readStateVariables(given)))
+async function readState(given: Record<string, string> = {}): Promise<StateFileConfig> {
+  return readStateFile(...(await readStateVariables(given)))
+}
 
 /** Returns the variables for the settings of the state, and what was found while they were collected. */
 async function readStateVariables(given: Record<string, string> = {}): Promise<Parameters<typeof readStateFile>> {
