@@ -1,10 +1,7 @@
 import { Type } from '@sinclair/typebox'
 
-/**
- * The input schema of a shell command that runs as a tool call. It has no arguments, because the command reads its
- * options from the command line.
- */
+/** The arguments of a shell command that runs as a tool call: none, because the command has read its options itself. */
 export const NoArguments = Type.Object({}, { additionalProperties: false })
 
-/** The output schema of a shell command that runs as a tool call. The command itself prints what the person sees. */
+/** The answer of a shell command that runs as a tool call. What the person sees is printed by the command. */
 export const Ended = Type.Object({ message: Type.String() })

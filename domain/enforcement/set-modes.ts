@@ -10,7 +10,7 @@ export const MOST_AT_ONCE = 1000
 /**
  * The outcome for one workload. `changed`: the new mode was read back, or the PCE confirmed the change and the workload
  * could not be read back. `differs`: the PCE confirmed the change, but another mode was read back. `unverified`: the
- * PCE's answer was lost, and the new mode was not read back.
+ * PCE's answer was lost and the new mode was not read back.
  */
 export type ModeOutcome =
   'changed' | 'failed' | 'differs' | 'unverified' | 'not_attempted' | 'already_there' | 'unmanaged'
@@ -18,10 +18,11 @@ export type ModeOutcome =
 export interface WorkloadOutcome {
   workload: ChosenWorkload
   outcome: ModeOutcome
-  /** The mode that was read back after the last request; absent if the workload could not be read. */
+  /** The mode that was read back after the last request; missing if the workload could not be read. */
   now?: EnforcementMode | null
   /**
-   * Why the new mode is not set or could not be read back, or which error the PCE reported although the mode is set.
+   * An explanation of the outcome: why the new mode is not set or could not be read back, or which error the PCE
+   * reported although the mode is set.
    */
   note?: string
 }
@@ -30,8 +31,8 @@ export interface ModesSet {
   /** One outcome for each selected workload. */
   outcomes: readonly WorkloadOutcome[]
   /**
-   * Why no further request was sent: the error of a request that failed as a whole, or the reason of a cancellation;
-   * null if neither happened.
+   * The error of the request that failed as a whole, or the reason of the cancellation, after which no further request
+   * was sent; null if there was neither.
    */
   stopped: unknown
 }
@@ -49,9 +50,10 @@ export function planRequests({ workloads }: ChosenWorkloads, to: EnforcementMode
 }
 
 /**
- * Sets the mode of the workloads, request by request, and reads the workloads back. No further request is sent if one
- * fails as a whole, if the call is cancelled, or if the server stops. Throws only if nothing was written: the error of
- * the first request if this request certainly had no effect, or the reason of an earlier cancellation.
+ * Sets the mode of the workloads, request by request, and reads the workloads back. No further request is sent if a
+ * request fails as a whole, if the call is cancelled, or if the server stops. The function throws only if nothing was
+ * written: the error of the first request, if this request certainly had no effect, or the reason of a cancellation
+ * before it.
  */
 export async function setModes(
   ctx: Pick<ToolContext<true>, 'pce' | 'signal' | 'beforeWriting' | 'progress'>,
@@ -108,7 +110,7 @@ const describeError = ({ token, message }: { token: string; message: string }) =
   [token, message].filter((text) => text !== '').join(': ')
 
 /**
- * Reads the modes back. Returns null instead of throwing if this fails, because the changes have been written and the
+ * Reads the modes back. Returns null if this fails. It does not throw, because the changes have been written and the
  * call must report them.
  */
 async function lookAgain(
@@ -122,7 +124,7 @@ async function lookAgain(
   }
 }
 
-/** Determines the outcome of one workload from the PCE's answer and the mode that is stored now. */
+/** Decides the outcome of one workload from the PCE's answer and from the mode that is stored now. */
 function settle(
   workload: ChosenWorkload,
   to: EnforcementMode,

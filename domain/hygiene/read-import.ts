@@ -7,7 +7,7 @@ import { hidesCharacters, quote } from '../text/escape-text.js'
 import { planWish, type WishPlan } from './plan-labels.js'
 import { readTable, refuseProblems, requireLines, type CsvProblem } from './read-table.js'
 
-/** A workload to import, as a caller gives it in the argument `rows`. */
+/** A workload that a caller wants to be there, as an element of the argument `rows`. */
 export interface GivenRow {
   name?: string
   hostname?: string
@@ -16,22 +16,22 @@ export interface GivenRow {
   labels?: LabelReference[]
 }
 
-/** A workload to import, after its values have been checked. Absent values are left as they are on the PCE. */
+/** A workload that a caller wants to be there. What is absent stays as it is. */
 export interface ImportRow {
-  /** The line number in the table, or the position in the list, counted from 1. */
+  /** The line of the table, or the position in the list, counted from 1. */
   line: number
   name?: string
   hostname?: string
   description?: string
-  /** The addresses of the workload, each in canonical form. */
+  /** Each in the form that all spellings of an address share. */
   addresses: readonly string[]
-  /** The labels to set, by key. A label that does not exist yet has a placeholder as its href. */
+  /** The labels to set, by key. The href of a label that does not exist yet is a placeholder. */
   set: ReadonlyMap<string, LabelOutput>
 }
 
 export interface ImportRows {
   rows: ImportRow[]
-  /** The labels that all rows together need. */
+  /** The labels that all rows need together. */
   labels: WishPlan['labels']
 }
 
@@ -56,15 +56,12 @@ const ALIASES = {
   host_name: 'hostname',
 }
 
-/** Matches what separates several addresses in one cell. */
+/** Separates the addresses of one cell. */
 const BETWEEN_ADDRESSES = /[\s,;|]+/u
-/** Matches the characters with which a formula begins in a spreadsheet. */
+/** The characters with which a spreadsheet begins a formula. */
 const FORMULA = /^[=+\-@]/u
 
-/**
- * A row whose strings, addresses and labels have not been checked yet. Each label has the name of its column, for error
- * messages.
- */
+/** A row before its texts, addresses and labels are checked. Labels have the column that names them in a problem. */
 interface RawRow {
   line: number
   texts: Partial<Record<(typeof TEXTS)[number], string>>
@@ -73,11 +70,9 @@ interface RawRow {
 }
 
 /**
- * Reads the workloads to import from a CSV text. The header names the columns: `name`, `hostname`, `ip_addresses`
- * (several in one cell), `description`, and label keys. `mayCreate` says whether labels may be used that do not exist
- * yet.
- *
- * @throws {ToolError} invalid_argument with all problems, each with line and column.
+ * Reads the workloads of a CSV text. The header names the columns: `name`, `hostname`, `ip_addresses` (several in one
+ * cell), `description`, and label keys. `mayCreate` says whether labels may be new.
+ * @throws {ToolError} invalid_argument with all problems by line and column.
  */
 export function readImportCsv(csv: string, keys: readonly string[], index: LabelIndex, mayCreate: boolean): ImportRows {
   const { lines, problems } = readTable(csv, {
@@ -101,7 +96,7 @@ export function readImportCsv(csv: string, keys: readonly string[], index: Label
   return read
 }
 
-/** Reads the workloads to import from the argument `rows`. Throws like `readImportCsv`, with rows counted from 1. */
+/** Reads the workloads of the argument `rows`. Throws as `readImportCsv` does, with rows counted from 1. */
 export function readImportRows(rows: readonly GivenRow[], index: LabelIndex, mayCreate: boolean): ImportRows {
   const raw = rows.map(({ ip_addresses: addresses = [], labels = [], ...texts }, at): RawRow => ({
     line: at + 1,
@@ -158,14 +153,14 @@ function checkRows(
   return { rows, labels: { entries: [...entries.values()], warnings: [...warnings] } }
 }
 
-/** Returns the reason why a string cannot be the name or description of a workload, or null if it can. */
+/** Returns the reason why a text cannot be the name or the description of a workload, or null if it can. */
 function problemOfText(text: string): string | null {
   if (hidesCharacters(text)) return `${quote(text)} has characters that nobody sees`
   if (text !== text.trim()) return `${quote(text)} begins or ends with white space`
   return FORMULA.test(text) ? `${quote(text)} begins as a formula of a spreadsheet does` : null
 }
 
-/** Returns the addresses of a row in canonical form, and reports the invalid ones. */
+/** Returns the addresses of a row in the form that all spellings share, and reports those that are wrong. */
 function checkAddresses(addresses: readonly string[], report: (problem: string) => void): string[] {
   const own = new Set<string>()
   if (addresses.length > MOST_ADDRESSES)

@@ -11,7 +11,7 @@ import { loadDenyRules } from './read-rules.js'
 import { readEnds, readRuleSets } from './require-rule-shape.js'
 import { type Steps, filterInSteps, mapBounded, workInTurns } from '../text/pace-work.js'
 
-/** All objects of one policy version that can refer to policy objects. */
+/** All objects of one policy version that can refer to other policy objects. */
 export interface PolicyUsers {
   ruleSets: readonly RuleSet[]
   boundaries: readonly EnforcementBoundary[]
@@ -22,9 +22,7 @@ export interface PolicyUsers {
 const OTHERS = ['virtualServices', 'virtualServers', 'firewallSettings'] as const
 const IN_FLIGHT = 4
 
-/**
- * Reads all objects that can refer to policy objects, in the draft and in the active version; see `readPolicyUsers`.
- */
+/** Reads all objects that can refer to policy objects, in their draft and active versions; see `readPolicyUsers`. */
 export async function loadPolicyUsers(
   pce: PceClient,
   signal: AbortSignal,
@@ -86,17 +84,17 @@ export async function readPolicyUsers(
 }
 
 /**
- * All rules and other objects of one policy version that refer to a certain object, directly or through a label group.
+ * All rules and other objects of one policy version that use a certain object, directly or through a label group.
  * Disabled rules and objects are included.
  */
 export interface ObjectUses {
   /**
-   * The rule sets that refer to the object. Each is reduced to the rules that refer to it, but keeps all its rules if
-   * one of its scopes refers to it.
+   * The rule sets that use the object. Each contains only those of its rules that use the object, or all of its rules
+   * if a scope uses the object.
    */
   ruleSets: RuleSet[]
   boundaries: EnforcementBoundary[]
-  /** Objects of other types that refer to the object and affect traffic. */
+  /** Objects of other types that use the object and affect traffic. */
   others: PceObject[]
 }
 
@@ -106,8 +104,8 @@ export interface ObjectUses {
  */
 export function* findUses({ ruleSets, boundaries, labelGroups, others }: PolicyUsers, href: string): Steps<ObjectUses> {
   const wanted = new Set([toDraftHref(href)])
-  // A label group includes the labels of its nested groups. Therefore every group that contains the object, directly or
-  // through nested groups, is added to the hrefs to search for.
+  // A label group includes the labels of its nested groups. Therefore each group that contains the object, directly or
+  // in a nested group, is added to the searched hrefs.
   for (let before = 0; before < wanted.size;) {
     before = wanted.size
     for (const { href: own, ...group } of labelGroups) {
@@ -142,8 +140,8 @@ export function* findUses({ ruleSets, boundaries, labelGroups, others }: PolicyU
 }
 
 /**
- * Returns true if `value` contains, at any depth, a reference to an object with one of these hrefs. The given hrefs
- * must be draft hrefs; the reference may be to any policy version.
+ * Returns true if `value` contains, at any depth, a reference to one of the objects with these hrefs. The hrefs must be
+ * draft hrefs; the reference may be of any policy version.
  */
 function pointsAt(value: unknown, hrefs: ReadonlySet<string>): boolean {
   if (Array.isArray(value)) return value.some((item) => pointsAt(item, hrefs))
@@ -153,7 +151,7 @@ function pointsAt(value: unknown, hrefs: ReadonlySet<string>): boolean {
   )
 }
 
-/** Maximum number of objects that an error or warning lists as referring to a given object. */
+/** Maximum number of objects listed in an error or warning as users of an object. */
 const MAX_LISTED = 20
 
 /** The types of objects that can refer to IP lists, services and virtual services. */
@@ -212,8 +210,8 @@ async function readUsers(pce: PceClient, object: { href: string }, signal: Abort
 
 /**
  * Builds the details of the error when the PCE has refused to delete a policy object: `used_by` lists the objects that
- * refer to it, and `used_by_unread` the types that could not be read. For a built-in object, only a hint is returned:
- * it can never be deleted, so removing it from every rule would not help.
+ * use it, `used_by_unread` the types that could not be read. For a built-in object, only a hint is returned: such an
+ * object cannot be deleted at all, so removing it from every rule would not help.
  */
 export async function findPolicyUsers(
   pce: PceClient,
@@ -245,9 +243,9 @@ const KIND_WORDS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Returns the warnings for the dry run of a deletion: that the object is built in, that the PCE will refuse the
- * deletion because other objects refer to the object, or that some types could not be checked. Errors of the PCE are
- * not thrown, because the dry run is useful without the warnings, too.
+ * Returns warnings for the dry run of a deletion: the object is built in, the PCE will refuse the deletion because of
+ * objects that use it, or some types could not be checked. Failures of the PCE are not thrown, because the dry run is
+ * still useful without the warnings.
  */
 export async function warnOfRefusal(
   pce: PceClient,
@@ -263,9 +261,8 @@ export async function warnOfRefusal(
 }
 
 /**
- * Returns sentences that say which rule sets, enforcement boundaries and virtual services refer to an object, and what
- * could not be read. The list is empty if nothing refers to the object. Errors of the PCE are not thrown, as in
- * `warnOfRefusal`.
+ * Says in sentences which rule sets, enforcement boundaries and virtual services refer to an object, and what could not
+ * be read. The result is empty if nothing does. Failures of the PCE are not thrown, as with `warnOfRefusal`.
  */
 export function tellUsers(pce: PceClient, object: { href: string }, signal: AbortSignal): Promise<string[]> {
   return describeUsers(pce, object, signal, {

@@ -18,10 +18,7 @@ import { type ObjectDifference, whatOf } from './compare-files.js'
 import type { NameBook } from './name-book.js'
 import type { FileObject } from './read-files.js'
 
-/**
- * Creates lookups in a version of the policy that find the new objects of files just like objects that exist on the
- * PCE.
- */
+/** Looks objects up in a version of the policy, so that new objects are found as those that exist are. */
 export function lookupsIn(policy: WholePolicy, book: NameBook): PolicyLookups {
   const byHref: PolicyLookups['byHref'] = (kind, href) => {
     if (kind === 'workloads') return Promise.resolve({ href, name: book.textOf('workloads', href) } as NamedObject)
@@ -32,7 +29,7 @@ export function lookupsIn(policy: WholePolicy, book: NameBook): PolicyLookups {
   return { labels: book.labels, byHref, byName: (kind, name) => byHref(kind, name) }
 }
 
-/** Reports a problem in the file of an object, at a path in the file; by default, at the object's name. */
+/** Reports something wrong in the file of an object, at a path in it; at its name by default. */
 export type Say = (why: string, path?: (string | number)[]) => void
 
 /** Checks one object that would be written, and reports everything that the PCE would refuse. */
@@ -110,7 +107,7 @@ async function checkRules(one: ObjectDifference, lookups: PolicyLookups, fault: 
       ['consumers', consumers],
     ] as const) {
       if (actors.length === 0) fault(`${side} is empty: ams is all workloads.`, [...path, side])
-      // Label dimensions and container hosts refer to no object that could be missing.
+      // Label dimensions and container hosts have no other object behind them that could be missing.
       const known = actors.filter((actor) => actor.label_dimension === undefined && actor.actors !== 'container_host')
       if (deny && known.length < actors.length)
         fault('a deny rule takes ams, labels, label groups, IP lists and workloads only.', [...path, side])
@@ -120,7 +117,7 @@ async function checkRules(one: ObjectDifference, lookups: PolicyLookups, fault: 
       ingress_services: IngressService[]
       egress_services?: { href: string }[]
     }
-    // If the destination of a rule is a virtual service, the rule uses the ports of that virtual service.
+    // A rule whose destination is a virtual service takes the services of that.
     const isOfVirtual = ingress.length === 0 && providers.some((actor) => actor.virtual_service !== undefined)
     if (!isOfVirtual)
       await attemptLater(() => resolveIngressServices(lookups, ingress, { deny }), fault, [...path, 'ingress_services'])
@@ -129,7 +126,7 @@ async function checkRules(one: ObjectDifference, lookups: PolicyLookups, fault: 
   }
 }
 
-/** Returns an actor in the form in which callers of the tools write it. */
+/** Returns an actor in the form in which tools take it. */
 function referTo({ exclusion, ...actor }: Actor | ScopeEntry): ActorReference {
   const [selector, target] = Object.entries(actor)[0] as [string, { href: string }]
   return selector === 'actors' ? 'ams' : { href: target.href, ...(exclusion === true && { exclusion }) }
@@ -137,7 +134,7 @@ function referTo({ exclusion, ...actor }: Actor | ScopeEntry): ActorReference {
 
 export const sidesOf = (rule: PceObject) => rule as unknown as { providers: Actor[]; consumers: Actor[] }
 
-/** Lists the rules of the object in a file, each with its type. */
+/** Lists the rules of the object of a file with their types. */
 export function rulesOf({ wire }: FileObject) {
   const { rules = [], deny_rules: denies = [] } = wire as { rules?: PceObject[]; deny_rules?: PceObject[] }
   return [
@@ -146,7 +143,7 @@ export function rulesOf({ wire }: FileObject) {
   ]
 }
 
-/** Runs a check that the tools use, and reports what it refuses as a fault of the file. */
+/** Runs a check of the tools and reports what it refuses. */
 function attempt(check: () => unknown, fault: Say, path?: (string | number)[]): void {
   try {
     check()

@@ -28,7 +28,7 @@ import {
 } from './convert-fields.js'
 import { type FileKind, FILE_KINDS } from './name-book.js'
 
-/** For each type of object, the word that documents use for it. */
+/** The words that documents use for the types of objects. */
 const WORDS = {
   services: 'service',
   ip_lists: 'ip_list',
@@ -77,7 +77,7 @@ const ALLOW_ONLY = {
 }
 const RULE_TYPE = oneOf('allow', 'deny', 'override_deny')
 
-/** The fields that a document must have. */
+/** The fields without which a document is not complete. */
 const REQUIRED: Readonly<Record<FileKind, readonly string[]>> = {
   services: [],
   ip_lists: [],
@@ -86,26 +86,23 @@ const REQUIRED: Readonly<Record<FileKind, readonly string[]>> = {
 }
 const REQUIRED_IN_RULE = ['consumers', 'providers']
 
-/** The fields of objects that only report something and are therefore not part of a document. */
+/** The fields of objects that only report something, and are no content of a document. */
 const REPORTED = new Set([...NO_CONTENT, 'name', 'risk_details', 'ip_list_attribute', 'override'])
 
-/** An object in the form of a document, as a file contains it. */
+/** An object as a document: the value that a file has. */
 export type Document = Readonly<Record<string, unknown>> & { kind: string; name: string }
 export type DocumentRule = Readonly<Record<string, unknown>>
 
-/** An object converted to a document, with the hrefs of its rules in the order of the document. */
+/** An object as a document, with the rules that belong to the document's rules, in the same order. */
 export interface Written {
   document: Document
   /** The hrefs of the rules; empty for an object without rules. */
   ruleHrefs: readonly string[]
-  /** The fields with content that a document cannot express. */
+  /** The fields with content that documents do not have. */
   left: readonly string[]
 }
 
-/**
- * Converts an object to a document: names replace hrefs, fields and lists are in a fixed order, and defaults are left
- * out.
- */
+/** Converts an object to a document: names in place of hrefs, fields and lists in one order, nothing that is a default. */
 export function writeDocument(kind: FileKind, object: PceObject, book: Writing['book']): Written {
   const left = new Set<string>()
   const writing: Writing = { book, left: (field) => void left.add(field) }
@@ -123,7 +120,7 @@ export function writeDocument(kind: FileKind, object: PceObject, book: Writing['
   }
 }
 
-/** Rules are listed in the order in which the PCE considers them. */
+/** Rules are in the order in which they decide. */
 const rank = ({ rule_type: type = 'allow' }: DocumentRule) => ['override_deny', 'allow', 'deny'].indexOf(type as string)
 
 function rulesOf({ rules, deny_rules: denies }: RuleSet) {
@@ -159,7 +156,7 @@ function writeFields(fields: Readonly<Record<string, Field>>, object: PceObject,
 const hasContent = (value: unknown): boolean =>
   typeof value === 'object' && value !== null ? Object.values(value).some(hasContent) : value !== null && value !== ''
 
-/** Returns the type and the name of the object in a document. If either is wrong, reports it and returns null. */
+/** Says which type of object a document is of, and its name. Reports what is wrong with either, and then returns null. */
 export function readHead(value: unknown, fault: Reading['fault']): { kind: FileKind; name: string } | null {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     fault([], 'a file has the fields of one object: kind, name and those of its kind.')
@@ -179,8 +176,8 @@ export function readHead(value: unknown, fault: Reading['fault']): { kind: FileK
 }
 
 /**
- * Converts a document to an object in the PCE's form, with the hrefs of everything to which it refers. The object gets
- * the given href, and its rules get made-up hrefs below it. Every mistake is reported.
+ * Converts a document to an object as the PCE takes it, with the hrefs of what it refers to. The object itself has the
+ * given href, and its rules have made-up hrefs below it. Everything that is wrong is reported.
  */
 export function readDocument(kind: FileKind, document: Document, href: string, reading: Reading): PceObject {
   const { kind: _kind, name, ...rest } = document
@@ -243,7 +240,7 @@ function readFields(
   return read
 }
 
-/** Returns the names of workloads and user groups in a document, valid or not, so that they can be looked up. */
+/** Returns the names of workloads and user groups that a document mentions, right or wrong, so that they can be looked up. */
 export function outsideNamesIn(document: Document): { workloads: string[]; security_principals: string[] } {
   const workloads = new Set<string>()
   const groups = new Set<string>()

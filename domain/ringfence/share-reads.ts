@@ -18,19 +18,19 @@ export interface Shared {
   labels(): Promise<LabelIndex>
   /** Number of days from the start of the window until now. */
   lookbackDays: number
-  /** Which sources to let in, as the caller chose. */
+  /** The caller's choice of the sources to let in. */
   choice: SourceChoice
   /** The time window of all traffic that is read. */
   window: TrafficWindow
   /** True if traffic beyond the row limit is also read, in several parts (D136). */
   complete: boolean
-  /** The stores of present modes of workloads that have been read. */
+  /** The workloads whose present modes have been read. */
   inventories: Inventories
-  /** Returns the policy. Whenever the label list has been read again, the policy is read again too. */
+  /** Returns the policy. It is read again whenever the label list has been read again. */
   policy(): Promise<PolicyRead>
   /**
-   * Returns the ranking of all applications, or a sentence that says why there is none. The ranking only gives advice,
-   * so its failure does not make the call fail.
+   * Returns the ranking of all applications, or a sentence that says why there is none. The ranking is only advice, so
+   * a call does not fail when the ranking fails.
    */
   ranking(): Promise<EstateRanking | string>
 }
@@ -58,7 +58,7 @@ export function shareReads(
       const index = await labels()
       if (policy?.labels !== index) policy = { labels: index, read: readPolicy(ctx, index) }
       return policy.read.catch((error: unknown) => {
-        // A failed read is not remembered, so the next application reads again.
+        // A failed read is not remembered, so that the next application repeats it.
         policy = undefined
         throw error
       })
@@ -73,19 +73,16 @@ export function shareReads(
   }
 }
 
-/** All applications of the organisation, ranked by how much other applications depend on them. */
+/** All applications of the estate, ranked by how much other applications depend on them. */
 export interface EstateRanking {
   rows: InfrastructureRow[]
   read: FlowsRead
 }
 
-/** The options of the ranking: the defaults of the tool identify-infrastructure-services. */
+/** The ranking options, which are the defaults of the tool identify-infrastructure-services. */
 const OPTIONS = { minConnections: 1, productionEnvs: PRODUCTION_ENVS }
 
-/**
- * Ranks all applications of the organisation by their traffic in a time window (T17). Throws the errors of the traffic
- * reader.
- */
+/** Ranks all applications of the estate by the traffic of a window (T17). Throws the errors of the reader. */
 async function rankEstate(
   ctx: Context,
   labels: LabelIndex,
@@ -101,7 +98,8 @@ async function rankEstate(
 }
 
 /**
- * Returns a context in which the progress number keeps rising across several readers, each of which counts from zero.
+ * Returns a context in which the progress number keeps rising across several readers, although each reader counts from
+ * zero.
  */
 export function reportRising<C extends Pick<ToolContext, 'progress'>>(ctx: C, prefix = ''): C {
   let step = 0

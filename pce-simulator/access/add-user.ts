@@ -6,7 +6,8 @@ import { roleHref, ROLES } from './role.js'
 import { seedUsers } from './user.js'
 
 /**
- * The value of `expires_in_seconds` for a key that never expires. It is used for the users in the simulator's options.
+ * The value of `expires_in_seconds` for a key that never expires. The keys of the users in the simulator's options get
+ * this value.
  */
 const NEVER = -1
 

@@ -1,7 +1,6 @@
 /**
- * Makes a picture interactive: the reader can zoom, drag and search it, hide the lines of a policy decision, and switch
- * to another view of the same data. The script only reads the page, and changes nothing but classes, the `hidden`
- * attribute and the transform of the drawing.
+ * Makes a picture interactive: the reader can zoom, drag and search it, and switch decisions and views. The script
+ * reads only the page, and changes only classes, `hidden` and the transform of the drawing.
  */
 interface Look {
   x: number
@@ -12,7 +11,7 @@ interface Look {
 const SCALES = { least: 0.2, most: 8, step: 1.3 }
 const PAN = 60
 
-/** Makes one picture on the page interactive. Must be called once for each result of `renderFigure`. */
+/** Makes a picture in the page interactive. This function must be called once for each result of `renderFigure`. */
 export function explore(root: HTMLElement): void {
   const stage = root.querySelector<HTMLElement>('.stage')
   if (stage === null) return
@@ -28,7 +27,7 @@ export function explore(root: HTMLElement): void {
     const { x, y, scale } = looks[at]!
     frames[at]!.setAttribute('transform', `translate(${x} ${y}) scale(${scale})`)
   }
-  /** Zooms in or out while the given point of the drawing stays where it is. */
+  /** Zooms in or out so that the given point of the drawing stays in its place. */
   const zoom = (factor: number, point = centre()) => {
     const look = looks[at]!
     const scale = Math.min(SCALES.most, Math.max(SCALES.least, look.scale * factor))
@@ -62,9 +61,7 @@ export function explore(root: HTMLElement): void {
     setFocus(focus)
   }
 
-  /**
-   * Highlights the named groups of workloads and the groups that communicate with them; with null, nothing is dimmed.
-   */
+  /** Highlights the named groups and the groups with which they communicate; null shows everything. */
   function setFocus(names: Set<string> | null): void {
     focus = names
     for (const svg of views) {
@@ -104,8 +101,8 @@ export function explore(root: HTMLElement): void {
       return setFocus(null)
     }
     const counts = views.map((svg) => namesIn(svg, wanted).length)
-    // The search switches to another view if that view has more matches, for example because a matching group is folded
-    // in the current view.
+    // If another view has more matches than the current one, for example because a group is folded in the current view,
+    // the other view is shown.
     const best = counts.indexOf(Math.max(...counts))
     if ((counts[at] ?? 0) < (counts[best] ?? 0)) show(best)
     const names = namesIn(views[at]!, wanted)
@@ -128,7 +125,7 @@ export function explore(root: HTMLElement): void {
   stage.addEventListener(
     'wheel',
     (event) => {
-      // Without a modifier key, the mouse wheel scrolls the page instead of zooming the picture.
+      // If no modifier key is pressed, the wheel scrolls the page instead of zooming.
       if (!event.ctrlKey && !event.metaKey) return
       event.preventDefault()
       zoom(event.deltaY < 0 ? SCALES.step : 1 / SCALES.step, pointOf(event))
@@ -158,7 +155,7 @@ export function explore(root: HTMLElement): void {
 
   let dragged: { from: DOMPoint | { x: number; y: number }; moved: boolean } | null = null
   stage.addEventListener('pointerdown', (event) => {
-    // A drag does not start on text, so that the reader can select the text.
+    // If the pointer is on a text, a drag does not start, so that the text can be selected.
     if (event.button !== 0 || (event.target as Element).closest('text') !== null) return
     dragged = { from: pointOf(event), moved: false }
   })
@@ -187,7 +184,7 @@ export function explore(root: HTMLElement): void {
   stage.addEventListener('pointercancel', drop)
 }
 
-/** Moves the content of a drawing into a single `g` element, to which the transform is applied. */
+/** Moves the content of a drawing into one element that can be transformed. */
 function frameOf(svg: SVGSVGElement): SVGGElement {
   const frame = document.createElementNS('http://www.w3.org/2000/svg', 'g')
   frame.append(...svg.childNodes)

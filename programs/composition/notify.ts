@@ -10,15 +10,15 @@ import { readPackage } from '../process/read-package.js'
 
 const HTTPS_PORT = 443
 
-/** Returns the host and port of a receiver, and `where`, the form in which messages name both. */
+/** Returns the host and port of a receiver, and both as messages show them. */
 export function placeOf({ url }: Pick<NotifyConfig, 'url'>): { host: string; port: number; where: string } {
   const { hostname, port, host: where } = new URL(url)
   return { host: hostname, port: port === '' ? HTTPS_PORT : Number(port), where }
 }
 
 /**
- * Creates the guard that checks the address of the receiver. It follows the same rules as for PCEs that users register
- * (D18), and permits only the host in the URL. A loopback address is permitted only if the URL itself names it.
+ * Creates the guard of the receiver's address. The rules are those for PCEs that users register (D18), with the receiver
+ * as the only permitted host: a loopback address is permitted only if the URL itself names it.
  */
 function guardReceiver(config: Pick<NotifyConfig, 'url'>) {
   const { host, port } = placeOf(config)
@@ -27,9 +27,7 @@ function guardReceiver(config: Pick<NotifyConfig, 'url'>) {
   return { admitted: hosts.admit(host, port), ...hosts.guard(host, port) }
 }
 
-/**
- * Returns the reasons why no message may be sent to the receiver. It neither connects nor looks up the receiver's name.
- */
+/** Finds why no message may be sent to the receiver, without connecting or looking its name up. */
 export function findReceiverFaults(config: NotifyConfig): Fault[] {
   const { admitted } = guardReceiver(config)
   if (!('problem' in admitted)) return []
@@ -46,11 +44,11 @@ export function postTo(config: NotifyConfig): Post {
 interface TellerParts extends Pick<RecorderOptions, 'findApproval' | 'log' | 'meter' | 'now'> {
   state: Pick<State, 'outbox'>
   config: { http: { publicUrl: string }; replicaId?: string; notify: NotifyConfig }
-  /** The function that posts the messages; tests replace it. */
+  /** Posts the messages; tests replace it. */
   post?: Post
 }
 
-/** The notifier of a server: it records events as messages, and sends these to the receiver. */
+/** What a server with a receiver has: it records the events, and sends them. */
 export type Notifier = EventRecorder & Pick<Sender, 'tick' | 'waiting' | 'close'>
 
 /** Creates the notifier of a server. */

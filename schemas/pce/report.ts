@@ -37,7 +37,7 @@ export const ReportTemplate = Type.Object({
 })
 export type ReportTemplate = Read<typeof ReportTemplate>
 
-/** A report that the PCE generates once. */
+/** A single report. */
 export const Report = Type.Object({
   ...OBJECT_FIELDS,
   report_template: TemplateRef,
@@ -50,7 +50,7 @@ export const Report = Type.Object({
 })
 export type Report = Read<typeof Report>
 
-/** A schedule by which the PCE generates a report repeatedly. */
+/** A report that is created repeatedly. */
 export const ReportSchedule = Type.Object({
   ...OBJECT_FIELDS,
   report_template: TemplateRef,

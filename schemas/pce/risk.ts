@@ -56,7 +56,7 @@ const RansomwareSummary = Type.Object({
 export const RiskSummary = Type.Object({ ransomware: Nullable(RansomwareSummary) })
 export type RiskSummary = Read<typeof RiskSummary>
 
-/** How exposed one application group is to risks. */
+/** The exposure of one application group to risks. */
 export const AppGroupRisk = Type.Object({
   app_group: Reference,
   labels: List(LabelRef),

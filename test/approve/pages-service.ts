@@ -78,7 +78,7 @@ async function openPages(
     now: clock.now,
     approve: { desk, maxAgeSeconds },
   })
-  return { app, clock, audit, log, charged, home, desk, ...requests }
+  return { app, clock, audit, log, charged, home, ...requests }
 }
 
 /** Over inject, with a provider that obeys the test. */

@@ -101,7 +101,6 @@ export default defineTool({
   name: NAME,
   summary: 'The narrowest rule by labels that would allow a flow, and what else it allows. Writes nothing.',
   effect: 'read',
-  reads: 'judged',
   toolset: 'explain',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -180,7 +179,10 @@ export default defineTool({
 
 const NO_VEN = 'No end has a VEN, so no rule has an effect on it.'
 
-/** Returns a sentence that says that the flow passes today although no rule allows it; empty if that is not so. */
+/**
+ * Returns a sentence that says that the flow passes today although no rule allows it; empty if the flow does not pass
+ * in this way.
+ */
 function tellToday(flow: JudgedFlow): string {
   const modes = modesThatLetPass(flow)
   return modes.length === 0
@@ -210,7 +212,8 @@ function alreadyAllowed(
 }
 
 /**
- * Compares the decisions with and without the suggested rule, for all pairs of source and destination that it covers.
+ * Compares, for all pairs of source and destination that the suggested rule covers, the decisions with and without the
+ * rule.
  */
 async function compare(ctx: ToolContext<true>, flow: JudgedFlow, rule: SuggestedRule): Promise<Opened> {
   const { service, versions, ends, labels, lists } = flow
@@ -239,8 +242,8 @@ function tellRemaining({ rules, undecided, decision }: PairVerdict, names: Refer
 }
 
 /**
- * Returns an alternative rule for only the two workloads in the question; none if the rule by labels allows no other
- * traffic anyway.
+ * Returns an alternative rule that is limited to the two workloads in the question; returns none if the rule with
+ * labels allows no other traffic anyway.
  */
 function showByWorkload(
   { ends, service }: JudgedFlow,

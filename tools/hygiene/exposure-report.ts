@@ -22,7 +22,6 @@ export default defineTool({
   name: 'exposure-report',
   summary: 'Ransomware and vulnerability exposure as the PCE has it, what of it is reached, and what would protect it.',
   effect: 'read',
-  reads: 'everything',
   toolset: 'hygiene',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -66,7 +65,7 @@ export default defineTool({
 
 type Asked = ServiceReference | readonly ServiceReference[]
 
-/** Looks up the services that a call names. Ports become a service of their own, without an href. */
+/** Resolves the services of a call. Ports become a service of their own, which has no href. */
 async function resolveNamed(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
   labels: LabelIndex,

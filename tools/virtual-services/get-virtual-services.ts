@@ -27,7 +27,6 @@ export default defineTool({
   name: NAME,
   summary: 'Virtual services: what workloads offer under one name.',
   effect: 'read',
-  reads: 'shown',
   toolset: 'virtual-services',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

@@ -14,13 +14,14 @@ export interface Entry {
    */
   ports: Interval | null
   /**
-   * In an entry of a Windows service, the program that must use the port. If absent, the entry applies to any program.
+   * The program that must use the port, in an entry of a Windows service. If absent, the entry applies to any program.
    */
   program?: { process: string | null; service: string | null }
 }
 
 /**
- * Lists the entries of a service object. The list is empty if there are no entries or if one of them cannot be read.
+ * Lists the entries of a service object. The list is empty if the service has no entries or if one of them is
+ * unreadable.
  */
 export function entriesOf(service: Service): Entry[] {
   const listed = [

@@ -10,10 +10,10 @@ import { idOf, renderRegistrationForm } from './registration-form.js'
 
 interface SetupPage {
   visitor: Visitor
-  /** The answer of the tool check-pce-credentials-status, shown on the page. */
+  /** The answer of check-pce-credentials-status. */
   status: ToolAnswer
   notice: Notice | null
-  /** The error messages if a registration was refused. */
+  /** The errors of a refused registration. */
   errors: FieldErrors | null
   /** The submitted values that the fields of the registration form show again; null if no registration was refused. */
   entered: FormValues | null
@@ -136,7 +136,7 @@ function renderOtherForms({ basePath, csrfToken, canLogOut, visitor }: SetupPage
   return names.map(form).join('')
 }
 
-/** The fields of the answer of check-pce-credentials-status that the page shows. */
+/** The answer of check-pce-credentials-status. */
 interface CredentialStatus {
   registered: boolean
   pce_host?: string

@@ -67,7 +67,7 @@ export const AccountReachOutput = Type.Object({
   ...Truncation,
 })
 
-/** A person, with those of the person's destinations that are shown. */
+/** A person with the destinations that are shown. */
 export interface PersonShown {
   reach: Reach
   destinations: readonly Reached[]
@@ -75,21 +75,21 @@ export interface PersonShown {
 
 interface Shown {
   reach: AccountReach
-  /** The people who match, those with the most destinations first. */
+  /** The people that match, the widest first. */
   people: readonly Reach[]
-  /** The first of these people, with their destinations. */
+  /** The first of them, with their destinations. */
   shown: readonly PersonShown[]
-  /** The account that the caller asked about; undefined if there is none. */
+  /** The account that was asked for. */
   account: string | undefined
   nearNames: readonly string[]
   decided: DecidedTraffic | null
   read: FlowsRead
 }
 
-/** Maximum size, in bytes, of an answer about the accounts that reach most, unless the caller asks for more. */
+/** Most bytes of an answer about the widest accounts, unless more are asked for. */
 const STANDARD_BYTES = 8_000
 
-/** Builds the answer. For a single account, it has all destinations that fit; otherwise five for each person. */
+/** Builds the answer. About one account it has all destinations that fit; otherwise five of each person. */
 export function showAccountReach(
   { reach, people, shown, account, nearNames, decided, read }: Shown,
   detail: 'standard' | 'full',

@@ -92,10 +92,7 @@ const Draft = Type.Object(
   { description: 'What the draft policy would decide on the same rows' },
 )
 
-/**
- * The parts of get-policy-coverage-report's answer from which a caller can choose. The draft is read only if `draft` is
- * chosen.
- */
+/** The parts of the answer. Without `draft`, the draft is not read. */
 export const COVERAGE_PARTS = ['inbound', 'outbound', 'draft'] as const
 
 /** The answer of get-policy-coverage-report (T21). */
