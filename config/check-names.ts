@@ -2,13 +2,13 @@ import { SECRETS } from './read-secrets.js'
 import { isPlaceholder, placeholderIn, withoutLogin, type Environment, type Findings } from './read-values.js'
 import { isKnown, misspelt, triedFor, VARIABLES } from './variables.js'
 
-/** Matches names of variables with the prefixes that this server uses, in upper or lower case. */
+/** Matches names that begin with a prefix of this server's variables, in upper or lower case. */
 const OURS = /^(?:MCP|PCE)_/i
 
 /**
- * Finds variables that no program reads. A name that is almost a known one is a fault, because the intended setting
- * would not take effect. Any other unknown name is only a warning, because platforms set variables with similar names
- * (Kubernetes: PCE_SERVICE_HOST).
+ * Finds variables that no program reads. A misspelt name of a known variable is a fault, because the intended setting
+ * would not take effect. Any other unknown name causes only a warning, because platforms set variables with similar
+ * names (Kubernetes: PCE_SERVICE_HOST).
  */
 export function checkNames(env: Environment, { faults, warnings }: Findings): void {
   const unknown = Object.keys(env).filter((name) => env[name] && OURS.test(name) && !isKnown(name))
@@ -57,12 +57,12 @@ export function checkQuotes(env: Environment, { faults }: Findings): Environment
 }
 
 /**
- * Matches the placeholder `${user_config.name}` from the bundle's manifest. A client passes it as the value of a
- * variable if the variable's field in the client's form was left blank.
+ * Matches the placeholder `${user_config.name}` from the manifest of the desktop extension bundle. A client passes it
+ * on as the value of a variable if the user left the form field of that variable blank.
  */
 const BLANK_FIELD = /^\s*\$\{user_config\.[\w-]+\}\s*$/
 
-/** Unsets variables whose fields were left blank in a client's form, and names them in a warning. */
+/** Unsets the variables whose fields the user left blank in a client's form, and names them in a warning. */
 export function leaveOutBlankFields(env: Environment, { warnings }: Findings): Environment {
   const blank = Object.keys(env).filter((name) => isKnown(name) && BLANK_FIELD.test(env[name] ?? ''))
   if (blank.length === 0) return env
@@ -72,7 +72,10 @@ export function leaveOutBlankFields(env: Environment, { warnings }: Findings): E
   return Object.fromEntries(Object.entries(env).filter(([name]) => !blank.includes(name)))
 }
 
-/** The variables whose values are compared or sent unchanged, so that invisible whitespace at either end matters. */
+/**
+ * The variables whose values are compared or sent exactly as they are, so that invisible whitespace at either end would
+ * matter.
+ */
 const LITERAL = ['PCE_HOST', 'API_KEY', 'API_SECRET', 'MCP_OAUTH_CLIENT_ID', 'MCP_OAUTH_CLIENT_SECRET']
 
 /**

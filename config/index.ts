@@ -12,7 +12,7 @@ import {
 } from './read-http.js'
 import { readTold } from './read-notify.js'
 import { readDatabase } from './read-state-url.js'
-import { readSecretFiles, SECRETS, SECRETS_OF, type SecretName } from './read-secrets.js'
+import { readKey, readPreviousKey, readSecretFiles, SECRETS, SECRETS_OF, type SecretName } from './read-secrets.js'
 import { readWhole } from './read-whole.js'
 import { isKnown } from './variables.js'
 import {
@@ -31,6 +31,7 @@ import {
   type HttpConfig,
   type ListenOptions,
   type StateFileConfig,
+  type StateKeysConfig,
   type StdioConfig,
 } from '../schemas/config.js'
 
@@ -40,10 +41,10 @@ export interface Given extends Findings {
 }
 
 /**
- * Merges the process environment with a `.env` file in the working directory, if there is one; the environment takes
- * precedence. No other code reads the environment or the file. Secrets are deleted from `process.env`, where
- * diagnostics and child processes would see them. If `hasForm` is true and a field was left blank in a client's form,
- * the value in the `.env` file is used.
+ * Merges the process environment with a `.env` file in the working directory, if there is one. The process environment
+ * takes precedence. No other code reads the environment or the file. Secrets are deleted from `process.env`, where
+ * diagnostics and child processes would see them. If `hasForm` is true, a variable whose field was left blank in a
+ * client's form gets its value from the `.env` file.
  */
 export function readEnvironment({ hasForm = false } = {}): Given {
   const file = readLocalFile()
@@ -87,8 +88,8 @@ export interface OfferFlags {
 }
 
 /**
- * Applies command-line options as if they were environment variables. The options take precedence over the environment.
- * Read-only mode is on if either the option or the variable turns it on.
+ * Applies command-line options as if they were environment variables. The options take precedence, except that
+ * read-only mode is on if either the option or the variable turns it on.
  */
 export const withFlags = (env: Environment, { readOnly, toolsets }: OfferFlags): Environment => ({
   ...env,
@@ -137,9 +138,9 @@ export function readConfig(
 }
 
 /**
- * Returns where servers with these settings keep their state. This needs no encryption key, so that anyone who can read
- * the state file or knows the URL of the database can run a command on the state. Throws StartupError if a setting has
- * a fault.
+ * Returns where servers with these settings keep their state. No encryption key is required for this, so anyone who can
+ * read the state file or knows the database URL can run a command on the state. Throws StartupError if a setting has a
+ * fault.
  */
 export function readStateFile(given: Environment, found?: Findings): StateFileConfig {
   const reading = readFiles(begin(given, { ...(found && { found }) }), ['MCP_STATE_URL'], {})
@@ -162,6 +163,17 @@ export function readStateFile(given: Environment, found?: Findings): StateFileCo
   }
 }
 
+/** Reads what `readStateFile` reads and, in per_user mode, the keys of the keystore as far as they are set. */
+export function readStateKeys(given: Environment, found?: Findings): StateKeysConfig {
+  const config = readStateFile(given, found)
+  if (config.mode !== 'per_user') return config
+  const reading = readFiles(begin(given, {}), ['MCP_KEK', 'MCP_KEK_PREVIOUS'], {})
+  const kek = readKey(reading, 'MCP_KEK')
+  const previousKek = readPreviousKey(reading, 'MCP_KEK_PREVIOUS', kek)
+  if (reading.faults.length > 0) throw new StartupError(...reading.faults)
+  return reading.env.MCP_KEK ? { ...config, kek, ...(previousKek && { previousKek }) } : config
+}
+
 function readStdio(given: Environment, options: ReadOptions<StdioConfig> = {}): StdioConfig {
   const reading = readFiles(begin(given, options), SECRETS_OF.environment, options)
   const missing = missingOf(reading.env, ['PCE_HOST', 'API_KEY', 'API_SECRET']).join(', ')
@@ -177,7 +189,7 @@ function readStdio(given: Environment, options: ReadOptions<StdioConfig> = {}): 
     instead: 'or set MCP_CONFIRM_STDIO=1, so that the client asks its user.',
   })
   const tools = readConfirmTools(reading)
-  const told = ['MCP_CONFIRM_TOOLS', 'MCP_APPROVAL']
+  const told = ['MCP_CONFIRM_TOOLS', 'MCP_APPROVAL', 'MCP_FREEZE_OVERRIDE']
   const ignored = unreadIn('stdio', reading.env).filter((name) => !told.includes(name))
   if (ignored.length > 0)
     reading.warnings.push(
@@ -195,7 +207,8 @@ function readHttp(given: Environment, listen: ListenOptions, options: ReadOption
     const gates = mode === null ? [unknownMode(bare.env)] : []
     return finish(gates, reading, readInsecure(reading, listen), options)
   }
-  // An unknown mode is treated as shared, so that the faults that every mode can have are still reported.
+  // For an unknown mode, the settings are read as in shared mode, so that the faults that can occur in every mode are
+  // still reported.
   const assumed = mode ?? 'shared'
   const secrets = new Set([
     ...SECRETS_OF[assumed],

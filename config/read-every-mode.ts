@@ -15,7 +15,7 @@ import {
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
-/** Reads the settings that both programs have. */
+/** Reads the settings that the stdio program and the HTTP program share. */
 export function readCommon(reading: Reading) {
   const { env, warnings } = reading
   const limits: Limits = {
@@ -48,8 +48,8 @@ const ENDPOINTS = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_END
 const PROTOCOLS = ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL']
 
 /**
- * Determines whether tracing is on. All other settings for tracing, such as the endpoint, are read from the environment
- * by OpenTelemetry's libraries.
+ * Returns whether tracing is on. All other tracing settings, such as the endpoint, are read from the environment by
+ * OpenTelemetry's own libraries.
  */
 function readTracing({ env, faults, warnings }: Reading): { tracing?: true } {
   if (env.OTEL_SDK_DISABLED?.toLowerCase() === 'true' || env.OTEL_TRACES_EXPORTER === 'none') return {}
@@ -104,8 +104,8 @@ function readOffer(reading: Reading): OfferConfig {
 }
 
 /**
- * Reads a list of names of tools or toolsets. If the variable is set but its list is empty, this is a fault: an
- * operator who wants to offer fewer tools must not offer all of them by mistake.
+ * Reads a list of names of tools or toolsets. A variable that is set to an empty list is a fault: an operator who wants
+ * to offer fewer tools must not offer all of them by mistake.
  */
 function readNames(reading: Reading, name: string): string[] | undefined {
   if (!reading.env[name]) return undefined
@@ -119,8 +119,8 @@ function readNames(reading: Reading, name: string): string[] | undefined {
 }
 
 /**
- * Reads the limits for the number of heavy calls. In the result, the limits per caller are equal to the limits for all
- * callers together; the authenticated modes replace them with separate limits per caller.
+ * Reads the limits for heavy calls. The limits per caller are set equal to those for all callers together; the
+ * authenticated modes later replace them.
  */
 function readHeavy(reading: Reading): HeavyConfig {
   const max = readInteger(reading, 'MCP_HEAVY_CALLS', { min: 1, max: 64, otherwise: 4 })
@@ -136,10 +136,10 @@ export function readConfirmTools(reading: Pick<Reading, 'env'>): string[] | unde
 }
 
 /**
- * The variables that make calls wait for a confirmation. In a mode in which nobody can be asked, setting one of them is
- * a fault, because the operator relies on the confirmation.
+ * The variables that make calls wait for a confirmation. In a mode in which nobody can be asked, it is a fault to set
+ * one of them, because the operator relies on the confirmation.
  */
-const OF_CONFIRMATION = ['MCP_CONFIRM_TOOLS', 'MCP_APPROVAL', 'MCP_CONFIRM_STDIO'] as const
+const OF_CONFIRMATION = ['MCP_CONFIRM_TOOLS', 'MCP_APPROVAL', 'MCP_CONFIRM_STDIO', 'MCP_FREEZE_OVERRIDE'] as const
 
 /**
  * Reports variables that make calls wait for a confirmation as faults in a mode without a login. Nobody could be asked
@@ -154,10 +154,11 @@ export function refuseConfirmation(
   for (const name of OF_CONFIRMATION) {
     if (!env[name] || except.includes(name)) continue
     if (name === 'MCP_APPROVAL' && env[name] === 'token') continue
+    if (name === 'MCP_FREEZE_OVERRIDE' && env[name] === 'off') continue
     if (name === 'MCP_CONFIRM_STDIO' && /^(0|false)$/i.test(env[name].trim())) continue
     faults.push({
       problem: `${name} is set, but nobody logs in here, so no call would wait for its confirmation`,
-      remedy: `Unset ${name}, ${instead}`,
+      remedy: `Unset ${name}, ${name === 'MCP_FREEZE_OVERRIDE' ? 'or run svc-mcp-http with MCP_APPROVAL=page or two-person.' : instead}`,
     })
   }
 }

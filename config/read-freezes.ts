@@ -9,7 +9,10 @@ const DATE = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2})$/
 const EXAMPLE = 'Fri 18:00 - Mon 06:00 Europe/Berlin; 2026-12-20T00:00/2027-01-04T00:00 Europe/Berlin'
 const MOST_WINDOWS = 100
 
-/** Reads the windows of MCP_FREEZE_WINDOWS, separated by semicolons; undefined if the variable is not set. */
+/**
+ * Reads the freeze windows in MCP_FREEZE_WINDOWS, which are separated by semicolons. Returns undefined if the variable
+ * is not set.
+ */
 export function readFreezes(reading: Reading): FreezeWindow[] | undefined {
   const { [NAME]: written } = reading.env
   if (!written) return undefined
@@ -27,7 +30,10 @@ export function readFreezes(reading: Reading): FreezeWindow[] | undefined {
   })
 }
 
-/** Parses one window; returns the fault, as the end of a sentence about it, if it is not one. */
+/**
+ * Parses one freeze window. If the string is not valid, returns the problem as the end of a sentence that begins with
+ * the string.
+ */
 function parseWindow(text: string): FreezeWindow | string {
   const at = text.lastIndexOf(' ')
   const [times, zone] = [text.slice(0, Math.max(at, 0)), text.slice(at + 1)]
@@ -65,11 +71,15 @@ function parseClock(text: string): ClockTime | null {
   return index === -1 ? null : { day: index, minute: at }
 }
 
-/** Returns the minutes since the epoch of a local time as if its zone were UTC; null if there is no such date or time. */
+/**
+ * Converts a local date and time to minutes since the epoch as if the time zone were UTC. Returns null if there is no
+ * such date or time.
+ */
 function parseDate(text: string): number | null {
   const [, year, month, day, hour, minute] = (DATE.exec(text) ?? []).map(Number)
   const instant = Date.UTC(year ?? NaN, (month ?? NaN) - 1, day, hour, minute)
-  // A date that does not exist, such as 31 June, becomes another one.
+  // Date.UTC turns a date that does not exist, such as 31 June, into another date, so the result is compared with the
+  // input.
   return !Number.isNaN(instant) && new Date(instant).toISOString().startsWith(text) ? instant / 60_000 : null
 }
 

@@ -1,8 +1,8 @@
 import type { GuardrailsConfig, ProtectedLabel } from '../schemas/guardrails.js'
 import { readFreezes } from './read-freezes.js'
-import { readInteger, readList, shown, type Reading } from './read-values.js'
+import { readChoice, readInteger, readList, shown, type Reading } from './read-values.js'
 
-/** Reads the limits that hold for every caller in every mode; `guardrails` is absent if none is set. */
+/** Reads the operator's limits that apply to every caller in every mode. `guardrails` is absent if no limit is set. */
 export function readGuardrails(reading: Reading): { guardrails?: GuardrailsConfig } {
   const protectedLabels = readProtected(reading)
   const freezes = readFreezes(reading)
@@ -10,14 +10,32 @@ export function readGuardrails(reading: Reading): { guardrails?: GuardrailsConfi
   const maxWorkloads = reading.env.MCP_MAX_WORKLOADS_AFFECTED
     ? readInteger(reading, 'MCP_MAX_WORKLOADS_AFFECTED', range)
     : undefined
+  const override = readChoice(reading, OVERRIDE, ['off', 'two-persons'], 'off')
+  if (override !== 'off' && freezes === undefined)
+    reading.faults.push({
+      problem: `${OVERRIDE} is set, but there is no freeze to override`,
+      remedy: `Set MCP_FREEZE_WINDOWS, or unset ${OVERRIDE}.`,
+    })
   if (protectedLabels === undefined && freezes === undefined && maxWorkloads === undefined) return {}
   return {
     guardrails: {
       ...(protectedLabels && { protectedLabels }),
       ...(freezes && { freezes }),
       ...(maxWorkloads !== undefined && { maxWorkloads }),
+      ...(override !== 'off' && { freezeOverride: true as const }),
     },
   }
+}
+
+const OVERRIDE = 'MCP_FREEZE_OVERRIDE'
+
+/** Reports MCP_FREEZE_OVERRIDE as a fault where no person approves calls, because two could not override a freeze. */
+export function refuseOverride({ env, faults }: Reading): void {
+  if (!env[OVERRIDE] || env[OVERRIDE] === 'off') return
+  faults.push({
+    problem: `${OVERRIDE} needs approval by a person, and calls are confirmed with tokens here`,
+    remedy: `Set MCP_APPROVAL to page or two-person, or unset ${OVERRIDE}.`,
+  })
 }
 
 /** Reads MCP_PROTECTED, labels separated by commas. Nothing is guessed: an operator relies on the protection. */

@@ -17,6 +17,7 @@ import {
 } from '../schemas/config.js'
 import { unreadIn } from './check-names.js'
 import { readCommon, readConfirmTools, readPce, readPceConnection, refuseConfirmation } from './read-every-mode.js'
+import { refuseOverride } from './read-guardrails.js'
 import { readNotify } from './read-notify.js'
 import { readKey, readPreviousKey } from './read-secrets.js'
 import { readDatabase } from './read-state-url.js'
@@ -40,7 +41,7 @@ import {
 
 const OAUTH_VARIABLES = ['MCP_PUBLIC_URL', 'MCP_OAUTH_ISSUER', 'MCP_OAUTH_JWKS_URL', 'MCP_OAUTH_AUDIENCE']
 const PCE_MODES = ['per_user', 'shared'] as const satisfies readonly PceMode[]
-/** Matches one scope token of OAuth (RFC 6749, 3.3). */
+/** Matches a single OAuth scope (RFC 6749, 3.3). */
 const SCOPE_TOKEN = /^[\x21\x23-\x5B\x5D-\x7E]+$/
 const USUAL_SCOPE = 'svc-mcp.use'
 const MOST_PER_MINUTE = 1_000_000
@@ -83,8 +84,8 @@ const REMEDY_OF_OAUTH =
   'They define who may log in. docs/identity-providers lists their values for Keycloak, Entra ID, Okta, Auth0, Ping and AD FS.'
 
 /**
- * Returns the remedy for a server that has no settings for a login. Its operator is probably trying the server out and
- * does not know MCP_DEV_INSECURE yet.
+ * Returns the remedy if no login is configured. The operator is probably trying the server out and does not know
+ * MCP_DEV_INSECURE yet.
  */
 function remedyWithoutMode(env: Environment): string {
   const trying = 'To try it on this machine without a login, set MCP_DEV_INSECURE=1, never in production'
@@ -122,10 +123,15 @@ export const readStatePath = (env: Environment, mode: PceMode): Pick<StateFileCo
     ? { path: env.MCP_STATE_PATH || './data/state.db', variable: 'MCP_STATE_PATH' }
     : { path: env.MCP_KEYSTORE_PATH || './data/keystore.db', variable: 'MCP_KEYSTORE_PATH' }
 
-/** Reads the configuration of HTTP for development, without authentication. */
+/** Reads the configuration of the HTTP server for development, which has no authentication. */
 export function readInsecure(reading: Reading, listen: ListenOptions): InsecureHttpConfig {
   const { env, faults, warnings } = reading
-  const toldElsewhere = ['MCP_CONFIRM_TOOLS', 'MCP_APPROVAL', ...(readMode(env) === null ? ['MCP_PCE_MODE'] : [])]
+  const toldElsewhere = [
+    'MCP_CONFIRM_TOOLS',
+    'MCP_APPROVAL',
+    'MCP_FREEZE_OVERRIDE',
+    ...(readMode(env) === null ? ['MCP_PCE_MODE'] : []),
+  ]
   const ignored = unreadIn('insecure', env).filter((name) => !toldElsewhere.includes(name))
   if (ignored.length > 0)
     warnings.push(
@@ -176,6 +182,7 @@ export function readAuthenticated(
   const confirmed = readConfirmTools(reading)
   const roles = readRoles(reading)
   warnOfApproval(reading, approval, roles)
+  if (approval === undefined && !needsApproval(env)) refuseOverride(reading)
   const notify = readNotify(reading)
   const authenticated = {
     ...(database && { database }),
@@ -357,10 +364,10 @@ function readOAuth(reading: Reading): OAuthConfig {
   }
 }
 
-/** The scopes of OpenID Connect (Core, 5.4 and 11). None of them is of this server's API. */
+/** The scopes of OpenID Connect (Core, 5.4 and 11). None of them gives access to this server's API. */
 const OPENID_SCOPES = new Set(['openid', 'profile', 'email', 'address', 'phone', 'offline_access'])
 
-/** Reads the scopes that clients request. Returns them separated by single blanks, each once. */
+/** Reads the scopes that clients are told to request. Returns them separated by single blanks, without duplicates. */
 function readRequestedScopes({ env, faults, warnings }: Reading, requiredScope: string): string | undefined {
   const value = env.MCP_OAUTH_REQUEST_SCOPE ?? ''
   const scopes = [...new Set(value.split(' ').filter((scope) => scope !== ''))]
@@ -382,8 +389,8 @@ function readRequestedScopes({ env, faults, warnings }: Reading, requiredScope: 
 }
 
 /**
- * Reads a value that must be exactly equal to a claim in every access token. Returns an empty string if the variable is
- * not set.
+ * Reads a value with which a claim of every access token must be exactly equal. Returns an empty string if the variable
+ * is not set.
  */
 function readClaim({ env, faults }: Reading, name: string, claim: string): string {
   const value = env[name] ?? ''

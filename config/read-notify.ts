@@ -4,14 +4,14 @@ import { isPlaceholder, placeholderIn, readSwitch, type Reading } from './read-v
 const URL_NAME = 'MCP_NOTIFY_WEBHOOK_URL'
 const SECRET_NAME = 'MCP_NOTIFY_SECRET'
 const MAKE_SECRET = `Make one with: echo "whsec_$(openssl rand -base64 32)"`
-/** The lengths of a secret that Standard Webhooks permits, in bytes. */
+/** The shortest and the longest secret that Standard Webhooks permits, in bytes. */
 const [LEAST_BYTES, MOST_BYTES] = [24, 64]
 /** The value of a secret whose file has a fault that has already been reported. */
 const UNREADABLE = '\0'
 
 /**
- * Reads the receiver of notifications. Returns undefined if there is none or a setting has a fault. Messages quote
- * neither the URL, whose path may be a secret, nor the secret.
+ * Reads the settings for the receiver of notifications. Returns undefined if there is no receiver or a setting has a
+ * fault. Messages quote neither the secret nor the URL, whose path may be a secret.
  */
 export function readNotify(reading: Reading): NotifyConfig | undefined {
   const { env, faults, warnings } = reading
@@ -29,8 +29,8 @@ export function readNotify(reading: Reading): NotifyConfig | undefined {
 }
 
 /**
- * Reads what a command needs to tell of itself: it leaves its message in the state, and needs neither the URL nor the
- * secret. Returns undefined if the servers have no receiver.
+ * Reads the settings with which a command can notify the receiver. A command only stores its message for the servers to
+ * send, so it needs neither the receiver's URL nor the secret. Returns undefined if the servers have no receiver.
  */
 export function readTold(reading: Reading): StateFileConfig['notify'] {
   const { env } = reading

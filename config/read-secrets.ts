@@ -14,7 +14,7 @@ export const SECRETS = [
   'MCP_CONFIRM_HMAC_KEY_PREVIOUS',
   'MCP_OAUTH_CLIENT_SECRET',
   'MCP_STATE_URL',
-  // The path of a webhook often lets whoever knows it post there.
+  // Anyone who knows the path of a webhook's URL can often post messages there, so the URL is a secret.
   'MCP_NOTIFY_WEBHOOK_URL',
   'MCP_NOTIFY_SECRET',
   // The URL of a proxy may contain a user name and a password.
@@ -49,9 +49,9 @@ export const SECRETS_OF: Record<'environment' | PceMode, readonly SecretName[]> 
 }
 
 /**
- * Returns the environment with the addition of every secret of `names` whose NAME_FILE is set. One line break at the
- * end of the file is ignored. Reports a fault if both NAME and NAME_FILE are set, or if the file is empty or
- * unreadable. A fault never contains the secret.
+ * Returns the environment with the value of every secret in `names` whose NAME_FILE is set. One line break at the end
+ * of the file is ignored. Reports a fault if both NAME and NAME_FILE are set, or if the file is empty or unreadable. A
+ * fault never contains the secret.
  *
  * @param readFile returns the text of a file or throws the errors of node:fs.
  */

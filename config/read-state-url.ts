@@ -45,8 +45,8 @@ function readUrl(value: string, { faults }: Reading): Pick<DatabaseConfig, 'conn
   if (value === '\0') return undefined
   if (isPlaceholder(value)) return void faults.push(placeholderIn('MCP_STATE_URL'))
   const url = /[\s\p{Cc}]/u.test(value) || !URL.canParse(value) ? null : new URL(value)
-  // An @ after the host is an @ in the password that was not escaped. The texts that look like the host or a parameter
-  // are then parts of the password, so they are not quoted.
+  // An @ after the host means that an @ in the password was not escaped. What looks like the host or a parameter is
+  // then part of the password, so it is not quoted in messages.
   if (url === null || !/^postgres(ql)?:$/.test(url.protocol) || url.hash !== '' || /@/.test(url.pathname + url.search))
     return refuse(
       'must be a PostgreSQL URL',

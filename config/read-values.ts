@@ -23,7 +23,7 @@ export interface Reading extends Findings {
 /** Formats a value for a message: quoted, shortened, and with invisible characters escaped. */
 export const shown = (value: string): string => JSON.stringify(value.length > 100 ? `${value.slice(0, 99)}…` : value)
 
-/** Removes the user name and password from a text that may be a URL. */
+/** Removes the user name and password from a string that may be a URL. */
 export const withoutLogin = (value: string): string => value.replace(/^.*@/s, '…@')
 const shownUrl = (value: string) => shown(withoutLogin(value))
 
@@ -36,8 +36,8 @@ export const placeholderIn = (name: string): Fault => ({
 })
 
 /**
- * Reads a whole number from `min` to `max`. If the variable is not set, `otherwise` is returned. `isOff` is true if the
- * feature is off unless the variable is set; in this case, messages give `otherwise` only as an example, not as the
+ * Reads a whole number from `min` to `max`. If the variable is not set, returns `otherwise`. If `isOff` is true, the
+ * feature is off unless the variable is set, and messages mention `otherwise` only as an example and not as the
  * default.
  */
 export function readInteger(
@@ -70,9 +70,9 @@ export function readSwitch({ env, faults }: Reading, name: string, otherwise: bo
 }
 
 /**
- * Reads a switch that removes a protection from everybody. Only 1 turns the switch on. Any value except 1, 0 and an
- * empty one is a fault, because a wrong guess would either remove the protection or leave it on against the operator's
- * expectation.
+ * Reads a switch that removes a protection from everybody. Only 1 turns it on. Any value except 1, 0 and an empty one
+ * is a fault, because a wrong guess would either remove the protection or, against the operator's expectation, leave it
+ * on.
  */
 export function readUnsafeSwitch({ env, faults }: Reading, name: string): boolean {
   const value = env[name]

@@ -66,6 +66,7 @@ export const VARIABLES = {
     'MCP_APPROVAL',
     'MCP_APPROVAL_TTL_SECONDS',
     'MCP_APPROVAL_MAX_AGE_SECONDS',
+    'MCP_FREEZE_OVERRIDE',
     'MCP_MAX_IN_FLIGHT_PER_CALLER',
     'MCP_RATE_LIMIT_PER_MINUTE',
     'MCP_CONFIRM_RATE_PER_MINUTE',
@@ -96,10 +97,7 @@ const KNOWN: ReadonlySet<string> = new Set([...NAMES, ...SECRETS.map((name) => `
 /** Returns true if any program reads a variable of this name in any mode. */
 export const isKnown = (name: string): boolean => KNOWN.has(name)
 
-/**
- * Maximum number of wrong letters for which an unknown name still counts as a misspelt known name. For short names, the
- * maximum is lower.
- */
+/** Maximum number of wrong letters in a misspelt name of a known variable. For short names, the maximum is lower. */
 const MOST_WRONG = 2
 const PREFIX = 4
 
@@ -107,9 +105,9 @@ const PREFIX = 4
 const OF_A_SERVICE = /_(SERVICE_(HOST|PORT(_\w+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$/
 
 /**
- * Returns the known name that an operator probably meant. The given name may differ from the known name in upper and
- * lower case, be misspelt, or have a suffix `_FILE` that the known variable does not support. Returns null for any
- * other name, because it may belong to a platform.
+ * Returns the known variable that an operator probably meant. The given name may differ from it in upper and lower
+ * case, be misspelt, or have a suffix `_FILE` that this variable does not support. Returns null for any other name,
+ * because it may belong to a platform.
  */
 export function misspelt(name: string): string | null {
   const upper = name.toUpperCase()
@@ -127,7 +125,7 @@ export function misspelt(name: string): string | null {
 }
 
 /**
- * Returns the maximum number of wrong letters for which `name` still counts as a misspelt `known`. The maximum is lower
+ * Returns the maximum number of wrong letters for which `name` still counts as a misspelling of `known`. It is lower
  * for short names, unless both names consist of the same letters, because swapping two letters makes both wrong.
  */
 function mostWrong(known: string, name: string): number {
@@ -137,7 +135,10 @@ function mostWrong(known: string, name: string): number {
 
 const lettersOf = (name: string) => [...name].sort().join('')
 
-/** Names that people try because other programs use them, each with the equivalent name for this server. */
+/**
+ * Names that people try because other programs use them, each with the name of this server's variable for the same
+ * purpose.
+ */
 const TRIED: Readonly<Record<string, string>> = {
   MCP_HOST: '--host',
   MCP_PORT: '--port',
@@ -161,7 +162,8 @@ const TRIED: Readonly<Record<string, string>> = {
 }
 
 /**
- * Suggests a known name for an unknown name that is not a misspelt one; returns undefined if there is no suggestion.
+ * For an unknown name that is not a misspelling, returns the known variable that was probably meant; undefined if there
+ * is no suggestion.
  */
 export function triedFor(name: string): string | undefined {
   const longer = NAMES.filter((known) => known.startsWith(`${name}_`))

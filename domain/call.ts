@@ -12,7 +12,7 @@ export interface ProgressUpdate {
   message?: string
 }
 
-/** The right of a call to be the only one that adds to an object. It lasts for the duration of `inOrder`. */
+/** The exclusive right of a call to add to an object. It lasts for the duration of `inOrder`. */
 export interface WriteTurn {
   /** The hrefs that other calls of this process have added to the object since this call began. */
   readonly others: ReadonlySet<string>
@@ -47,9 +47,9 @@ export interface ToolContext<RequiresPce extends boolean = boolean> {
    */
   readonly beforeWriting: AbortSignal
   /**
-   * Runs work that adds to an object. Meanwhile, no other call of this process adds to the same object, so the state
-   * that the work reads does not change before it writes (D225). `object` is a type and a name. Rejects with `busy` if
-   * other calls take too long; nothing has been written in that case.
+   * Runs work that adds to an object. Until it ends, no other call of this process adds to the same object, so what the
+   * work reads stays true until it writes (D225). `object` is a type and a name. Rejects with `busy` if other calls
+   * take too long; nothing has been written in that case.
    */
   readonly inOrder: <T>(object: string, work: (turn: WriteTurn) => Promise<T>) => Promise<T>
   readonly log: ToolLog
@@ -66,8 +66,8 @@ export interface ToolContext<RequiresPce extends boolean = boolean> {
   /** The PCE credentials that belong to the caller, for the tools that manage them. */
   readonly credentials: CredentialsPort
   /**
-   * A record of what was shown to the person who confirmed the call, if a confirm token contained it. The tool compares
-   * this record with what it is about to do. Undefined if nothing was confirmed.
+   * A record of what the person who confirmed the call was shown, if a confirm token contained it. The tool compares it
+   * with what the call is about to do. Undefined if nothing was confirmed.
    */
   readonly approved?: Approval
   /**
@@ -75,6 +75,11 @@ export interface ToolContext<RequiresPce extends boolean = boolean> {
    * being used. A dry run then leaves out everything that is only shown to people, such as observed traffic.
    */
   readonly isBindingOnly?: true
+  /**
+   * True if a person decides about the call on a web page. A preview then also reads what only that page shows, such as
+   * the observed traffic that depends on pending changes.
+   */
+  readonly isForPage?: true
   readonly server: {
     name: string
     version: string
@@ -95,8 +100,8 @@ export interface Preview {
    */
   page?: Omit<ShownCall, 'summary'>
   /**
-   * A digest, at most 128 characters long, of those shown values that follow from the call itself. It changes whenever
-   * the call would write something else, but not merely because counts change by themselves (D75).
+   * A digest, at most 128 characters long, of the shown values that follow from the call itself. It changes whenever
+   * the call would write something else, but not when counts merely change by themselves (D75).
    */
   boundTo: string
 }

@@ -15,8 +15,8 @@ export interface Completion {
 const MOST_VALUES = 100
 
 /**
- * Returns the values that contain the typed text, regardless of case. Values that begin with the text come first, then
- * all others, both sorted alphabetically. Hidden characters are made visible.
+ * Returns the values that contain the typed text, ignoring case. Values that begin with it come first, then all others,
+ * each part in alphabetical order. Hidden characters are made visible.
  */
 export function completeFrom(values: Iterable<string>, typed: string): Completion {
   const part = typed.toLowerCase()
@@ -37,30 +37,30 @@ export function completeFrom(values: Iterable<string>, typed: string): Completio
 }
 
 /**
- * Time limit, in milliseconds, for reading the label list for a completion. After that time, the person who is typing
- * no longer needs it.
+ * Time limit, in milliseconds, for reading the labels for a completion. A later answer is no use to a person who is
+ * typing.
  */
 const LOAD_MS = 30_000
-/** Time, in milliseconds, for which a PCE that did not answer is not asked for its labels again. */
+/** The time, in milliseconds, for which a PCE that did not answer is not asked for its labels again. */
 const RETRY_MS = 10_000
 
 interface Load {
   index: Promise<LabelIndex | null>
-  /** The time, in milliseconds since the epoch, before which the labels are not read again. */
+  /** The time, in milliseconds since the epoch, before which the labels are not requested again. */
   until: number
 }
 
 /**
- * The attempts to read a label list that are in progress or have failed, by PCE client. Each client has its own entry,
- * so that nobody sees the labels of another PCE.
+ * For each PCE client, the attempt to read its labels that is running or has failed. Because each client has its own
+ * entry, nobody sees the labels of another PCE.
  */
 const loads = new WeakMap<object, Load>()
 
 /**
- * Returns the values of a label key at the caller's PCE, from the list that tools use to resolve labels (at most a
- * minute old, T3). A completion request arrives for each typed letter, so the requests that arrive during one read of
- * the list share it. If the PCE does not answer, the result is empty instead of an error, and the PCE is not asked
- * again for a while.
+ * Returns the values that a label key has at the caller's PCE, from the label list that tools use to resolve labels (at
+ * most a minute old, T3). Each typed letter causes a completion request; all requests that arrive while the list is
+ * being read share that read. If the PCE does not answer, the result is empty instead of an error, and the PCE is not
+ * asked again for a while.
  */
 export async function labelValues(
   { pce, now }: Pick<ToolContext<true>, 'pce' | 'now'>,
@@ -83,7 +83,7 @@ export async function labelValues(
   return (await load.index)?.values(key) ?? []
 }
 
-/** Reads the labels. The code for it is loaded here, because a stdio server must start fast. */
+/** Reads the labels. The code for this is loaded only here, because a stdio server must start fast. */
 async function readLabels(pce: ToolContext<true>['pce'], now: () => number): Promise<LabelIndex> {
   const { loadLabels } = await import('../domain/inventory/labels.js')
   return loadLabels(pce, { now, signal: AbortSignal.timeout(LOAD_MS) })

@@ -2,7 +2,7 @@
 export interface Document {
   uri: string
   name: string
-  /** A description for the list of resources, in one sentence. */
+  /** A description of the document in one sentence, for the list of resources. */
   description: string
 }
 
@@ -116,5 +116,5 @@ export const DOCUMENTS: readonly Document[] = [
   ),
 ]
 
-/** Returns the path of a document's text, relative to the folder `knowledge`. */
+/** Returns the path of a document's Markdown file, relative to the folder `knowledge`. */
 export const fileOf = ({ uri }: Document): string => `documents/${uri.slice(SCHEME.length)}.md`

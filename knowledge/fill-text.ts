@@ -1,6 +1,6 @@
 import type { ListedTool } from '../tools/listed-tool.js'
 
-/** The tools and values that a text may refer to. */
+/** The tools and values to which a document or prompt may refer. */
 export interface Named {
   tools: ReadonlyMap<string, Pick<ListedTool, 'schemas'>>
   /** The values that replace the placeholders `{{@name}}`, by name. They are inserted unchanged. */
@@ -8,13 +8,16 @@ export interface Named {
 }
 
 const PLACEHOLDER = /\{\{([^{}\n]*)\}\}/g
-/** Matches the mark `{{?tool}}` at the beginning of a line. Only readers to whom this tool is offered see the line. */
+/**
+ * Matches the mark `{{?tool}}` at the beginning of a line. The line is shown only to readers to whom that tool is
+ * offered.
+ */
 const CONDITION = /^\{\{\?([\w-]+)\}\} ?/
 
 /**
- * Fills in the placeholders of a text: `{{tool}}` is replaced with the name of the tool and `{{tool.argument}}` with
- * the name of the argument, both in code style, and `{{@name}}` with the value of that name. A line that is marked with
- * a tool is left out if this tool is not offered. Throws Error for names that do not exist.
+ * Fills in the placeholders of a document or prompt: `{{tool}}` is replaced with the name of the tool and
+ * `{{tool.argument}}` with the name of the argument, both in code style, and `{{@name}}` with the value of that name. A
+ * line that is marked with a tool is left out if this tool is not offered. Throws Error for names that do not exist.
  */
 export function fillText(text: string, { tools, values = {} }: Named, offered?: ReadonlySet<string>): string {
   return text
@@ -39,8 +42,8 @@ export function fillText(text: string, { tools, values = {} }: Named, offered?: 
 }
 
 /**
- * Returns the names of the tools in the placeholders of a text: `all` of them, and as `always` only those in lines that
- * every reader sees.
+ * Returns the tools that the placeholders of a document or prompt name. `all` contains all of them, and `always` only
+ * those in lines that every reader sees.
  */
 export function toolsNamedIn(text: string): { always: Set<string>; all: Set<string> } {
   const named = { always: new Set<string>(), all: new Set<string>() }
@@ -66,12 +69,13 @@ function problemOf(name: string, tools: ReadonlyMap<string, Pick<ListedTool, 'sc
 }
 
 const RESOURCE = /illumio:\/\/[\w/-]+/g
-/** Matches words in code style that look like the name of a tool. */
+/** Matches words in code style that look like names of tools. */
 const LIKE_A_TOOL = /`([a-z]+(?:-[a-z]+)+)`/g
 
 /**
- * Finds mistakes in a text and describes each in a sentence: tools, arguments, values and resources that do not exist,
- * and tools that are named without a placeholder. Such names would silently become wrong if the tools were renamed.
+ * Checks a document or prompt and describes each mistake in a sentence: tools, arguments, values and resources that do
+ * not exist, and tool names that are written without a placeholder. Such names would silently become wrong if a tool
+ * were renamed.
  */
 export function findTextProblems(text: string, { tools, values = {} }: Named, uris: ReadonlySet<string>): string[] {
   const conditions = text.split('\n').flatMap((line) => CONDITION.exec(line)?.[1] ?? [])

@@ -6,10 +6,7 @@ import type { Texts } from './serve-texts.js'
 
 export type { CompletedText, KnowledgeOptions, LookUp, Reader, ResourceReader, ResourceText } from './ports.js'
 
-/**
- * The documents and prompts of this server. If a reader may not see a text, it is neither listed nor found for this
- * reader.
- */
+/** The documents and prompts of this server. What a reader may not see is neither listed nor found for that reader. */
 export interface Knowledge {
   listResources(): ListedResource[]
   /** Lists the resource templates whose tools are all offered to the reader. */
@@ -20,13 +17,13 @@ export interface Knowledge {
    */
   readResource(uri: string, reader: ResourceReader): Promise<ResourceText>
   /**
-   * Lists the prompts that are offered to the reader: those whose unconditional lines name only tools that are offered
-   * too.
+   * Lists the prompts for a reader. A prompt is listed if all tools that it names for every reader are offered to this
+   * one.
    */
   listPrompts(reader: Reader): ListedPrompt[]
   /**
    * Returns the text of a prompt. Rejects with ToolError: `not_found` if the reader has no such prompt,
-   * `invalid_argument` with all arguments that are missing, unknown or invalid.
+   * `invalid_argument` if arguments are missing, unknown or invalid, naming all of them.
    */
   getPrompt(
     name: string,
@@ -46,8 +43,8 @@ export interface Knowledge {
 }
 
 /**
- * Creates the documents and prompts of a server. The lists come from the catalogue. The code that reads texts is loaded
- * with the first of them, and each file is read only once, when it is first needed.
+ * Creates the documents and prompts of a server. The lists come from the catalogue. The code that reads documents is
+ * loaded when the first one is requested, and each file is read only once.
  */
 export function createKnowledge(options: KnowledgeOptions): Knowledge {
   let loading: Promise<Texts> | undefined
@@ -55,7 +52,7 @@ export function createKnowledge(options: KnowledgeOptions): Knowledge {
     (loading ??= import('./serve-texts.js').then(
       ({ serveTexts }) => serveTexts(options),
       (error: unknown) => {
-        // The next request tries again, as that for a tool does (`changeTool`).
+        // After a failure, the next request tries to load the code again, as `changeTool` does for tools.
         loading = undefined
         throw error
       },

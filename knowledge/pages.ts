@@ -11,21 +11,21 @@ interface Section {
 type Values = Readonly<Record<string, string>>
 
 /**
- * A resource template (RFC 6570, level 1). It describes pages about one type of object of the PCE, which are composed
- * of tool answers.
+ * A resource template (RFC 6570, level 1) for the pages about one type of PCE object. A page is composed of the answers
+ * of several tool calls.
  */
 export interface PageTemplate {
   uriTemplate: string
   name: string
   description: string
   /**
-   * The variables of the template, in order. Each is mapped to the label key whose values complete the variable, or to
-   * null if the variable cannot be completed.
+   * The variables of the template, in order. Each is mapped to the label key whose values are suggested as completions,
+   * or to null if there are no completions for the variable.
    */
   variables: Readonly<Record<string, 'app' | 'env' | null>>
-  /** Returns the fields with which the page begins. */
+  /** Returns the fields at the beginning of the page. */
   headOf(values: Values, facts: PageFacts): object
-  /** Returns the sections of the page. The first one decides whether the object exists. */
+  /** Returns the sections of the page. The tool call of the first section shows whether the object exists. */
   sectionsOf(values: Values, facts: PageFacts): readonly [Section, ...Section[]]
 }
 
@@ -37,7 +37,7 @@ export interface PageFacts {
 }
 
 const DAY_MS = 86_400_000
-/** Number of days of traffic that a page covers. It is the same as the default of enforcement-readiness. */
+/** The number of days of traffic that a page covers, equal to the default of the tool enforcement-readiness. */
 const LOOKBACK_DAYS = 30
 /**
  * Maximum number of rows in each list on a page, by type of row. It is small, because a page is an overview; each
@@ -103,15 +103,14 @@ export function toolsOf(template: PageTemplate): string[] {
 }
 
 /**
- * Maximum length of a URI in characters. Even if every byte is percent-encoded, a URI with two label values of maximum
- * length is shorter.
+ * Maximum length of a URI, in characters. It leaves room for two label values of maximum length with every byte
+ * percent-encoded.
  */
 const LONGEST_URI = 5_000
 /** Maximum length of a decoded value in a URI; it is the maximum length of a label value. */
 const LONGEST_VALUE = 255
 /**
- * Pattern for one segment of a path (RFC 3986, 3.3). The value of a template is encoded as such a segment (RFC 6570,
- * 3.2.2).
+ * Matches one segment of a path (RFC 3986, 3.3). The values in a URI are encoded as such segments (RFC 6570, 3.2.2).
  */
 const SEGMENT = /^(?:[\w.~!$&'()*+,;=:@-]|%[\dA-Fa-f]{2})+$/
 const ID = /^[\w-]{1,64}$/
@@ -135,8 +134,8 @@ export function matchPage(uri: string): { template: PageTemplate; values: Record
 }
 
 /**
- * Returns the template whose beginning matches a URI with too few or too many values, and a text that says what is
- * wrong. Returns null for any other URI.
+ * For a URI that begins like a template but has too few or too many values, returns the template, and a sentence that
+ * says what is wrong. Returns null for any other URI.
  */
 export function nearPage(uri: string): { template: PageTemplate; why: string } | null {
   if (uri.length > LONGEST_URI) return null

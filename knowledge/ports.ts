@@ -3,10 +3,10 @@ import type { ListedTool } from '../tools/listed-tool.js'
 import type { PagePorts } from './read-page.js'
 
 export interface KnowledgeOptions {
-  /** All tools that texts may name. */
+  /** All tools that documents and prompts may name. */
   tools: readonly ListedTool[]
   server: {
-    /** Returns the text of CHANGELOG.md, or null if it was not shipped. */
+    /** Returns the content of CHANGELOG.md, or null if the file was not shipped. */
     changelog(): Promise<string | null>
   }
   limits: { responseBudgetBytes: number }
@@ -14,27 +14,26 @@ export interface KnowledgeOptions {
   now: () => number
 }
 
-/** The content of a resource. */
+/** The content of one resource, as MCP returns it. */
 export interface ResourceText {
   uri: string
   mimeType: string
   text: string
 }
 
-/** The reader of a text, described by the names of the tools that are offered to the reader. */
+/** The reader of a document or prompt, described by the tools that are offered to the reader. */
 export interface Reader {
   offered: ReadonlySet<string>
 }
 
-/** The reader of a resource, with the functions that are needed to compose a page about objects of the PCE. */
+/** The reader of a resource, with the functions that compose a page about PCE objects. */
 export interface ResourceReader extends Reader, Omit<PagePorts, 'budget'> {
   /** The number of the organisation at the reader's PCE; absent if the reader has no PCE. */
   orgId?: string
 }
 
 /**
- * The text whose argument is completed: a `prompt`, identified by its name, or a `resource`, identified by its
- * template.
+ * What an argument is completed for: a `prompt`, identified by its name, or a `resource`, identified by its template.
  */
 export interface CompletedText {
   kind: 'prompt' | 'resource'
@@ -42,7 +41,7 @@ export interface CompletedText {
 }
 
 /**
- * A function that looks something up for a caller who may call `tool`. It resolves with null if the caller may not call
- * this tool, or if the lookup takes too long.
+ * Looks something up for a caller who may call `tool`. Resolves with null if the caller may not call it, or if the
+ * lookup takes too long.
  */
 export type LookUp = <T>(tool: string, read: (context: ToolContext<true>) => Promise<T>) => Promise<T | null>

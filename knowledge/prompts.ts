@@ -4,7 +4,7 @@ export interface PromptArgument {
   name: string
   description: string
   required?: boolean
-  /** The source of completions: a label key, whose values are suggested, or a fixed list of values. */
+  /** The source of completions: a label key whose values are suggested, or a fixed list of values. */
   completes?: { labels: 'app' | 'env' } | { values: readonly string[] }
 }
 
@@ -15,15 +15,15 @@ export interface Prompt {
   description: string
   arguments: readonly PromptArgument[]
   /**
-   * Returns the values for `{{@name}}` in the text: the given arguments in quotation marks, and values derived from the
-   * arguments.
+   * Returns the values for the placeholders `{{@name}}` in the text: the given arguments in quotation marks, and values
+   * derived from the arguments.
    */
   valuesOf(given: Readonly<Record<string, string>>): Record<string, string>
 }
 
 /**
- * Puts a value in quotation marks, so that it is visible where the value begins and ends, and makes hidden characters
- * visible (D27).
+ * Puts a value in quotation marks, so that its beginning and end are visible. Hidden characters in it are made visible,
+ * too (D27).
  */
 const quoted = (text: string) => JSON.stringify(escapeText(text))
 
@@ -113,5 +113,5 @@ export const PROMPTS: readonly Prompt[] = [
   },
 ]
 
-/** Returns the path of a prompt's text, relative to the folder `knowledge`. */
+/** Returns the path of a prompt's Markdown file, relative to the folder `knowledge`. */
 export const fileOf = ({ name }: Pick<Prompt, 'name'>): string => `prompts/${name}.md`

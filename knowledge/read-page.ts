@@ -1,20 +1,23 @@
 import { ToolError } from '../schemas/errors.js'
 import type { PageFacts, PageTemplate } from './pages.js'
 
-/** A function that runs a tool call for the reader. It rejects with an Error whose `code` says what went wrong. */
+/** Makes a tool call for the reader. Rejects with an Error whose `code` says what went wrong. */
 export type CallTool = (name: string, args: Record<string, unknown>) => Promise<object>
 
 export interface PagePorts {
   callTool: CallTool
-  /** Counts all calls of a page except the first against the reader's rate limit; rejects if there are too many. */
+  /**
+   * Counts all tool calls of a page except the first one towards the reader's rate limit. Rejects if there are too
+   * many.
+   */
   charge: (times: number) => Promise<void>
-  /** Reports the progress of the page. It is called before each tool call. */
+  /** Reports the progress of composing the page; called before each tool call. */
   progress: (update: { progress: number; total: number; message: string }) => void
-  /** Maximum size of the page in bytes. */
+  /** Maximum size of the composed page in bytes. */
   budget: number
 }
 
-/** The error codes with which tools say that the object of a page does not exist. */
+/** The error codes of tools that mean that the object of the page does not exist. */
 const NOT_THERE = new Set(['not_found', 'invalid_href', 'unresolved_label_filter'])
 
 interface Part {

@@ -3,9 +3,9 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * Reads a text by its path below the folder `knowledge` (such as `documents/concepts/labels.md`). The search for that
- * folder starts in the folder of this code and goes up through its parent folders, because the code may run in the
- * sources, in dist or in a bundle. Rejects with Error if there is no such file.
+ * Reads a file by its path below the folder `knowledge`, such as `documents/concepts/labels.md`. That folder is
+ * searched for in the folder of this code and then in its parent folders, because the code may run from the sources,
+ * from dist or from a bundle. Rejects with Error if there is no such file.
  */
 export async function readText(path: string): Promise<string> {
   const start = dirname(fileURLToPath(import.meta.url))

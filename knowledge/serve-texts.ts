@@ -11,13 +11,14 @@ import { readPage } from './read-page.js'
 import { readText } from './read-text.js'
 
 /**
- * Maximum length of the changelog, in characters. Older entries are left out, because clients do not read longer texts.
+ * Maximum number of characters of the changelog that are served. Older entries are left out, because clients do not
+ * read longer documents.
  */
 const LONGEST_CHANGELOG = 40_000
 
 /**
- * The functions of `Knowledge` that read a text. `offeredPrompts` has the names of the prompts that are offered to the
- * reader.
+ * The functions of `Knowledge` that read documents, pages and prompts. `offeredPrompts` contains the names of the
+ * prompts that are offered to the reader.
  */
 export interface Texts {
   readResource(uri: string, reader: ResourceReader): Promise<ResourceText>
@@ -71,10 +72,7 @@ export function serveTexts({ tools: list, server, limits, now }: KnowledgeOption
     return { uri, mimeType: JSON_TYPE, text }
   }
 
-  /**
-   * Returns the source of the completions for each argument of a prompt or template; null for an argument without
-   * completions.
-   */
+  /** For each argument of a prompt or template, returns the source of its completions, or null if it has none. */
   function completersOf(
     { kind, name }: CompletedText,
     reader: Reader,
@@ -134,7 +132,7 @@ const LONGEST_VALUE = 255
 /** Reads the arguments of a prompt. Throws ToolError `invalid_argument` that names all wrong arguments. */
 function readArguments(prompt: Prompt, given: Readonly<Record<string, unknown>>): Record<string, string> {
   const isOptional = (name: string) => prompt.arguments.some((one) => one.name === name && one.required !== true)
-  // Null for an optional argument counts as left out (D242).
+  // A null for an optional argument means that the argument was left out (D242).
   const kept = Object.entries(given).filter(([name, value]) => value !== null || !isOptional(name))
   const problems = [
     ...prompt.arguments.flatMap(({ name, required }) =>
@@ -164,8 +162,8 @@ const isOffered = (template: PageTemplate, offered: ReadonlySet<string>) =>
   toolsOf(template).every((tool) => offered.has(tool))
 
 /**
- * Creates the error for an unknown URI. If the URI differs from a template only in having too few or too many values,
- * and the template is offered to the reader, the error names the template.
+ * Creates the error for an unknown URI. If the URI looks like a template but has too few or too many values, and the
+ * reader is offered that template, the error names it.
  */
 function notFound(uri: string, { offered }: Reader): ToolError {
   const near = nearPage(uri)

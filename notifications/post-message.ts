@@ -2,32 +2,35 @@ import { request } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 
-/** What the receiver said to a message: its status, or why there was no answer. */
+/** How the receiver answered a message: with which HTTP status, or why there was no answer. */
 export type PostResult = { status: number } | { failure: string }
 
-/** Posts a JSON text. Never rejects; `signal` ends the attempt. */
+/** Posts a JSON string to the receiver. Never rejects; `signal` ends the attempt. */
 export type Post = (body: string, headers: Record<string, string>, signal?: AbortSignal) => Promise<PostResult>
 
 export interface PostOptions {
   url: string
   /**
-   * The guard of the connections: `lookup` refuses names with forbidden addresses, and `checkPeer` throws for a forbidden
-   * address.
+   * Checks the address of every connection: `lookup` refuses host names that resolve to forbidden addresses, and
+   * `checkPeer` throws if the address of the peer is forbidden.
    */
   guard: { lookup: LookupFunction; checkPeer: (address: string) => void }
   userAgent: string
-  /** Time limit of the whole attempt in milliseconds; 15 seconds, as Standard Webhooks recommends at least. */
+  /**
+   * Time limit of one whole attempt, in milliseconds. The default is 15 seconds, the minimum that Standard Webhooks
+   * recommends.
+   */
   timeoutMs?: number
   /** The certificate authorities to trust instead of those of Node.js. */
   ca?: string
 }
 
-/** Maximum number of bytes of an answer that are read; they are ignored. */
+/** Maximum number of bytes that are read from an answer. Its content is ignored. */
 const MOST_READ = 64 * 1024
 
 /**
- * Creates the function that posts messages to one receiver. Every message has a connection of its own, whose address is
- * checked before anything is sent. Redirects are not followed: their status is the answer.
+ * Creates the function that posts messages to one receiver. Each message is sent over its own connection, whose address
+ * is checked before anything is sent. Redirects are not followed: a redirect counts as the receiver's answer.
  */
 export function createPost({ url, guard, userAgent, timeoutMs = 15_000, ca }: PostOptions): Post {
   const host = new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')

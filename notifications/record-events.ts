@@ -8,15 +8,15 @@ import { type NotifiedEvent, readEvent, type Teller } from './read-event.js'
 export interface RecorderOptions extends Teller {
   outbox: Pick<Outbox, 'add'>
   /**
-   * Returns what is known of an approval that waits: what the call would do, and until when it can be decided, in
-   * milliseconds since the epoch. Absent if there are no approvals.
+   * Returns the facts about an approval that waits for a decision: what the call would do, and when the approval
+   * expires, in milliseconds since the epoch. Absent if calls need no approvals.
    */
   findApproval?: (id: string) => Promise<{ summary: string; expiresAt: number } | null>
   log: NotifyLog
   meter?: Pick<Meter, 'notification'>
   /** Returns milliseconds since the epoch. */
   now: () => number
-  /** Called after messages were added to the outbox. */
+  /** Called after messages have been added to the outbox. */
   added?: () => void
 }
 
@@ -25,33 +25,40 @@ export interface NotifyLog {
   error(facts: object, message: string): void
 }
 
-/** Records events in the outbox. Nothing here ever throws or delays a call. */
+/** Converts events to messages and puts these into the outbox. No method throws or delays a call. */
 export interface EventRecorder {
-  /** Takes an entry that is in the audit log, and records its event if it is about one. */
+  /** Examines an entry that is already in the audit log. If the entry describes an event, the event is recorded. */
   note(entry: AuditEntry): void
-  /** Records that the audit log could not be used. */
+  /** Records the event that an operation of the audit log failed. */
   noteAuditFailure(operation: string): void
-  /** Puts all recorded events into the outbox. Resolves with false if the store does not take them. Never rejects. */
+  /** Puts all recorded events into the outbox. Resolves with false if the store does not accept them. Never rejects. */
   store(): Promise<boolean>
-  /** Records what was left out as a repetition, as soon as its time is over. */
+  /**
+   * Records one event for the repetitions that were suppressed, as soon as the quiet period of the original event is
+   * over.
+   */
   sweep(): void
-  /** Returns the oldest message that is not in the outbox, because the store does not take it; null if there is none. */
+  /**
+   * Returns the oldest message that is missing from the outbox because the store did not accept it; null if there is
+   * none.
+   */
   firstUnstored(): OutboxMessage | null
-  /** Forgets a message that is not in the outbox, because its receiver has it. */
+  /** Drops a message that never got into the outbox, because the receiver has it now. */
   forget(id: string): void
 }
 
 /**
- * Equal refusals, and failures of the audit log, are told once in this time; the next message counts the others. So a
- * model that repeats a refused call floods neither the receiver nor the outbox.
+ * The time, in milliseconds, during which repetitions of a refusal or of an audit failure are only counted; the next
+ * message gives their number. A model that repeats a refused call can therefore flood neither the receiver nor the
+ * outbox.
  */
 const QUIET_MS = 5 * 60_000
-/** Maximum number of different refusals that are remembered; those beyond are told each. */
+/** Maximum number of different refusals that are remembered at a time. Any other refusal is reported each time. */
 const MOST_QUIET = 1000
-/** Maximum number of events in memory that are not in the outbox yet. */
+/** Maximum number of events that are kept in memory until the outbox accepts them. */
 const MOST_UNSTORED = 1000
 
-/** Creates the recorder of one process. */
+/** Creates the event recorder of one process. */
 export function createRecorder(options: RecorderOptions): EventRecorder {
   const { outbox, findApproval, log, meter, now, added = () => {} } = options
   let unstored: OutboxMessage[] = []
@@ -96,7 +103,8 @@ export function createRecorder(options: RecorderOptions): EventRecorder {
     }
     const body = visibleJson({ type, timestamp, data: { ...data, ...known } })
     const createdAt = now()
-    // The beginning of the id sorts messages of the same millisecond.
+    // The id starts with the time and a counter, so that messages created in the same millisecond sort in the order of
+    // their creation.
     const order = `${createdAt.toString(36)}${(count++ % 36 ** 4).toString(36).padStart(4, '0')}`
     return { id: `msg_${order}_${randomUUID()}`, body, createdAt }
   }
@@ -118,7 +126,7 @@ export function createRecorder(options: RecorderOptions): EventRecorder {
     }
   }
 
-  /** Stores one batch after the other, because two at the same time could store a message twice. */
+  /** Stores one batch after the other. Two batches at the same time could store the same message twice. */
   function store(): Promise<boolean> {
     const before = storing ?? Promise.resolve(true)
     const mine = before.then(storeAll)

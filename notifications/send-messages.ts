@@ -10,41 +10,49 @@ export interface SenderOptions {
   recorder: Pick<EventRecorder, 'store' | 'sweep' | 'firstUnstored' | 'forget'>
   post: Post
   secret: Buffer
-  /** The host of the receiver, for the log. */
+  /** Host and port of the receiver, for the log. */
   host: string
   log: NotifyLog
   meter?: Pick<Meter, 'notification'>
   /** Returns milliseconds since the epoch. */
   now: () => number
-  /** Returns a number from 0 to 1, for the jitter. */
+  /** Returns a random number from 0 to 1, which varies the length of pauses. */
   random?: () => number
 }
 
 export interface Sender {
-  /** Sends what is due; if this is going on already, waits for it. Never rejects. */
+  /** Sends the messages that are due. If this is already in progress, waits until it has finished. Never rejects. */
   tick(): Promise<void>
-  /** Sends what is due soon, without waiting for it. */
+  /**
+   * Sends the messages that are due, but starts only after the current turn of the event loop and does not wait for the
+   * result.
+   */
   wake(): void
-  /** Returns the number of messages that waited when the outbox was last looked at. */
+  /** Returns the number of messages that were in the outbox when it was last examined. */
   readonly waiting: () => number
-  /** Stops sending, and stores what is not stored yet. What waits is sent by another process or after the next start. */
+  /**
+   * Stops sending, and stores the events that are not in the outbox yet. The messages in the outbox are sent by another
+   * process or after the next start.
+   */
   close(): Promise<void>
 }
 
 const TICK_MS = 5000
-/** The time for which a process alone may send; longer than one attempt can take. */
+/**
+ * The time, in milliseconds, for which one process has the sole right to send. It is longer than any single attempt.
+ */
 const LEASE_MS = 40_000
 const FIRST_PAUSE_MS = 5000
 const LONGEST_PAUSE_MS = 5 * 60_000
-/** The age at which a message is given up: whoever reads it later is misled by it. */
+/** The age, in milliseconds, at which a message is given up, because so old a message would mislead its readers. */
 const GIVE_UP_MS = 24 * 60 * 60_000
-/** The status with which a receiver says that it wants no messages any more (Standard Webhooks). */
+/** The HTTP status by which a receiver says that it wants no more messages (Standard Webhooks). */
 const GONE = 410
 
 /**
- * Creates the sender of one process. Of all processes with the same store one sends at a time, and one message at a
- * time. After a failed attempt it pauses, longer each time; a failed message is repeated with the same id until the
- * receiver accepts it with a 2xx status, or is given up after 24 hours.
+ * Creates the message sender of one process. Of all processes that share a store, only one sends at a time, and only
+ * one message at a time. After each failed attempt the sender pauses, longer each time. A message that failed is sent
+ * again with the same id, until the receiver answers with a 2xx status or 24 hours have passed.
  */
 export function createSender(options: SenderOptions): Sender {
   const { outbox, recorder, post, secret, host, log, meter, now, random = Math.random } = options
@@ -56,14 +64,20 @@ export function createSender(options: SenderOptions): Sender {
   let running: Promise<void> | undefined
   let isWoken = false
 
-  /** Returns the pause after the n-th failure in a row, half of it random, so that senders do not keep in step. */
+  /**
+   * Returns the length of the pause after `times` failures in a row. Half of it is random, so that several senders do
+   * not keep in step.
+   */
   const pauseAfter = (times: number) =>
     Math.round(Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(times - 1, 16)) * (0.5 + random() / 2))
 
   const send = ({ id, body }: OutboxMessage): Promise<PostResult> =>
     post(body, signMessage(secret, { id, body }, Math.floor(now() / 1000)), stopping.signal)
 
-  /** Notes the result of an attempt. Returns true if the message is done: the receiver has it, or wants none any more. */
+  /**
+   * Records the result of an attempt. Returns true if the message need not be sent again, because the receiver either
+   * accepted it or wants no more messages.
+   */
   function judge({ id }: OutboxMessage, attempts: number, result: PostResult): boolean {
     if ('status' in result && result.status >= 200 && result.status < 300) {
       failures = 0
@@ -86,7 +100,7 @@ export function createSender(options: SenderOptions): Sender {
     log.error({ id, host, attempts }, 'a notification is given up')
   }
 
-  /** Sends one message of the outbox. Resolves with false if this process has nothing more to send now. */
+  /** Sends one message from the outbox. Resolves with false if this process has nothing more to send for now. */
   async function sendStored(): Promise<boolean> {
     const { waiting: found, dueAt } = await outbox.look()
     waiting = found
@@ -94,7 +108,7 @@ export function createSender(options: SenderOptions): Sender {
     const message = await outbox.take(holder, LEASE_MS)
     if (message === null) return false
     const { id, attempts } = message
-    // The body is empty if somebody else wrote one into the store that is far too long.
+    // The body is read as empty if it is far too long, which means that another program wrote it into the store.
     const isOver = now() - message.createdAt >= GIVE_UP_MS || message.body === ''
     if (isOver) giveUp(id, attempts - 1)
     if (isOver || judge(message, attempts, await send(message))) {
@@ -104,7 +118,7 @@ export function createSender(options: SenderOptions): Sender {
     return pausedUntil <= now()
   }
 
-  /** Sends one message that the store does not take. Perhaps it is about the very fault of the store. */
+  /** Sends one message that the store did not accept, perhaps because the message is about a failure of that store. */
   async function sendUnstored(): Promise<boolean> {
     const message = recorder.firstUnstored()
     if (message === null) return false

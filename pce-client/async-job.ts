@@ -18,8 +18,8 @@ const DEADLINE_MS = 600_000
 const CLEAN_UP_MS = 5000
 
 /**
- * The two ways to read the PCE's answer to a request for a collection: `direct` reads a list that the PCE sent at once,
- * `file` reads the result file of a job.
+ * The functions that read the two possible answers of the PCE to a request for a collection: `direct` reads a list that
+ * was sent at once, `file` reads the result file of a job.
  */
 export interface Reader<T> {
   direct(answer: TracedResponse): T | Promise<T>

@@ -5,7 +5,7 @@ const MIB = 1024 * 1024
 
 /** Size limits that can be set when a client is created, in MiB of uncompressed text. */
 export interface AnswerSizes {
-  /** Maximum size of a single answer. Default 32. */
+  /** Maximum size of a single answer of the PCE. Default 32. */
   maxAnswerMib: number
   /** Maximum size of a list that is collected from a job or a traffic query. Default 256. */
   maxListMib: number
@@ -17,7 +17,7 @@ export interface AnswerSizes {
  * object of many bytes in memory. The limits on elements and rows grow in proportion to the byte limits.
  */
 export interface AnswerBounds {
-  /** Limits for a single answer. */
+  /** The limits for a single answer of the PCE. */
   body: { bytes: number; elements: number }
   /**
    * Limits for everything that is collected in memory: the result of a job, the rows of a traffic query or a downloaded
@@ -38,9 +38,9 @@ export function boundsOf({ maxAnswerMib, maxListMib }: AnswerSizes): AnswerBound
   }
 }
 
-/** Fixed limits that no real answer comes close to. */
+/** Limits that cannot be configured. No real answer comes close to them. */
 export const BOUNDS = {
-  /** Maximum size of a single row of a list. */
+  /** Maximum size of a single row of a streamed list. */
   row: { bytes: 8 * MIB, elements: 1_000_000 },
   /** Maximum nesting of lists and objects; the PCE's own answers have about ten levels. */
   depth: 100,

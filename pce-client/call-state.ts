@@ -15,12 +15,12 @@ export interface CallState {
   readonly method: string
   readonly path: string
   readonly origin: string
-  /** `host:port` of the proxy in use, without its credentials. */
+  /** `host:port` of the proxy that the call uses, without credentials. */
   readonly via: string | undefined
   readonly nature: RequestNature
   readonly retryCount: number
   readonly totalTimeoutMs: number
-  /** Maximum size of the uncompressed answer in bytes. */
+  /** Maximum size of the PCE's answer in bytes, after decompression. */
   readonly maxBytes: number
   readonly startedAt: number
   /** Returns the current time of the client's clock, in milliseconds since the epoch. */
@@ -34,7 +34,7 @@ export interface CallState {
   isOver: boolean
   /** The reason given by the caller's signal; undefined if the caller did not cancel. */
   reason: unknown
-  /** True after the caller's signal, and not the deadline, has ended the call. */
+  /** True if the caller's signal ended the call; false if the deadline did. */
   cancelled: boolean
   /** If true, errors tell the caller only that a connection failed, not why. */
   readonly hidesReasons: boolean
@@ -47,10 +47,12 @@ export interface CallState {
   /** Cancels the request in progress. Called when the call is cancelled or its deadline passes. */
   stop: (() => void) | undefined
   attempts: number
-  /** Milliseconds to wait before the next attempt. `waitedMs`, in contrast, is the sum of all waits so far. */
+  /**
+   * Milliseconds to wait before the next attempt. This differs from `waitedMs`, which is the sum of all waits so far.
+   */
   waitMs: number
   waitedMs: number
-  /** True if the current attempt has reached the server, so that the PCE may have acted on it. */
+  /** True if the current attempt has reached the server, so the PCE may have acted on it. */
   connected: boolean
   /** True if the PCE may have carried out the request in an earlier attempt. */
   mayHaveHappened: boolean
@@ -215,7 +217,7 @@ function tellAnswers({ onAnswer }: ClientSettings, { answers = [] }: CallState):
     try {
       onAnswer?.(facts)
     } catch {
-      // An error in the listener must not make the call fail.
+      // An error thrown by the listener must not make the call fail.
     }
   }
 }

@@ -39,7 +39,7 @@ interface Parts {
 
 const parts = new WeakMap<PceClient, Parts>()
 
-/** Builds a client whose requests go through `http`. */
+/** Builds a client that makes its requests with `http`. */
 export function assembleClient(http: Http, settings: ClientSettings): PceClient {
   const objects = createObjectApis(http, settings)
   const client = Object.assign(createTransport(http, settings), createOperations(http, settings, objects), objects)
@@ -110,7 +110,8 @@ function createTransport(http: Http, settings: ClientSettings): PceTransport {
         await mustConnect(options)
         return true
       } catch (error) {
-        // A cancelled check says nothing about the connection, so it must not return false.
+        // If the check was cancelled, nothing is known about the connection, so the error is rethrown and false is not
+        // returned.
         if (!(error instanceof PceError) || error.code === 'aborted') throw error
         return false
       }

@@ -169,7 +169,7 @@ function admitNext(agent: QueueingAgent, target: https.RequestOptions): void {
   if (next !== undefined) agent.addRequest(next, target)
 }
 
-/** The `reason` in the error when the caller's `lookup` or `checkPeer` refuses a connection. */
+/** The `reason` of the error that is thrown if the caller's `lookup` or `checkPeer` refuses a connection. */
 export const ADDRESS_REFUSED = 'ADDRESS_REFUSED'
 
 type Connecting = http.Agent & { createConnection(...args: unknown[]): Socket }

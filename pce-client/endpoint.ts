@@ -7,7 +7,7 @@ import type { PolicyVersionSelector } from '../schemas/common.js'
 /** The URL of a request, and its path as messages and logs show it. */
 export interface ResolvedEndpoint {
   url: string
-  /** Path below `/api/<version>`, without the query. */
+  /** The path of the request below `/api/<version>`, without the query. */
   path: string
 }
 
@@ -67,7 +67,7 @@ function encodeParams(params: NonNullable<RequestOptions['params']>): string {
       try {
         return `${encodeURIComponent(name)}=${encodeURIComponent(text)}`
       } catch (cause) {
-        // `encodeURIComponent` cannot encode half a surrogate pair.
+        // Half a surrogate pair is rejected, because `encodeURIComponent` cannot encode it.
         throw new PceError('invalid_argument', `the parameter ${JSON.stringify(name)} is not valid Unicode text`, {
           cause,
         })

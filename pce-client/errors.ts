@@ -67,18 +67,15 @@ export class PceError extends Error {
   }
 
   /**
-   * True for an `outcome_unknown` error if the PCE certainly accepted the write and only its result is unknown, because
-   * the PCE's answer does not show it.
+   * True if the PCE certainly accepted the write, and the outcome is unknown only because the PCE's answer was
+   * unusable.
    */
   get isAccepted(): boolean {
     return this.reason === ANSWER_UNREADABLE
   }
 }
 
-/**
- * The `reason` in the error of a write if the PCE accepted the write (status 2xx), but the body of its answer is
- * unusable.
- */
+/** The `reason` of the error for a write that the PCE accepted with status 2xx, but answered with an unusable body. */
 export const ANSWER_UNREADABLE = 'ANSWER_UNREADABLE'
 
 /** One entry of the PCE's error body (`[{token, message}]`), truncated. `token` is empty if the PCE gave none. */
@@ -97,7 +94,7 @@ export interface PceApiErrorFacts {
   code?: PceErrorCode
 }
 
-/** Error tokens that mean "the object to delete is already gone" (P4, P31). */
+/** The error tokens by which the PCE says that the object to delete no longer exists (P4, P31). */
 const GONE_TOKENS = new Set(['label_already_deleted'])
 
 /**
@@ -109,7 +106,7 @@ export class PceApiError extends PceError {
   override readonly name: string = 'PceApiError'
   readonly status: number
   readonly method: string
-  /** Path below `/api/<version>`, without its query. */
+  /** The path of the failed request below `/api/<version>`, without the query. */
   readonly path: string
   readonly errors: PceApiErrorItem[]
   /** Number of seconds that the PCE asked the client to wait; null if it did not ask. */

@@ -7,7 +7,7 @@ export interface PlannedWrite {
   method: string
   /** The path as it is requested, with or without the organisation. */
   path: string
-  /** The JSON body; undefined if there is none. */
+  /** The JSON body of the request; undefined if there is none. */
   body: unknown
 }
 

@@ -99,14 +99,14 @@ export function decideRetry(settings: ClientSettings, state: CallState, failure:
     random: settings.timers.random(),
   })
   if (wait === null) return false
-  // A 429 is the only answer which guarantees that the request was not carried out.
+  // Status 429 is the only answer that guarantees that the request was not carried out.
   if (outcome !== 429 && (state.connected || outcome !== 'lost')) state.mayHaveHappened = true
   if (outcome === 'lost' ? state.connected : isLostBehindGateway(outcome)) state.answerLost = true
   if (outcome === 500) state.failedInside = true
   state.waitMs = wait
   state.waitedMs += wait
-  // Without this reset, a call that is cancelled during the wait would look as if its next attempt had reached the
-  // server.
+  // Reset before the wait: if the call is cancelled while it waits, it must not look as if its next attempt had reached
+  // the server.
   state.connected = false
   return true
 }

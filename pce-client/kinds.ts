@@ -29,7 +29,7 @@ interface KindTraits {
 
 /** One object kind of the specification, and the operations that the API allows for it. */
 export interface Kind extends KindTraits {
-  /** The name of the kind's attribute in the specification. */
+  /** The name of the client's attribute for this kind, as in the specification. */
   specName: string
   /** Path below `/api/<version>`. `{parent}` stands for the last segment of the parent's href. */
   path: string

@@ -13,10 +13,10 @@ export interface ErrorAnswer {
   body: string
 }
 
-/** The failure of an attempt: an error answer of the PCE, or the error that prevented an answer. */
+/** Why an attempt failed: the PCE answered with an error, or an error prevented an answer. */
 export type Failure = ErrorAnswer | Error
 
-/** Error codes that mean that the server was not reached, and that an immediate retry will not reach it either. */
+/** Error codes for failures to reach the server that an immediate retry would not overcome. */
 const CANNOT_CONNECT = new Map([
   ['ECONNREFUSED', 'connection refused'],
   ['ENOTFOUND', 'host name not found'],
@@ -43,7 +43,10 @@ const LOST = new Map([
   ['Z_BUF_ERROR', 'the answer broke off'],
 ])
 
-/** Explanations of invalid certificates, by verification code (OpenSSL, X509_verify_cert_error_string). */
+/**
+ * For each verification code, an explanation of what is wrong with the server's certificate (OpenSSL,
+ * X509_verify_cert_error_string).
+ */
 const CERTIFICATE = new Map([
   ...[
     'DEPTH_ZERO_SELF_SIGNED_CERT',

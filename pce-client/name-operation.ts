@@ -2,6 +2,7 @@ import { KINDS, type Kind } from './kinds.js'
 
 /** The paths of named operations that cannot be derived from KINDS, in the form that `templatesOf` returns. */
 const MORE = [
+  'agents/{id}/compatibility_report',
   'api_keys',
   'api_keys/{id}',
   'app_groups/risk_summary',
@@ -56,6 +57,7 @@ const MORE = [
   'users/login',
   'users/{id}/api_keys',
   'users/{id}/api_keys/{id}',
+  'vens/{id}/compatibility_report',
   'vens/authentication_recovery',
   'vens/remote_action',
   'vens/statistics',

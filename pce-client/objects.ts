@@ -67,7 +67,7 @@ export class KindApi<T extends object = PceObject> implements ObjectApi<T> {
     if (parent !== undefined) {
       throw new PceError('unsupported', `${specName} cannot be found by name alone: list those of a parent and compare`)
     }
-    // An undefined name would match every object that has no name.
+    // Without this check, an undefined name would match every object without a name.
     if (typeof name !== 'string') throw new PceError('invalid_argument', 'a name must be a string')
     const endpoint = this.#collection(policyVersion)
     const narrowed = nameTrait === 'filter' ? { ...options, params: { ...options.params, name } } : options
@@ -307,7 +307,8 @@ export async function getAll<T>(
     wanted = totalCount
   }
   const gathered = await getListAsync<T>(http, settings, endpoint, options)
-  // A PCE that starts no job answers with an ordinary list, which may be shorter than one that was read before.
+  // If the PCE does not start a job, it answers with an ordinary list, which may be shorter than a list that was read
+  // before.
   return gathered.length < most.length ? most : gathered
 }
 

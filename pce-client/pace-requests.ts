@@ -26,7 +26,7 @@ export function createPacer(limit: number, timers: Timers): Pacer {
   const starts: number[] = []
   const queue: { grant: () => void }[] = []
   let isServing = false
-  /** The controller that ends the wait for the next possible start, when every waiting request has been cancelled. */
+  /** Aborts the wait for the next possible start once all waiting requests have been cancelled. */
   let wait: AbortController | undefined
 
   function forgetOld(now: number): void {

@@ -8,7 +8,7 @@ const SLICE_CHARACTERS = 64 * 1024
  * answer within the size limits. Returns null if the text is not JSON.
  */
 export async function parseInTurns(text: string): Promise<{ value: unknown } | null> {
-  // Only the complete value is needed, so the parser need not keep the values of the outer nesting levels.
+  // Only the complete value is needed, so the parser does not keep the unfinished values of outer nesting levels.
   const parser = new JSONParser({ paths: ['$'], keepStack: false })
   let result: { value: unknown } | undefined
   parser.onValue = ({ value }) => (result = { value })
@@ -21,7 +21,7 @@ export async function parseInTurns(text: string): Promise<{ value: unknown } | n
   return result ?? null
 }
 
-/** Passes a text to `take` in slices, and lets the event loop do other work between slices when needed. */
+/** Passes a long string to `take` in slices, and lets the event loop do other work between slices when needed. */
 export async function inSlices(text: string, take: (slice: Buffer) => void | Promise<void>): Promise<void> {
   for (let at = 0; at < text.length;) {
     // A slice must not separate the two halves of a surrogate pair, which together are one character in UTF-8.

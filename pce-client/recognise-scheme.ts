@@ -13,7 +13,7 @@ export const SCHEME_MISMATCH = 'SCHEME_MISMATCH'
 const PROBE_MS = 3000
 /** The possible first bytes of a TLS server's reply: an alert or a handshake record. */
 const TLS_RECORDS = [0x15, 0x16]
-/** OpenSSL's error messages for data that is not TLS. */
+/** The messages in OpenSSL's errors that mean that the server's reply was not TLS. */
 const NO_TLS = /wrong[ _]version[ _]number|packet[ _]length[ _]too[ _]long|unknown[ _]protocol/i
 /** The answers of nginx, Apache and Go servers when a TLS port receives plain http. */
 const TLS_WANTED =

@@ -28,10 +28,10 @@ export interface RemoteAddress extends AnswerSizes {
   userName?: string | undefined
 }
 
-/** A request that may have changed something at the PCE. */
+/** A request that may have changed something at the PCE, and its outcome. */
 export interface SentWrite {
   method: string
-  /** Path below `/api/<version>`, as it was requested. */
+  /** The path of the request below `/api/<version>`, as it was requested. */
   endpoint: string
   /** `done` if the request succeeded, the error's code if it failed, undefined while it is running. */
   outcome: 'done' | PceErrorCode | undefined
@@ -49,8 +49,8 @@ export interface ServedClient {
 }
 
 /**
- * A running request of the computing thread. `taken` is called when that thread has processed one parcel (a group of
- * pieces) of the body.
+ * A request that the computing thread has made and that is still running. `taken` is called when the computing thread
+ * has processed one parcel (a group of pieces) of the body.
  */
 interface Running {
   controller: AbortController
@@ -66,7 +66,7 @@ type Request =
   | { id: number; act: 'abort' }
   | { id: number; act: 'taken' }
 
-/** Messages back to the computing thread. */
+/** Messages from the thread that holds the connections to the computing thread. */
 type Reply =
   | { id: number; is: 'answer'; answer: Omit<TracedResponse, 'json'> }
   | { id: number; is: 'begin'; head: StreamHead }
@@ -231,7 +231,7 @@ export function connectRemoteClient(
   const { port: given, protocol } = new URL(origin)
   const settings = readSettings({
     url: origin,
-    // A URL omits the default port of its scheme.
+    // A URL omits the port if it is the default port of the scheme.
     port: given === '' ? (protocol === 'http:' ? 80 : 443) : given,
     version,
     orgId,
@@ -246,10 +246,7 @@ interface Pending {
   method: string
   path: string
   sink?: BodySink
-  /**
-   * A promise that resolves when all earlier pieces have been processed. It ensures that pieces are processed one after
-   * the other.
-   */
+  /** Resolves when all earlier pieces have been processed, so that pieces are processed one after the other. */
   turn: Promise<void>
   resolve(answer: TracedResponse | undefined): void
   reject(error: Error): void
@@ -308,8 +305,8 @@ function createRemoteHttp(port: MessagePort, arrived: (bytes: number) => void): 
     return new Promise<TracedResponse | undefined>((resolve, reject) => {
       if (signal?.aborted === true)
         return reject(new PceError('aborted', 'the call was cancelled', { cause: signal.reason }))
-      // Only the other thread can tell what happened to a running request, so the result is awaited even after a
-      // cancellation.
+      // Only the thread that holds the connections can tell what happened to a running request, so its answer is
+      // awaited even after a cancellation.
       const cancel = () => post({ id, act: 'abort' })
       signal?.addEventListener('abort', cancel, { once: true })
       const end = () => {

@@ -15,13 +15,15 @@ export interface FailedAttempt {
    * usable.
    */
   retryAfterMs: number | null
-  /** Number of retries before this failed attempt. */
+  /** Number of retries that preceded this failed attempt. */
   retriesMade: number
   retryCount: number
-  /** Milliseconds since the call began. `totalTimeoutMs`, in contrast, is the maximum duration of the call. */
+  /**
+   * Milliseconds since the call began. This differs from `totalTimeoutMs`, which is the maximum duration of the call.
+   */
   elapsedMs: number
   totalTimeoutMs: number
-  /** A random number with 0 <= x < 1. */
+  /** A random number x with 0 <= x < 1, for the length of the wait. */
   random: number
 }
 

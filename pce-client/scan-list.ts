@@ -81,7 +81,7 @@ export async function scanList<T>(
   }
   const taken = await readJob(http, settings, reading, counts)
   if (taken !== undefined) return { ...counts, items: taken.items, isWhole: !taken.isStopped }
-  // This PCE starts no job and has answered with a truncated list instead.
+  // This PCE does not start jobs, and has answered with a truncated list.
   const all = Math.min(most, counts.matchCount ?? counts.totalCount ?? LARGEST_PAGE)
   if (page !== 'declined' && wanted >= all) return { ...counts, items: page.items, isWhole: false }
   const { items, isStopped } = (await readPage(http, reading, all, () => true)) as Taken

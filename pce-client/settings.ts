@@ -150,7 +150,7 @@ export function readProxy(name: string, uri: string | null | undefined): URL | u
 }
 
 function parseOrigin(url: unknown, port: number): Pick<PceAddress, 'scheme' | 'origin'> {
-  // Without this check, `undefined` and `null` would become host names.
+  // Without this check, `undefined` and `null` would be used as names of hosts.
   if (typeof url !== 'string') throw new PceError('invalid_argument', 'url, the address of the PCE, must be a string')
   const [, givenScheme, rest = ''] = /^(?:([a-z][a-z0-9+.-]*):\/\/)?(.*)$/is.exec(url.trim()) ?? []
   const scheme = givenScheme?.toLowerCase() === 'http' ? 'http' : 'https'

@@ -17,20 +17,20 @@ const BATCH_ELEMENTS = 20_000
 /** Maximum size of a batch that is parsed in a single turn of the event loop. */
 const ONE_TURN = { bytes: 1024 * 1024, elements: 250_000 }
 
-/** Maximum length in bytes of the seam, the text between two rows (see `#seam`). */
+/** Maximum length in bytes of the seam: the bytes between two rows (see `#seam`). */
 const LONGEST_SEAM = 64
 
-/** The limits that a list must not exceed. */
+/** The limits for a whole list. */
 export interface ListBounds {
   rows?: number
   bytes?: number
   elements?: number
-  /** Limits for a single row. */
+  /** The limits for a single row of the list. */
   rowBytes?: number
   rowElements?: number
 }
 
-/** A batch whose rows have not been parsed yet. */
+/** A batch of rows that has been split off but not parsed yet. */
 interface LateBatch {
   rows: unknown[]
   text: string
@@ -55,11 +55,11 @@ export class JsonArraySplitter {
   #elementsBefore = 0
 
   #state: 'before' | 'inside' | 'after' = 'before'
-  /** Nesting depth below the array itself. */
+  /** How deeply the current position is nested below the array itself. */
   #depth = 0
   #inString = false
   #escaped = false
-  /** Text that belongs to the next batch, in pieces. */
+  /** Pieces of text that belong to the next batch. */
   #pending: Buffer[] = []
   #pendingBytes = 0
   /** True if the last batch ended at a comma, so that another element must follow. */
@@ -114,7 +114,8 @@ export class JsonArraySplitter {
 
   /** Must be called at the end of the text. @throws {PceError} if the array is incomplete. */
   end(): void {
-    // The pending text is scanned byte by byte, to distinguish an unfinished array from extra text after it.
+    // Text that is still pending is scanned byte by byte, which distinguishes an array that is not finished from extra
+    // text after the array.
     if (this.#state === 'inside' && this.#seam) this.#scanAgain(Buffer.alloc(0), 0, [])
     if (this.#state !== 'after') throw damaged(this.#state === 'before' ? 'it is empty' : 'it ends too early')
   }
@@ -130,9 +131,9 @@ export class JsonArraySplitter {
   }
 
   /**
-   * Like `#scan`, but jumps from seam to seam. The text up to a seam is valid JSON only if no string or bracket is open
-   * there, so if it parses, it is a batch. At the first text that does not parse, the method falls back to scanning
-   * byte by byte.
+   * Splits a chunk like `#scan`, but jumps from seam to seam (see `#seam`) instead of examining every byte. If the text
+   * up to a seam parses as JSON, no string or bracket is open there, so the text is a batch. At the first text that
+   * does not parse, the method falls back to scanning byte by byte.
    */
   #leap(chunk: Buffer, from: number, batches: unknown[][]): number {
     const seam = this.#seam!
@@ -142,7 +143,7 @@ export class JsonArraySplitter {
       if (at === -1) break
       // The seam begins with the bracket that closes the last row of the batch.
       const comma = chunk.indexOf(COMMA, at)
-      // Only the byte-by-byte scan counts the elements of a large row.
+      // A large row is scanned byte by byte, because its elements are limited and only that scan counts them.
       const isLarge = this.#late !== undefined && this.#pendingBytes + comma - start > 2 * BATCH_BYTES
       const batch = isLarge ? undefined : this.#tryParse(chunk.subarray(start, comma))
       if (batch === undefined) return this.#scanAgain(chunk, start, batches)
@@ -160,7 +161,7 @@ export class JsonArraySplitter {
         return end + 1
       }
     }
-    // If a long text contains no seam, its rows differ in shape from those before.
+    // If a long stretch of text does not contain the seam, its rows have another form than the earlier ones.
     return this.#pendingBytes + chunk.length - start > 4 * BATCH_BYTES ? this.#scanAgain(chunk, start, batches) : start
   }
 
@@ -178,7 +179,8 @@ export class JsonArraySplitter {
     if (this.#state === 'after' && !isBlank(text, start)) throw damaged('there is text after the array')
     if (this.#state === 'after') return chunk.length
     if (start >= held) return from + start - held
-    // The end of the pending text belongs to no batch yet, so it stays pending, and the chunk's text will follow it.
+    // The last part of the pending text belongs to no batch yet. It stays pending, and the next chunk will be appended
+    // to it.
     this.#keep(text.subarray(start, held))
     return from
   }
@@ -225,7 +227,7 @@ export class JsonArraySplitter {
         if (this.#seam === undefined) {
           this.#seam = seamAt(chunk, at)
           if (this.#seam === undefined) continue
-          // Between two rows, no string or bracket is open.
+          // This comma is between two rows, so no string or bracket is open.
           this.#depth = 0
           this.#inString = false
           this.#escaped = false
@@ -308,7 +310,7 @@ export class JsonArraySplitter {
  * @throws {PceError} `invalid_response` if the text is not a list.
  */
 export async function parseListInTurns(text: string): Promise<unknown[]> {
-  // The whole text is already within the limits for an answer, so each of its rows is too.
+  // Each row is within the limits, because the whole text is within the limits for a single answer.
   const splitter = new JsonArraySplitter({ rowBytes: Infinity, rowElements: Infinity })
   const items: unknown[] = []
   await inSlices(text, async (slice) => {

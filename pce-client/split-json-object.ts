@@ -6,7 +6,7 @@ import type { PartsSink } from './types.js'
 
 /** Minimum size of a batch of list items in bytes, because parsing each item separately would take twice the time. */
 const BATCH_BYTES = 64 * 1024
-/** Maximum size in bytes of a text that is parsed in a single turn of the event loop. */
+/** Maximum number of bytes of JSON that are parsed in a single turn of the event loop. */
 const ONE_TURN = 1024 * 1024
 
 /**
@@ -21,7 +21,7 @@ export class JsonObjectSplitter {
   readonly #meter: JsonMeter
   readonly #fields = new Set<string>()
   #state: 'before' | 'inside' | 'after' = 'before'
-  /** Nesting depth below the object itself. */
+  /** How deeply the current position is nested below the object itself. */
   #depth = 0
   #inString = false
   #escaped = false

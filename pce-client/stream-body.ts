@@ -20,7 +20,7 @@ interface StreamedRequest {
   headers: Record<string, string>
   settings: ClientSettings
   state: CallState
-  /** Maximum size of the body, uncompressed. */
+  /** Maximum size of the body after decompression. */
   maxBytes: number
 }
 
@@ -108,8 +108,8 @@ function headersOf(stream: Request, { settings, state, maxBytes }: StreamedReque
       watchAttempt(wire, state, { headersMs: settings.requestTimeoutMs, idleMs: Infinity, maxBytes })
     })
     stream.once('response', resolve)
-    // The listener stays attached. An error after the headers reaches the reader through the iterator, but without a
-    // listener it would also be reported as unhandled.
+    // This listener stays attached after the headers have arrived. A later error reaches the reader through the
+    // iterator, but if no listener were attached, Node.js would also report it as unhandled.
     stream.on('error', reject)
   })
 }

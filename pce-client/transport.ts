@@ -28,7 +28,7 @@ export interface TracedResponse extends PceResponse {
 /** The status and headers of an answer; they arrive before the streamed body. */
 export type StreamHead = Pick<PceResponse, 'status' | 'headers'>
 
-/** Receives a streamed body piece by piece. */
+/** Receives the body of an answer piece by piece, while it arrives. */
 export interface BodySink {
   /** Called before the first piece, and again when a broken download starts over. */
   begin(head: StreamHead): void
@@ -104,7 +104,7 @@ export function bodyOf<T>(answer: TracedResponse, endpoint: string, identified =
   throw new PceError('invalid_response', `${endpoint}: the PCE answered without the object`)
 }
 
-/** The form of a creating POST's body: one object, one object wrapped in a list, or a list. */
+/** The form of the body of a POST that creates objects: one object, one object wrapped in a list, or a list. */
 export type Creation = 'one' | 'wrapped' | 'list'
 
 /**

@@ -121,9 +121,9 @@ export interface RequestOptions {
   /** Query parameters. Undefined ones are left out, lists are sent as JSON (P8). */
   params?: Record<string, string | number | boolean | readonly unknown[] | undefined>
   headers?: Record<string, string>
-  /** JSON body of a POST or PUT. */
+  /** The JSON body of a POST or PUT request. */
   json?: unknown
-  /** Overrides the client's `includeOrg` for this call. */
+  /** Overrides, for this call, the client's setting `includeOrg`. */
   includeOrg?: boolean
   /** The `X-Request-Id` to send, which then appears in the PCE's log. */
   requestId?: string
@@ -163,7 +163,7 @@ export interface ScanOptions<T> extends CollectionOptions {
    * Receives batches of objects in the PCE's order. Its promise is awaited, so that a slow consumer slows the download.
    */
   onItems: (items: T[]) => void | Promise<void>
-  /** Maximum number of objects to read. Default: all. */
+  /** Maximum number of objects to read. By default, all are read. */
   most?: number
   /** If true, the consumer keeps all objects in memory, so the limits for collected lists apply. Default false. */
   isHeld?: boolean
@@ -185,7 +185,7 @@ export interface ScanOutcome {
 
 /** Receives an object in parts, in the order in which the PCE sends them. The promises that it returns are awaited. */
 export interface PartsSink {
-  /** Receives a field whose value is not a list. */
+  /** Receives a field of the object whose value is not a list. */
   onField: (field: string, value: unknown) => void | Promise<void>
   /** Receives a batch of items of a field whose value is a list. The first batch of each such field is empty. */
   onItems: (field: string, items: readonly unknown[]) => void | Promise<void>
@@ -331,6 +331,8 @@ export interface TrafficQueryOutcome {
   draftUnavailable?: string | null
   /** True if the download was skipped. Set only with `skipFull`. */
   skipped?: true
+  /** Number of rows that the PCE returned and a limited client did not pass on; they are not counted in `flows`. */
+  hidden?: number
 }
 
 /** The client's operations for sending requests, as the specification defines them. */

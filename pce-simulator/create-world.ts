@@ -20,8 +20,8 @@ import { PolicyStore } from './store/policy-store.js'
 import { PCE_FQDN, orgPath, type World } from './world.js'
 
 /**
- * Creates the state of a PCE right after its last provisioning. The state consists of the estate and of the objects
- * that every PCE contains from the start.
+ * Creates the state of a PCE immediately after its last provisioning: the objects of the estate, and those that every
+ * PCE has from the start.
  */
 export function createWorld(estate: Estate, options: PceSimulatorOptions): World {
   const { seed = 1, orgId = 1, pollsUntilDone = 3, retryAfter = 1, totalCount = 'matched', now = Date.now } = options
@@ -127,7 +127,7 @@ function loadPolicy(world: World, estate: Estate): void {
   for (const service of [...missing(estate.services, allServices(world)), ...estate.services]) load('services', service)
   for (const ruleSet of estate.ruleSets) {
     const { rules, deny_rules, ...rest } = ruleSet
-    // A PCE returns every field of a rule, so fields that the estate leaves out get their defaults.
+    // A PCE returns every field of a rule, so the fields that are missing in the estate get their default values.
     const fill = (kind: RuleKind) => (rule: VersionedObject) => {
       const { href, ...fields } = rule
       return { href, ...kind.defaults, ...bareReferences(fields) }
@@ -145,7 +145,7 @@ function loadPolicy(world: World, estate: Estate): void {
   load('firewall_settings', defaultFirewallSettings(world, birthOf(world)))
 }
 
-/** Reserves an integer id that an object of the estate uses, so that new objects get higher ids. */
+/** Reserves the integer id of an object in the estate, so that new objects get higher ids. */
 function reserve(world: World, kind: string, href: string): void {
   const id = Number(href.slice(href.lastIndexOf('/') + 1))
   if (Number.isInteger(id)) world.ids.reserve(kind, id)

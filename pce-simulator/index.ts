@@ -1,4 +1,6 @@
 import type { AddressInfo } from 'node:net'
+import type { TrafficQuery } from '../schemas/pce/traffic.js'
+import { MAX_TRAFFIC_ROWS } from '../schemas/pce/words.js'
 import { accessRoutes } from './access/index.js'
 import { createWorld } from './create-world.js'
 import { generateEstate } from './estate/generate.js'
@@ -8,10 +10,12 @@ import type { RecordedRequest } from './http/record-requests.js'
 import { inventoryRoutes } from './inventory/index.js'
 import { kindRoutes } from './kinds/index.js'
 import type { PceSimulator, PceSimulatorOptions } from './options.js'
+import { runTrafficQuery } from './policy/run-traffic-query.js'
 import { policyVersionRoutes } from './policy-versions/routes.js'
 import { Refusal } from './refusal.js'
 import { statusRoutes } from './status/routes.js'
 import { talkOfPods } from './inventory/pod-traffic.js'
+import { readTrafficState } from './traffic/query-run.js'
 import { trafficRoutes } from './traffic/routes.js'
 import type { World } from './world.js'
 
@@ -30,6 +34,16 @@ const findRoute = createFindRoute([
   ...accessRoutes,
   ...inventoryRoutes,
 ])
+
+const EVERY_FLOW: TrafficQuery = {
+  start_date: '1970-01-01T00:00:00Z',
+  end_date: '9999-12-31T23:59:59Z',
+  sources: { include: [[]], exclude: [] },
+  destinations: { include: [[]], exclude: [] },
+  services: { include: [], exclude: [] },
+  policy_decisions: [],
+  max_results: MAX_TRAFFIC_ROWS,
+}
 
 const HEARD_AGO_MS = 2 * 60_000
 
@@ -87,6 +101,7 @@ export async function createPceSimulator(options: PceSimulatorOptions = {}): Pro
       get policyVersion() {
         return world.versions.at(-1)!.version.version
       },
+      flows: () => runTrafficQuery(EVERY_FLOW, readTrafficState(world)).flows,
     },
     close: () => app.close(),
   }

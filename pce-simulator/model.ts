@@ -25,7 +25,7 @@ export interface Estate {
   workloads: Workload[]
   ipLists: IpList[]
   services: Service[]
-  /** The rule sets, with their `rules` and `deny_rules`. */
+  /** The rule sets of the estate, including their `rules` and `deny_rules`. */
   ruleSets: RuleSet[]
   /**
    * The recorded traffic. Every query iterates over the conversations anew, so a large estate can generate them on the
@@ -35,7 +35,7 @@ export interface Estate {
   users: { href: string; username: string; full_name: string }[]
   /** The initial entries of the event log, oldest first; none by default. */
   events?: readonly PceEvent[]
-  /** Containers, network devices and load balancers; none by default. */
+  /** The containers, network devices and load balancers of the estate; none by default. */
   inventory?: Inventory
 }
 
@@ -69,7 +69,7 @@ export interface Conversation {
   secondOfDay: number
   /** The number of connections on each day on which the conversation occurs. */
   connectionsPerDay: number
-  /** The numbers of bytes that the destination receives and sends on each of these days. */
+  /** The numbers of bytes that the destination receives and sends on each day on which the conversation occurs. */
   bytesIn: number
   bytesOut: number
   state: 'active' | 'closed' | 'timed out' | 'snapshot' | 'new' | 'unknown' | 'incomplete'
@@ -94,9 +94,9 @@ export interface PolicyView {
   services: ReadonlyMap<string, Service>
   /** The label hrefs of each label group, including those of sub-groups. */
   labelGroups: ReadonlyMap<string, readonly string[]>
-  /** The enforcement boundaries; none by default. */
+  /** The enforcement boundaries in this version of the policy; none by default. */
   boundaries?: readonly EnforcementBoundary[]
-  /** The virtual services; none by default. */
+  /** The virtual services in this version of the policy; none by default. */
   virtualServices?: readonly BoundService[]
 }
 
@@ -109,7 +109,7 @@ export interface BoundService {
   bindings: readonly { workload: string; portOverrides: readonly PortOverride[] }[]
 }
 
-/** A port override for one workload: on this workload, the virtual service uses `new_port` instead of its own port. */
+/** A port override for one workload: there, the virtual service uses `new_port` instead of its own port. */
 export interface PortOverride {
   port?: number
   proto?: number

@@ -1,3 +1,4 @@
+import type { TrafficFlow } from '../schemas/pce/traffic.js'
 import type { Estate } from './model.js'
 import type { FaultControl } from './http/inject-faults.js'
 import type { RecordedRequest } from './http/record-requests.js'
@@ -10,7 +11,7 @@ export const DEFAULT_REALITY: Reality = 'core-25.2'
 export interface PceSimulatorOptions {
   /** The seed (default 1). The same seed gives the same estate and the same ids, byte for byte. */
   seed?: number
-  /** The number of workloads (default 400). */
+  /** The number of workloads in the estate (default 400). */
   workloads?: number
   /** The number of rows that a traffic query without filters returns (default 20,000). */
   flows?: number
@@ -25,7 +26,7 @@ export interface PceSimulatorOptions {
   password?: string
   /** Additional users, each with one role and an API key; none by default. Every role may read everything (P72). */
   users?: readonly GivenRole[]
-  /** A certificate and its key as PEM texts. With them, the simulator serves https. */
+  /** A certificate and its key, both as PEM strings. With them, the simulator serves https. */
   tls?: { cert: string; key: string }
   /** The current time in milliseconds since the epoch (default Date.now). */
   now?: () => number
@@ -73,7 +74,7 @@ export interface PceSimulatorOptions {
   rateLimit?: RateLimits
   /** A hand-made estate that is used instead of a generated one. */
   estate?: Estate
-  /** The default host and port of `listen`. */
+  /** The host and port on which `listen` listens by default. */
   host?: string
   port?: number
 }
@@ -88,7 +89,7 @@ export interface PceSimulator {
   readonly url: string
   readonly orgId: number
   readonly credentials: { key: string; secret: string }
-  /** The API keys of `users`, in the same order. */
+  /** The API keys of the additional users, in the order of the option `users`. */
   readonly keys: readonly RoleKey[]
   /** The user name and password of the estate's first user. */
   readonly login: { username: string; password: string }
@@ -103,6 +104,8 @@ export interface PceSimulator {
     pendingHrefs(): string[]
     /** The number of the active policy version. */
     readonly policyVersion: number
+    /** Lists all flows with the decisions of this moment, as a traffic query without filters would. Nothing is recorded. */
+    flows(): TrafficFlow[]
   }
   close(): Promise<void>
 }

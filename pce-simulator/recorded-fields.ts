@@ -190,8 +190,8 @@ export const RECORDED_FIELDS: Readonly<Record<string, Readonly<Record<string, st
 }
 
 /**
- * The fields that are in the vendor's schemas but in no recorded answer. The fields nested inside them come from the
- * schemas too.
+ * The fields that the vendor's schemas contain, but no recorded answer does. Their nested fields come from the schemas
+ * too.
  */
 export const GUIDE_FIELDS: Readonly<Record<string, string>> = {
   flow: 'src.workload.managed_by dst.workload.managed_by service.process_name service.windows_service_name transmission',

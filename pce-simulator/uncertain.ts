@@ -13,7 +13,7 @@ export const UNCERTAIN = {
   draftsTakeActiveReferences: true,
   /** P4: a write to an active path is refused, but it is not documented whether with 405 or with 406. */
   activeWriteStatus: 405,
-  /** P30: the body of a 404 or 405 can be empty, `[]` or a list with a token. */
+  /** P30: the body of a 404 or 405, which may be empty, `[]`, or a list with a token. */
   notFoundBody: [{ token: 'not_found_error', message: 'Not found' }],
   methodNotAllowedBody: [{ token: 'method_not_allowed_error', message: 'Not allowed' }],
   /**
@@ -25,7 +25,7 @@ export const UNCERTAIN = {
   duplicateExternalDataToken: 'input_validation_error',
   /** P51: If true, deny rules reach a source in selective mode. */
   denyRulesReachSelectiveSources: true,
-  /** P8: If true, filters by a part of a text ignore case. */
+  /** P8: If true, filters that match a part of a field ignore case. */
   filtersIgnoreCase: true,
   /** P8: If true, flags may be written `True` and `False`, as clients in some languages do. */
   flagsIgnoreCase: true,
@@ -75,7 +75,7 @@ export const UNCERTAIN = {
   /** P13: the status of the answer if nothing, or an object without a pending change, is to be provisioned. */
   nothingPendingStatus: 406,
   /**
-   * P13: the operation that is assumed if a client sends a bare list of hrefs to `dependencies`, `impact` or `delete`.
+   * P13: the operation that is assumed if a client sends only a list of hrefs to `dependencies`, `impact` or `delete`.
    */
   bareHrefListOperation: 'commit',
   /**
@@ -154,7 +154,7 @@ export const UNCERTAIN = {
    * CSV.
    */
   anyTypeMeansJson: true,
-  /** P11: the status of `update_rules`: 202 or 204. */
+  /** P11: the status of the answer to `update_rules`: 202 or 204. */
   updateRulesStatus: 202,
   /**
    * P13: If true, `offset` and `limit` of `update_rules` choose the rows whose rules are computed. One client sends
@@ -170,7 +170,7 @@ export const UNCERTAIN = {
    * P2: If true, an API key may be requested for longer than the organisation's maximum; if false, it would be refused.
    */
   keyMayOutliveMaximum: true,
-  /** P13: the status of a login: 200 or 201. */
+  /** P13: the status of the answer to a login: 200 or 201. */
   loginStatus: 200,
   /** P30: the error of a 501, when a user was created but the invitation could not be sent. */
   invitationNotSent: { token: 'not_implemented_error', message: 'The invitation could not be sent' },

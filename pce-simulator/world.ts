@@ -13,7 +13,7 @@ import type { TrafficQuery } from './traffic/traffic-query.js'
 
 export const PCE_FQDN = 'pce.example.com'
 
-/** The result of one provisioning. */
+/** A policy version that a provisioning has created, with its changes. */
 export interface ProvisionedVersion {
   version: PolicyVersion
   modified: { update_type: string; object_type: ChangeSubsetType; href: string; name: string; updated_at: string }[]
@@ -50,7 +50,7 @@ export interface World {
   credentials: { key: string; secret: string }
   /** The API keys of the additional users in the options. */
   keys: RoleKey[]
-  /** The user name and password of the first user. */
+  /** The user name and password with which the first user logs in. */
   login: { username: string; password: string }
   /** The caller of the current request: a user, or a service account (by its name). */
   user: { href: string; username: string }

@@ -1,6 +1,6 @@
 import type { PictureKind } from './picture.js'
 
-/** The tool whose answer is drawn, for each kind of picture. */
+/** For each kind of picture, the tool whose result is drawn. */
 export const TOOL_OF = {
   map: 'get-traffic-flows-summary',
   ringfence: 'create-ringfence',

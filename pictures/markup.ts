@@ -21,13 +21,13 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-/** Escapes a text for use inside an element or a quoted attribute, in HTML and XML. */
+/** Escapes a string for use in an element or in a quoted attribute, in HTML and in XML. */
 export const encode = (text: string): string =>
   text.replace(NOT_IN_XML, '\uFFFD').replace(/[&<>"']/g, (character) => ENTITIES[character]!)
 
 /**
- * Creates an element. Children that are strings are escaped. Undefined and false attributes are left out; `true` sets a
- * boolean attribute.
+ * Creates an element. Strings among its children are escaped. An attribute that is undefined or false is left out;
+ * `true` makes it a boolean attribute.
  */
 export function element(name: string, attributes: Attributes, ...children: readonly Child[]): Markup {
   let open = `<${name}`
@@ -37,7 +37,7 @@ export function element(name: string, attributes: Attributes, ...children: reado
   return new Markup(`${open}>${textOf(children)}</${name}>`)
 }
 
-/** Joins several children without an enclosing element. */
+/** Joins several pieces of markup without putting an element around them. */
 export const fragment = (children: readonly Child[]): Markup => new Markup(textOf(children))
 
 const textOf = (children: readonly Child[]): string =>

@@ -1,6 +1,6 @@
 /**
- * Classes of characters. All characters of a class are given the same width, in parts of the font size, which is an
- * upper bound for common system fonts.
+ * Three sets of characters: narrow, wide, and widest. Each set has one assumed width, given as a fraction of the font
+ * size, which is an upper bound for the characters of that set in common system fonts.
  */
 const NARROW = /[iljtfrI.,:;'|!()[\]{} /\\-]/
 const WIDE = /[mwMW@%]/
@@ -13,12 +13,12 @@ function widthOf(character: string): number {
   return /[A-Z]/.test(character) ? 0.7 : 0.58
 }
 
-/** Factor by which bold text is wider than normal text. */
+/** The factor by which bold text is wider than regular text. */
 export const BOLD = 1.08
 
 /**
- * Estimates the width of a text in pixels at the given font size. The exact width is unknown, because the server has no
- * fonts and the picture is viewed on another machine.
+ * Estimates the width of a string in pixels at the given font size. The exact width is unknown, because the server has
+ * no fonts and the picture is viewed on another machine.
  */
 export function measureText(text: string, size: number): number {
   let width = 0
@@ -26,7 +26,7 @@ export function measureText(text: string, size: number): number {
   return width * size
 }
 
-/** Shortens a text so that it fits a width. An ellipsis replaces the part that is left out. */
+/** Shortens a string so that it fits into a width in pixels. An ellipsis replaces the omitted end. */
 export function clipToWidth(text: string, width: number, size: number): string {
   if (measureText(text, size) <= width) return text
   let left = width - measureText('…', size)

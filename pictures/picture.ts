@@ -1,10 +1,10 @@
 import { isDecision, POLICY_DECISIONS, type PolicyDecision } from '../schemas/pce/policy-decisions.js'
 import type { Markup } from './markup.js'
 
-/** The kinds of pictures. */
+/** The kinds of pictures that this server can draw. */
 export type PictureKind = 'map' | 'ringfence' | 'change' | 'paths'
 
-/** Policy decisions as they are drawn. Any other value of the PCE becomes `unknown`. */
+/** The policy decisions as they are drawn. Any other value from the PCE is drawn as `unknown`. */
 export const DECISIONS = POLICY_DECISIONS
 export type Decision = PolicyDecision
 
@@ -17,18 +17,18 @@ export const DECISION_WORDS: Readonly<Record<Decision, string>> = {
 
 export const decisionOf = (text: string): Decision => (isDecision(text) ? text : 'unknown')
 
-/** A drawing whose coordinate system begins at 0, 0. */
+/** A drawing whose upper left corner is at 0, 0. */
 export interface Drawing {
   width: number
   height: number
   content: Markup
 }
 
-/** A drawing, with a name that distinguishes it from other views of the same facts. */
+/** A drawing with a name, which distinguishes it from other drawings of the same facts. */
 export interface View {
   name: string
   drawing: Drawing
-  /** A sentence about the purpose of the view. Only pages show it. */
+  /** A sentence that says what the view is good for. Only pages show this sentence. */
   note?: string
 }
 
@@ -41,19 +41,21 @@ export interface Table {
 
 export interface TableRow {
   cells: readonly (string | number)[]
-  /** The decision that the row is about, if any. If the reader switches this decision off, the row is hidden. */
+  /**
+   * The policy decision that this row is about, if any. If the reader switches off this decision, the row is hidden.
+   */
   decision?: Decision
 }
 
-/** An entry of a legend: a class of lines or marks, and its meaning. */
+/** An entry of a legend: a type of line or mark, and its meaning. */
 export interface LegendEntry {
   sample: Markup
   text: string
-  /** The decision that the lines or marks of this entry represent; absent if the reader cannot switch them off. */
+  /** The policy decision that these lines or marks stand for; absent if the reader cannot switch them off. */
   decision?: Decision
 }
 
-/** A picture before it is rendered as a file or as part of a page. All texts are plain text. */
+/** A picture before it is rendered as a file or as part of a page. All strings are plain text, not markup. */
 export interface Picture {
   kind: PictureKind
   title: string

@@ -43,8 +43,8 @@ const variables = (colours: Readonly<Record<string, string>>) =>
 type Dashed<Word extends string> = Word extends `${infer First}_${infer Rest}` ? `${First}-${Rest}` : Word
 
 /**
- * The CSS classes that have the same colour as each decision. Each class marks something that is as good or as bad as
- * that decision.
+ * For each policy decision, the CSS classes that share its colour. Each class marks something about as good or as bad
+ * as that decision.
  */
 const MEANINGS = {
   allowed: ['allowed', 'narrowing', 'let-in'],

@@ -21,6 +21,7 @@ import securityHeaders from '../plugins/security-headers/index.js'
 import type { SetupOptions } from '../plugins/pages/index.js'
 import unreadBodies, { closeIfUnread } from '../plugins/unread-bodies/index.js'
 import traceRequests, { openTracing } from '../plugins/tracing/index.js'
+import type { PceClientOptions } from '../pce-client/index.js'
 import type { Owner } from '../schemas/caller.js'
 import type { HttpConfig, HttpListen, InsecureHttpConfig, PerUserConfig, SharedConfig } from '../schemas/config.js'
 import { ToolError } from '../schemas/errors.js'
@@ -36,6 +37,8 @@ interface AppDeps extends AppBasis {
   /** Returns milliseconds since the epoch. */
   now?: () => number
   timers?: McpOptions['timers']
+  /** The source of time and waits of the PCE clients; tests replace it. */
+  pceTimers?: PceClientOptions['timers']
 }
 
 /** Maximum number of times per minute that one person may test PCE credentials with the browser form. */
@@ -53,11 +56,11 @@ export async function buildApp(config: HttpConfig, deps: AppDeps): Promise<Fasti
 declare module 'fastify' {
   interface FastifyInstance {
     /**
-     * The server that serves the metrics on a separate listener (`metricsPlace`). It is closed together with the main
+     * The server that serves the metrics on a separate listener (see `metricsPlace`), closed together with the main
      * server. Null if metrics are off.
      */
     metricsServer: FastifyInstance | null
-    /** Reads the file with the scopes of groups again; absent if there is none. Never rejects. */
+    /** Reads the file with the scopes of groups again; absent if no such file is configured. Never rejects. */
     reloadScopes?: (() => Promise<void>) | undefined
   }
 }
@@ -118,7 +121,8 @@ async function buildInsecure(config: InsecureHttpConfig, deps: ObservedDeps): Pr
 // check and the caller's limits; the caller's context is opened after the body has been read. Public routes are
 // registered separately, so no list of exempt paths is needed.
 async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: ObservedDeps): Promise<FastifyInstance> {
-  // Only these modes need what identifies callers and keeps state, so the other one starts without it.
+  // The parts that identify callers and keep state are loaded only here, because the unauthenticated mode starts
+  // without them.
   const [{ composeAuthenticated }, auth, { default: rateLimits }, { default: admission }, { default: confirm }] =
     await Promise.all([
       import('./composition/compose-authenticated.js'),
@@ -140,7 +144,7 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ob
   app = await createApp(config, deps, checks, composed.key?.problem)
   app.addHook('onClose', () => composed.close())
   app.decorate('reloadScopes', composed.reloadScopes)
-  // The check of the shared PCE key runs in the background, so it neither delays nor prevents the start.
+  // The check of the shared PCE key runs in the background: it must neither delay nor prevent the start.
   app.addHook('onListen', () => void composed.key?.check())
   await app.register(dispatcher, composed.dispatcher)
   await app.register(rateLimits)
@@ -154,7 +158,8 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ob
     ...(now && { now }),
     ...(meter && { meter }),
   })
-  // These two limits count all requests of a caller together, regardless of the route.
+  // These two limits, on the rate and on simultaneous requests, count all requests of a caller together, whatever the
+  // route.
   const inAll = placesFor(config)
   readFigures(deps.meter, inAll, composed)
   const perCaller = { max: rates.inFlightPerCaller, keyOf: callerOf, counts: new Map<string, number>() }
@@ -218,9 +223,9 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ob
 }
 
 /**
- * Creates a rate limit that counts the requests of a caller across all replicas. Requests of unknown callers are
- * counted by each replica separately, so that they cannot load the database. While the database does not respond,
- * requests of known callers are counted in this way, too.
+ * Creates a rate limit for each caller that applies across all replicas. Requests of unknown callers are counted by
+ * each replica on its own, so that they cannot put load on the database. While the database does not respond, requests
+ * of known callers are counted in the same way.
  */
 function overAll(admissions: Admissions, name: string, perMinute: number, here: Limit): Limit {
   return async (request, times = 1) => {
@@ -235,12 +240,10 @@ function overAll(admissions: Admissions, name: string, perMinute: number, here: 
   }
 }
 
-/**
- * Creates the limit on the number of requests that run at the same time on all routes together, and the counter for it.
- */
+/** Creates the limit on simultaneous requests, which covers all routes together, and the counter for it. */
 const placesFor = ({ http: { maxInFlight } }: HttpConfig) => ({ max: maxInFlight, counts: new Map<string, number>() })
 
-/** Registers the gauges, whose values are read each time metrics are collected. */
+/** Registers the gauges. Their values are read each time the metrics are collected. */
 function readFigures(
   meter: Observers['meter'],
   { counts }: ReturnType<typeof placesFor>,
@@ -272,8 +275,8 @@ interface PagesRouteOptions {
 }
 
 /**
- * Registers the pages for people. They are not among the secured routes, because they have their own login, but the
- * same guards protect them.
+ * Registers the pages for people. They have their own login, so they are not among the routes that require an access
+ * token; the same guards protect them.
  */
 async function registerPages(
   app: FastifyInstance,
@@ -288,8 +291,8 @@ async function registerPages(
   const { admissions } = composed.state
   await app.register(inFlight, inAll)
   await app.register(inFlight, { ...perCaller, hook: 'preParsing' })
-  // The pages count requests towards the rate limit themselves, because only some of these requests cost anything. Only
-  // the limit on simultaneous requests is applied here.
+  // The pages themselves count requests towards the rate limit, because only some of these requests are expensive.
+  // Here, only the limit on simultaneous requests is applied.
   if (admissions)
     await app.register(admission, {
       admissions,
@@ -341,7 +344,7 @@ function setupOptions(
     allowInsecureTls: config.userPce.allowInsecureTls,
     authenticate: async (request, reply) => app.requireAccess(await app.authenticate(request, reply), request, reply),
     callTool: async (name, args, identity, request) => {
-      // This signal is never aborted, because a call that a form has started is always completed.
+      // This signal never aborts: a tool call that a form has started is always completed.
       const { signal } = new AbortController()
       const call = {
         name,
@@ -355,8 +358,8 @@ function setupOptions(
         client: request.headers['user-agent'],
         clientAddress: addressOfClient(request),
       })
-      // The operator's selection of tools restricts assistants, but not a person at the form, who can register a PCE
-      // key even if no tool may write.
+      // The operator's choice of tools restricts assistants, but not a person who uses the form: the person can
+      // register a PCE key even if the tools on offer may write nothing.
       const work = app.dispatcher.dispatch(call, { ...callerContext, offer: undefined })
       request.heldPlaces?.keepUntil(work)
       return work
@@ -378,27 +381,24 @@ function addressOf(app: FastifyInstance | null): { address: string; port: number
   return typeof address === 'string' ? null : address
 }
 
-/** Returns the identity with which a request was authenticated, by token or by browser session. */
+/** Returns the identity with which a request was authenticated, by access token or by browser session. */
 const identityOf = ({ identity, visit }: FastifyRequest): Owner | undefined => identity ?? visit?.identity
 
-/**
- * Returns the identity with which a request was authenticated, in the form of a keystore owner; null if the caller is
- * unknown.
- */
+/** Returns the caller of a request as the owner of keystore records; null if the caller is unknown. */
 function knownCaller(request: FastifyRequest): Owner | null {
   const known = identityOf(request)
   return known === undefined ? null : { iss: known.iss, sub: known.sub }
 }
 
 /**
- * Caches the key by which the requests of an identity are counted. A WeakMap works because all requests with the same
- * cached access token share one identity object.
+ * Caches, for each identity, the key by which its requests are counted. A WeakMap works, because all requests with the
+ * same cached access token share one identity object.
  */
 const callerKeys = new WeakMap<Owner, string>()
 
 /**
- * Returns the key of the caller to whom a request is counted. Unknown callers of a public page are counted by network
- * address.
+ * Returns the key of the caller towards whose limits a request counts. Unknown visitors of a public page are counted by
+ * network address.
  */
 function callerOf(request: FastifyRequest): string {
   const identity = identityOf(request)
@@ -411,7 +411,9 @@ function callerOf(request: FastifyRequest): string {
 const nobodyAt = ({ clientNetwork }: FastifyRequest): Owner => ({ iss: '', sub: clientNetwork })
 const keyOf = ({ iss, sub }: Owner) => JSON.stringify([iss, sub])
 
-/** Timeouts in milliseconds. They prevent a client that sends its headers or body slowly from holding a connection. */
+/**
+ * Time limits, in milliseconds, that prevent a client from holding a connection by sending its headers or body slowly.
+ */
 /**
  * The settings of a Fastify server whose routes have no schemas. Fastify would otherwise load a compiler of validators
  * and one of serializers, 150 modules together, at every start. The answers of the few routes are checked by their types,
@@ -454,8 +456,8 @@ async function createApp(
 ): Promise<FastifyInstance> {
   const app = await createServer(http, log, isDraining)
   app.decorate('metricsServer', metricsServer)
-  // Hooks for `onClose` run in reverse order of their registration, so the metrics stay available until the last call
-  // has ended.
+  // `onClose` hooks run in the reverse order of their registration. Metrics are registered first, so they stay
+  // available until the last call has ended.
   app.addHook('onClose', () => metricsServer?.close())
   if (tracing !== undefined) {
     app.addHook('onClose', () => tracing.close())
@@ -471,8 +473,8 @@ async function createApp(
 }
 
 /**
- * Creates a listener that limits slow and broken clients. It answers requests that never reach a route with this
- * server's own errors.
+ * Creates a listener that limits slow and broken clients. A request that never reaches a route still gets an error in
+ * this server's own format.
  */
 async function createServer(
   http: HttpListen,
@@ -492,14 +494,15 @@ async function createServer(
       headersTimeout: TIMEOUTS.headers,
       connectionsCheckingInterval: TIMEOUTS.checkEvery,
       maxHeaderSize: LARGEST_HEADERS,
-      // The origin guard refuses requests without a Host header, because Node's own refusal would have no request id.
+      // A missing Host header is refused by the origin guard instead of Node.js, whose own refusal would have no
+      // request id.
       requireHostHeader: false,
     },
-    // When the process must stop, requests that are already running are completed and not answered with status 503.
+    // When the process must stop, running requests are completed instead of being answered with status 503.
     return503OnClosing: false,
     frameworkErrors(error, request, reply) {
       reply.headers(app.securityHeaders).header(REQUEST_ID_HEADER, request.id)
-      // No hook runs for such a request.
+      // No hook runs for a request that Fastify refuses before routing, such as one with a malformed URL.
       closeIfUnread(request, reply, () => void answerHttpError(error, request, reply))
     },
     clientErrorHandler(error: NodeJS.ErrnoException, socket) {
@@ -509,8 +512,8 @@ async function createServer(
   app.server.maxConnections = MOST_CONNECTIONS
   // An unknown Expect header is ignored, which is allowed (RFC 9110, 10.1.1). Node's own 417 would have no request id.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
-  // A client that waits for `100 Continue` gets it when its body is wanted, so it sends no body for a request that is
-  // refused by its headers.
+  // A client that waits for `100 Continue` gets it only when its body is wanted. If a request is refused because of its
+  // headers, the client does not send the body at all.
   app.server.on('checkContinue', (request, response) => {
     request.once('resume', () => {
       if (!response.headersSent) response.writeContinue()
@@ -525,8 +528,8 @@ async function createServer(
     done()
   })
   app.addHook('onSend', (_request, reply, payload, done) => {
-    // Because of `connection: close`, clients that keep connections open, especially proxies, send their next request
-    // to another process.
+    // `connection: close` makes clients that keep connections open, above all proxies, send their next request to
+    // another process.
     if (isClosing || isDraining()) reply.header('connection', 'close')
     done(null, payload)
   })

@@ -45,7 +45,7 @@ The file is .html (interactive: zoom, search, switches, and the facts as tables)
 a network nor other files. The PCE is that of the environment or of a .env file, as for svc-mcp itself. Nothing is changed there: a
 ringfence is a dry run.`
 
-/** A failure that is reported in one line. */
+/** A failure that the command reports in a single line. */
 class DrawError extends Error {}
 
 /**
@@ -201,7 +201,7 @@ async function renderPage(picture: Picture): Promise<string> {
  */
 async function ask(tool: string, args: Record<string, unknown>, worker: URL): Promise<object[]> {
   const config = await readSettings()
-  // Messages at level `info` are left out, because the person at the shell sees the outcome anyway.
+  // Log messages of level `info` are suppressed, because the person at the shell sees the outcome anyway.
   const log = createLogger(config.logLevel === 'info' ? 'warn' : config.logLevel)
   for (const warning of config.warnings) alwaysSaid(log).warn(warning)
   const composed = composeUnauthenticated(config, { tools, log, worker })
@@ -243,8 +243,8 @@ async function ask(tool: string, args: Record<string, unknown>, worker: URL): Pr
 }
 
 /**
- * Reads the server's settings for use in a shell. Restrictions and confirmations are for assistants and do not apply to
- * a person at a shell (D121).
+ * Reads the server's settings for use in a shell. Restrictions of the offered tools and confirmations are meant for
+ * assistants, so they do not apply here (D121).
  */
 async function readSettings(): Promise<StdioConfig> {
   const { env, ...found } = readEnvironment()
@@ -270,7 +270,7 @@ async function write(path: string, text: string, force: boolean): Promise<void> 
   try {
     const file = await open(scratch, 'wx')
     await file.writeFile(text).finally(() => file.close())
-    // Somebody may have created the file in the meantime.
+    // Another process may have created the file in the meantime.
     await checkTarget(path, force)
     await rename(scratch, path)
   } catch (error) {
@@ -285,7 +285,7 @@ function readOutput(text: string): string {
   return text
 }
 
-/** Parses a whole number within the bounds of the tool's argument. */
+/** Parses a whole number within the limits of the tool's argument. */
 const readWhole =
   (least: number, most: number) =>
   (text: string): number => {

@@ -18,6 +18,7 @@ import { findHttpFaults } from './composition/find-http-faults.js'
 import type { AuditedCommandParts } from './composition/audited-command.js'
 import type { CommandReport } from './composition/command-report.js'
 import type { RevokeOptions } from './composition/revoke-user.js'
+import type { WhoOptions } from './composition/who.js'
 import { openAudit } from './composition/compose-unauthenticated.js'
 import { warnOfOffer } from './composition/offer-tools.js'
 import {
@@ -26,6 +27,7 @@ import {
   readConfig,
   readEnvironment,
   readStateFile,
+  readStateKeys,
   withFlags,
   type OfferFlags,
   type ReadOptions,
@@ -40,34 +42,37 @@ import {
 import { catalogue as tools } from '../tools/catalogue/index.js'
 
 /**
- * The time, after the signal to stop, for which new requests are still accepted. /readyz already fails during this
- * time, so that a load balancer can react first.
+ * The time, in milliseconds after the signal to stop, during which new requests are still accepted. /readyz already
+ * fails during this time, so that a load balancer can react first.
  */
 const LAME_DUCK_MS = 500
-/** The time in which a connection that was accepted just before the server stopped listening can send its request. */
+/**
+ * The time, in milliseconds, that a connection accepted just before the server stopped listening has to send its
+ * request.
+ */
 const FIRST_WORDS_MS = 500
 const DRAIN_MS = 25_000
 /**
- * The time in which calls can still answer after they were aborted at the end of DRAIN_MS. It is also the time for
- * sending the last answers.
+ * The time, in milliseconds, that calls have to answer after they were aborted at the end of DRAIN_MS. The last answers
+ * are also sent in this time.
  */
 const LAST_WORDS_MS = 1500
 /**
- * The time between the end of all the waits above and the forced exit. The whole sum stays below 30 seconds, after
- * which containers are usually killed.
+ * The time, in milliseconds, between the end of all these waits and the forced exit. The total stays below 30 seconds,
+ * after which containers are usually killed.
  */
 const SPARE_MS = 750
 
-/** The default listening address. */
+/** The address on which the server listens by default. */
 const LOOPBACK = { host: '127.0.0.1', port: 8080 }
 
 /**
- * The path of the metrics, and the name of the setting with their port. Messages about the metrics listener contain
+ * The path of the metrics, and the name of the setting for their port. Log messages about the metrics listener contain
  * both.
  */
 const METRICS = { path: '/metrics', portIn: 'MCP_METRICS_PORT' }
 
-/** The module that worker threads load. */
+/** The module that worker threads load in order to run heavy tools. */
 const WORKER = new URL('./worker.js', import.meta.url)
 
 const BANNER =
@@ -82,11 +87,11 @@ The configuration comes from the environment and from a .env file in the working
   development     MCP_DEV_INSECURE=1: nobody is authenticated
 Secrets may come from files: MCP_KEK_FILE=/run/secrets/kek. docs/configuration.md lists every variable with its default.`
 
-/** The log for everything that happens before the configuration is read, and for the reports of commands. */
+/** Logs everything that happens before the configuration has been read, and the reports of commands. */
 const startLog = createLogger('info')
 takeWarnings(startLog)
 
-// The modules of commands are loaded only if the command was given.
+// The module of a command is loaded only if that command is run.
 const program = new Command('svc-mcp-http')
   .description('MCP server for a policy compute engine, over Streamable HTTP at /mcp.')
   .version(readPackage().version)
@@ -193,6 +198,20 @@ program
   )
   .allowExcessArguments(false)
   .action(rewrap)
+program
+  .command('who')
+  .description(
+    'List the people whom the state knows: name, subject, PCE host, when they registered, when they used a server last, and until when their ' +
+      'access is revoked. It changes nothing, is audited (to MCP_AUDIT_LOG_PATH, or to standard error), and shows no secret. Needs the same settings as ' +
+      'forget-user, and MCP_KEK to show hosts.',
+  )
+  .option('--json', 'print one JSON object, for scripts')
+  .option('--registered', 'only people with PCE credentials here')
+  .option('--revoked', 'only people whose access is revoked now')
+  .option('--idle-days <days>', 'only people who were not seen for so many days', (text) => readWhole(text, 0, 36_500))
+  .option('--limit <count>', 'how many to list', (text) => readWhole(text, 1, 10_000), 100)
+  .allowExcessArguments(false)
+  .action(who)
 
 try {
   await program.parseAsync()
@@ -239,16 +258,21 @@ async function rewrap(): Promise<void> {
 }
 
 /**
- * Reads the settings for the location of the state. The variables in `given` replace those of the environment. Rejects
- * with StartupError.
+ * Reads the settings that say where the state is. The variables in `given` take precedence over the environment.
+ * Rejects with StartupError.
  */
 async function readState(given: Record<string, string> = {}): Promise<StateFileConfig> {
+  return readStateFile(...(await readStateVariables(given)))
+}
+
+/** Returns the variables for the settings of the state, and what was found while they were collected. */
+async function readStateVariables(given: Record<string, string> = {}): Promise<Parameters<typeof readStateFile>> {
   const { env, ...found } = readEnvironment()
   const { MCP_STATE_URL_FILE: file, ...others } = env
   const all =
     'MCP_STATE_URL' in given ? { ...others, ...given } : { ...others, ...(file && { MCP_STATE_URL_FILE: file }) }
   await checkPathsAnswer(pathsIn(all))
-  return readStateFile(all, found)
+  return [all, found]
 }
 
 /** Returns the configured database. Throws StartupError if there is none. */
@@ -276,6 +300,16 @@ async function revoke({ iss: given, sub, ...options }: { iss?: string; sub: stri
   await runAndTell(config, (parts) => revokeUser(config, { iss, sub }, options, parts))
 }
 
+/** Runs `who`, and prints its answer. Rejects with StartupError if there is no state or no audit log. */
+async function who({ json = false, ...options }: { json?: boolean } & WhoOptions): Promise<void> {
+  const config = readStateKeys(...(await readStateVariables()))
+  const { listPeople, renderPeople } = await import('./composition/who.js')
+  const open = () => openAudit(config, { log: startLog, auditStream: process.stderr })
+  const { report: done, answer } = await listPeople(config, options, { openAudit: open, osUser: nameOfUser() })
+  if (answer !== undefined) process.stdout.write(json ? `${JSON.stringify(answer, null, 2)}\n` : renderPeople(answer))
+  report(done)
+}
+
 /** Returns the issuer of the person. Throws StartupError if it is not known. */
 function requireIssuer(iss: string | undefined, option: string): string {
   if (iss !== undefined) return iss
@@ -285,7 +319,7 @@ function requireIssuer(iss: string | undefined, option: string): string {
   })
 }
 
-/** Runs a command that writes about itself to the audit log, of which the receiver of notifications is told. */
+/** Runs a command that writes entries about itself to the audit log, and notifies the receiver of these entries. */
 async function runAndTell(
   config: StateFileConfig,
   run: (parts: AuditedCommandParts) => Promise<CommandReport>,
@@ -336,6 +370,13 @@ function readPath(value: string): string {
   return value
 }
 
+function readWhole(value: string, min: number, max: number): number {
+  const number = /^\d{1,6}$/.test(value) ? Number(value) : NaN
+  if (!(number >= min && number <= max))
+    throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`)
+  return number
+}
+
 function readPort(value: string): number {
   const port = /^\d{1,5}$/.test(value) ? Number(value) : NaN
   if (!(port <= 65_535)) throw new InvalidArgumentError('It must be a whole number from 0 to 65535.')
@@ -343,15 +384,15 @@ function readPort(value: string): number {
 }
 
 async function serve(config: HttpConfig): Promise<void> {
-  // All objects that are created during the start survive. V8 would learn from this to allocate such objects directly
-  // in the old generation of the heap (pretenuring). But the same code later serves requests, and an object of a
-  // request in the old generation keeps the whole request in memory until the next major collection.
+  // Everything created during the start survives. V8 would learn from this to allocate such objects directly in the old
+  // generation of the heap (pretenuring). The same code later serves requests, and an object of a request in the old
+  // generation would keep the whole request in memory until the next major collection.
   setFlagsFromString('--no-allocation-site-pretenuring')
   const log = createLogger(config.logLevel).child({ replica: replicaOf(config) })
   const starting = alwaysSaid(log)
   const { name, version } = readPackage()
   starting.info({ version, node: process.version, mode: config.mode }, `${name} ${version} is starting`)
-  // Warnings are logged first, because one of them may explain a later failure.
+  // The warnings come before all other steps of the start, because one of them may explain a later failure.
   if (config.mode === 'insecure') starting.warn(BANNER)
   for (const warning of config.warnings) starting.warn(warning)
   let isDraining = false

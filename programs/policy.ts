@@ -1,6 +1,6 @@
 /**
- * The command `svc-mcp policy`: the policy as files. Whatever it asks of the PCE runs as one tool call, so that it is
- * audited, cancelled and reported as the calls of the server are (D276).
+ * The command `svc-mcp policy`, which keeps the policy of a PCE in files. Everything that it asks of the PCE runs as
+ * one tool call, so that it is audited, cancelled and reported like the tool calls of the server (D276).
  */
 import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
@@ -8,7 +8,14 @@ import { join } from 'node:path'
 import { Command, Option } from 'commander'
 import { composeUnauthenticated, findFileFaults } from './composition/compose-unauthenticated.js'
 import { type Folder, readFolder } from './commands/policy-files/read-yaml.js'
-import { showDifference, showHalf, showLook, showRemarks, showTally } from './commands/policy-files/print-difference.js'
+import {
+  showDifference,
+  showHalf,
+  showLook,
+  showRefusal,
+  showRemarks,
+  showTally,
+} from './commands/policy-files/print-difference.js'
 import { choosePaths, formatYaml, writeWhole } from './commands/policy-files/write-yaml.js'
 import { checkPathsAnswer } from './process/check-paths-answer.js'
 import { alwaysSaid, createLogger } from './process/create-logger.js'
@@ -20,6 +27,7 @@ import {
   type ComparedVersion,
   compareWithPce,
   exportVersion,
+  type JudgeRequests,
 } from '../domain/policy-files/compare-with-pce.js'
 import { readHead } from '../domain/policy-files/convert-objects.js'
 import { keyOf } from '../domain/policy-files/name-book.js'
@@ -33,7 +41,7 @@ import { ToolError } from '../schemas/errors.js'
 import { Ended, NoArguments } from '../schemas/shell-command.js'
 import { defineTool, type ToolEffect } from '../tools/define.js'
 
-/** The exit codes, as those of `diff`: no difference or success, differences, trouble. */
+/** The exit codes, with the same meaning as those of `diff`: no differences or success, differences found, trouble. */
 const [FINE, DIFFERS, TROUBLE] = [0, 1, 2]
 
 const HELP = `
@@ -42,12 +50,12 @@ hrefs. The PCE is that of the environment or of a .env file, as for svc-mcp itse
 
 Exit codes: 0 nothing differs, or done; 1 diff found differences; 2 trouble. docs/policy-as-files.md has an example.`
 
-/** A failure that is reported as it is, with the exit code 2. */
+/** A failure whose message is printed as it is, with exit code 2. */
 class PolicyError extends Error {}
 
 type Context = ToolContext<true>
 
-/** Runs the command and resolves with its exit code. */
+/** Runs `svc-mcp policy` with these arguments, and resolves with the exit code. */
 export async function runPolicy(args: readonly string[]): Promise<number> {
   endWithReader()
   let code = FINE
@@ -76,7 +84,7 @@ export async function runPolicy(args: readonly string[]): Promise<number> {
       for (const { problem, remedy } of error.faults) complain(`${problem}. ${remedy}`)
       return TROUBLE
     }
-    // Commander has already printed its message. Its exit code 1 would mean here that there are differences.
+    // Commander has already printed its message. Its exit code 1 would wrongly mean that there are differences.
     if (error instanceof Error && 'exitCode' in error) return error.exitCode === 0 ? FINE : TROUBLE
     if (!(error instanceof PolicyError)) throw error
     complain(error.message)
@@ -131,7 +139,7 @@ async function exportInto(folder: string, { from, force }: ExportOptions): Promi
   try {
     for (const { kind, document } of documents) {
       const path = paths.get(keyOf(kind, document.name))!
-      // A file that says the same stays as it is, with the comments that somebody wrote into it.
+      // A file with the same content is not written again, so that comments in it are kept.
       if (known.get(path) === JSON.stringify(document)) continue
       await writeWhole(folder, path, formatYaml(document))
       written++
@@ -154,13 +162,15 @@ interface DiffOptions {
 }
 
 async function diffWith(folder: string, options: DiffOptions): Promise<number> {
-  const compared = await ask('read', (ctx, { files }) => compareWithPce(ctx, files, options), folder)
-  const { faults, differences, effects, same } = compared
+  const work = (ctx: Context, { files }: Folder, judge: JudgeRequests | null) =>
+    compareWithPce(ctx, files, options, judge)
+  const { faults, differences, effects, same, refusal } = await ask('read', work, folder)
   if (faults.length > 0) throw faulty(faults, 'Nothing was compared.')
   print([
     ...(differences.length === 0 ? [] : [`--- the ${options.against} policy`, `+++ ${escapeText(folder)}`]),
     ...differences.flatMap((one) => showDifference(one, effects.get(one))),
     showTally(differences, same),
+    ...showRefusal(refusal),
   ])
   return differences.length === 0 ? FINE : DIFFERS
 }
@@ -173,8 +183,8 @@ interface ApplyOptions {
 async function apply(folder: string, options: ApplyOptions): Promise<number> {
   const applied: Applied = { written: [], notWritten: [] }
   const { dryRun } = options
-  const work = async (ctx: Context, { files }: Folder) => {
-    const done = await applyToDraft(ctx, files, options, applied)
+  const work = async (ctx: Context, { files }: Folder, judge: JudgeRequests | null) => {
+    const done = await applyToDraft(ctx, files, options, applied, judge)
     if (done.faults.length > 0) throw faulty(done.faults, 'Nothing was written.')
     return done
   }
@@ -185,14 +195,16 @@ async function apply(folder: string, options: ApplyOptions): Promise<number> {
     if (applied.written.length > 0 || applied.stopped !== undefined) print(showHalf(applied))
     throw error
   }
-  const { planned, effects, same, left } = done
+  const { planned, effects, same, left, refusal } = done
   print([
     ...planned.flatMap((one) => showDifference(one, effects.get(one))),
     ...showRemarks(done),
+    ...showRefusal(refusal),
     ...(dryRun
       ? [`Would write ${countOf(planned.length, 'object')}; ${same} are as the files say. Nothing was written.`]
       : [`Written: ${countOf(planned.length, 'object')}; ${same} were as the files say. Nothing was provisioned.`]),
   ])
+  if (refusal !== null) return TROUBLE
   if (dryRun || planned.length === 0) return FINE
   print(showLook(left))
   return left.length === 0 ? FINE : TROUBLE
@@ -222,12 +234,12 @@ function refuseFaults({ faults }: Folder, end: string): void {
 }
 
 /**
- * Reads the files of a folder and asks the PCE, as one tool call.
- * @throws {PolicyError} for a folder without files or with faulty ones, and with what the call refused or failed with.
+ * Reads the files of a folder, and does the work on the PCE as one tool call.
+ * @throws {PolicyError} if the folder has no files or faulty ones, or if the tool call is refused or fails.
  */
 async function ask<T>(
   effect: ToolEffect,
-  work: (ctx: Context, files: Folder) => Promise<T>,
+  work: (ctx: Context, files: Folder, judge: JudgeRequests | null) => Promise<T>,
   folder?: string,
 ): Promise<T> {
   const files = folder === undefined ? { files: [], faults: [] } : await readOrNothing(folder)
@@ -252,7 +264,7 @@ async function ask<T>(
     example: {},
     async handler(_args, ctx) {
       try {
-        result = { value: await work(ctx, files) }
+        result = { value: await work(ctx, files, composed.judge) }
         return { message: 'Done.' }
       } catch (error) {
         if (!(error instanceof PolicyError)) throw error
@@ -291,7 +303,7 @@ async function ask<T>(
   }
 }
 
-/** Leaves out the line of the log on each tool call: the person at the shell sees the outcome anyway. */
+/** Suppresses the log line of the tool call, because the person at the shell sees its outcome anyway. */
 function withoutCalls(log: ServerLog): ServerLog {
   const unless = (level: keyof ServerLog) => (facts: object, message: string) =>
     message === 'tool call' ? undefined : log[level](facts, message)
@@ -299,8 +311,9 @@ function withoutCalls(log: ServerLog): ServerLog {
 }
 
 /**
- * Reads the server's settings for use in a shell, without confirmations, which are for assistants (D121). Where nothing
- * but reading is allowed, the command does not write either, because an assistant with a shell can run it, too.
+ * Reads the server's settings for use in a shell. Confirmations are left out, because they are meant for assistants
+ * (D121). If MCP_READ_ONLY is set, the command does not write either, because an assistant that has a shell can run
+ * this command too.
  */
 async function readSettings(effect: ToolEffect): Promise<StdioConfig> {
   const { env, ...found } = readEnvironment()

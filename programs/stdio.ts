@@ -43,9 +43,9 @@ const LAST_WORDS_MS = 300
 /** The time, in milliseconds, in which the last tracing spans can be sent after the calls have ended. */
 const LAST_SPANS_MS = 200
 
-/** The module that worker threads load. */
+/** The module that worker threads load in order to run heavy tools. */
 const WORKER = new URL('./worker.js', import.meta.url)
-/** The programs that the demonstration starts. */
+/** The child programs that the demonstration starts. */
 const PROGRAMS = {
   stdio: new URL('./stdio.js', import.meta.url),
   http: new URL('./http.js', import.meta.url),
@@ -184,8 +184,8 @@ async function serve(config: StdioConfig): Promise<void> {
     onFailure: (err) => log.error({ err }, 'request failed'),
     requestId: randomUUID,
     callTool(call, client) {
-      // If a request names its client, that name applies only to this request. The name that the client gave at the
-      // handshake applies to all other requests.
+      // The client's name in a request applies only to that request. All other requests use the name that the client
+      // gave in `initialize`.
       return dispatcher.dispatch(
         call,
         client === undefined ? callerContext : { ...callerContext, client: client ?? undefined },
@@ -205,9 +205,10 @@ async function serve(config: StdioConfig): Promise<void> {
   })
   process.stdin.on('end', () => void closer.close())
   process.stdin.on('error', () => void closer.close())
-  // The client no longer reads answers, but calls that change the PCE are still completed.
+  // The client no longer reads answers, but running calls that change something at the PCE are still completed.
   process.stdout.on('error', () => void closer.close())
-  // A client that has the list will call a tool, but only after a model has read it.
+  // A client that has listed the tools will probably call one, but only after a model has read the list. There is time
+  // until then to load the code for calls.
   new StdioConnection(
     process.stdin,
     process.stdout,
@@ -216,7 +217,7 @@ async function serve(config: StdioConfig): Promise<void> {
   ).start()
 }
 
-/** Starts tracing. Resolves with undefined if it is off. */
+/** Starts tracing if it is configured; otherwise, resolves with undefined. */
 async function traced(
   config: StdioConfig,
   log: Parameters<typeof openTracing>[0]['log'],

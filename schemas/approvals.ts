@@ -1,6 +1,8 @@
 import type { Identity, Owner } from './caller.js'
 import type { PersonMethod } from './config.js'
+import type { TouchedGuardrail } from './guardrails.js'
 import type { ChangeEffect } from './policy-changes.js'
+import type { ApprovalPlace } from './state.js'
 
 /**
  * The effect of a change on the permitted traffic. `mixed` means that some traffic is added and other traffic removed;
@@ -18,6 +20,29 @@ export interface ShownField {
   path: string
   before?: unknown
   after?: unknown
+}
+
+/** Observed traffic from one application, host or address to another one that a change would cut or let pass. */
+export interface ShownTraffic {
+  source: string
+  destination: string
+  /** The busiest ports, such as `443/tcp`. */
+  ports: string[]
+  connections: number
+  /** The effect of the change on it, in words: `would be cut`. */
+  effect: string
+  /** The last day (UTC) on which it was seen, YYYY-MM-DD. */
+  last_seen?: string
+}
+
+/** What observed traffic says about the change of one object. The digest of the call does not cover it. */
+export interface ShownEvidence {
+  /** A sentence, which also says if it is not known. */
+  says: string
+  /** The busiest traffic of which the sentence speaks. */
+  traffic?: ShownTraffic[]
+  /** Total number of such pairs of source and destination, if more than `traffic` holds. */
+  traffic_total?: number
 }
 
 /** One object that a call would change, or a part of such an object, for example one rule of a rule set. */
@@ -38,6 +63,7 @@ export interface ShownObject {
    */
   updated_at?: string
   updated_by?: string
+  evidence?: ShownEvidence
   fields: ShownField[]
   /** If the object is a rule set, its rules; those that widen the policy come first. */
   parts?: ShownObject[]
@@ -100,6 +126,11 @@ export interface ShownCall {
    * save space.
    */
   referred_left_out?: number
+  /**
+   * What observed traffic was looked at for the `evidence` of the objects, or why it is not known, in sentences; absent
+   * if it was not looked for. `read_at` is the time (RFC 3339, UTC) of the look.
+   */
+  evidence?: { read_at: string; says: string }
   /** Objects that the call did not name but on which the named objects depend. */
   dependencies?: { kind: string; name?: string; href: string; required_by: string[] }[]
   /**
@@ -147,6 +178,13 @@ export interface ApprovalRequest {
   /** Digest of what the call would do (`Preview.boundTo`). */
   boundTo: string
   shown: ShownCall
+  /** The guardrails that the call touches; absent if there are none. */
+  guardrails?: readonly TouchedGuardrail[]
+  /**
+   * Present if one of the guardrails needs two persons: the request is approved only after two different admins, neither
+   * of them the caller, have approved it. A single denial ends it.
+   */
+  persons?: 2
   /** Time at which the person was asked for a decision, in milliseconds since the epoch. */
   askedAt: number
   expiresAt: number
@@ -166,15 +204,28 @@ export const LONGEST_NOTE = 500
 
 /**
  * The state of an approval. `used` means that the call has been allowed to run, which happens only once. `void` means
- * that the call would now do something else, or that the person who decided is no longer permitted to decide.
+ * that the call would now do something else, or that the person who decided is no longer permitted to decide. `revoked`
+ * means that an admin took the request or its approval back.
  */
-export type ApprovalState = 'pending' | 'approved' | 'denied' | 'used' | 'void' | 'expired'
+export type ApprovalState = 'pending' | 'approved' | 'denied' | 'used' | 'void' | 'expired' | 'revoked'
 
 /**
- * Events about approvals in the audit log and the metrics. `lost` means that a decision came too late, because another
- * one had already been made.
+ * Events about approvals in the audit log and the metrics. `approved_first` is the first approval of a call that needs
+ * two. `lost` means that a decision or a revocation came too late, because another one had already been made, or the call
+ * had begun.
  */
-export const APPROVAL_EVENTS = ['asked', 'shown', 'approved', 'denied', 'used', 'void', 'expired', 'lost'] as const
+export const APPROVAL_EVENTS = [
+  'asked',
+  'shown',
+  'approved_first',
+  'approved',
+  'denied',
+  'used',
+  'void',
+  'expired',
+  'lost',
+  'revoked',
+] as const
 export type ApprovalEvent = (typeof APPROVAL_EVENTS)[number]
 
 /** A request for approval, together with its state and the decision. */
@@ -183,11 +234,14 @@ export interface AskedApproval {
   state: ApprovalState
   /** The decision, which is kept in all later states; null if nobody has decided. */
   decision: ApprovalDecision | null
+  /** The first approval of a call that needs two; null if there is none. It decides nothing alone. */
+  first: ApprovalDecision | null
 }
 
 /**
  * A person's relation to a request for approval. `asker` (the caller who made the call) and `admin` may decide.
- * `watching` is the asker if somebody else must decide (two-person), or if the asker's role no longer allows the tool.
+ * `watching` is the asker if somebody else must decide (two-person, or two persons), or if the asker's role no longer
+ * allows the tool.
  * `nobody` sees nothing, as if the request did not exist.
  */
 export type ApprovalPart = 'asker' | 'admin' | 'watching' | 'nobody'
@@ -211,10 +265,27 @@ export interface ApprovalDesk {
    * `total` counts all open requests.
    */
   waitingFor(person: Identity): Promise<{ total: number; approvals: AskedApproval[] }>
+  /**
+   * Returns the requests of everybody that wait for a decision, or were approved and not used yet, in the order of their
+   * expiry: those that follow `after`, or the first ones; at most 25. Rejects with ToolError `forbidden` unless the
+   * person has the role admin.
+   */
+  live(person: Identity, after: ApprovalPlace | null): Promise<LiveApprovals>
+  /** Returns true if the person may revoke the request: admins may revoke what has not ended. */
+  mayRevoke(approval: AskedApproval, person: Identity): boolean
+  /**
+   * Ends a request, or an approval that was not used yet. Of this and the beginning of the call, in any processes, one
+   * comes first and excludes the other. Resolves with the state that counts, as soon as its audit entry is on disk; `won`
+   * is false if it had ended before. Rejects with ToolError `not_found`, `forbidden`, `audit_unavailable` and
+   * `confirm_unavailable` as `decide` does.
+   */
+  revoke(id: string, by: Identity, from: DecisionOrigin): Promise<{ won: boolean; approval: AskedApproval }>
   partOf(request: ApprovalRequest, person: Identity): ApprovalPart
   /**
    * Records a decision. If several decisions arrive, from any browser tab and at any replica, only the first one
-   * counts. Resolves with the decision that counts, as soon as its audit entry is on disk. Rejects with ToolError
+   * counts. Of a call that needs two persons, the first approvals of two people count, and the first denial; a second
+   * approval of the same person changes nothing. Resolves with what counts (`won` if it is this decision), as soon as its
+   * audit entry is on disk. Rejects with ToolError
    * `not_found` if the request does not exist or is not visible to this person, `forbidden` if they may see it but not
    * decide, `approval_expired`, `audit_unavailable` and `confirm_unavailable`.
    */
@@ -223,6 +294,13 @@ export interface ApprovalDesk {
     decision: { verdict: 'approved' | 'denied'; by: Identity; note?: string },
     from: DecisionOrigin,
   ): Promise<{ won: boolean; approval: AskedApproval }>
+}
+
+/** One page of the list of all requests that can still lead to a run of their call. */
+export interface LiveApprovals {
+  approvals: AskedApproval[]
+  /** The place after which the next page begins; null if this page is the last one. */
+  next: ApprovalPlace | null
 }
 
 /** The HTTP request that carries a decision, for the audit log. */

@@ -1,6 +1,7 @@
 import type { ApprovalEvent } from './approvals.js'
 import type { Owner, Role } from './caller.js'
 import type { ErrorCode } from './errors.js'
+import type { TouchedGuardrail } from './guardrails.js'
 
 /** Facts that the gates and routes of a call add to its audit entries. */
 export interface AuditFacts {
@@ -13,13 +14,19 @@ export interface AuditFacts {
   approval?: ApprovalEvent
   /** The caller who made the call. Present in entries about another person's decision on the call. */
   asked_by?: Owner
-  /** The person who approved the call. */
+  /** The person who approved the call, and the one who did so before, if it needed two. */
   approved_by?: Owner
-  /** The object outside of the caller's scopes because of which the call was refused, and the condition it does not meet. */
+  first_approved_by?: Owner
+  /** The guardrails that only two persons override, in the entries about their approval of a call. */
+  overrides?: readonly TouchedGuardrail[]
+  /**
+   * The object outside the caller's scopes because of which the call was refused, and the condition that the object
+   * does not meet.
+   */
   outside?: { kind: string; href?: string; rule?: string }
-  /** The scopes of the caller, in entries about a call that they refused. */
+  /** The caller's scopes, in entries about calls that were refused because of them. */
   scopes?: readonly string[]
-  /** What a guardrail found, in entries about a call that it refused. Its `reason` is the code of the guardrail. */
+  /** The finding because of which a guardrail refused the call. `reason` is the code of the guardrail. */
   guardrail?: Readonly<Record<string, unknown>>
   /** The note that the person added to the decision: on one line, without hidden characters. */
   note?: string
@@ -48,6 +55,8 @@ export interface AuditEntry extends AuditFacts {
   os_user?: string
   /** Number of items that the command removed, by type of item. */
   removed?: Record<string, number>
+  /** Number of people whom the command listed. */
+  listed?: number
   /** The time until which the command revoked the person's access, as RFC 3339 in UTC. */
   revoked_until?: string
   role: Role | null
@@ -68,8 +77,8 @@ export interface AuditEntry extends AuditFacts {
   pce_host?: string
   duration_ms?: number
   /**
-   * True if the client disconnected or cancelled before the call ended. What the call had already written to the PCE is
-   * not undone.
+   * True if the client disconnected or cancelled before the call ended. What the call had already written to the PCE
+   * remains.
    */
   client_gone?: true
   /**

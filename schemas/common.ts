@@ -18,14 +18,14 @@ export const StringEnum = <const T extends readonly string[]>(
   options: { description?: string; listed?: string; default?: T[number] } = {},
 ) => Type.Unsafe<T[number]>({ type: 'string', enum: [...values], ...options })
 
-/** Creates the argument for the amount of detail in an answer; `description` says what `full` adds. */
+/** Creates the argument that chooses how much detail an answer has. `description` says what `full` adds. */
 export const DetailLevel = (description: string) =>
   Type.Optional(StringEnum(['standard', 'full'] as const, { default: 'standard', description }))
 
-/** Functions that create the schema of an output property with a description. */
+/** Functions that create the schema of an output property, each with a description. */
 export const Text = (description: string) => Type.String({ description })
 export const Count = (description: string) => Type.Integer({ description })
-/** A count that may be enormous: above a trillion it is a text that says so. */
+/** A count that may be enormous. Above a trillion, it is a string that says so. */
 export const Many = (description: string) => Type.Union([Type.Integer(), Type.String()], { description })
 export const Flag = (description: string) => Type.Boolean({ description })
 export const Counts = (description: string) => Type.Record(Type.String(), Type.Integer(), { description })

@@ -55,12 +55,12 @@ export interface HeavyConfig {
 }
 
 /**
- * The settings that decide which tools are offered (D121). A setting that is absent excludes no tools, with one
- * exception: without `toolsets` and `tools`, only the default tools are offered. Names are checked against the existing
- * tools at start-up.
+ * The settings that decide which tools are offered (D121). A setting that is absent excludes no tool, with one
+ * exception: if both `toolsets` and `tools` are absent, only the default tools are offered. At start-up, names are
+ * compared with the existing tools.
  */
 export interface OfferConfig {
-  /** If true, only tools that change nothing are offered. */
+  /** If true, only tools that change nothing at the PCE are offered. */
   readOnly?: boolean
   /**
    * Names of the toolsets that are offered; `default` and `all` are also valid names. If absent, `default` is offered,
@@ -69,7 +69,7 @@ export interface OfferConfig {
   toolsets?: readonly string[]
   /** Names of tools. If present, a tool is offered only if it is in this list and belongs to one of the toolsets. */
   tools?: readonly string[]
-  /** Names of tools that are not offered. */
+  /** Names of tools that are not offered, whatever the other settings say. */
   excluded?: readonly string[]
   /** If true, callers see only the tools that their role may call. */
   hideForbidden?: boolean
@@ -86,7 +86,7 @@ interface CommonConfig {
   /** The settings that decide which tools are offered; if absent, the default tools are offered. */
   offer?: OfferConfig
   heavy: HeavyConfig
-  /** The limits that hold for every caller; absent if there are none. */
+  /** The operator's limits that apply to every caller; absent if there are none. */
   guardrails?: GuardrailsConfig
   /** Sentences for the operator, which are printed only once, at start-up. */
   warnings: readonly string[]
@@ -96,8 +96,8 @@ export interface StdioConfig extends CommonConfig {
   mode: 'stdio'
   pce: PceFromEnvironment
   /**
-   * If set, the person at the client is asked before a tool that needs confirmation runs. If absent, such tools run at
-   * once.
+   * The settings for asking the person at the client before a tool that requires confirmation runs. If absent, such
+   * tools run at once.
    */
   confirm?: Pick<ConfirmConfig, 'tools'>
 }
@@ -115,18 +115,18 @@ export interface InsecureHttpConfig extends CommonConfig {
 /** The settings for the verification of access tokens (S10). */
 export interface OAuthConfig {
   issuer: string
-  /** The `iss` of access tokens, if it differs from the issuer (AD FS). It is only compared, never fetched. */
+  /** The `iss` of access tokens, if it differs from the issuer, as with AD FS. It is only compared, never fetched. */
   tokenIssuer?: string
   jwksUrl: string
   audience: string
   requiredScope: string
   /**
-   * The scopes that clients must request instead of `requiredScope` alone, separated by blanks. They contain other names
-   * than access tokens in Entra ID, where a requested scope begins with the App ID URI, and several scopes where a
-   * provider issues tokens only with `openid`.
+   * The scopes that clients must request instead of only `requiredScope`, separated by blanks. Entra ID, for example,
+   * expects a scope that begins with the App ID URI, although its access tokens contain a different name. Other
+   * providers issue tokens only if `openid` is requested as well.
    */
   requestedScope?: string
-  /** Names of the claims that contain groups; the groups of a caller are the values of all these claims together. */
+  /** Names of the claims that contain groups. A caller's groups are the values of all these claims together. */
   groupsClaims: readonly string[]
 }
 
@@ -140,7 +140,7 @@ export interface RoleMapping {
 export interface ConfirmConfig {
   /** The key of 32 bytes with which confirmations are signed. */
   hmacKey: Buffer
-  /** The previous key: its signatures are still accepted, but no new ones are made with it. */
+  /** The previous key. Its signatures are still accepted, but new signatures are made with `hmacKey`. */
   previousHmacKey?: Buffer
   ttlSeconds: number
   /**
@@ -176,19 +176,19 @@ export interface ApprovalConfig {
   maxAgeSeconds: number
 }
 
-/** The receiver that is told about approvals, refusals and revocations (MCP_NOTIFY_WEBHOOK_URL). */
+/** The receiver of notifications about approvals, refusals and revocations (MCP_NOTIFY_WEBHOOK_URL). */
 export interface NotifyConfig {
   /** The https URL to which messages are posted. Its path may be a secret, so only its host is ever shown. */
   url: string
   /** The key of 24 to 64 bytes with which messages are signed. */
   secret: Buffer
-  /** True if messages may contain names and hrefs of objects, and notes of people. */
+  /** True if messages may contain names and hrefs of PCE objects, and people's notes. */
   names: boolean
 }
 
 /** The rate limits: maximum numbers per minute, unless a field says otherwise; 0 means no limit. */
 export interface RateLimits {
-  /** Maximum number of simultaneous requests of one caller. */
+  /** Maximum number of requests of one caller that are processed at the same time. */
   inFlightPerCaller: number
   perCaller: number
   confirmPerCaller: number
@@ -243,7 +243,7 @@ interface AuthenticatedConfig extends CommonConfig {
   /** The path of the file with the scopes of groups. If absent, every caller writes to everything that the role allows. */
   scopesPath?: string
   confirm: ConfirmConfig
-  /** The receiver of notifications; absent if nobody is told. */
+  /** The receiver of notifications; absent if no notifications are sent. */
   notify?: NotifyConfig
   rates: RateLimits
   /**
@@ -279,22 +279,31 @@ export interface SharedConfig extends AuthenticatedConfig {
 export type PceMode = (PerUserConfig | SharedConfig)['mode']
 
 /**
- * The settings that a command-line tool needs to work on the state while servers may be running. They contain no secret
- * except a password in the database URL.
+ * The settings that a command needs to work on the servers' state, even while servers are running. They contain no
+ * secret except a password in the database URL.
  */
 export interface StateFileConfig {
   mode: PceMode
   path: string
-  /** Name of the environment variable that sets `path`. */
+  /** Name of the environment variable that contains `path`. */
   variable: string
   /** The database that holds the state instead of the file, if there is one. */
   database?: DatabaseConfig
   auditLogPath?: string
   replicaId?: string
-  /** What notifications about a command say of the server; absent if the servers notify nobody. */
+  /**
+   * The facts about the server that notifications about a command contain; absent if the servers send no notifications.
+   */
   notify?: Pick<NotifyConfig, 'names'> & { publicUrl: string }
   /** The issuer of the identity provider: the value of MCP_OAUTH_ISSUER. */
   issuer?: string
+}
+
+/** The settings of a command that also opens what users' PCE keys are sealed in, if it is given the keys. */
+export interface StateKeysConfig extends StateFileConfig {
+  /** The key-encryption key, 32 bytes; absent in shared mode, or if MCP_KEK is not set. */
+  kek?: Buffer
+  previousKek?: Buffer
 }
 
 /** The peers whose X-Forwarded-For header is trusted (MCP_TRUSTED_PROXIES). */
@@ -335,7 +344,7 @@ export type HttpConfig = InsecureHttpConfig | PerUserConfig | SharedConfig
  */
 export type Config = StdioConfig | HttpConfig
 
-/** A problem because of which the program cannot start. */
+/** A reason why the program cannot start. */
 export interface Fault {
   /**
    * One line that says what is wrong, and with which setting. If the specification gives a wording, it is used exactly.
@@ -346,8 +355,8 @@ export interface Fault {
 }
 
 /**
- * The error thrown at start-up; the process then exits with 1. `message` is the text for standard error: one line for
- * each fault, with its remedy indented below it.
+ * The error thrown at start-up; the process then exits with 1. `message` is what is printed on standard error: one line
+ * for each fault, with its remedy indented below it.
  */
 export class StartupError extends Error {
   override readonly name = 'StartupError'
@@ -367,7 +376,7 @@ export class StartupError extends Error {
   }
 }
 
-/** Explanations of the operating system's error codes. */
+/** For each error code of the operating system, an explanation for people. */
 const SYSTEM_WORDS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EADDRINUSE: 'another program listens there',

@@ -2,6 +2,7 @@ import type { ShownCall } from './approvals.js'
 import type { AuditFacts } from './audit.js'
 import type { Owner } from './caller.js'
 import type { ErrorDetails } from './errors.js'
+import type { TouchedGuardrail } from './guardrails.js'
 
 /**
  * The reason why a confirmation is required (D20): none has been given (`missing`), the confirm token is not from this
@@ -14,7 +15,7 @@ export type ConfirmReason = 'missing' | 'malformed' | 'mismatch' | 'expired' | '
 export interface ConfirmedCall {
   owner: Owner
   tool: string
-  /** Lowercase hex SHA-256 of the canonical arguments (D19). */
+  /** SHA-256 of the call's canonical arguments, in lowercase hex (D19). */
   paramsHash: string
   /** The PCE and organisation that the call would run on; absent if the tool uses no PCE. */
   pce?: string
@@ -28,12 +29,14 @@ export interface ConfirmingContext {
 
 /** A confirmation that has been given and checked, so that the call may run. */
 export interface Approval {
-  /** Digest of what the person was shown (`Preview.boundTo`). */
+  /** Digest of what was shown to the person before consenting (`Preview.boundTo`). */
   boundTo: string
   paramsHash: string
+  /** The guardrails that two persons have overridden for this run. */
+  overrides?: readonly TouchedGuardrail[]
 }
 
-/** The result of previewing a call. */
+/** The result of previewing a call, which shows a person what it would do. */
 export type Outlook =
   | { boundTo: string; summary: string; details: ErrorDetails; page?: Omit<ShownCall, 'summary'> }
   /** The result if the preview failed. There is then nothing that a person could agree to; `details` say why. */
@@ -59,15 +62,22 @@ export interface CallToConfirm {
   callerContext: ConfirmingContext & { client?: string; tokenSays?: { name?: string; clientId?: string } }
   /** The signal of the call, which is aborted as soon as the client disconnects. */
   context: { readonly signal: AbortSignal }
+  /** The guardrails that the call touches; absent if there are none. */
+  guardrails?: readonly TouchedGuardrail[]
+  /** Present if the call needs the approval of two persons, because of a guardrail. */
+  persons?: 2
   /** Adds facts to the audit entries of the call, whether the call is admitted or not. */
   note: (facts: AuditFacts) => void
-  /** Previews the call. Rejects if the client has disconnected, and with `busy` if too many other calls are running. */
-  look: () => Promise<Outlook>
+  /**
+   * Previews the call. `isForPage` is true if a person decides on a page, which shows more than an answer does. Rejects
+   * if the client has disconnected, and with `busy` if too many other calls are running.
+   */
+  look: (isForPage: boolean) => Promise<Outlook>
   /** Computes the digest of what the call would do now. */
   findBinding: () => Promise<string>
 }
 
-/** The interface through which the dispatcher has calls confirmed. */
+/** The interface through which the dispatcher asks for the confirmation of calls. */
 export interface ConfirmPort {
   /**
    * Resolves if the call was confirmed and may now run; a confirmation is good for only one run. Otherwise rejects with

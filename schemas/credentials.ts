@@ -15,8 +15,8 @@ export interface PceCredentials {
 }
 
 /**
- * The part of credentials that may be shown. `tlsVerify` says whether the certificate is actually verified, regardless
- * of what was registered.
+ * The part of credentials that may be shown to people. `tlsVerify` says whether the certificate is actually verified,
+ * whatever the owner registered.
  */
 export type CredentialFacts = Omit<PceCredentials, 'apiKey' | 'apiSecret'>
 
@@ -31,14 +31,14 @@ export interface ConnectionReport {
 
 /** The last attempt to use stored credentials at the PCE, and its result. */
 export interface LastCheck {
-  /** Time of the attempt, in milliseconds since the epoch. */
+  /** Time of the attempt to use the credentials, in milliseconds since the epoch. */
   at: number
   ok: boolean
   /** The reason for a failure, in this server's own words, without text from the PCE. */
   message?: string
 }
 
-/** The PCE credentials of one caller, for the tools that manage them. */
+/** The interface through which tools manage the PCE credentials of one caller. */
 export interface CredentialsPort {
   /**
    * Returns the credentials that the caller has registered, without secrets. `facts` is present only if the caller has
@@ -67,7 +67,7 @@ export interface CredentialsPort {
   remove(): Promise<boolean>
 }
 
-/** The stored credentials of an owner. */
+/** The stored, encrypted PCE credentials of one owner. */
 export interface StoredCredentials {
   /**
    * The version of the credentials, which changes with every registration. It identifies this registration and every

@@ -6,8 +6,8 @@ export const DryRunInput = {
 }
 
 /**
- * The value to which the confirmation of a dry run is bound. It is constant: since a dry run writes nothing, changes in
- * the meantime do not invalidate its confirmation (D75).
+ * The digest to which the confirmation of a dry run is bound. It is constant: a dry run writes nothing, so its
+ * confirmation stays valid even if something changes in the meantime (D75).
  */
 export const DRY_RUN_BINDING = 'dry run'
 

@@ -142,11 +142,11 @@ export class ToolError extends Error {
   readonly ask: FormQuestion | undefined
 }
 
-/** A question to be answered with yes or no. */
+/** A question that a person answers with yes or no in a form. */
 export interface FormQuestion {
   /** Digest of what the question shows (`Preview.boundTo`). The answer "yes" is consent to exactly that. */
   boundTo: string
-  /** The text of the question. */
+  /** The text of the question, as the person sees it. */
   message: string
 }
 

@@ -11,16 +11,16 @@ export type HealthStatus =
 /** A check of one thing that must work before the process accepts calls. */
 export interface HealthCheck {
   name: string
-  /** Performs the check. Throws or rejects if the thing does not work at the moment. */
+  /** Performs the check. Throws or rejects if the checked thing does not work at the moment. */
   run: () => void | Promise<void>
   /**
-   * Returns the problem because of which calls are being refused, or null if there is none. It is found without a query
-   * to the checked thing. A problem takes precedence over an earlier result of `run`, so that readiness and calls agree.
+   * Returns the problem because of which calls are being refused at the moment, or null if there is none. It does not
+   * query anything. A problem takes precedence over an earlier result of `run`, so that readiness and calls agree.
    */
   findProblem?: () => Error | null
 }
 
-/** Body of GET /.well-known/oauth-protected-resource (RFC 9728, 2). */
+/** Body of the answer to GET /.well-known/oauth-protected-resource (RFC 9728, 2). */
 export interface ProtectedResource {
   resource: string
   authorization_servers: string[]

@@ -15,8 +15,8 @@ export const IpRangeInput = Type.Object(
 export type IpRangeInput = Static<typeof IpRangeInput>
 
 /**
- * A domain name, as `{fqdn, description?}` or as text; `planFqdns` checks its form. The list has the object, so that
- * descriptions can be given and kept (D243).
+ * The schema of a domain name, given as `{fqdn, description?}` or as a string. `planFqdns` checks its form. tools/list
+ * shows the object, so that callers can also give and keep descriptions (D243).
  */
 const FqdnReference = ObjectOrText<{ fqdn: string; description?: string }>(
   { fqdn: Type.String({ description: 'Fqdn' }), description: Type.String({ description: 'Text' }) },
@@ -24,7 +24,10 @@ const FqdnReference = ObjectOrText<{ fqdn: string; description?: string }>(
 )
 export type FqdnReference = Static<typeof FqdnReference>
 
-/** The domain names of an IP list, either a single one as in the specification, or a list as the PCE stores it. */
+/**
+ * The arguments for the domain names of an IP list: `fqdn` for a single one, as in the specification, or `fqdns` for a
+ * list, as the PCE stores them.
+ */
 export const FqdnInput = {
   fqdn: Type.Optional(Type.String({ minLength: 1, description: 'Or *.example.com' })),
   fqdns: Type.Optional(Type.Array(FqdnReference, { maxItems: 1000, description: 'Fqdns' })),

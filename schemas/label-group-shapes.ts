@@ -1,11 +1,14 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { LabelOut, LabelReference, LabelsOut } from './label-reference.js'
 
-/** Maximum number of members that a call names. Groups with more are built in several calls. */
+/**
+ * Maximum numbers of labels and of groups that one call can name as members. A larger label group is built in several
+ * calls.
+ */
 const MOST_LABELS = 1_000
 const MOST_GROUPS = 100
 
-/** The arguments that name all members of a label group. */
+/** The arguments that together name all members of a label group. */
 export const MembersInput = {
   labels: Type.Optional(Type.Array(LabelReference, { maxItems: MOST_LABELS, description: 'All, of one key' })),
   sub_groups: Type.Optional(
@@ -17,7 +20,9 @@ export const MembersInput = {
   ),
 }
 
-/** The schema of some members of a label group: labels, and groups as `labelgroup:NAME`. */
+/**
+ * Creates the schema of an argument that names some members of a label group: labels, or groups as `labelgroup:NAME`.
+ */
 export const SomeMembersInput = (description: string) =>
   Type.Optional(Type.Array(LabelReference, { minItems: 1, maxItems: MOST_LABELS, description }))
 

@@ -2,16 +2,17 @@ import { Type, type TObject, type TSchema } from '@sinclair/typebox'
 import { OPEN_FIELDS } from './synonyms.js'
 
 /**
- * Creates the schema of a reference to an object of the PCE: either a text or a JSON object. The fields of the JSON
- * object are not in the schema. They are checked by the code that resolves the reference, because it can explain what
- * would be right. tools/list has the text alone, because it lists the first alternative of every union (D243).
+ * Creates the schema of a reference to a PCE object, which callers can give as a string or as a JSON object. The schema
+ * does not list the properties of the JSON object: the code that resolves the reference checks them, because it can
+ * explain what would be right. tools/list shows only the string, because it shows only the first alternative of every
+ * union (D243).
  */
 export const TextOrObject = <T extends object>(fields: readonly (T extends unknown ? keyof T & string : never)[]) =>
   Type.Union([Type.String(), Type.Unsafe<T>({ type: 'object', [OPEN_FIELDS]: fields })])
 
 /**
- * Creates the schema of a reference that tools/list shows as an object, because a text cannot say everything that the
- * object can. As above, the code that resolves the reference checks the fields.
+ * Creates the schema of a reference that tools/list shows as a JSON object, because a string cannot express everything
+ * that the object can. Here too, the code that resolves the reference checks the properties.
  */
 export const ObjectOrText = <T extends object>(
   properties: Record<keyof T & string, TSchema>,
@@ -24,7 +25,7 @@ export const ObjectOrText = <T extends object>(
 /** A label in any form that callers may use: `"key=value"`, an href, `{key, value}` or `{href}`. */
 export const LabelReference = TextOrObject<{ key?: string; value?: string; href?: string }>(['key', 'value', 'href'])
 
-/** A filter for objects that have all given labels. */
+/** The argument that selects objects which have all given labels. */
 export const LabelsFilter = Type.Optional(
   Type.Union([Type.Array(LabelReference, { maxItems: 50 }), Type.String({ maxLength: 16_384 })], {
     description: 'Has all of these; labelgroup:NAME too',

@@ -2,7 +2,7 @@ import type { ApprovalEvent } from './approvals.js'
 import type { ErrorCode } from './errors.js'
 import type { StatePoolFigures } from './state.js'
 
-/** One finished tool call. */
+/** The facts about one finished tool call that the metrics count. */
 export interface MeasuredCall {
   /**
    * Name of the tool; undefined if the caller is not offered a tool of this name, because a client could send any text
@@ -16,7 +16,7 @@ export interface MeasuredCall {
   seconds: number
 }
 
-/** One finished request to a PCE, with its retries. */
+/** The facts about one finished request to a PCE, including its retries, that the metrics count. */
 export interface MeasuredRequest {
   /** Method and path template of the request, from a fixed set. */
   operation: string
@@ -25,32 +25,33 @@ export interface MeasuredRequest {
   /** Error code of a failed request; undefined if it succeeded. */
   failure: string | undefined
   retries: number
-  /** Seconds spent waiting between the attempts. */
+  /** Seconds that the request spent waiting between its attempts. */
   waitedSeconds: number
   seconds: number
 }
 
 /**
- * What became of a notification, or of an attempt to send it. `failed` counts attempts, the others messages. `repeated`
- * ones are told by a later message that counts them; `dropped` ones found no room, and `given_up` ones no receiver.
+ * The outcome of a notification. `failed` counts attempts to send; all other values count messages: `repeated` ones
+ * were suppressed and are only counted in a later message, `dropped` ones did not fit into the outbox, and for
+ * `given_up` ones, attempts to send have ended.
  */
 export const NOTIFICATION_FATES = ['sent', 'failed', 'repeated', 'dropped', 'given_up'] as const
 export type NotificationFate = (typeof NOTIFICATION_FATES)[number]
 
-/** Figures that are read anew whenever somebody requests the metrics. */
+/** Figures that are determined anew each time the metrics are requested. */
 export interface MeasuredFigures {
   requestsInFlight: number
   heavyRunning: number
   heavyWaiting: number
-  /** Messages to the receiver of notifications that wait in the outbox; absent if there is no receiver. */
+  /** Number of notifications that wait in the outbox; absent if there is no receiver. */
   notificationsWaiting?: number
   /** The database connections; present only if the state is in a database. */
   pool?: StatePoolFigures
 }
 
 /**
- * The interface through which the parts of the server report events for the metrics. If metrics are off, those parts do
- * not get this object. All texts come from fixed sets: none is chosen by a client, a person or a host.
+ * The interface through which parts of the server report events for the metrics. If metrics are off, this object does
+ * not exist. All strings come from fixed sets: no client, person or host can choose them.
  */
 export interface Meter {
   readonly toolCall: (call: MeasuredCall) => void

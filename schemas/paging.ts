@@ -4,13 +4,13 @@ import { type TInteger, Type } from '@sinclair/typebox'
 export const MAX_PAGE = 10_000
 
 /**
- * The page sizes of list tools if the caller names none (D254): as many rows as a person reads. Rows that are a line or
- * two, such as labels, come by fifty, and rows with many fields by twenty-five.
+ * The default page sizes of list tools (D254), about as many rows as a person would read: 50 for short rows such as
+ * labels, and 25 for rows with many fields.
  */
 export const SHORT_ROWS = 50
 export const LONG_ROWS = 25
 
-/** The `fields` argument of every tool that returns rows; it selects the fields of the rows to return (D131). */
+/** The argument `fields` of every tool that returns rows. It selects which fields the rows have (D131). */
 export const FieldsInput = {
   fields: Type.Optional(Type.Array(Type.String(), { description: 'Only these' })),
 }
@@ -23,19 +23,19 @@ export const PagingInput = {
 }
 
 /**
- * Returns PagingInput with `most` as the default page size. The documentation names it, as `usual`. It is not a default
- * of the schema: a tool has to see whether the caller chose a size, and a model learns from each answer how much
- * follows, so tools/list need not name the size of every list.
+ * Returns `PagingInput` with the default page size `most`. The default is stored as `usual`, for the documentation, and
+ * not as the schema's `default`: a tool must be able to see whether the caller chose a size. tools/list need not
+ * mention it, because each answer tells the model how many rows follow.
  */
 export const pagingInput = (most: number) => ({
   ...PagingInput,
   max_results: usualSize(PagingInput.max_results, most),
 })
 
-/** Returns the schema of an integer argument with the size that a tool takes if the caller names none. */
+/** Returns the schema of an optional integer argument, with the value that the tool uses if the argument is absent. */
 export const usualSize = (schema: TInteger, most: number) => Type.Optional(Type.Integer({ ...schema, usual: most }))
 
-/** The paging properties in the output of every list tool (D2). */
+/** The paging properties in the answer of every list tool (D2). */
 export const PagingOutput = {
   total_count: Type.Integer({ description: 'Matches in all' }),
   pce_total: Type.Integer({ description: 'X-Total-Count of the query' }),

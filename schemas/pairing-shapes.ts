@@ -3,10 +3,10 @@ import { Nullable, StringEnum } from './common.js'
 import { LabelOut, LabelReference, LabelsOut } from './label-reference.js'
 import { ENFORCEMENT_MODES } from './pce/enforcement-modes.js'
 
-/** A limit as a number or as the word `unlimited`, listed as the number (D243). */
+/** Creates the schema of a limit: a number, or the word `unlimited`. tools/list shows only the number (D243). */
 const LimitInput = (description: string) => Type.Optional(Type.Union([Type.Integer(), Type.String()], { description }))
 
-/** The arguments that say how machines are set up that pair with a profile's keys. */
+/** The arguments for the settings of a pairing profile, which apply to the machines that pair with its keys. */
 export const PairingProfileInput = {
   enforcement_mode: Type.Optional(StringEnum(ENFORCEMENT_MODES, { description: 'Of new machines', listed: '' })),
   enforcement_mode_lock: Type.Optional(Type.Boolean({ description: 'Fixed by the profile' })),
@@ -16,7 +16,7 @@ export const PairingProfileInput = {
   enabled: Type.Optional(Type.Boolean({ description: 'Whether its keys work' })),
 }
 
-/** The form in which answers show a pairing profile that was just written. */
+/** The form in which answers show a pairing profile that has just been written. */
 export const PairingProfileOut = Type.Object({
   href: Type.String(),
   name: Type.String(),

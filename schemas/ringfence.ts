@@ -28,7 +28,7 @@ const standing = {
   coverage: Maybe(Coverage),
 }
 
-/** A rule of the ringfence, planned or written. */
+/** A rule of a ringfence, either planned or already written. */
 const rule = {
   ...standing,
   description: Maybe(Plain),

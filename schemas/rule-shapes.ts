@@ -29,14 +29,14 @@ export type ScopeOut = Static<typeof ScopeOut>
 export const RuleTypeOut = StringEnum(RULE_TYPES)
 
 /**
- * The form in which answers show a consumer, provider, scope condition or service: a text that callers can use in
- * arguments as well, or an object with an href if a text alone would not identify it.
+ * The form in which answers show a consumer, a provider, a condition of a scope, or a service: a string that callers
+ * can also use in arguments, or an object with an href if no string would identify it.
  */
 export const WrittenOut = Type.Union([Type.String(), Type.Object({})])
 
 /**
- * A warning about a rule that names Windows programs. Consumers on other systems cannot check the program, so the rule
- * permits them more than it appears to.
+ * A warning about a rule that is limited to certain Windows programs. Consumers with another operating system cannot
+ * check the program, so the rule permits them more than it seems to.
  */
 export const WideningOut = Type.Optional(
   Type.Object(
@@ -52,8 +52,8 @@ export const WideningOut = Type.Optional(
 )
 
 /**
- * The form in which answers show a rule; only allow rules have `resolve_labels_as`. In full detail, the PCE's own
- * fields, such as `log_flow`, take the place of `conditions`.
+ * The form in which answers show a rule. Only allow rules have `resolve_labels_as`. If the caller asked for full
+ * detail, the PCE's own fields, such as `log_flow`, replace `conditions`.
  */
 export const RuleOut = Type.Object({
   rule_type: RuleTypeOut,
@@ -79,13 +79,14 @@ export const StoredRuleOut = Type.Object(
 const { resolve_labels_as: _resolution, egress_services: _programs, ...DENY_PARTS } = StoredRuleOut.properties
 
 /**
- * The form in which answers show a deny rule that has just been written. It has no fields that only allow rules have.
+ * The form in which answers show a deny rule that has just been written. It lacks the fields that exist only in allow
+ * rules.
  */
 export const StoredDenyRuleOut = Type.Object(DENY_PARTS, { description: 'As stored, in the words of callers' })
 
-/** The services that the caller gave, each in resolved form: a service object as `{href, name}`, or ports. */
+/** The services that the caller named, in resolved form: a service object as `{href, name}`, or ports. */
 export const ResolvedServices = Type.Optional(Type.Array(Type.Object({}), { description: 'As resolved' }))
-/** A label or label group in a scope, or a consumer or provider of a rule, in the form that callers write. */
+/** A label or label group of a scope, or a consumer or provider of a rule, in the form that callers write. */
 export const ActorInput = TextOrObject<{ key?: string; value?: string; href?: string; exclusion?: boolean }>([
   'key',
   'value',
@@ -117,7 +118,10 @@ export const ServiceInput = ObjectOrText<ServiceObject>({
 export const ServicesInput = (description: string) =>
   Type.Union([Type.Array(ServiceInput, { maxItems: 100 }), ...ServiceInput.anyOf], { description })
 
-/** Creates the schema of a list of services that are hardly ever given by anything but their names. */
+/**
+ * Creates the schema of a list of services that callers nearly always give by name, so that tools/list shows only the
+ * name.
+ */
 export const NamedServicesInput = (description: string) => {
   const [object, text] = ServiceInput.anyOf
   const one = Type.Union([text, object])
@@ -137,7 +141,7 @@ export const RuleParts = {
   description: Type.String({ description: 'Text' }),
 }
 
-/** The schema of a rule that the caller wants to create. */
+/** The schema of a new rule. */
 export const RuleInput = Type.Object(
   {
     providers: RuleParts.providers,
@@ -152,7 +156,7 @@ export const RuleInput = Type.Object(
 )
 
 /**
- * Fields that replace the same fields of an existing rule. They have no defaults, because a default would change fields
+ * The arguments that replace fields of an existing rule. They have no defaults, because a default would change fields
  * that the caller did not mention.
  */
 export const RuleChangeInput = {

@@ -15,6 +15,10 @@ const Scope = Type.Record(Name, Type.Union([Name, Type.Array(Name, { minItems: 1
     'Labels that all hold, by key: one value, or several of which one holds. labelgroup:NAME is a label group of that key.',
 })
 
+/** How much people read: everything that their role may, or only objects and flows with an end inside their scopes. */
+const reads = (description: string) =>
+  Type.Optional(Type.Union([Type.Literal('all'), Type.Literal('scoped')], { description }))
+
 const Entry = Type.Object(
   {
     scopes: Type.Union([Type.Literal('*'), Type.Array(Scope, { minItems: 1 })], {
@@ -30,6 +34,9 @@ const Entry = Type.Object(
         description: 'Types of objects without a scope that members may create. Changing and deleting them takes "*".',
       }),
     ),
+    reads: reads(
+      'What members read: "scoped" is only what has an end inside their scopes. Whoever is also in a group that reads "all", or whose scope is "*", reads all. Default: `reads` of the file.',
+    ),
   },
   { additionalProperties: false },
 )
@@ -38,6 +45,7 @@ const Entry = Type.Object(
 export const ScopesFile = Type.Object(
   {
     $schema: Type.Optional(Type.String()),
+    reads: reads('What people read whose group says nothing else, and people in no group of this file. Default: all.'),
     groups: Type.Record(Name, Entry, {
       description: 'The scopes of the members of each group, by the name of the group in access tokens.',
     }),
@@ -54,11 +62,16 @@ export interface ScopeGrant {
 }
 
 /**
- * What a caller may write to: the union over the caller's groups. If neither `everything` is true nor a grant exists,
+ * What a caller may write to, and perhaps read: the union over the caller's groups. If neither `everything` is true nor a grant exists,
  * the caller may write nothing.
  */
 export interface CallerScopes {
   readonly everything: boolean
   readonly grants: readonly ScopeGrant[]
   readonly create: readonly Creatable[]
+  /**
+   * Present if answers are limited to objects and flows with an end inside of the grants: the grants for people, one text
+   * for each. Never together with `everything`.
+   */
+  readonly readsOnly?: readonly string[]
 }

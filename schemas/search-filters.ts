@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox'
 
 /**
- * Creates the schema of a text filter. The filter matches a value that contains the given text or, if `exact` is set, a
- * value that equals it.
+ * Creates the schema of a filter by text. It matches values that contain the given text or, if `exact` is set, values
+ * that equal it.
  */
 export const Part = (of?: string) =>
   Type.Optional(Type.String({ minLength: 1, description: of === undefined ? 'Contains' : `Contains; ${of}` }))

@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox'
 
 /**
- * Creates the argument that chooses parts of an analysis's answer by name. The names are neither an enumeration nor in
- * the list of tools, because every conversation would pay for them: answers show them, and the error of an unknown name
- * lists them (D256).
+ * Creates the argument that selects parts of an analysis by name. The names are neither an enumeration nor shown in
+ * tools/list, which would make every conversation longer. Callers find them in answers, and in the error for an unknown
+ * name (D256).
  */
 export const SectionsInput = (names: readonly string[]) => ({
   sections: Type.Optional(
@@ -16,7 +16,7 @@ export const SectionsInput = (names: readonly string[]) => ({
   ),
 })
 
-/** The output field of an answer with chosen parts. */
+/** The output property that names the parts which the argument `sections` has excluded. */
 export const SectionsOutput = {
   sections_left_out: Type.Optional(
     Type.Array(Type.String(), { description: 'Parts that sections leaves out, empty ones aside where that is known' }),

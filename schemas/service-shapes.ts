@@ -1,7 +1,7 @@
 import { Type, type Static, type TProperties } from '@sinclair/typebox'
 import { Nullable } from './common.js'
 
-/** The protocol of a service, listed as the number that answers show; its name is accepted as well (D243). */
+/** The protocol of a service, as a number or by name. tools/list shows only the number, as answers do (D243). */
 export const ProtoInput = Type.Union([Type.Integer(), Type.String()], { description: '6 tcp …' })
 const Int = (description: string) => Type.Optional(Type.Integer({ description }))
 const Text = (description: string) => Type.Optional(Type.String({ description }))

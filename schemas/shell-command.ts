@@ -1,7 +1,10 @@
 import { Type } from '@sinclair/typebox'
 
-/** The arguments of a shell command that runs as a tool call: none, because the command has read its options itself. */
+/**
+ * The input schema of a shell command that runs as a tool call. It has no arguments, because the command reads its
+ * options from the command line.
+ */
 export const NoArguments = Type.Object({}, { additionalProperties: false })
 
-/** The answer of a shell command that runs as a tool call. What the person sees is printed by the command. */
+/** The output schema of a shell command that runs as a tool call. The command itself prints what the person sees. */
 export const Ended = Type.Object({ message: Type.String() })

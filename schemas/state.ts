@@ -46,7 +46,7 @@ export interface CredentialRecords {
   page(after: Owner | null, limit: number): Promise<{ owner: Owner; record: SealedCredentials }[]>
 }
 
-/** The confirm tokens that have been used. */
+/** The record of the confirm tokens that have been used. */
 export interface UsedTokens {
   /**
    * Claims the id of a confirm token. Of all claims of one id, in any number of processes, exactly one resolves with
@@ -84,9 +84,10 @@ export interface Challenges {
 
 /**
  * The way in which an approval ended: the call was allowed to run (`used`), the call would now do something else or the
- * person who decided is no longer permitted to decide (`void`), or the time ran out (`expired`).
+ * person who decided is no longer permitted to decide (`void`), the time ran out (`expired`), or an admin took the
+ * question or its answer back (`revoked`).
  */
-export type ApprovalEnding = 'used' | 'void' | 'expired'
+export type ApprovalEnding = 'used' | 'void' | 'expired' | 'revoked'
 
 /**
  * A stored question about a call, which a person answers with a decision. Its contents are sealed, so that the store
@@ -96,12 +97,17 @@ export interface ApprovalRow {
   id: string
   key: ChallengeKey
   request: string
-  /** The person's decision; null if there is none yet. */
+  /** The person's decision about the question; null if there is none yet. */
   decision: string | null
+  /** The first approval of a call that needs two; null if there is none. The question is undecided with it alone. */
+  firstDecision: string | null
   ending: ApprovalEnding | null
   /** Time of expiry in milliseconds since the epoch. */
   expiresAt: number
 }
+
+/** The place of an approval in the order of expiry. */
+export type ApprovalPlace = Pick<ApprovalRow, 'expiresAt' | 'id'>
 
 /**
  * The questions about calls that wait for a person, and the decisions about these calls. A row is kept for a day after
@@ -116,7 +122,7 @@ export interface Approvals {
    */
   open(row: Pick<ApprovalRow, 'id' | 'key' | 'request' | 'expiresAt'>, instead?: string): Promise<ApprovalRow>
   get(id: string): Promise<ApprovalRow | null>
-  /** Returns the latest question about the given call. */
+  /** Returns the latest question that was asked about the given call. */
   find(key: ChallengeKey): Promise<ApprovalRow | null>
   /**
    * Returns the open questions of one owner, or of all owners if `owner` is null, in the order of their expiry. A
@@ -130,10 +136,20 @@ export interface Approvals {
     most: { inAll: number; ofEach: number; except?: readonly string[] },
   ): Promise<{ total: number; rows: ApprovalRow[] }>
   /**
-   * Stores a decision about an open question if it is the first decision about it. Resolves with true if it was stored,
-   * as soon as it is on disk.
+   * Returns up to `limit` approvals of all owners that have neither ended nor expired, decided or not, in the order of
+   * their expiry: those that follow `after`, or the first ones.
    */
-  decide(id: string, decision: string): Promise<boolean>
+  live(after: ApprovalPlace | null, limit: number): Promise<ApprovalRow[]>
+  /**
+   * Stores a decision about an open question if it is the first decision about it and, where `after` is given, if this is
+   * the first approval that is stored. Resolves with true if it was stored, as soon as it is on disk.
+   */
+  decide(id: string, decision: string, after?: string): Promise<boolean>
+  /**
+   * Stores the first of two approvals of an open question, which stays open. Resolves with true if there was none, as
+   * soon as it is on disk.
+   */
+  approveFirst(id: string, decision: string): Promise<boolean>
   /**
    * Ends an approval. Of all attempts to end the approval with one id, in any number of processes, exactly one resolves
    * with true, and only after its change has been written to disk.
@@ -154,32 +170,36 @@ export interface Approvals {
 export interface OutboxMessage {
   /** Identifies the message. It stays the same over all attempts, so that a receiver can recognise repetitions. */
   id: string
-  /** The JSON text that is sent. */
+  /** The message as JSON text, exactly as it is sent. */
   body: string
   /** Time of the event in milliseconds since the epoch. */
   createdAt: number
 }
 
-/** The messages that have not reached their receiver yet, of all processes that share the store. */
+/** The messages that their receiver has not got yet, from all processes that share the store. */
 export interface Outbox {
   /**
-   * Adds messages, which are due at once. Resolves with the number of those, the last ones, for which there was no room.
+   * Adds messages, which become due at once. If there is not enough room, the last messages are dropped. Resolves with
+   * the number of dropped messages.
    */
   add(messages: readonly OutboxMessage[]): Promise<number>
-  /** Returns the number of messages, and the time at which the first of them is due; null if there are none. Writes nothing. */
+  /**
+   * Returns the number of messages in the outbox, and the time at which the earliest of them is due (null if there are
+   * none). Writes nothing.
+   */
   look(): Promise<{ waiting: number; dueAt: number | null }>
   /**
-   * Gives the process `holder` the sole right to send for `leaseMs` milliseconds, unless another process has it, and the
-   * message that has been due for longest. It counts the attempt, and the message is due again after that time. Resolves
-   * with null if another process may send, or if no message is due.
+   * Returns the message that has been due for longest, and gives the process `holder` the sole right to send for
+   * `leaseMs` milliseconds. The attempt is counted, and the message becomes due again when that time is over. Resolves
+   * with null if another process has the right to send, or if no message is due.
    */
   take(holder: string, leaseMs: number): Promise<(OutboxMessage & { attempts: number }) | null>
-  /** Makes a message due at another time, in milliseconds since the epoch. */
+  /** Postpones a message to another time, in milliseconds since the epoch. */
   defer(id: string, dueAt: number): Promise<void>
   remove(id: string): Promise<void>
 }
 
-/** Small named values about the store itself. */
+/** Small named values in the store, each called a note. They describe the store itself. */
 export interface Notes {
   get(name: string): Promise<string | null>
   /**
@@ -199,23 +219,53 @@ export interface Notes {
   setOnce(name: string, value: string): Promise<string>
 }
 
-/** The record that somebody's access was revoked. Times are in milliseconds since the epoch. */
+/** The record of a revocation, which ends a person's access. Times are in milliseconds since the epoch. */
 export interface Revocation {
-  /** The time until which everything of this person is refused. What was issued before it is refused after it, too. */
+  /**
+   * The time until which every request of this person is refused. Tokens and sessions issued before that time are
+   * refused even afterwards.
+   */
   until: number
   /** The time at which the operator revoked the access. */
   at: number
-  /** The operating system user who revoked it. */
+  /** The name of the operating system user who revoked the access. */
   by: string
 }
 
-/** Whose access was revoked. There is at most one revocation of a person; a later one replaces it. */
+/** The revocations of people's access. Each person has at most one; a new one replaces it. */
 export interface Revocations {
-  /** Finds the revocation of a person. Without a promise if the store can be read at once. */
+  /** Finds the revocation of a person. The result is not a promise if the store can be read at once. */
   find(owner: Owner): Revocation | null | Promise<Revocation | null>
   set(owner: Owner, revocation: Revocation): Promise<void>
-  /** Returns all revocations, in a stable order. */
+  /** Returns the revocations of all people, in a stable order. */
   all(): AsyncIterable<{ owner: Owner; revocation: Revocation }>
+}
+
+/** When a person used a server last, to within a few minutes, and under which name. */
+export interface LastUse {
+  /** In milliseconds since the epoch. */
+  at: number
+  /** The person's name according to the identity provider, if it gives one. */
+  name?: string
+}
+
+/** When a person registered PCE credentials, in milliseconds since the epoch, and which version of them. */
+export interface Registration {
+  version: string
+  at: number
+}
+
+/** What the store knows of people beside their keys. None of it decides anything. */
+export interface People {
+  /** Returns null if the person was never seen, or before servers noted it. */
+  lastUse(owner: Owner): Promise<LastUse | null>
+  used(owner: Owner, use: LastUse): Promise<void>
+  /** Returns everybody who was seen, in a stable order. */
+  allUses(): AsyncIterable<{ owner: Owner; use: LastUse }>
+  registered(owner: Owner, registration: Registration): Promise<void>
+  registration(owner: Owner): Promise<Registration | null>
+  /** Forgets the person. Resolves with true if anything was known. */
+  remove(owner: Owner): Promise<boolean>
 }
 
 /** The caller of a request, and the limits that apply to each caller. */
@@ -223,7 +273,7 @@ export interface AdmissionQuestion {
   owner: Owner
   /** Maximum number of requests per minute; 0 means no limit. */
   perMinute: number
-  /** Maximum number of simultaneous requests; 0 means no limit. */
+  /** Maximum number of simultaneous requests of the caller; 0 means no limit. */
   atATime: number
   /**
    * If false, the request is counted only towards `atATime`, because it is counted towards its limit per minute

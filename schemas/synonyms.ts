@@ -58,7 +58,7 @@ export const VALUE_SYNONYMS: Readonly<Record<string, string>> = {
   ruleset: 'rule_set',
   iplist: 'ip_list',
   labelgroup: 'label_group',
-  // Some tools name kinds of objects in the singular, others in the plural.
+  // Some tools name types of objects in the singular, others in the plural, so each form is accepted for the other.
   rule_set: 'rule_sets',
   rule_sets: 'rule_set',
   ip_list: 'ip_lists',

@@ -8,11 +8,11 @@ export interface TraceOrigin {
 
 /** A span of a trace that has not ended yet. */
 export interface OpenSpan {
-  /** Marks the span as failed with this code. */
+  /** Marks the span as failed with this error code. */
   readonly fail: (code: string) => void
 }
 
-/** An outgoing request whose answer has not arrived yet. */
+/** An outgoing request that has not been answered yet. */
 export interface SentRequest {
   /** Headers that pass the trace on to the receiver of the request. */
   readonly headers: Readonly<Record<string, string>>
@@ -21,14 +21,14 @@ export interface SentRequest {
 
 /** A request that this server is answering. */
 export interface ServedRequest {
-  /** Runs a part of the work within the request's trace. */
+  /** Runs a part of the work as part of the request's trace. */
   readonly run: <T>(work: () => T) => T
   readonly end: (status: number) => void
 }
 
 /**
- * The interface through which the parts of the server create spans without knowing who collects them. Without tracing,
- * those parts do not get this object. Names and facts come from fixed sets and contain no arguments, people or hosts.
+ * The interface through which parts of the server create spans without knowing where these are sent. Without tracing,
+ * this object does not exist. Names and attributes come from fixed sets and contain no arguments, people or hosts.
  */
 export interface Tracing {
   /**

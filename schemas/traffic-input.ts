@@ -4,7 +4,7 @@ import { DecideByInput } from './decided-traffic.js'
 import { LabelReference } from './label-reference.js'
 import { POLICY_DECISIONS } from './pce/policy-decisions.js'
 
-/** Maximum number of entries in one filter list. */
+/** Maximum number of entries in each list of a traffic filter. */
 const MAX_FILTER_ENTRIES = 200
 
 const include = (description: string, listed = description) =>
@@ -37,8 +37,8 @@ const services = (description: string) => Type.Optional(Type.Array(Service, { de
 const serviceTexts = (description: string, listed: string) =>
   Type.Optional(Type.Array(Type.Union([Type.String(), Service]), { description, listed }))
 /**
- * The filters by services for a tool whose list of arguments has no room for objects: texts such as `443/tcp`. Objects are
- * taken as in the other tools.
+ * The filters by service, for tools whose entry in tools/list has no room for objects: tools/list shows strings such as
+ * `443/tcp`. Objects are accepted all the same.
  */
 export const ServiceTextsInput = {
   include_services: serviceTexts('443/tcp, 8000-8010/udp, icmp …', '443/tcp, icmp …'),
@@ -70,9 +70,9 @@ export const FILTER_FORMS =
   'key=value, iplist:NAME, href, IP, CIDR … Same key or kind ORed, others ANDed; ORed blocks: a=b&c=d'
 
 /**
- * Returns the arguments for the tools whose callers define a traffic query (T6, T7). `forms` is the description of the
- * forms in which sources and destinations can be named. A tool whose forms are those of another one lists these alone,
- * since the other filters are described there as well.
+ * Returns the arguments of a tool whose callers define a traffic query (T6, T7). `forms` describes the forms in which
+ * sources and destinations can be named. If it refers to another tool's description, tools/list leaves out the
+ * descriptions of the other filters, because they are the same there.
  */
 export const trafficInput = (forms: string, isFirst = forms === FILTER_FORMS) => ({
   include_sources: include(forms),

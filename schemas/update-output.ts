@@ -2,8 +2,8 @@ import { Type } from '@sinclair/typebox'
 import { DryRunOutput } from './dry-run.js'
 
 /**
- * The output property for fields that the PCE dropped or changed when it stored an object. They are found by reading
- * the object back.
+ * The output property for fields that the PCE dropped or changed while storing an object. They are found by reading the
+ * object again after the write.
  */
 export const DifferencesOut = Type.Optional(
   Type.Array(Type.Unsafe<{ field: string; sent: unknown; stored: unknown }>({ type: 'object' }), {
@@ -24,7 +24,7 @@ export const UpdateOutput = {
   ...DryRunOutput,
 }
 
-/** The output property in which a dry run shows the effect of a change of enforcement mode (D78). */
+/** The output property in which a dry run shows what a change of enforcement mode would do (D78). */
 export const EffectOut = Type.Optional(
   Type.Unsafe<object>({
     type: 'object',
@@ -40,7 +40,7 @@ export const CreateOutput = {
   ...DryRunOutput,
 }
 
-/** The output of every tool that deletes one object. */
+/** The output properties of every tool that deletes one object. */
 export const DeleteOutput = {
   message: UpdateOutput.message,
   href: Type.Optional(Type.String()),

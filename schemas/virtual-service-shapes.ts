@@ -8,7 +8,7 @@ const MOST_ENTRIES = 500
 
 const Int = (description: string) => Type.Optional(Type.Integer({ description }))
 
-/** An address or a domain name at which a virtual service is reached, in the form of answers. */
+/** An address or a domain name at which a virtual service is reached, in the form that answers show. */
 const AddressInput = Type.Object(
   {
     ip: Type.Optional(Type.String({ description: 'Address' })),
@@ -27,7 +27,7 @@ const PortInput = Type.Object(
 )
 export type PortInput = Static<typeof PortInput>
 
-/** The arguments that say what a virtual service offers and where. */
+/** The arguments for the ports and addresses of a virtual service. */
 export const VirtualServiceInput = {
   service: Type.Optional(
     Type.String({ minLength: 1, description: 'Name or href of the service it offers', listed: 'Service it offers' }),
@@ -88,10 +88,13 @@ export const VirtualServiceOut = Type.Object({
 })
 export type VirtualServiceOut = Static<typeof VirtualServiceOut>
 
-/** Maximum number of port overrides of a binding. */
+/** Maximum number of port overrides when workloads are bound to a virtual service. */
 const MOST_OVERRIDES = 100
 
-/** The ports at which workloads offer a virtual service, where these are other ones than its own. */
+/**
+ * The ports at which the bound workloads provide a virtual service, where they differ from the ports of the virtual
+ * service itself.
+ */
 export const PortOverridesInput = Type.Optional(
   Type.Array(
     Type.Object(

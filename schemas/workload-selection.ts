@@ -5,7 +5,7 @@ import { ENFORCEMENT_MODES } from './pce/enforcement-modes.js'
 import { ExactInput, Part } from './search-filters.js'
 
 /**
- * Arguments that select workloads by filters, for get-workloads and for the tools that change or assess the selected
+ * Arguments that select workloads by filters, for get-workloads and for tools that change or assess the selected
  * workloads.
  */
 export const WorkloadSelection = {

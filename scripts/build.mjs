@@ -116,6 +116,7 @@ async function compileInto(folder) {
   const declared = emitDeclarations(scratch)
   // In a fresh clone, this package is only available after the install at the beginning of this program.
   const { build, transform } = await import('esbuild')
+  const { minify } = await import('oxc-minify')
   const catalogue = await bundleCatalogue(root, scratch)
   const common = {
     absWorkingDir: root,
@@ -127,7 +128,7 @@ async function compileInto(folder) {
     target: TARGET,
     logLevel: 'warning',
     // Whitespace is removed, because indentation is an eighth of the package, and statements are shortened, which is a
-    // hundredth. Names of our own code are kept, and lines stay so short that Node.js can show one in a stack trace.
+    // hundredth. Lines stay so short that Node.js can show one in a stack trace.
     minifySyntax: true,
     minifyWhitespace: true,
     lineLimit: 200,
@@ -135,14 +136,35 @@ async function compileInto(folder) {
     plugins: [catalogue, shortenNames(transform)],
     banner: { js: "import { createRequire } from 'node:module';const require = createRequire(import.meta.url);" },
   }
-  await Promise.all([
-    build({
+  const buildPrograms = async () => {
+    const { outputFiles } = await build({
       ...common,
       entryPoints: PROGRAMS,
       chunkNames: 'parts/[name]-[hash]',
       splitting: true,
       external: found,
-    }),
+      write: false,
+    })
+    await Promise.all(outputFiles.map(shortenVariables))
+  }
+  /**
+   * Writes a part with shorter names of variables, which are a tenth of its size. The names of functions and classes
+   * and everything at the top level keep theirs, because people read them in stack traces.
+   */
+  const shortenVariables = async ({ path, text }) => {
+    const mangle = { toplevel: false, keepNames: { function: true, class: true } }
+    const { code, errors } = await minify(path, text, { compress: false, mangle })
+    if (errors.length > 0) throw new Error(`${path}: ${errors[0].message}`)
+    const { code: lines } = await transform(code, {
+      minifyWhitespace: true,
+      lineLimit: common.lineLimit,
+      target: TARGET,
+    })
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, lines)
+  }
+  await Promise.all([
+    buildPrograms(),
     // Names are shortened in the simulator, where nobody needs them in a report: they are a sixth of its size.
     build({ ...common, entryPoints: [`${SIMULATOR}.ts`], packages: 'external', minifyIdentifiers: true }),
   ])
@@ -168,7 +190,7 @@ function shortenNames(transform) {
 
 /** Emits the types of the PCE client, which other programs import. Ends this process if type checking fails. */
 async function emitDeclarations(folder) {
-  const tsc = ['node_modules/typescript/bin/tsc', '-p', DECLARATIONS, '--outDir', folder]
+  const tsc = ['node_modules/typescript-7/bin/tsc', '-p', DECLARATIONS, '--outDir', folder]
   // tsc reports on standard output, which is redirected to the standard error of this process.
   const [status] = await once(spawn(process.execPath, tsc, { cwd: root, stdio: ['ignore', 2, 2] }), 'exit')
   if (status === 0) return

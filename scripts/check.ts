@@ -27,7 +27,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const CACHE = 'node_modules/.cache/check'
 const tsx = ['--import', 'tsx']
 const tsc = (project: string, name: string) => [
-  ...['node_modules/typescript/bin/tsc', '-p', project],
+  ...['node_modules/typescript-7/bin/tsc', '-p', project],
   ...['--incremental', '--tsBuildInfoFile', `${CACHE}/${name}.tsbuildinfo`],
 ]
 const walls = (name: string, entry: string) => [

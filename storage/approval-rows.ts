@@ -28,12 +28,13 @@ export interface StoredApproval {
   call: string
   request: string
   decision: string | null
+  first_decision: string | null
   ending: string | null
   /** The time of expiry in milliseconds since the epoch; a string if the driver returns a bigint. */
   expires_at: number | string
 }
 
-/** The SQL that reads the columns of an approval. A value that is too long is read as an empty value. */
+/** The SQL that reads the columns of an approval, except for its first decision. A value that is too long is read as an empty value. */
 export const APPROVAL_COLUMNS = `${bounded('id')}, ${bounded('owner')}, ${bounded('call')}, ${bounded('request')}, ${bounded('decision')}, ${bounded('ending')}, expires_at`
 /** The SQL condition for questions that have not been decided and have not become void. */
 export const UNDECIDED = 'decision IS NULL AND ending IS NULL'
@@ -51,15 +52,16 @@ export const approvalOf = ({ id, owner, call, expires_at: expiresAt, ...row }: S
   key: { owner, call },
   request: row.request,
   decision: row.decision,
+  firstDecision: row.first_decision,
   ending: endingOf(row.ending),
   expiresAt: Number(expiresAt),
 })
 
-const ENDINGS: readonly string[] = ['used', 'void', 'expired'] satisfies ApprovalEnding[]
+const ENDINGS: readonly string[] = ['used', 'void', 'expired', 'revoked'] satisfies ApprovalEnding[]
 
 /**
- * Converts the stored text on how an approval ended. A text that this server never writes counts as `void`, so that it
- * does not permit the call.
+ * Converts the stored word that says how an approval ended. A word that this server never writes counts as `void`, so
+ * that it does not permit the call.
  */
 const endingOf = (stored: string | null): ApprovalEnding | null =>
   stored === null || ENDINGS.includes(stored) ? (stored as ApprovalEnding | null) : 'void'

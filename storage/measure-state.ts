@@ -15,7 +15,7 @@ export function measureState(state: State, meter: Meter | undefined): State {
         isDone = true
         return result
       } catch (error) {
-        // A ToolError is the store's regular refusal of a call, so it is measured as a success and not as a failure.
+        // A ToolError is an intended refusal by the store, so it is measured as a success.
         isDone = error instanceof ToolError
         throw error
       } finally {
@@ -29,7 +29,7 @@ export function measureState(state: State, meter: Meter | undefined): State {
         timed(`${name}.${operation}`, (run as (...args: unknown[]) => Promise<unknown>).bind(operations)),
       ]),
     ) as P
-  // A read without a promise is not measured: it takes microseconds, and measuring would make it asynchronous.
+  // A synchronous read is not measured: it takes microseconds, and measuring would make it asynchronous.
   const { getNow, ...notes } = state.notes
   return {
     ...state,

@@ -2,7 +2,7 @@ import type { Owner } from '../schemas/caller.js'
 import type { Notes, Revocation, Revocations } from '../schemas/state.js'
 
 const PREFIX = 'revoked '
-/** Maximum number of revocations that are read at a time. */
+/** Maximum number of notes that are read at a time. */
 const PAGE = 500
 
 /** Returns the name of the note about the revocation of a person, which is different for every person. */
@@ -21,16 +21,24 @@ export function revocations(notes: Notes): Revocations {
     },
     set: (owner, revocation) => notes.set(nameOfRevocation(owner), JSON.stringify(revocation)),
     async *all() {
-      for (let after = ''; ;) {
-        const page = await notes.list(PREFIX, after, PAGE)
-        for (const { name, value } of page) {
-          const owner = ownerIn(name.slice(PREFIX.length))
-          if (owner !== null) yield { owner, revocation: readRevocation(value)! }
-        }
-        if (page.length < PAGE) return
-        after = page.at(-1)!.name
-      }
+      for await (const { owner, value } of ownersIn(notes, PREFIX)) yield { owner, revocation: readRevocation(value)! }
     },
+  }
+}
+
+/** Returns all notes whose name is `prefix` and an owner, in a stable order. */
+export async function* ownersIn(
+  notes: Pick<Notes, 'list'>,
+  prefix: string,
+): AsyncGenerator<{ owner: Owner; value: string }> {
+  for (let after = ''; ;) {
+    const page = await notes.list(prefix, after, PAGE)
+    for (const { name, value } of page) {
+      const owner = ownerIn(name.slice(prefix.length))
+      if (owner !== null) yield { owner, value }
+    }
+    if (page.length < PAGE) return
+    after = page.at(-1)!.name
   }
 }
 

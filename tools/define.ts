@@ -21,7 +21,8 @@ export const TOOLSETS = {
   history: 'compare and restore policy versions, discard drafts, and find who changed what',
   hygiene: 'find what is unused, redundant or unlabelled, what listens, and label workloads in bulk',
   vens: 'look up VENs and judge their health',
-  'vens-plus': 'suspend, resume, unpair and upgrade VENs, and request their support reports',
+  'vens-plus':
+    'suspend, resume, unpair and upgrade VENs, request their support reports, read what keeps idle ones idle, and find stale ones',
   'traffic-plus': 'compare the traffic of two windows',
   'virtual-services': 'look up virtual services, with what they offer, where and under which labels',
   'objects-plus':
@@ -31,9 +32,7 @@ export const TOOLSETS = {
 
 export type Toolset = keyof typeof TOOLSETS
 
-/**
- * The toolsets that go beyond what the project's owner requested. They are not part of the toolset `default` (D122).
- */
+/** The toolsets beyond what the project's owner requested. They are not in the toolset `default` (D122). */
 const BEYOND_DEFAULT: ReadonlySet<Toolset> = new Set([
   'explain',
   'rules-plus',
@@ -48,8 +47,7 @@ const BEYOND_DEFAULT: ReadonlySet<Toolset> = new Set([
 ])
 
 /**
- * Returns true if the tool belongs to the toolset `default`, which consists of the tools that the project's owner
- * requested.
+ * Returns true if the tool is in the toolset `default`, which contains the tools that the project's owner requested.
  */
 export const isInDefault = ({ toolset }: Pick<AnyTool, 'toolset'>): boolean => !BEYOND_DEFAULT.has(toolset)
 
@@ -57,11 +55,19 @@ export const isInDefault = ({ toolset }: Pick<AnyTool, 'toolset'>): boolean => !
 export type Act = 'handler' | 'preview' | 'boundTo' | 'plan'
 
 /**
- * How the scopes of a caller limit a tool that changes something (MCP_SCOPES_FILE): each object that it writes has to be
- * inside (`objects`); it writes to the whole organisation, so only callers whose scope is "*" may call it (`everything`);
- * or it writes only what belongs to the caller (`own`).
+ * How a caller's scopes (MCP_SCOPES_FILE) limit a tool that changes something. `objects`: each object that it writes
+ * must be inside them. `everything`: it writes to the whole organisation, so only callers with the scope "*" may call
+ * it. `own`: it writes only what belongs to the caller.
  */
 export type ScopeUse = 'objects' | 'everything' | 'own'
+
+/**
+ * How a tool answers a caller whose reading is limited to the caller's scopes (`reads` in MCP_SCOPES_FILE): its client
+ * shows only what is inside (`shown`); its verdicts rest on the policy, so its client keeps, without names, what else
+ * decides the flows with an end inside (`judged`); or its answer is about the whole organisation and cannot be limited,
+ * so the call is refused (`everything`).
+ */
+export type ReadUse = 'shown' | 'judged' | 'everything'
 
 export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends boolean> {
   /** Name in the protocol, in kebab-case; also the name of the tool's file. */
@@ -69,7 +75,8 @@ export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends bo
   /** A short title for people; derived from the name if absent. */
   title?: string
   /**
-   * A description of one or two sentences for the model. If the tool changes PCE state, `describe` adds a note on this.
+   * A description for the model, of one or two sentences. If the tool changes PCE state, `describe` adds a note on
+   * this.
    */
   summary: string
   /**
@@ -79,45 +86,54 @@ export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends bo
   effect: ToolEffect
   /** The toolset to which the tool belongs. */
   toolset: Toolset
-  /** How the scopes of a caller limit the tool. Every tool that changes something states it; a tool that reads does not. */
+  /**
+   * How a caller's scopes limit the tool. It must be set for every tool that changes something, and is absent for tools
+   * that only read.
+   */
   scope?: ScopeUse
+  /**
+   * How an answer is limited for callers who read only inside of their scopes. Every tool that only reads from a PCE
+   * states it; what a tool that changes something reads is `judged`.
+   */
+  reads?: ReadUse
+  /** True once the tool's functions get a limited client for such callers (`limitReads`). Calls of others are refused. */
+  limitsReads?: true
   /** True if repeating the call results in the same state. This is always true for tools that only read. */
   idempotent?: boolean
   roles: readonly Role[]
   requiresPce: P
   requiresConfirm: boolean
   /**
-   * True if the cost of a call grows with the number of objects in the PCE or with the amount of traffic, so that the
-   * call runs in a worker thread (D61). If it is a function, it decides this from the arguments and from `act`, the
-   * name of the tool's function that is about to run.
+   * True if a call takes longer the more objects the PCE has or the more traffic there is, so that it runs in a worker
+   * thread (D61). A function decides this from the arguments and from `act`, the name of the tool function that is
+   * about to run.
    */
   isHeavy?: true | ((args: Static<I>, act: Act) => boolean)
   /**
    * The maximum number of requests that a call sends to the PCE. `and` describes additional requests (`one for each
    * 1,000 workloads`). Requests that poll a running query are not counted. The field is required for tools that the
-   * project's owner did not request; docs and a test use it.
+   * project's owner did not request; the docs and a test use it.
    */
   pceRequests?: { readonly atMost: number; readonly and?: string }
   input: I
   output: O
-  /** Arguments that work with the simulator's data; docs and contract tests use them. */
+  /** Arguments that work with the simulator's data; the docs and contract tests use them. */
   example: Static<I>
   handler(args: Static<I>, ctx: ToolContext<P>): Promise<Static<O>>
   /**
-   * Describes, for the person who confirms the call, what the call would do. It only reads, and throws the same errors
-   * as the handler. If a tool has no such function, `tools/index.ts` creates one from the dry run (D77).
+   * Describes, for the person who confirms the call, what it would do. It only reads, and throws the same errors as the
+   * handler. If a tool does not define this function, `tools/index.ts` creates it from the dry run (D77).
    */
   preview?(args: Static<I>, ctx: ToolContext<P>): Promise<Preview>
   /**
-   * Returns the same value that `boundTo` would have in a preview made now, without making the whole preview, which
-   * would cost more. It is called whenever a confirmation is redeemed (D21). It only reads, and throws the same errors
-   * as the handler.
+   * Returns the value that `boundTo` would have in a preview made now, without the cost of making the whole preview. It
+   * is called whenever a confirmation is redeemed (D21). It only reads, and throws the same errors as the handler.
    */
   boundTo?(args: Static<I>, ctx: ToolContext<P>): Promise<string>
   /**
-   * Returns every request that a real call would send to change something, in order, so that the caller's scopes are
-   * checked before the first write. It only reads, and throws the same errors as the handler. If a tool has no such
-   * function, `tools/index.ts` creates one from the dry run.
+   * Returns every request by which a real call would change something, in order, so that the caller's scopes can be
+   * checked before the first write. It only reads, and throws the same errors as the handler. If a tool does not define
+   * this function, `tools/index.ts` creates it from the dry run.
    */
   plan?(args: Static<I>, ctx: ToolContext<P>): Promise<PlannedRequest[]>
 }
@@ -126,7 +142,7 @@ export type ToolSpec<I extends TObject = TObject, O extends TSchema = TSchema, P
   ToolSpecCore<I, O, P>
 >
 
-/** A tool without its argument types, as the list of tools, the dispatcher and the transports use it. */
+/** A tool without the types of its arguments, as the list of tools, the dispatcher and the transports use it. */
 export interface AnyTool extends Omit<ToolSpec, 'handler' | 'example' | 'preview' | 'boundTo' | 'plan' | 'isHeavy'> {
   readonly example: object
   readonly isHeavy?: true | ((args: never, act: Act) => boolean)
@@ -136,7 +152,7 @@ export interface AnyTool extends Omit<ToolSpec, 'handler' | 'example' | 'preview
   plan?(args: never, ctx: never): Promise<PlannedRequest[]>
 }
 
-/** Returns the tool unchanged. Its only purpose is to derive the types of the handler from the schemas. */
+/** Returns the tool unchanged. It exists only so that the types of the handler follow from the schemas. */
 export function defineTool<I extends TObject, O extends TSchema, P extends boolean>(
   spec: ToolSpec<I, O, P>,
 ): ToolSpec<I, O, P> {
@@ -154,10 +170,7 @@ export function titleOf(tool: Pick<AnyTool, 'name' | 'title'>): string {
   return tool.title ?? tool.name.split('-').map(capitalised).join(' ')
 }
 
-/**
- * Returns the description for clients: the summary and, for tools that change state, a note on what to expect from the
- * call.
- */
+/** Returns the description for clients: the summary and, for tools that change state, a note on what the call does. */
 export function describe(tool: Pick<AnyTool, 'summary' | 'effect' | 'requiresConfirm'>): string {
   if (tool.effect === 'read') return tool.summary
   const confirm = tool.requiresConfirm ? ' May need approval.' : ''
@@ -166,7 +179,7 @@ export function describe(tool: Pick<AnyTool, 'summary' | 'effect' | 'requiresCon
 
 /**
  * Returns the MCP annotations of a tool. They are derived from its specification, so that they agree with what the
- * gates enforce.
+ * server enforces.
  */
 export function annotationsOf(tool: Pick<AnyTool, 'name' | 'title' | 'effect' | 'idempotent' | 'requiresPce'>) {
   return {

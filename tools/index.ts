@@ -83,6 +83,8 @@ import discoverProcessEgress from './traffic/discover-process-egress.js'
 import findUnmanagedTraffic from './traffic/find-unmanaged-traffic.js'
 import getTrafficFlowsSummary from './traffic/get-traffic-flows-summary.js'
 import getTrafficFlows from './traffic/get-traffic-flows.js'
+import findStaleVens from './vens/find-stale-vens.js'
+import getCompatibilityReports from './vens/get-compatibility-reports.js'
 import getVens from './vens/get-vens.js'
 import requestVenSupportReports from './vens/request-ven-support-reports.js'
 import setVenStatus from './vens/set-ven-status.js'
@@ -147,9 +149,11 @@ const listed: readonly AnyTool[] = [
   findListeners,
   findRedundantRules,
   findRules,
+  findStaleVens,
   findUnlabelledWorkloads,
   findUnmanagedTraffic,
   findUnused,
+  getCompatibilityReports,
   getContainerClusters,
   getContainerWorkloadProfiles,
   getEvents,
@@ -206,5 +210,5 @@ const listed: readonly AnyTool[] = [
   whoChanged,
 ]
 
-/** All tools of the server, sorted by name, with what `completeTool` adds to them. */
+/** All tools of the server, sorted by name and completed by `completeTool`. */
 export const tools: readonly AnyTool[] = listed.map(completeTool)

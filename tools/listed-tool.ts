@@ -12,26 +12,32 @@ export interface ListedSchemas {
   outputSchema: ListedSchema
 }
 
-/** The facts about a tool on which lists, offers and the gates before the arguments depend. */
+/**
+ * The facts about a tool that are needed before its arguments are known: for lists of tools, and for checks of whether
+ * the caller may use it.
+ */
 export type ToolFacts = Pick<
   AnyTool,
   'name' | 'title' | 'summary' | 'effect' | 'toolset' | 'idempotent' | 'roles' | 'requiresPce' | 'requiresConfirm'
 >
 
 /**
- * A tool as it is known before its first call. Its code, with its schemas, is loaded only when it is called, because a
- * client waits for the start of a server that will need few of its tools.
+ * A tool as it is known before its first call. Its code and schemas are loaded only when it is called, because a client
+ * waits for the start of a server of which it will need few tools.
  */
 export interface ListedTool extends ToolFacts {
-  /** Returns the schemas that tools/list shows. Every call returns the same objects. */
+  /** Returns the schemas as tools/list shows them. Every call returns the same objects. */
   readonly schemas: () => ListedSchemas
-  /** Loads the tool. Every call resolves with the same tool, and with the facts of this entry. Rejects if its code cannot be read. */
+  /**
+   * Loads the tool. Every call resolves with the same tool, whose facts equal those of this entry. Rejects if the code
+   * cannot be read.
+   */
   readonly load: () => Promise<AnyTool>
 }
 
 /**
- * Returns the entry of a tool that differs from the given one: in its facts, before and after the tool is loaded, and
- * in what `change` makes of the loaded tool.
+ * Returns a changed entry of a tool: its facts are replaced, both before and after loading, and `change` is applied to
+ * the loaded tool.
  */
 export function changeTool(
   tool: ListedTool,
@@ -45,7 +51,7 @@ export function changeTool(
     ...facts,
     load: () =>
       (loading ??= load().catch((error: unknown) => {
-        // The next call tries again, because a file that cannot be read now may be readable later.
+        // The promise is dropped so that the next call tries again, because the file may be readable by then.
         loading = undefined
         throw error
       })),

@@ -18,39 +18,32 @@ import { endpointLabel, type FlowEnd } from '../traffic/flow-ends.js'
 import { groupRows } from '../traffic/group-rows.js'
 import { createTupleTable } from '../traffic/group-tables.js'
 
-/**
- * The facts about the source or destination of a flow that the evaluators use. Sources and destinations with the same
- * facts share one EndClass.
- */
+/** The facts about one end of a flow that the evaluators use. Ends with the same facts share one EndClass. */
 export interface EndClass {
   /**
-   * True if the source or destination is in the assessed part of the estate: it has the assessed labels or, if the
-   * whole estate is assessed, it is a workload.
+   * True if this end is in the assessed part of the organisation: it has the assessed labels or, if everything is
+   * assessed, it is a workload.
    */
   isAssessed: boolean
   /**
-   * `application`: the source or destination has both an app and an env label. `half`: it has only one of them. `none`:
-   * it has neither.
+   * `application`: this end has both an app and an env label. `half`: it has only one of them. `none`: it has neither.
    */
   identity: 'application' | 'half' | 'none'
   env: string | null
   /**
-   * The type of the source or destination. `workload`: a workload of the PCE. `public`: an internet address, or a host
-   * of which only the name is known. `local`: any other address.
+   * The type of this end. `workload`: a workload of the PCE. `public`: an internet address, or a host of which only the
+   * name is known. `local`: any other address.
    */
   network: 'workload' | 'public' | 'local'
-  /**
-   * True if the source or destination is in an IP list with specific addresses. IP lists that are as broad as the
-   * internet do not count.
-   */
+  /** True if this end is in an IP list with specific addresses. IP lists as broad as the internet do not count. */
   isListed: boolean
   managed: boolean
 }
 
-/** Facts about the estate that are needed to classify sources and destinations. */
+/** Facts about the organisation that are needed to classify the ends of flows. */
 export interface EndFacts {
   isAssessed(end: FlowEnd): boolean
-  /** Names of IP lists that are so broad that being in them identifies nobody. */
+  /** Names of IP lists that are so broad that an address in them is not thereby identified. */
   broadLists: ReadonlySet<string>
 }
 
@@ -68,10 +61,7 @@ export function classifyEnd(end: FlowEnd, facts: EndFacts): EndClass {
   }
 }
 
-/**
- * Returns true if a source or destination cannot be identified, because it has no app or env label and is in no
- * specific IP list.
- */
+/** Returns true if an end cannot be identified, because it has no app or env label and is in no specific IP list. */
 export const isUnidentified = ({ identity, isListed }: EndClass): boolean => identity === 'none' && !isListed
 
 /** The values of env labels that mean production, in lower case. */
@@ -84,8 +74,8 @@ const isPublic = ({ ip, fqdn }: FlowEnd): boolean => {
 }
 
 /**
- * The shortest prefix length of a network that counts as specific: 10.0.0.0/8 still identifies a network, but a wider
- * range does not.
+ * The shortest prefix of a network that counts as specific: 10.0.0.0/8 still identifies a network, a wider range does
+ * not.
  */
 const SHORTEST_PREFIX = { ipv4: 8, ipv6: 16 } as const
 
@@ -117,21 +107,21 @@ function isWide(from: string, to: string | null | undefined): boolean {
 const leadingByte = (address: ipaddr.IPv4 | ipaddr.IPv6): number => address.toByteArray()[0] ?? 0
 
 /**
- * A group of flow rows that all evaluators treat alike. Its rows have the same class of source, class of destination,
- * direction, port and decision.
+ * A group of flow rows that all evaluators treat alike, because they have the same class of source, class of
+ * destination, direction, port and decision.
  */
 export interface Cell {
   source: EndClass
   destination: EndClass
   /**
-   * `inbound` means that the traffic enters the assessed part of the estate, `outbound` that it leaves that part. Both
-   * are true if source and destination are in the assessed part.
+   * `inbound`: the traffic enters the assessed part. `outbound`: it leaves the assessed part. Both are true if both
+   * ends are in the assessed part.
    */
   inbound: boolean
   outbound: boolean
   /** The port, if it is a TCP or UDP port that at least one evaluator needs; otherwise null. */
   port: number | null
-  /** The decision of the rules, regardless of the decision that the PCE recorded (D78). */
+  /** The decision of the rules, whatever decision the PCE recorded (D78). */
   decision: DecidedWord
   /** The possible decisions. There are several if it is not certain what happens to the traffic. */
   possible: readonly PolicyDecision[]
@@ -142,9 +132,9 @@ export interface Cell {
 export type CellTest = (cell: Cell) => boolean
 
 /**
- * Returns two tests for traffic that meets `about` and passes because nothing stops it. `passing_unenforced` accepts
- * traffic that no rule allows but that the mode does not block. `enforced_at_neither_end` accepts traffic whose source
- * and destination do not enforce policy, so that no rules are applied.
+ * Returns two tests for traffic that meets `about` and passes because nothing stops it. `passing_unenforced`: no rule
+ * allows it, but the mode does not block it. `enforced_at_neither_end`: neither of its ends enforces policy, so no
+ * rules are applied.
  */
 export const unenforced = (about: CellTest) => ({
   passing_unenforced: (cell: Cell) => about(cell) && cell.decision === 'potentially_blocked',
@@ -161,8 +151,8 @@ export const mayBeBlocked: CellTest = (cell) => isOpen(cell) && cell.possible.in
 export const alternatives = (cell: Cell): readonly Cell[] => cell.possible.map((decision) => ({ ...cell, decision }))
 
 /**
- * Returns sentences that say how many of the rows that pass `test` are undecided, how many of those without an allow
- * rule may be blocked already, and why. Returns an empty text if all these rows are certain.
+ * Returns sentences about the rows that pass `test`: how many are undecided, how many of those without an allow rule
+ * may be blocked already, and why. Returns an empty string if all these rows are certain.
  */
 export function describeDoubt(traffic: TrafficExposure, test: CellTest): string {
   const tell = (word: DecidedWord, text: string) => {
@@ -188,12 +178,9 @@ export interface TrafficCount {
   connections: number
 }
 
-/**
- * The traffic of the assessed part of the estate. Traffic inside one application is left out, because it is not a risk
- * (T19).
- */
+/** The traffic of the assessed part. Traffic inside one application is left out, because it is not a risk (T19). */
 export interface TrafficExposure {
-  /** Number of all rows that were read, including rows of traffic inside an application. */
+  /** Number of all rows that were read, including those inside an application. */
   rows: number
   /** Number of rows whose source and destination belong to the same application. */
   inside: number
@@ -215,14 +202,14 @@ export interface TrafficExposure {
 type Way = Pick<Cell, 'inbound' | 'outbound'>
 
 interface ExposureMeter {
-  /** Adds a row. If `way` is absent, the direction follows from whether source and destination are assessed. */
+  /** Adds a row. If `way` is absent, the direction follows from which of its ends are assessed. */
   add(row: FlowRow, way?: Way): void
   finish(truncated: boolean): TrafficExposure
 }
 
 /**
  * Aggregates rows into one group per source, destination and service, so that the rows themselves need not be kept.
- * `decide` returns the decision of the rules about a row.
+ * `decide` returns what the rules decide about a row.
  */
 export function createExposureMeter(
   encoder: FlowEncoder,

@@ -9,9 +9,7 @@ import { quote } from '../text/escape-text.js'
 import type { TrafficWindow } from '../traffic/traffic-window.js'
 import type { TrafficExposure } from './exposure.js'
 
-/**
- * The part of the estate that is assessed: all workloads with the given labels or, without labels, the whole estate.
- */
+/** What is assessed: all workloads with the given labels or, without labels, the whole organisation. */
 export interface Assessment {
   app: Label | null
   env: Label | null
@@ -31,7 +29,7 @@ export interface AssessedWorkload {
    * meaning for them.
    */
   mode: string | null
-  /** The enforcement mode that is used to decide about the workload's traffic. */
+  /** The enforcement mode by which the workload's traffic is judged. */
   judgedMode: EndMode
   /** Whether the workload reports flows to the PCE; null if the PCE does not say. */
   reportsFlows: boolean | null
@@ -54,9 +52,9 @@ export interface EventLog {
 
 export interface Loaded {
   workloads: readonly AssessedWorkload[]
-  /** The active policy, including the deny rules of every rule set. */
+  /** The active policy with the deny rules of every rule set. */
   policy: PolicySnapshot
-  /** The draft rule sets, which may prepare an isolation although they are not in force. */
+  /** The draft rule sets, which may contain a prepared isolation although they are not in force. */
   drafts: readonly RuleSet[]
   ipLists: readonly IpList[]
   events: EventLog
@@ -65,10 +63,7 @@ export interface Loaded {
 }
 export type SourceName = keyof Loaded
 
-/**
- * A fact that was read, or the reason why it could not be read. `partly` names the parts of the fact that could not be
- * read.
- */
+/** A fact that was read, or the reason why it could not be read. `partly` says which parts of it could not be read. */
 export type Source<T> = { value: T; partly?: string } | { unavailable: string }
 export interface ComplianceFacts {
   assessment: Assessment
@@ -80,8 +75,8 @@ export const MOST_EVENTS = 1_000
 
 /**
  * Returns the reason if nothing is known about the given labels, because no workload has them and no traffic was seen.
- * In this case, facts about the PCE as a whole, such as its event log, would be misleading evidence. Returns null if
- * there are workloads or traffic to assess.
+ * Facts about the PCE as a whole, such as its event log, would then be misleading evidence. Returns null if there is
+ * something to assess.
  */
 export function whyNothingKnown(
   { app, env }: Assessment,

@@ -15,7 +15,7 @@ import { allOf, type Evaluator } from './verdict.js'
 export interface ComplianceCheck {
   id: string
   name: string
-  /** The requirement of the control in our own words, not in those of the standard. */
+  /** What the control requires, in our own words and not in those of the standard. */
   description: string
   evaluate: Evaluator
 }

@@ -12,9 +12,7 @@ import {
 } from './exposure.js'
 import { evaluator, MOST_EVIDENCE, notAssessed, type Evaluator, type CheckOutcome, type Status } from './verdict.js'
 
-/**
- * Thresholds for the percentage of rows that policy allows: from GOOD on, the check is a PASS; from FAIR on, a WARNING.
- */
+/** Minimum percentage of rows that policy must allow: GOOD for a PASS, FAIR for a WARNING. */
 const GOOD = 90
 const FAIR = 50
 
@@ -43,27 +41,26 @@ export const internalCoverage: Evaluator = evaluator(
 )
 
 /**
- * Rates a share of which only a lower and an upper bound are known, because some rows are undecided. It is a PASS if
- * even the lower bound is good, and a FAIL if even the upper bound is not fair.
+ * Rates a share that is known only as a range, because some rows are undecided. It is a PASS if even the lower bound is
+ * good, and a FAIL if even the upper bound is not fair.
  */
 const grade = (lower: number, upper: number, { good, fair }: { good: number; fair: number }): Status =>
   lower >= good ? 'PASS' : upper < fair ? 'FAIL' : 'WARNING'
 
-/** Formats a share as one percentage, or as a range if its lower and upper bound differ. */
+/** Formats a share as one percentage, or as a range if both bounds differ. */
 const shareOf = (lower: number, upper: number): string => (lower === upper ? `${lower} %` : `${lower} to ${upper} %`)
 
 /**
- * Rates the share of passing traffic that rules allow: allowed / (allowed + potentially blocked). Blocked traffic is
- * left out of both numbers, because policy has already decided about it. A row with several possible decisions counts
- * towards the lower bound with the decision that makes the share smallest, and towards the upper bound with the
- * decision that makes it largest.
+ * Rates how much of the passing traffic rules allow: allowed / (allowed + potentially blocked). Blocked traffic is left
+ * out of both numbers, because policy has already decided about it. If several decisions are possible for a row, the
+ * lower bound assumes the decision that makes the share smallest, and the upper bound the one that makes it largest.
  */
 function judgeCoverage(traffic: TrafficExposure, wanted: CellTest): CheckOutcome {
   const counted = (test: CellTest) => traffic.count((cell) => wanted(cell) && test(cell))
   const certain = (word: PolicyDecision) => counted((cell) => !isOpen(cell) && cell.decision === word)
   const { allowed, potentially_blocked: reported, blocked, unknown: unjudged } = mapDecisions(certain)
   const undecided = counted(isOpen)
-  // Rows are counted as in the tool get-policy-coverage-report: by their decision, even if it is not certain.
+  // Rows are counted by their decision, even an uncertain one, as in the tool get-policy-coverage-report.
   const named = (word: DecidedWord) => counted((cell) => cell.decision === word)
   const [uncertain, unallowed] = [named('undecided'), named('potentially_blocked')]
   const maybeBlocked = unallowed.rows - reported.rows
@@ -101,16 +98,13 @@ function judgeCoverage(traffic: TrafficExposure, wanted: CellTest): CheckOutcome
   return { status, detail: `${text}${doubt}`.trim(), evidence, assumes }
 }
 
-/**
- * Thresholds for the percentage of rows whose remote party is known: from KNOWN_GOOD on, the check is a PASS; from
- * KNOWN_FAIR on, a WARNING.
- */
+/** Minimum percentage of rows whose remote party is known: KNOWN_GOOD for a PASS, KNOWN_FAIR for a WARNING. */
 const KNOWN_GOOD = 90
 const KNOWN_FAIR = 50
 
 /**
- * Rates whether dependencies in both directions are known, by the share of rows whose remote party is labelled or in an
- * IP list. The remote party is the one that communicates with an assessed workload.
+ * Rates whether dependencies in both directions are known: the share of rows whose remote party, which communicates
+ * with an assessed workload, is labelled or in an IP list.
  */
 export const knownDependencies: Evaluator = evaluator(
   {
@@ -136,9 +130,9 @@ export const knownDependencies: Evaluator = evaluator(
       ...(open > 0 && { undecided: open }),
       inside_one_application: traffic.inside,
     }
-    // Traffic that may be blocked already may not be a real dependency. So the share of rows with a known remote party
-    // is lowest if only its possibly blocked rows are left out, and highest if only those with an unknown remote party
-    // are.
+    // Traffic that may already be blocked may not be a real dependency. The share of rows with a known remote party is
+    // lowest if only those of them that may be blocked are left out, and highest if only rows with an unknown remote
+    // party are.
     const known = all - unknown
     const openKnown = open - openUnknown
     const lower = percentOf(known - openKnown, all - openKnown)

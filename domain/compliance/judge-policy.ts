@@ -83,7 +83,7 @@ function applicationsOf(workloads: readonly AssessedWorkload[]): (readonly [Labe
   return [...found.values()].sort((a, b) => (ringfenceName(a) < ringfenceName(b) ? -1 : 1))
 }
 
-/** The state of a ringfence that has no allow rule and whose deny rules could not be read, so that it may be empty. */
+/** The state of a ringfence without allow rules whose deny rules could not be read, so that it may be empty. */
 const UNREAD = 'undecided, because its deny rules could not be read'
 
 /** Returns "in force", or a short phrase that says what is wrong with the ringfence. */
@@ -104,15 +104,14 @@ function stateOf(labels: readonly Label[], active: PolicySnapshot, drafts: reado
 
 const isFilled = (ruleSet: RuleSet) => RULE_TYPES.some((type) => rulesOf(ruleSet, type).length > 0)
 
-/** The beginning of the names of rule sets that isolate an application. The app and env follow it. */
+/** The beginning of the names of rule sets that isolate an application. The values of app and env follow. */
 const EMERGENCY = 'EMERGENCY-ISOLATE'
 
 /**
- * Checks that the assessed part of the estate can be isolated at once. It is a PASS if every managed workload enforces
- * policy, so that any provisioned rule takes effect. It is also a PASS if the isolation of an application is prepared
- * (by an emergency rule set, provisioned or not, or an active override deny rule) and at least one of its workloads
- * enforces policy. Preparation without enforcement, or enforcement without preparation, is a WARNING. If there is
- * neither, it is a FAIL.
+ * Checks that the assessed part can be isolated at once. PASS: every managed workload enforces policy, so that any
+ * provisioned rule takes effect; or the isolation of an application is prepared (by an emergency rule set, provisioned
+ * or not, or an active override deny rule) and at least one of its workloads enforces policy. WARNING: only preparation
+ * or only enforcement. FAIL: neither.
  */
 export const isolation: Evaluator = evaluator(
   {
@@ -154,7 +153,7 @@ export const isolation: Evaluator = evaluator(
       describeUndecided(overrides).trim(),
       found(policy.unread.size, 'rule set', 'with deny rules that could not be read').trim(),
     ]
-    // A prepared isolation covers only one application, so it proves nothing about a whole estate.
+    // A prepared isolation covers one application only, so it proves nothing about the whole organisation.
     const isReady = prepared && enforcing > 0 && assessment.app !== null
     const isPartly = prepared || enforcing > 0 || untold.length > 0
     const status = isReady
@@ -181,10 +180,10 @@ function isEmergency({ name }: RuleSet, { app, env }: Assessment): boolean {
 }
 
 /**
- * Checks that allow rules permit no more than is needed. A rule that opens every service to any address is a FAIL. A
- * rule that opens some services to any address, or every service to all workloads, is a WARNING. An equally open rule
- * that applies only to certain users, machines or networks is only a WARNING, too. A rule for all services inside the
- * application does not count, because a ringfence consists of exactly such a rule.
+ * Checks that allow rules permit no more than needed. FAIL: a rule opens every service to any address. WARNING: a rule
+ * opens some services to any address, or every service to all workloads, or it is open to this extent only for certain
+ * users, machines or networks. A rule for all services inside the application does not count, because a ringfence
+ * consists of exactly such a rule.
  */
 export const leastPrivilege: Evaluator = evaluator(
   {
@@ -206,7 +205,7 @@ export const leastPrivilege: Evaluator = evaluator(
         answers: [...one.answers, everything],
       }
     })
-    // A rule that opens every port of a protocol does not literally open every service, but it is just as open.
+    // A rule for every port of a protocol does not literally open every service, but it is just as open.
     const isWhole = ({ everything, ports }: (typeof judged)[number]) => everything || ports.length > 0
     const isOpen = (one: (typeof judged)[number]) =>
       one.from === 'anybody' || (one.from === 'all workloads' && isWhole(one))
@@ -248,16 +247,16 @@ export const leastPrivilege: Evaluator = evaluator(
   },
 )
 
-/** A rule that applies, or may apply, to the assessed part of the estate. */
+/** A rule that applies, or may apply, to the assessed part of the organisation. */
 interface RuleAbout extends PlacedRule {
   href: string
-  /** The answers on which the verdict about the rule depends. The first answer says whether the rule applies. */
+  /** The answers on which the verdict about the rule depends. The first says whether the rule applies. */
   answers: readonly Answer[]
 }
 
 /**
- * Returns the rules that may name assessed workloads on one of the given sides. Assessed workloads are those with the
- * given labels, or all workloads if the whole estate is assessed.
+ * Returns the rules that may apply to assessed workloads on one of the given sides. These are the workloads with the
+ * given labels or, if everything is assessed, all workloads.
  */
 function rulesAbout(
   rules: readonly PlacedRule[],
@@ -275,8 +274,8 @@ function rulesAbout(
 const labelsOf = ({ app, env }: Assessment): Label[] => [app, env].filter((label) => label !== null)
 
 /**
- * Reasons for doubt that are not reported. They only say that a rule applies to some but not all of the assessed
- * workloads, and such a rule counts as applying.
+ * Reasons for doubt that are not reported. They mean only that a rule applies to some of the assessed workloads but not
+ * to all, and such a rule counts as applying.
  */
 const OF_SOME: ReadonlySet<Reason> = new Set(['label', 'workload'])
 
@@ -292,13 +291,11 @@ const listAssumed = (rules: readonly RuleAbout[]): string[] => assumedBy(rules.f
 
 const LAST_PORT = 65_535
 
-/**
- * Returns the protocol numbers of TCP and UDP. Each is returned only if the services cover all ports of the protocol.
- */
+/** Returns the protocol numbers of TCP and UDP, each only if the services cover all its ports. */
 const protocolsCovered = (services: readonly IngressService[], policy: PolicySnapshot): number[] =>
   [TCP, UDP].filter((proto) => coversServices(services, [{ port: 1, to_port: LAST_PORT, proto }], policy) === 'yes')
 
-/** Names the protocols of which the given rules open all ports: `TCP`, `UDP`, or both. */
+/** Names the protocols all of whose ports the given rules open: `TCP`, `UDP`, or both. */
 const namesOf = (rules: readonly { ports: readonly number[] }[]): string =>
   [TCP, UDP]
     .filter((proto) => rules.some(({ ports }) => ports.includes(proto)))

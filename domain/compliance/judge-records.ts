@@ -4,9 +4,9 @@ import { MOST_EVENTS, type Assessment } from './facts.js'
 import { evaluator, found, MOST_EVIDENCE, notAssessed, type Evaluator } from './verdict.js'
 
 /**
- * Checks that activity is recorded: the PCE must have audit events from the window. If there is no event at all, it is
- * a WARNING, because either nothing happened or nothing is recorded. The detail says where events are sent and how long
- * they are kept. Events concern the PCE as a whole, not single applications.
+ * Checks that activity is recorded: the PCE must have audit events within the window. No event at all is a WARNING,
+ * because either nothing happened or nothing is recorded. The detail says where events are sent and how long they are
+ * kept. Events concern the PCE as a whole, not single applications.
  */
 export const auditTrail: Evaluator = evaluator(
   {
@@ -80,8 +80,8 @@ export const scannedWorkloads: Evaluator = evaluator(
 )
 
 /**
- * Reports vulnerability scans as INFO. They are only one kind of resilience test, so the control can neither pass nor
- * fail because of them.
+ * Reports vulnerability scans as INFO. They are only one kind of resilience test, so they cannot make the control pass
+ * or fail.
  */
 export const resilienceTests: Evaluator = evaluator(
   { name: 'resilience tests', lookedAt: LOOKED_AT, needs: ['scans'] },

@@ -20,9 +20,9 @@ import {
 } from './verdict.js'
 
 /**
- * Checks that only known parties have access. A party is known if it has labels or is in a specific IP list. It is a
- * FAIL if policy allows traffic from an unknown source. Half-labelled sources, unknown destinations and traffic that
- * passes only because nothing stops it are WARNINGs.
+ * Checks that only known parties have access, that is, parties that have labels or are in a specific IP list. FAIL:
+ * policy allows traffic from an unknown source. WARNING: half-labelled sources, unknown destinations, and traffic that
+ * passes only because nothing stops it.
  */
 export const restrictedAccess = (directions: 'inbound' | 'both'): Evaluator =>
   evaluator(
@@ -89,9 +89,9 @@ export const segregation = (ports: readonly number[]): Evaluator =>
   )
 
 /**
- * Checks that connections with the internet are controlled. It is a FAIL if policy allows traffic, in either direction,
- * with a public address that is in no IP list. With `approved`, an address in an IP list counts as approved. With
- * `refused`, no internet access is allowed, so traffic with listed addresses is a WARNING.
+ * Checks that connections with the internet are controlled. FAIL: policy allows traffic, in either direction, with a
+ * public address that is in no IP list. With `approved`, an address in an IP list counts as approved. With `refused`,
+ * no internet access is allowed, so traffic with listed addresses is a WARNING.
  */
 export const internetAccess = (listed: 'approved' | 'refused'): Evaluator =>
   evaluator(
@@ -153,22 +153,18 @@ export const directMailAndWeb: Evaluator = evaluator(
 )
 
 /**
- * Returns the source or destination of a cell, or both, if they are on the internet. A source or destination that
- * belongs to the assessed part of the estate is never returned.
+ * Returns those ends of a cell that are on the internet. An end that belongs to the assessed part is never returned.
  */
 const internetEnds = ({ source, destination, inbound, outbound }: Cell) =>
   [...(inbound ? [source] : []), ...(outbound ? [destination] : [])].filter(({ network }) => network === 'public')
 
-/**
- * Ports of services that send everything unencrypted, including passwords, unless the connection is encrypted by other
- * means.
- */
+/** Ports of services that send everything, including passwords, without encryption of their own. */
 const CLEAR_TEXT = [21, 23, 69, 80, 512, 513, 514] as const
 
 /**
- * Checks for high-risk ports (TCP and UDP) that are reachable from outside the application. It is a FAIL if policy
- * allows traffic from a source with neither an app nor an env label. Access from another application or a half-labelled
- * source, or access while nothing is enforced, is a WARNING. Blocked traffic shows that the control works.
+ * Checks for high-risk ports (TCP and UDP) that can be reached from outside the application. FAIL: policy allows
+ * traffic from a source with neither an app nor an env label. WARNING: access from another application or a
+ * half-labelled source, or access while nothing is enforced. Blocked traffic shows that the control works.
  */
 export const highRiskPorts = (ports: readonly number[]): Evaluator => {
   const watched = new Set<number | null>(ports)
@@ -206,7 +202,7 @@ export const highRiskPorts = (ports: readonly number[]): Evaluator => {
 
 /**
  * Looks for clear-text services across application boundaries. Their use proves a lack of encryption. Their absence
- * does not prove encryption, because flow records say nothing about payloads, so this check never passes.
+ * does not prove encryption, because flow records do not show payloads, so this check never passes.
  */
 export const clearText: Evaluator = evaluator(
   {
@@ -236,7 +232,7 @@ export const clearText: Evaluator = evaluator(
  */
 const WITHOUT_RULE = 'passing without a rule, because the mode does not stop them'
 
-/** Phrases for those counts of rows whose field names cannot be used in a sentence. */
+/** Phrases for counts of rows whose field names cannot be used in a sentence. */
 const PHRASES: Record<string, string> = {
   passing_unenforced: WITHOUT_RULE,
   enforced_at_neither_end: 'passing because neither end enforces policy',
@@ -252,11 +248,11 @@ interface Violations {
   fail: Tests
   warn: Tests
   note: Tests
-  /** Tests for further rows to count. The detail of the check does not mention these counts. */
+  /** Tests for additional rows to count. The check's detail does not mention these counts. */
   also?: Tests
   /** Phrases for counts that only this check has. */
   phrases?: Readonly<Record<string, string>>
-  /** The detail of the check if no row matches. */
+  /** The check's detail if no row matches. */
   none?: string
 }
 

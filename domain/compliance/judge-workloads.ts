@@ -7,8 +7,8 @@ import { evaluator, found, MOST_EVIDENCE, notAssessed, unprovenBy, type Evaluato
 const LOOKED_AT = 'enforcement modes of managed workloads'
 
 /**
- * Rates enforcement as a stage of a rollout. An idle workload is a FAIL, because it has no policy at all. A workload
- * that only reports traffic is a WARNING in production. Outside production this stage is acceptable, so the workload is
+ * Rates enforcement as a stage of a rollout. An idle workload is a FAIL, because it has no policy at all. A workload in
+ * production that only reports traffic is a WARNING. Outside production this stage is acceptable, so such a workload is
  * only listed in the evidence.
  */
 export const enforcementStage: Evaluator = evaluator(
@@ -69,9 +69,8 @@ const tellUntold = (untold: readonly AssessedWorkload[]): string =>
   found(untold.length, 'workload', 'in a mode that the PCE does not tell')
 
 /**
- * Checks that managed workloads are online and report their flows. It is a WARNING if some do not, and a FAIL if none
- * of them does. Kubernetes workloads are left out, because they have no VEN that could be online. The evidence contains
- * their number.
+ * Checks that managed workloads are online and report their flows. WARNING: some do not. FAIL: none does. Kubernetes
+ * workloads are left out, because they have no VEN that could be online; the evidence contains their number.
  */
 export const watchedWorkloads: Evaluator = evaluator(
   {
@@ -114,7 +113,7 @@ export const watchedWorkloads: Evaluator = evaluator(
 
 /** The keys of the labels that identify a workload. */
 const IDENTITY = ['app', 'env', 'role', 'loc'] as const
-/** Maximum percentage of workloads with missing labels for a WARNING. A higher percentage is a FAIL. */
+/** Maximum percentage of workloads with missing labels that is still a WARNING. A higher percentage is a FAIL. */
 const TOLERATED = 10
 
 /** Checks that every workload, managed or not, has all four identifying labels. */

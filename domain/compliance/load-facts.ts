@@ -28,9 +28,8 @@ const DAY_SECONDS = 86_400
 type Context = ToolContext<true>
 
 /**
- * Loads the facts that the checks need, except traffic. If the PCE refuses or fails to send one of them, this is
- * recorded, and only the checks that need this fact cannot be assessed. The promise rejects only if the call is
- * cancelled.
+ * Loads the facts that the checks need, except traffic. If the PCE refuses or fails to send one, this is recorded, and
+ * only the checks that need this fact cannot be assessed. Rejects only if the call is cancelled.
  */
 export async function loadFacts(
   ctx: Context,
@@ -136,14 +135,14 @@ async function loadEvents({ pce, signal }: Context, since: string): Promise<Even
 }
 
 /**
- * Reads the traffic with two queries, into and out of the workloads with the given labels, or with one query for the
- * whole estate. Every policy decision is requested, because flows about which no VEN decided pass too. Each row is then
- * decided by the policy in force, whatever decision was recorded (D78), in the present modes of source and destination.
- * Each row counts once. If the list of labels cannot be read, the traffic is decided only if its rows contain the key
- * and value of their labels.
+ * Reads the traffic with two queries (into and out of the workloads with the given labels) or, for the whole
+ * organisation, with one. Every policy decision is requested, because flows about which no VEN decided pass too. Each
+ * row is then decided by the policy in force and the present modes of its ends, whatever decision was recorded (D78),
+ * and counts once. If the list of labels cannot be read, the traffic is decided only if its rows contain the key and
+ * value of their labels.
  *
  * @param complete the option `complete` of `createConversationReader`
- * @throws what the flow reader throws
+ * @throws the errors of the flow reader
  */
 export async function readExposure(
   ctx: ToolContext<true>,
@@ -158,8 +157,7 @@ export async function readExposure(
   const lists = valueOf(sources.ipLists) ?? []
   const { workloads } = sources
   const known = new Map((valueOf(workloads) ?? []).map(({ href, judgedMode }) => [href, judgedMode]))
-  // True if `known` contains all workloads: the whole estate is assessed, and Kubernetes workloads could be read as
-  // well.
+  // True if `known` contains all workloads: everything is assessed, and Kubernetes workloads could be read as well.
   const isWhole =
     wanted.length === 0 && workloads !== undefined && 'value' in workloads && workloads.partly === undefined
   const present = createPresentModes(ctx, { known, isWhole })
@@ -189,9 +187,9 @@ export async function readExposure(
 }
 
 /**
- * Returns the index of labels. If the labels could not be read, the index is empty, so that every lookup fails. As soon
- * as a label was looked up by href in the empty index, `whyMissed` returns the reason why it was not found. Otherwise,
- * `whyMissed` returns null.
+ * Returns the index of labels. If they could not be read, the index is empty, so every lookup fails. Once a label was
+ * looked up in the empty index by href, `whyMissed` returns the reason why it was not found; until then, and otherwise,
+ * it returns null.
  */
 function watchLabels(source: Source<LabelIndex>): { index: LabelIndex; whyMissed: () => string | null } {
   if ('value' in source) return { index: source.value, whyMissed: () => null }

@@ -9,14 +9,14 @@ import type { ComplianceFacts, Loaded, SourceName } from './facts.js'
 export const STATUSES = ['PASS', 'FAIL', 'WARNING', 'INFO', 'NOT_ASSESSED'] as const
 export type Status = (typeof STATUSES)[number]
 
-/** The evidence for a verdict: counts of everything that was examined, and the names of the worst cases. */
+/** The evidence for a verdict: counts of what was examined, and the names of the worst cases. */
 export interface Evidence {
   counts: Record<string, number>
   /** Traffic that counts against the control, with the most connections first. */
   flows?: readonly ShownFlow[]
   workloads?: readonly string[]
   rule_sets?: readonly string[]
-  /** Hrefs of rules that the verdict is about. */
+  /** Hrefs of the rules to which the verdict refers. */
   rules?: readonly string[]
 }
 
@@ -55,8 +55,8 @@ export const MOST_EVIDENCE = 10
 
 /**
  * Creates an evaluator that calls `judge` only if all required facts were read. Otherwise, the check is NOT_ASSESSED
- * and says what is missing. If traffic beyond the row limit or some workloads could not be read, a PASS is not proven
- * and becomes INFO.
+ * and says what is missing. If traffic beyond the row limit or some workloads were not read, a PASS is not proven and
+ * becomes INFO.
  */
 export function evaluator<N extends SourceName>(
   { name, lookedAt, needs, ports = [] }: Spec<N>,
@@ -141,8 +141,8 @@ export const notAssessed = (detail: string, evidence?: Evidence): CheckOutcome =
 
 /**
  * Returns the status of a check that found nothing wrong. `unknown` is the number of objects about which the PCE does
- * not report enough. If there are none, the check is a PASS; if there are some, it is INFO; if all objects are unknown,
- * it is NOT_ASSESSED.
+ * not report enough: without any, the check is a PASS, with some it is INFO, and if all are unknown, it is
+ * NOT_ASSESSED.
  */
 export const unprovenBy = (unknown: number, all: number): Status =>
   unknown === 0 ? 'PASS' : unknown < all ? 'INFO' : 'NOT_ASSESSED'
@@ -157,11 +157,11 @@ export const unassessed = ({ lookedAt }: Evaluator, detail: string): CheckVerdic
 export const found = (count: number, noun: string, rest: string): string =>
   count === 0 ? '' : `${countOf(count, noun)} ${rest}. `
 
-/** The formula of the score in the form in which answers show it. */
+/** The formula of the score, as answers show it. */
 export const FORMULA =
   'PASS / (PASS + FAIL + WARNING) * 100; INFO and NOT_ASSESSED do not count; null without any of the three'
 
-/** The recommendations, each with the minimum score for which it is given, in descending order of these scores. */
+/** The recommendations, each with the minimum score for which it is given, from high to low. */
 const BANDS: readonly (readonly [number, string])[] = [
   [90, 'Largely compliant as far as the PCE shows: keep monitoring, and resolve what is left.'],
   [70, 'Mostly compliant: work through the failures and warnings.'],

@@ -6,8 +6,8 @@ import { groupRows } from '../traffic/group-rows.js'
 import type { AppGraph } from './lay-out-graph.js'
 
 /**
- * The numbers of connections of each edge by policy decision, as parallel arrays. Entry i of each array describes one
- * decision that occurs on one edge. Entries are in the order of first appearance.
+ * The numbers of connections of each edge by policy decision, as parallel arrays. Entry i of each array stands for one
+ * decision on one edge. Entries are in order of first appearance.
  */
 export interface EdgeDecisions {
   /** The number of the edge. */
@@ -56,8 +56,8 @@ export function collectAppGraph(encoder: FlowEncoder): AppGraphCollector {
   /** Maps the encoder's code of an application to the index of the application in `nodes`. */
   const places: number[] = []
   const placeOf = (code: number) => (places[code] ??= nodes.push(src.value(code) as Application) - 1)
-  // The numbers of the current row's source, destination and edge. Grouping by numbers avoids decoding texts that may
-  // not be part of any answer.
+  // The numbers of the current row's source, destination and edge. Grouping by numbers avoids decoding strings that may
+  // not occur in any answer.
   const current = { from: 0, to: 0, edge: 0 }
   const numbers = (name: keyof typeof current): Column<number> => ({ code: () => current[name], value: (code) => code })
   const pairs = groupRows({ from: numbers('from'), to: numbers('to') })
@@ -176,7 +176,7 @@ export interface PortUse {
   connections: number
 }
 
-/** The use of one application by other applications and addresses. */
+/** How other applications and addresses use one application. */
 export interface Consumed {
   /** The ports with the most connections. Traffic inside the application does not count. */
   ports: PortUse[]
@@ -185,10 +185,7 @@ export interface Consumed {
   unmanaged_sources: number
 }
 
-/**
- * Collects the ports on which applications are used, and the number of addresses without an app label that use them
- * (T17).
- */
+/** Collects the ports on which applications are used, and the number of unlabelled addresses that use them (T17). */
 export interface Consumption {
   readonly add: (row: FlowRow) => void
   /** Returns the use of the given applications, in the same order, with at most `ports` ports each. */
@@ -228,7 +225,7 @@ export function collectConsumption(encoder: FlowEncoder): Consumption {
 }
 
 /**
- * Counts source addresses that do not belong to an application. Their traffic is not an edge of the application graph.
+ * Counts source addresses that belong to no application, so that their traffic is not an edge of the application graph.
  */
 export interface UnlabelledCollector {
   /**

@@ -5,7 +5,7 @@ const NONE = -1
 const STEPS_AT_ONCE = 4096
 
 interface StrongComponents {
-  /** For every node, the number of its component. An edge never leads to a component with a higher number. */
+  /** For every node, the number of its component. Edges never lead to a component with a higher number. */
   readonly component: Uint32Array
   /** All nodes, sorted by component: first the nodes of component 0, then the nodes of component 1, and so on. */
   readonly members: Uint32Array
@@ -23,12 +23,12 @@ export function* findStrongComponents({ starts, targets }: Adjacency): Steps<Str
   const members = new Uint32Array(count)
   const ends: number[] = []
   const entered = new Uint32Array(count)
-  /** For every node, the lowest entry step of all nodes that can be reached from it within an unfinished component. */
+  /** For every node, the lowest entry step among the nodes that it can reach within an unfinished component. */
   const earliest = new Uint32Array(count)
   const finished = new Uint8Array(count)
   const parent = new Int32Array(count).fill(NONE)
   const nextEdge = starts.slice()
-  /** Stack of those entered nodes whose component is not finished. */
+  /** A stack of the entered nodes whose component is not finished yet. */
   const open = new Uint32Array(count)
   let opened = 0
   let clock = 0
@@ -76,10 +76,10 @@ export function* findStrongComponents({ starts, targets }: Adjacency): Steps<Str
 }
 
 /**
- * Returns 1 for every node whose removal from `graph` disconnects some of its neighbours from each other, and 0 for all
- * other nodes (T18). `neighbours` may list the neighbours in another graph over the same nodes. It is a depth-first
- * search with an explicit stack, because a chain of applications can be longer than the call stack is deep (J.
- * Hopcroft, R. Tarjan, "Efficient algorithms for graph manipulation", 1973).
+ * Returns 1 for every node whose removal from `graph` separates some of its neighbours from each other, and 0 for all
+ * other nodes (T18). `neighbours` may be taken from another graph over the same nodes. It is a depth-first search with
+ * an explicit stack, because a chain of applications can be longer than the call stack is deep (J. Hopcroft, R. Tarjan,
+ * "Efficient algorithms for graph manipulation", 1973).
  */
 export function* findArticulationPoints(graph: Adjacency, neighbours = graph): Steps<Uint8Array> {
   const { starts, targets } = graph
@@ -89,8 +89,8 @@ export function* findArticulationPoints(graph: Adjacency, neighbours = graph): S
   /** For every node, the step at which its last descendant was entered. */
   const last = new Uint32Array(count)
   /**
-   * For every node, the lowest entry step of all nodes adjacent to it or to one of its descendants. The parent of the
-   * node may be included, because that never hides an articulation point.
+   * For every node, the lowest entry step among the nodes adjacent to it or to its descendants. The node's parent may
+   * be included, because that never hides an articulation point.
    */
   const earliest = new Uint32Array(count)
   const parent = new Int32Array(count).fill(NONE)
@@ -129,8 +129,8 @@ export function* findArticulationPoints(graph: Adjacency, neighbours = graph): S
 
   const children = groupChildren(order, parent)
   /**
-   * Returns the part of the graph in which `other` is after the removal of `node`. A part below `node` in the search
-   * tree is identified by the child of `node` that it contains, any other part by the root of the tree.
+   * Returns the part of the graph that contains `other` after the removal of `node`. A part below `node` in the search
+   * tree is identified by the child of `node` in it, any other part by the root of the tree.
    */
   const partOf = (other: number, node: number): number => {
     const isBelow = entered[other]! > entered[node]! && entered[other]! <= last[node]!

@@ -2,8 +2,8 @@ import { compareTexts } from '../text/compare-texts.js'
 import { applicationKey, type Application } from '../traffic/applications.js'
 
 /**
- * The edges of a graph as parallel arrays. `from` and `to` are indices in the list of nodes. Typed arrays save memory,
- * because an estate has about ten times as many edges as applications and several callers may need the graph at once.
+ * The edges of a graph as parallel arrays. `from` and `to` are indices in the list of nodes. Typed arrays save memory:
+ * there are about ten times as many edges as applications, and several callers may need the graph at once.
  */
 export interface AppEdges {
   readonly from: Uint32Array
@@ -17,7 +17,7 @@ export interface AppGraph {
   readonly edges: AppEdges
 }
 
-/** Returns those edges for whose numbers `isKept` returns true. */
+/** Returns the edges whose numbers `isKept` accepts. */
 export function filterEdges({ from, to, connections }: AppEdges, isKept: (edge: number) => boolean): AppEdges {
   const kept = new Uint32Array(from.length)
   let count = 0
@@ -31,8 +31,8 @@ export function filterEdges({ from, to, connections }: AppEdges, isKept: (edge: 
 }
 
 /**
- * A graph prepared for searches. Nodes are renumbered in the order of their keys, so that algorithms that break ties by
- * number give the same answer regardless of the order in which flow rows arrived.
+ * A graph prepared for searches. Nodes are renumbered in the order of their keys. Algorithms that break ties by number
+ * then give the same answer in whatever order the flow rows arrived.
  */
 export interface GraphLayout {
   /** Nodes in the order of their keys. */
@@ -115,7 +115,7 @@ export function uniteAdjacency(one: Adjacency, other: Adjacency): Adjacency {
   return { starts, targets: targets.slice(0, length) }
 }
 
-/** Groups the entries `values[i]` by `keys[i]` and keeps their order within each group. */
+/** Groups the entries `values[i]` by `keys[i]`, keeping their order within each group. */
 function gather(count: number, keys: Uint32Array, values: Uint32Array): Adjacency {
   const starts = new Uint32Array(count + 1)
   for (const key of keys) starts[key + 1]!++

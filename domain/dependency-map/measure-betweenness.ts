@@ -2,18 +2,18 @@ import type { Adjacency } from './lay-out-graph.js'
 import type { Steps } from '../text/pace-work.js'
 
 /**
- * Limits that keep path counts within floating-point range, because the number of shortest paths grows exponentially
- * with distance. Above TOO_MANY_PATHS, all counts of a level are scaled down. TRACE_OF_PATHS keeps negligible counts
- * above zero, so that no share is ever 0/0.
+ * Limits that keep path counts within the floating-point range, because the number of shortest paths grows
+ * exponentially with distance. If a count exceeds TOO_MANY_PATHS, all counts of its level are scaled down.
+ * TRACE_OF_PATHS keeps negligible counts above zero, so that no share is ever 0/0.
  */
 const TOO_MANY_PATHS = 2 ** 500
 const TRACE_OF_PATHS = 2 ** -900
 
-/** The working memory of one search, with one entry per node. It is reused for the next search. */
+/** The working memory of a search, with one entry per node. The next search reuses it. */
 interface Scratch {
   /**
-   * The nodes, level by level as the search reaches them, in ascending order within a level. The length of the array is
-   * the number of nodes plus one.
+   * The nodes in the order in which the search reaches them, level by level, and ascending within a level. The array is
+   * one longer than the number of nodes.
    */
   order: Uint32Array
   /** For each level, the index in `order` at which it begins. The last entry is the end of the last level. */
@@ -25,8 +25,8 @@ interface Scratch {
   /** One bit per node; all bits are 0 between uses. */
   bits: Uint32Array
   /**
-   * For each node, the sum that is being computed: its number of paths and, later, its dependency. The sum has no
-   * meaning once the node's level is finished.
+   * For each node, an accumulator of Brandes's algorithm: on the way forward, the number of shortest paths to the node;
+   * on the way back, the node's dependency score. Its value is scratch once the node's level is finished.
    */
   gathered: Float64Array
   /** Number of shortest paths from the source to a node, on the scale of the previous level. */
@@ -94,8 +94,8 @@ function countPaths(source: number, neighbours: Adjacency, scratch: Scratch): vo
     edgesLeft -= own
     let end = to
     if (to < unreached.length) {
-      // Going from the unreached nodes to the current level means examining every node in order to find the unreached
-      // ones. Therefore, the cost of this way includes `unreached.length`.
+      // To come from the unreached nodes, every node must be examined to find them. Therefore the cost of this way
+      // includes `unreached.length`.
       end =
         edgesLeft + unreached.length < own
           ? pullPaths(to, neighbours, scratch)
@@ -108,8 +108,8 @@ function countPaths(source: number, neighbours: Adjacency, scratch: Scratch): vo
 }
 
 /**
- * Finalises the path counts of a level, chooses their scale and returns the number of edges of the level's nodes. Any
- * scale is possible, because only path counts of the same level are compared.
+ * Finalises the path counts of a level, chooses their scale, and returns the number of edges of the level's nodes. Any
+ * scale will do, because only path counts of the same level are compared.
  */
 function finishLevel(from: number, to: number, { starts }: Adjacency, scratch: Scratch): number {
   const { order, gathered, arriving, leaving } = scratch
@@ -131,10 +131,9 @@ function finishLevel(from: number, to: number, { starts }: Adjacency, scratch: S
 }
 
 /**
- * Finds the next level from the edges of the current one. It appends the nodes of the next level to `order`, adds up
- * their path counts and returns the index in `order` at which that level ends. The inner loop has no branch, because
- * the branch would be unpredictable. So counts are also added up for nodes that were reached earlier, but these counts
- * are never read again.
+ * Finds the next level by following the edges of the current one. Appends its nodes to `order`, adds up their path
+ * counts, and returns the index in `order` at which it ends. The inner loop has no branch, which would be
+ * unpredictable. So counts are also added up for nodes reached earlier, but these counts are never read again.
  */
 function pushPaths(from: number, to: number, { starts, targets }: Adjacency, scratch: Scratch): number {
   const { order, bits, unreached, gathered, leaving } = scratch
@@ -171,7 +170,7 @@ function putInOrder(order: Uint32Array, from: number, to: number, bits: Uint32Ar
 }
 
 /**
- * Finds the next level from the edges of unreached nodes. All reached neighbours of these nodes are in the current
+ * Finds the next level by following the edges of unreached nodes, whose reached neighbours are all in the current
  * level.
  */
 function pullPaths(to: number, neighbours: Adjacency, { order, unreached, gathered, leaving }: Scratch): number {
@@ -187,7 +186,7 @@ function pullPaths(to: number, neighbours: Adjacency, { order, unreached, gather
   return end
 }
 
-/** Returns the sum of the values that the neighbours of a node have. */
+/** Returns the sum of the values of a node's neighbours. */
 function sumOver({ starts, targets }: Adjacency, node: number, figures: Float64Array): number {
   let sum = 0
   for (let edge = starts[node]!, last = starts[node + 1]!; edge < last; edge++) sum += figures[targets[edge]!]!
@@ -195,7 +194,7 @@ function sumOver({ starts, targets }: Adjacency, node: number, figures: Float64A
 }
 
 /**
- * Goes back from the farthest level: each node passes its dependency on to its predecessors, in proportion to their
+ * Goes back from the farthest level. Each node passes its dependency on to its predecessors, in proportion to their
  * numbers of paths.
  */
 function addDependencies(neighbours: Adjacency, scratch: Scratch, sums: Float64Array): void {

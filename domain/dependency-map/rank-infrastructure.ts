@@ -7,9 +7,7 @@ import { measureBetweenness } from './measure-betweenness.js'
 export const PRODUCTION_ENVS: readonly string[] = ['prod', 'production']
 
 interface InfrastructureOptions {
-  /**
-   * Minimum number of connections of an edge. Edges with fewer are dropped, together with nodes that have no edge left.
-   */
+  /** Edges with fewer connections than this are dropped, together with nodes that have no edge left. */
   minConnections: number
   /** The env label values that count as production. Case is ignored. */
   productionEnvs: readonly string[]
@@ -21,7 +19,10 @@ export interface InfrastructureRow {
   app: string
   env: string
   is_production: boolean
-  /** A score from 0 to 100 with one decimal. The scores as provider and as consumer are those before deductions. */
+  /**
+   * A score from 0 to 100 with one decimal. The separate scores as provider and as consumer are those before
+   * deductions.
+   */
   infrastructure_score: number
   provider_score: number
   consumer_score: number
@@ -43,8 +44,8 @@ export interface InfrastructureRow {
 
 interface InfrastructureRanking {
   /**
-   * All nodes with at least one edge that has enough connections, highest score first. Nodes with equal scores are in
-   * the order of their keys.
+   * All nodes with at least one edge that is not dropped, highest score first. Nodes with equal scores are in the order
+   * of their keys.
    */
   rows: InfrastructureRow[]
   /** Number of edges with enough connections. */
@@ -115,8 +116,8 @@ export function* rankInfrastructure(graph: AppGraph, options: InfrastructureOpti
 }
 
 /**
- * Returns the edges that lead from one node to another and have enough connections, and the nodes that such edges
- * connect. `given` contains the indices of these nodes in `graph`.
+ * Returns the edges between different nodes that have enough connections, and the nodes that they connect. `given`
+ * contains the indices of these nodes in `graph`.
  */
 function keepBusyEdges({ nodes, edges }: AppGraph, minConnections: number): AppGraph & { given: Uint32Array } {
   const busy = filterEdges(
@@ -152,7 +153,7 @@ interface NodeMeasures {
 }
 
 interface InfrastructureScore {
-  /** The score as provider or as consumer after deductions, whichever is greater: from 0 to 100 with one decimal. */
+  /** The greater of the scores as provider and as consumer after deductions, from 0 to 100 with one decimal. */
   score: number
   /** The scores as provider and as consumer before deductions, from 0 to 100 with one decimal. */
   provider: number
@@ -161,7 +162,7 @@ interface InfrastructureScore {
   tier: Tier
 }
 
-/** Returns the maximum of each measure over all nodes. The score compares each node with these maxima. */
+/** Returns the maximum of each measure over all nodes, with which the score compares each node. */
 function greatestOf(all: readonly NodeMeasures[]): NodeMeasures {
   const greatest: NodeMeasures = { inDegree: 0, outDegree: 0, betweenness: 0, totalConnections: 0 }
   for (const measures of all) {
@@ -175,9 +176,9 @@ function greatestOf(all: readonly NodeMeasures[]): NodeMeasures {
 const EQUAL_WITHIN = 1e-9
 
 /**
- * Scores how much a node serves as infrastructure for others (T17). Two things lower the score: a node that both
- * provides and consumes is in the middle of a chain rather than at its end, and a node outside production matters less.
- * The tier is derived from the rounded score, so that it agrees with the displayed score.
+ * Scores how much a node serves as infrastructure for others (T17). Two things lower the score: providing as well as
+ * consuming, because such a node is in the middle of a chain, and not being in production, because the node then
+ * matters less. The tier is derived from the rounded score, so that it agrees with the displayed one.
  */
 export function scoreInfrastructure(
   node: NodeMeasures,

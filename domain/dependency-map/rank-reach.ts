@@ -15,26 +15,24 @@ export interface ReachRow {
   isPerhapsOne: boolean
   /** Number of other applications that can be reached from this one along directed edges. */
   reachable_apps: number
-  /**
-   * Number of applications counted in `reachable_apps` that cannot be reached along edges that are certain to be open.
-   */
+  /** Number of applications in `reachable_apps` that cannot be reached along edges that are certain to be open. */
   reachedPerhaps: number
   /** Number of applications that are one hop away. It is not a number of network connections. */
   direct_connections_out: number
   direct_connections_in: number
   /**
-   * Numbers of applications counted in `direct_connections_out` and `direct_connections_in` that are one hop away only
-   * along edges that are not certain to be open.
+   * Numbers of applications in `direct_connections_out` and `direct_connections_in` to which no edge leads that is
+   * certain to be open.
    */
   directPerhaps: { out: number; in: number }
 }
 
 /**
- * Ranks nodes by the number of other nodes that an intruder could reach from them, in descending order. Nodes with
- * equal numbers are in the order of their keys (T18). `certain` contains only the edges that are certain to be open;
- * any other edge may be open or not. Therefore, a node is perhaps an articulation point if, after its removal, certain
- * edges alone do not connect all its neighbours. It certainly is one if, after its removal, not even all edges together
- * connect the neighbours to which certain edges lead.
+ * Ranks nodes by the number of other nodes that an intruder could reach from them, highest first; nodes with equal
+ * numbers are in the order of their keys (T18). `certain` has only the edges that are certain to be open; any other
+ * edge may be open or not. A node may be an articulation point if, once it is removed, certain edges alone do not
+ * connect all its neighbours. It certainly is one if, once it is removed, not even all edges together connect the
+ * neighbours to which its certain edges lead.
  */
 export function* rankReach(graph: GraphLayout, certain = graph): Steps<ReachRow[]> {
   const { nodes, given, outgoing, incoming, neighbours } = graph
@@ -63,18 +61,17 @@ export function* rankReach(graph: GraphLayout, certain = graph): Steps<ReachRow[
 }
 
 /**
- * Number of 32-bit words in the row of bits that each component has. A row has one bit for each target in the current
- * batch, so a batch has 32 * WORDS targets. Because of the batches, memory grows with the number of nodes and not with
- * its square.
+ * Number of 32-bit words in each component's row of bits. A row has one bit per target in the current batch, so a batch
+ * has 32 * WORDS targets. Batches make memory grow with the number of nodes instead of its square.
  */
 const WORDS = 32
 const BATCH = WORDS * 32
 const COMPONENTS_AT_ONCE = 128
 
 /**
- * Counts the other nodes that can be reached from each node along directed edges (T18). All nodes of a strong component
- * reach the same nodes, and each component comes after the components to which it leads. So a single pass can combine
- * the sets of reached nodes, with one bit per target.
+ * Counts the other nodes that each node can reach along directed edges (T18). All nodes of a strong component reach the
+ * same nodes, and a component comes after all components to which it leads. So a single pass can combine the sets of
+ * reached nodes, with one bit per target.
  */
 export function* countReachable(outgoing: Adjacency): Steps<Uint32Array> {
   const { component, members, ends } = yield* findStrongComponents(outgoing)
@@ -83,7 +80,7 @@ export function* countReachable(outgoing: Adjacency): Steps<Uint32Array> {
   const bits = new Uint32Array(ends.length * WORDS)
 
   for (let first = 0, batch = 0; batch < members.length; batch += BATCH) {
-    // Components whose last node comes before this batch cannot lead to any of its nodes.
+    // A component that ends before this batch cannot lead to any node in the batch.
     while (ends[first]! <= batch) first++
     bits.fill(0, first * WORDS)
     for (let own = first; own < ends.length; own++) {

@@ -30,14 +30,11 @@ export interface Movement {
   /** All edges of the graph. */
   edges: AppEdges
   decisions: EdgeDecisions
-  /** Number of edges on which every flow is blocked. Paths never use them. */
+  /** Number of edges on which every flow is blocked. Paths never use these edges. */
   blockedEdges: number
-  /** The edges on which some flow may pass, but no flow is certain to pass. Paths use them as if they were open. */
+  /** The edges on which some flow may pass but none certainly passes. Paths use these edges as if they were open. */
   undecidedEdges: ReadonlySet<number>
-  /**
-   * One row per node of the graph, with the number of nodes that can be reached from it, in descending order of that
-   * number.
-   */
+  /** One row per node of the graph, with the number of nodes that can be reached from it, highest number first. */
   reach: ReachRow[]
   /**
    * The paths that were found; null if neither a start nor a target was given. If only a start was given, `targets` is
@@ -49,25 +46,25 @@ export interface Movement {
    * Null if no target was given.
    */
   hopsToTarget: Int32Array | null
-  /** The same as `hopsToTarget`, but counted only along edges that are certain to be open. */
+  /** Like `hopsToTarget`, but counting only edges that are certain to be open. */
   certainHops: Int32Array | null
 }
 
 /**
- * The edges on which traffic passes or may pass. On an edge in `open`, some flow certainly passes; on an edge in
- * `perhaps`, some flow may pass.
+ * The edges on which traffic passes or may pass: on edges in `open`, some flow certainly passes; on edges in `perhaps`,
+ * some flow may pass.
  */
 export interface EdgePassage {
   open: ReadonlySet<number>
   perhaps: ReadonlySet<number>
 }
 
-/** The value that stands for the number of hops if the destination cannot be reached. */
+/** Stands for the number of hops to a node that cannot be reached. */
 export const FAR = -1
 
 /**
- * Counts the nodes that can be reached from each node and finds the requested paths, both along edges that are not
- * certain to be blocked. Rejects with the signal's reason if the call is cancelled.
+ * Counts the nodes that each node can reach, and finds the requested paths, using all edges that are not certainly
+ * blocked. Rejects with the signal's reason if the call is cancelled.
  */
 export async function searchMovement(
   { nodes, edges, decisions }: DecidedGraph,
@@ -93,8 +90,8 @@ export async function searchMovement(
   const found = search && (await workInTurns(search, signal))
   let undecided = found?.undecided ?? null
   if (found?.undecided === null && found.isCounted) {
-    // `found` counts the paths along all edges. A second search counts the paths along certain edges alone. The
-    // difference is the number of paths that are not certain.
+    // `found` counts the paths along all edges; a second search counts those along certain edges alone. The difference
+    // is the number of paths that are not certain.
     const known =
       certain === layout ? found : await workInTurns(findPathsBetween(certain, starts!, targets!, maxHops), signal)
     if (known.isCounted) undecided = found.total - known.total
@@ -124,10 +121,10 @@ interface View {
 }
 
 /**
- * Chooses the part of the graph that an answer shows. If a target is given, the part consists of all nodes and edges
- * that lead to the target within the allowed number of hops. If there is no target and the start is only an env, the
- * part consists of the applications of that env and the edges that start or end there. If an app is given as the start,
- * it is the whole graph, because the applications to which the start leads are not part of the start.
+ * Chooses the part of the graph that an answer shows. With a target, it is all nodes and edges that lead to it within
+ * the allowed number of hops. With only an env as the start, it is the applications of that env and the edges that
+ * start or end there. With an app as the start, it is the whole graph, because the applications to which the start
+ * leads are not part of the start.
  */
 export function viewOf({ nodes, edges, hopsToTarget: hops }: Movement, { start, maxHops }: MovementQuestion): View {
   if (hops !== null) {
@@ -145,8 +142,8 @@ export function viewOf({ nodes, edges, hopsToTarget: hops }: Movement, { start, 
 }
 
 /**
- * Returns the shown edges with the most connections on high-risk ports, and the total number of shown edges with such
- * connections. Edges with equally many such connections are ordered by the keys of their nodes.
+ * Returns the shown edges with the most connections on high-risk ports, and the number of all shown edges with such
+ * connections. Edges with equally many are ordered by the keys of their nodes.
  */
 export function riskiestEdges(
   { nodes, edges }: Movement,
@@ -168,7 +165,7 @@ export function riskiestEdges(
 }
 
 /**
- * Finds the edges on the paths in an answer. `numbers` contains the number of each such edge once, in order of
+ * Returns the edges on the paths in an answer. `numbers` lists the number of each such edge once, in order of
  * appearance. `between` returns the number of the edge from one node to another.
  */
 export function edgesOfPaths({ nodes, edges, paths }: Movement): {
@@ -176,7 +173,7 @@ export function edgesOfPaths({ nodes, edges, paths }: Movement): {
   between: (from: number, to: number) => number | undefined
 } {
   const idOf = (from: number, to: number) => from * nodes.length + to
-  /** Maps the id of each edge on a path to its index in `edges`. The index is -1 until the loop below has found it. */
+  /** The index in `edges` of each edge on a path, by the edge's id; -1 until the loop below has found it. */
   const wanted = new Map<number, number>()
   for (const { path } of paths?.paths ?? [])
     for (let hop = 1; hop < path.length; hop++) wanted.set(idOf(path[hop - 1]!, path[hop]!), -1)
@@ -197,22 +194,21 @@ interface FoundPath {
 }
 
 interface FoundPaths {
-  /**
-   * The paths. Paths of equal length are sorted by the key of their first node, then of their second node, and so on.
-   */
+  /** The paths. Equally long paths are sorted by the key of their first node, then of their second node, and so on. */
   paths: FoundPath[]
   /** Total number of paths. If `isCounted` is false, this is only a lower bound. */
   total: number
   isCounted: boolean
-  /** Number of paths in `total` with an edge that is not certain to be open; null if these were not counted. */
+  /**
+   * Number of paths in `total` with at least one edge that is not certain to be open; null if they were not counted.
+   */
   undecided: number | null
 }
 
 /**
- * Finds one path from each start to every node that is 1 to `maxHops` hops away along directed edges. It is a shortest
- * path along edges that are certain to be open, or along all edges if there is no such path. Of several equally short
- * paths, the one that is sorted first in `paths` is used. The longest paths come first. `starts` are indices in the
- * caller's list of nodes.
+ * Finds one path from each start to every node that is 1 to `maxHops` directed hops away: a shortest path along edges
+ * that are certain to be open or, if there is none, along all edges. Of equally short paths, the one that `paths` would
+ * list first is used. The longest paths come first. `starts` are indices in the caller's list of nodes.
  */
 export function* findPaths(
   graph: GraphLayout,
@@ -226,8 +222,7 @@ export function* findPaths(
   const counts = { total: 0, undecided: 0 }
   let paths: FoundPath[] = []
   for (const start of placesInOrder(graph, starts)) {
-    // Neighbours are sorted by key, so the search reaches the nodes of a level in the order in which their paths are
-    // sorted.
+    // Neighbours are sorted by key, so the nodes of a level are reached in the order in which their paths are sorted.
     for (const { order, parent, levels, isNew } of walk(start, maxHops, counts)) {
       const longest: FoundPath[] = []
       for (let hops = levels.length - 2; hops > 0; hops--)
@@ -245,10 +240,10 @@ export function* findPaths(
 }
 
 /**
- * Finds one path to each target from every node that is 1 to `maxHops` hops away. It is a shortest path along edges
- * that are certain to be open, or along all edges if there is no such path. Of several equally short paths, the one
- * that is sorted first in `paths` is used. The shortest paths come first, because the nodes nearest to a target matter
- * most to it. `targets` are indices in the caller's list of nodes.
+ * Finds one path to each target from every node that is 1 to `maxHops` hops away: a shortest path along edges that are
+ * certain to be open or, if there is none, along all edges. Of equally short paths, the one that `paths` would list
+ * first is used. The shortest paths come first, because the nodes nearest to a target matter most. `targets` are
+ * indices in the caller's list of nodes.
  */
 export function* findPathsTo(
   graph: GraphLayout,
@@ -258,8 +253,8 @@ export function* findPathsTo(
 ): Steps<FoundPaths> {
   const { given } = graph
   const compare = comparePaths(graph, (a, b) => a.hops - b.hops)
-  // Within a level, nodes are visited in ascending order, and the first one to which another node has an edge becomes
-  // the next hop of that other node. So each node has the next hop that comes first by key.
+  // Within a level, nodes are visited in ascending order. The first node to which another node has an edge becomes that
+  // node's next hop, so the next hop is always the one that comes first by key.
   const walk = createTwoWalks(graph, certain, ({ incoming }) => createWalk(incoming, { byNumber: true }))
   const counts = { total: 0, undecided: 0 }
   let paths: FoundPath[] = []
@@ -295,8 +290,8 @@ const comparePaths =
   }
 
 /**
- * Creates a search that follows certain edges first and then, if there are uncertain edges, all edges. In the second
- * step, only nodes that the first step did not reach count as new. The numbers of reached nodes are added to `counts`.
+ * Creates a search that first follows certain edges and then, if there are uncertain ones, all edges. In the second
+ * step, only nodes not reached in the first count as new. The numbers of reached nodes are added to `counts`.
  */
 function createTwoWalks(graph: GraphLayout, certain: GraphLayout, create: (graph: GraphLayout) => Search) {
   const walkCertain = create(certain)
@@ -323,15 +318,15 @@ function createTwoWalks(graph: GraphLayout, certain: GraphLayout, create: (graph
 }
 
 /**
- * Maximum number of edges that a search for all paths examines before it stops counting. This many edges take some tens
- * of milliseconds.
+ * Maximum number of edges that a search for all paths examines before it stops counting, which takes tens of
+ * milliseconds.
  */
 const MOST_LOOKS = 5_000_000
 const LOOKS_AT_ONCE = 10_000
 
 /**
- * Finds every path of at most `maxHops` hops from a start to a target, shortest first. A path visits no node twice. It
- * passes through no other start or target, because its part from or to that node is found as a path of its own. The
+ * Finds every path of at most `maxHops` hops from a start to a target, shortest first. A path visits no node twice and
+ * passes through no other start or target, because the part from or to that node is found as a path of its own. The
  * number of paths can grow exponentially with the number of hops, so the search stops after examining `looks` edges.
  * `starts` and `targets` are indices in the caller's list of nodes.
  */
@@ -357,7 +352,7 @@ export function* findPathsBetween(
   let total = 0
   let looked = 0
   const path = new Uint32Array(maxHops + 1)
-  /** For each hop of the current path, the next edge to examine. */
+  /** For each hop of the current path, the edge to examine next. */
   const next = new Uint32Array(maxHops + 1)
   const isOnPath = new Uint8Array(given.length)
   // Paths are searched by increasing length, so that the shortest paths are found before the search stops.
@@ -395,8 +390,8 @@ export function* findPathsBetween(
 }
 
 /**
- * Returns, for each index in the caller's list, the number of hops to the nearest of the given nodes; `FAR` if none of
- * them can be reached.
+ * Returns, for each index in the caller's list, the number of hops to the nearest of the given nodes; `FAR` if none can
+ * be reached.
  */
 export function countHopsTo({ given, placed, incoming }: GraphLayout, targets: readonly number[]): Int32Array {
   const hops = countHops(
@@ -408,8 +403,8 @@ export function countHopsTo({ given, placed, incoming }: GraphLayout, targets: r
 }
 
 /**
- * Returns, for every node, the number of hops from the nearest origin. The paths pass only through nodes for which
- * `mayPass` returns true.
+ * Returns the number of hops from the nearest origin to every node. Paths pass only through nodes that `mayPass`
+ * accepts.
  */
 function countHops(
   { starts, targets }: Adjacency,
@@ -450,7 +445,7 @@ interface Walk {
 type Search = (from: number, maxHops: number) => Walk
 
 /**
- * Creates a breadth-first search. Its result is valid until its next run. If `byNumber` is true, the nodes of each
+ * Creates a breadth-first search. Its result is valid until the next run. If `byNumber` is true, the nodes of each
  * level are visited in ascending order.
  */
 function createWalk({ starts, targets }: Adjacency, { byNumber = false } = {}): Search {

@@ -21,13 +21,13 @@ const LOOK_MS = 10_000
 
 /**
  * Adds a rule to the draft of a rule set and reads it back. `siblings` are the rule set's rules of the same type (allow
- * or deny) at the time when the caller checked them. This function reads these rules again before and after the write.
- * While it runs, no other call of this process adds a rule to the rule set (D225).
+ * or deny) as the caller saw them when it checked the new rule. They are read again before and after the write.
+ * Meanwhile, no other call of this process adds a rule to the rule set (D225).
  *
  * @throws {ToolError} `already_exists {reason: changed_meanwhile}` if an equal rule was added after the caller's check,
  * so that two equal concurrent calls add only one rule.
  * @throws {ToolError} `outcome_unknown` if the PCE left open whether the rule was added, with `read_back {state,
- * hrefs?}`. A new rule with the same content is most likely the one that was sent (D71); repeating the call would then
+ * hrefs?}`. A new rule with the same content is most likely the one that was sent (D71), so repeating the call would
  * add a duplicate (P76).
  */
 export function addRule(
@@ -60,7 +60,7 @@ async function add(
   const created = await api.create(planned.body, parent).catch(async (error: unknown) => {
     if (!mayHaveHappened(error)) throw error
     const found = await findNew(pce, parent, planned, siblings)
-    // A 2xx status means that the rule was added (D72) and only the body of the answer was lost.
+    // A 2xx status means that the rule was added (D72) and that only the body of the answer was lost.
     if (error instanceof PceError && error.isAccepted && found?.length === 1) return found[0]!
     if (found === null) throw withDetails(error, { read_back: { state: 'unreadable' } }, UNREADABLE)
     if (found.length === 0) throw withDetails(error, { read_back: { state: 'absent' } }, ABSENT)
@@ -108,7 +108,7 @@ function refuseAddedMeanwhile(
   throw new ToolError('already_exists', text, { reason: 'changed_meanwhile', existing_rule: existing })
 }
 
-/** Warns of equal rules that others, such as another replica of this server, added while this rule was being added. */
+/** Warns of equal rules that somebody else, such as another replica of this server, added at the same time. */
 async function findSurplus(
   pce: PceClient,
   ruleSet: RuleSet,
@@ -131,7 +131,7 @@ const ABSENT = 'Read back, the rule set has no such rule: nothing was added so f
 const AS_SENT = 'Read back, the rule set has a new rule that says the same, `hrefs`: the rule was added.'
 
 /**
- * Finds the rules that have the same content as the sent rule and did not exist before the write. Returns null if this
+ * Finds the rules that have the content of the sent rule and did not exist before the write. Returns null if they
  * cannot be determined.
  */
 async function findNew(

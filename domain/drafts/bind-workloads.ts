@@ -17,7 +17,7 @@ import { readBindings } from './read-bindings.js'
 
 type Ctx = Pick<ToolContext<true>, 'pce' | 'signal'>
 
-/** Maximum number of bindings that one request creates. The PCE creates all of a request or none. */
+/** Maximum number of bindings that one request creates. The PCE creates either all bindings of a request or none. */
 const CHUNK = 500
 
 interface PortOverride {
@@ -39,18 +39,19 @@ export interface BindingPlan {
   /** The bindings before the call. */
   before: readonly ServiceBinding[]
   overrides: readonly PortOverride[] | undefined
-  /** The workloads to bind, and the bindings to end. One of the lists is empty. */
+  /** The workloads to bind, and the bindings to remove. One of both lists is always empty. */
   bind: readonly NamedWorkload[]
   unbind: readonly { workload: NamedWorkload; binding: ServiceBinding }[]
-  /** The chosen workloads for which there is nothing to do: they are bound, or not bound, already. */
+  /** The selected workloads that need no change, because they are already bound or already not bound. */
   already: readonly NamedWorkload[]
 }
 
 /**
- * Plans the binding of workloads to a virtual service, or the end of their bindings.
- * @throws {ToolError} invalid_argument if the virtual service was never provisioned or its deletion is pending, since
- * bindings belong to the active one (P23); if an override names a port that it does not offer; or if a workload is bound
- * with other overrides, which cannot be changed.
+ * Plans to bind workloads to a virtual service, or to remove their bindings.
+ *
+ * @throws {ToolError} invalid_argument if the virtual service was never provisioned or is pending deletion, because
+ * bindings belong to the active version (P23); if an override names a port that the virtual service does not have; or
+ * if a workload is already bound with other overrides, which cannot be changed.
  */
 export async function planBindings(
   ctx: Ctx,
@@ -98,7 +99,7 @@ function planOverride({ port, proto, new_port: to, new_to_port: last }: PortOver
   return { port, proto: number, new_port: to, ...(last !== undefined && last !== to && { new_to_port: last }) }
 }
 
-/** Throws invalid_argument if an override names a port that the virtual service does not offer. */
+/** Throws invalid_argument if an override names a port that the virtual service does not have. */
 async function refuseOtherPorts(
   { pce, signal }: Ctx,
   virtual: VirtualService,
@@ -107,7 +108,7 @@ async function refuseOtherPorts(
   const of: Service | VirtualService =
     virtual.service == null ? virtual : await findByHref(pce, 'services', virtual.service.href, 'draft', signal)
   const ports = of.service_ports ?? []
-  // Programs of Windows services may listen on any port, so there is nothing to compare with.
+  // The service consists of Windows programs that may listen on any port, so there is no port to compare with.
   if (ports.length === 0) return
   const offers = ({ port, proto }: PortOverride) =>
     ports.some((one) => {
@@ -134,7 +135,7 @@ function refuseOtherOverrides(
   throw new ToolError('invalid_argument', text, details, { hint: 'Unbind it first, or leave port_overrides out.' })
 }
 
-/** Returns the requests that a plan sends, in order. */
+/** Returns the requests that a plan sends, in the order of sending. */
 export function bindingRequests(orgId: string, plan: BindingPlan): PlannedRequest[] {
   return [
     ...chunksOf(plan.bind).map((part) => ({
@@ -156,16 +157,16 @@ const bodyOf = ({ service, overrides }: BindingPlan, workloads: readonly NamedWo
     ...(overrides !== undefined && { port_overrides: overrides }),
   }))
 
-/** The outcome of carrying a plan out. */
+/** The result of carrying out a plan. */
 export interface BindingsWritten {
   /** The bindings after the call; null if they could not be read back. */
   after: readonly ServiceBinding[] | null
 }
 
 /**
- * Carries a plan out, and reads the bindings back. A failure is no error if everything is as planned nevertheless, as it
- * is after an answer that was lost. Otherwise, the error says of every workload whether it is bound, and the same call
- * completes what is left.
+ * Carries out a plan and reads the bindings back. If a request fails but all bindings are as planned, for example
+ * because only the answer was lost, this is not an error. Otherwise the error says for each workload whether it is
+ * bound, and repeating the call completes the plan.
  */
 export async function writeBindings(ctx: Ctx, plan: BindingPlan): Promise<BindingsWritten> {
   const { pce, signal } = ctx
@@ -178,7 +179,7 @@ export async function writeBindings(ctx: Ctx, plan: BindingPlan): Promise<Bindin
     for (const { binding } of plan.unbind) {
       signal.throwIfAborted()
       await pce.serviceBindings.delete(binding.href).catch((error: unknown) => {
-        // Somebody else has ended it: that is what the call wants.
+        // Somebody else has already removed the binding, which is what the call wants.
         if (!(error instanceof PceApiError) || !error.isGone) throw error
       })
     }

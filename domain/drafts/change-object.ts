@@ -10,9 +10,9 @@ import { warnOfOthers } from './warn-of-others.js'
 import { findDifferences, type Difference } from '../policy/compare-stored.js'
 import { capital } from '../text/capital.js'
 
-/** An update of one object after all references in it have been resolved. */
+/** An update of one object whose references have all been looked up. */
 interface UpdatePlan<T extends PceObject> {
-  /** The phrase by which messages name the object, such as `IP list "Branch offices"`. */
+  /** The phrase that names the object in messages, such as `IP list "Branch offices"`. */
   what: string
   /** The current object. For an object that has policy versions, this is its draft. */
   current: T
@@ -21,19 +21,16 @@ interface UpdatePlan<T extends PceObject> {
   /** Reads the object again after the write. */
   read: (href: string) => Promise<T>
   warnings?: readonly string[]
-  /** The object to provision if it is not the changed object itself: for a rule, this is its rule set. */
+  /** The object to provision, if this is not the changed object itself. For a rule, it is the rule set. */
   holder?: PceObject
   /** True if the object that contains this one is marked for deletion, so that the change will never take effect. */
   ends?: boolean
   /**
-   * The name of the `inOrder` queue for writes to this object; by default, this is the href. It is given if other tools
-   * queue such writes under another name.
+   * The name of the `inOrder` queue for writes to this object. It is set if other tools queue such writes under another
+   * name than the href, which is the default.
    */
   order?: string
-  /**
-   * True if the caller already runs in the `inOrder` queue of this object and has read the object again since it
-   * entered the queue.
-   */
+  /** True if the caller already holds the `inOrder` queue of this object and has read the object since then. */
   isFresh?: boolean
 }
 
@@ -46,11 +43,13 @@ interface UpdateAnswer<T> {
   warnings?: string[]
   dry_run?: boolean
   requests?: PlannedRequest[]
-  /** The object as it was read back after a write, or as a dry run predicts it. Each tool shows it in its own form. */
+  /**
+   * The object as it was read back after the write, or as a dry run predicts it. Each tool shows it in its own form.
+   */
   stored: T
 }
 
-/** Returns the answer without the object and its href, because each tool adds these in its own form. */
+/** Returns the answer without the object and its href, because each tool adds them in its own form. */
 export function withoutStored<T>({
   stored: _stored,
   href: _href,
@@ -59,7 +58,7 @@ export function withoutStored<T>({
   return answer
 }
 
-/** Throws no_update_fields if a caller names an object but specifies no change. */
+/** Throws no_update_fields if a caller names an object but no change to it. */
 export function requireFields(body: Record<string, unknown>, offered: readonly string[]): void {
   if (Object.values(body).some((value) => value !== undefined)) return
   throw new ToolError('no_update_fields', `No change was given. Give one of ${offered.join(', ')}.`, {
@@ -115,8 +114,8 @@ export async function updateObject<T extends PceObject>(
       throw await explainFailedWrite(pce, error, { what, href, current, body: sent })
     })
   }
-  // The PCE replaces a list field as a whole (P7), so entries that another call added to it after `current` was read
-  // would be lost.
+  // The PCE replaces a list field as a whole (P7). An entry that another call added after `current` was read would be
+  // lost.
   if (!isFresh && fields.some((field) => Array.isArray(sent[field])))
     await inOrder(order ?? href, async () => {
       const failed = async (error: unknown) => {
@@ -140,8 +139,8 @@ export async function updateObject<T extends PceObject>(
 }
 
 /**
- * Throws `already_exists {reason: changed_meanwhile}` if a list that the call replaces has changed since the call read
- * the object, because the replacement would undo somebody else's change.
+ * Throws `already_exists {reason: changed_meanwhile}` if a list that the call replaces has changed since it was read,
+ * because the replacement would undo somebody else's change.
  */
 export function refuseOverwriting(
   what: string,
@@ -174,16 +173,16 @@ function pendingDeletion({ update_type: updateType }: PceObject): string[] {
 }
 
 interface DeletePlan {
-  /** The phrase by which messages name the object, such as `IP list "Branch offices"`. */
+  /** The phrase that names the object in messages, such as `IP list "Branch offices"`. */
   what: string
   current: PceObject
   /**
-   * Finds the objects that use this one, and returns them as details of the error when the PCE refuses the deletion
-   * (406). If this function fails itself, its own error is ignored.
+   * Called when the PCE refuses the deletion (406). Returns the objects that refer to this one, as details for the
+   * error. If it fails itself, its own error is ignored.
    */
   explainRefusal?: () => Promise<{ details: ErrorDetails; hint?: string }>
   warnings?: readonly string[]
-  /** The object to provision if it is not the deleted object itself: for a rule, this is its rule set. */
+  /** The object to provision, if this is not the deleted object itself. For a rule, it is the rule set. */
   holder?: PceObject
 }
 
@@ -196,7 +195,7 @@ interface DeleteAnswer {
 }
 
 /**
- * Deletes the object or, in a dry run, returns the request that would delete it. The message says whether the object is
+ * Deletes the object or, in a dry run, returns the request that would do so. The message says whether the object is
  * gone or whether its deletion must still be provisioned.
  */
 export async function deleteObject(

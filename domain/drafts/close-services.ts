@@ -2,7 +2,7 @@ import type { IpList } from '../../schemas/pce/ip-list.js'
 import type { Actor, IngressService } from '../../schemas/pce/rule-set.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 
-/** A deny rule that closes services on all workloads, in the form in which callers describe a rule. */
+/** A deny rule that closes services on all workloads, written as callers describe rules. */
 export interface ClosingRule {
   providers: Actor[]
   consumers: Actor[]
@@ -11,10 +11,10 @@ export interface ClosingRule {
 }
 
 /**
- * Returns the deny rule that closes services on all workloads, whoever asks for them. It is meant for a rule set
- * without a scope. Its consumers are the Any IP list, so that each destination enforces the rule itself and nothing
- * hangs on what sources in selective mode do (P51). Without such a list its consumers are all workloads, and addresses
- * without a workload are not denied.
+ * Returns the deny rule that closes services on all workloads for every source. It is meant for a rule set without a
+ * scope. Its consumers are the Any IP list, so each destination enforces the rule itself and nothing depends on what
+ * sources in selective mode do (P51). If there is no such list, its consumers are all workloads, and addresses without
+ * a workload are not denied.
  */
 export const closingRule = (services: readonly IngressService[], anyList: IpList | undefined): ClosingRule => ({
   providers: [{ actors: 'ams' }],

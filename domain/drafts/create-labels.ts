@@ -49,8 +49,8 @@ export async function createLabel(pce: PceClient, key: string, value: string, co
 }
 
 /**
- * Creates the label, or returns the existing one if another call was faster, because concurrent calls often need the
- * same new label. `created` tells which of the two happened. The label cache is always dropped. If it cannot be
+ * Creates a label, or returns the existing one if another call was faster, because concurrent calls often need the same
+ * new label. `created` says whether this call created it. The label cache is dropped in any case. If it cannot be
  * determined whether the label exists, the PCE's refusal is thrown unchanged.
  */
 async function ensureLabel(
@@ -77,16 +77,16 @@ async function ensureLabel(
   }
 }
 
-/** The labels that a workload will have, one per key. Each label either exists or is planned for creation. */
+/** The labels that a workload will have, at most one per key. Each either exists or is planned for creation. */
 interface LabelPlan {
   entries: ({ existing: Label } | { missing: { key: string; value: string } })[]
   warnings: string[]
 }
 
 /**
- * Looks up all labels of a workload before anything is written. If no label has a given key and value, a new label is
- * planned. Throws label_not_found if an href belongs to no label, and invalid_argument for anything that is not a label
- * and for two values with the same key.
+ * Looks up all labels of a workload before anything is written. A new label is planned for each key and value that do
+ * not exist yet. Throws label_not_found for an href without a label, and invalid_argument for anything that is not a
+ * label and for two values with the same key.
  */
 export function planWorkloadLabels(index: LabelIndex, references: readonly LabelReference[]): LabelPlan {
   const byKey = new Map<string, { value: string; entry: LabelPlan['entries'][number] }>()
@@ -155,8 +155,8 @@ export function labelRequests(orgId: string, plan: LabelPlan): PlannedRequest[] 
 }
 
 /**
- * Creates the missing labels of a plan and returns all its labels in order. Labels created by this call, not by a
- * concurrent one, are recorded in `written` and `created` immediately, so that a later error can report them.
+ * Creates the missing labels of a plan and returns all its labels in order. Labels that this call creates, rather than
+ * a concurrent one, are added to `written` and `created` at once, so that a later error can report them.
  */
 export async function writePlannedLabels(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,

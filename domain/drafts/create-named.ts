@@ -7,8 +7,8 @@ import { apiOf, nounOf, type NamedKind, type NamedObject, type ObjectOf } from '
 import { hidesCharacters, quote } from '../text/escape-text.js'
 
 /**
- * The types of objects whose names users expect to be unique. `detail` is the name of the error detail that holds the
- * existing object; `token` is the PCE's own error token.
+ * The types of objects whose names users expect to be unique. `detail` is the error detail that holds the existing
+ * object; `token` is the PCE's own error token.
  */
 const UNIQUE = {
   ip_lists: { detail: 'existing_iplist', token: 'ip_list_name_not_unique' },
@@ -23,8 +23,8 @@ const UNIQUE = {
 export type UniqueKind = keyof typeof UNIQUE
 
 /**
- * Throws already_exists if a draft object has exactly this name. `own` is the object to be renamed, if any. If its name
- * stays the same, nothing is looked up.
+ * Throws already_exists if a draft object has exactly this name. When an object is renamed, `own` is that object; if
+ * its name stays the same, nothing is looked up.
  */
 export async function refuseTakenName(
   pce: PceClient,
@@ -45,9 +45,9 @@ export async function refuseTakenName(
 }
 
 /**
- * Finds, by its exact name, an object that was created by a POST whose answer cannot be read. The call must not fail,
- * because the object exists (D72), but no other object must be mistaken for it. Throws `error` if no object or more
- * than one has that name, if the objects cannot be read, or if `error` does not say that the PCE accepted the request.
+ * Finds an object that a POST created, by its exact name, because the answer to the POST cannot be read. The call must
+ * not fail, since the object exists (D72), but no other object must be mistaken for it. Throws `error` if no object or
+ * more than one has the name, if objects cannot be read, or if `error` does not say that the PCE accepted the request.
  */
 export async function findCreated<K extends NamedKind>(
   error: unknown,
@@ -65,9 +65,9 @@ export async function findCreated<K extends NamedKind>(
 }
 
 /**
- * Creates a draft object. If somebody else used the name after it was looked up, throws already_exists with the href of
+ * Creates a draft object. If somebody else took the name after it was looked up, throws already_exists with the href of
  * that object, or the PCE's refusal if that object cannot be found. If the PCE created the object but its answer does
- * not contain the object, the object is found by name.
+ * not contain it, the object is found by name.
  */
 export function createNamed<K extends UniqueKind>(
   { pce, signal, inOrder }: Pick<ToolContext<true>, 'pce' | 'signal' | 'inOrder'>,
@@ -75,8 +75,8 @@ export function createNamed<K extends UniqueKind>(
   body: { name: string },
 ): Promise<ObjectOf<K>> {
   return inOrder(orderOf(kind, body.name), async (turn) => {
-    // The PCE accepts a second service with the same name. Therefore this call must notice itself that another call of
-    // this process has just created one.
+    // The PCE accepts a second service with the same name, so this call must itself check whether another call of this
+    // process has just created one.
     if (turn.others.size > 0) await refuseTakenName(pce, kind, body.name, signal)
     const created = await create(pce, kind, body, signal)
     turn.note((created as NamedObject).href)
@@ -104,8 +104,8 @@ async function create<K extends UniqueKind>(
 }
 
 /**
- * Throws invalid_argument if a new name contains hidden characters, because user interfaces would show it exactly like
- * another name. `names` maps each argument to its new name.
+ * Throws invalid_argument if a new name contains hidden characters, because user interfaces would show it like another
+ * name. `names` maps each argument to its new name.
  */
 export function refuseHidden(names: Readonly<Record<string, string>>): void {
   for (const [argument, name] of Object.entries(names)) {

@@ -6,13 +6,13 @@ import { quote } from '../text/escape-text.js'
 import { readBack } from './change-object.js'
 import { createNamed, refuseTakenName, type UniqueKind } from './create-named.js'
 
-/** The creation of an object after all references in it have been resolved. */
+/** The creation of an object whose references have all been looked up. */
 interface CreatePlan<K extends UniqueKind> {
   kind: K
   body: { name: string }
   /** Reads the object again after the write. */
   read: (href: string) => Promise<ObjectOf<K>>
-  /** What is possible with the new object, as a sentence. */
+  /** A sentence that says what can be done with the new object. */
   next: string
   warnings: readonly string[]
 }
@@ -31,8 +31,9 @@ interface CreateAnswer<T> {
 const WITHOUT_DRAFT: ReadonlySet<string> = new Set<UniqueKind>(['pairing_profiles'])
 
 /**
- * Creates an object whose name nothing else has, and reads it back. With `dryRun`, the function returns the request
+ * Creates an object with a name that no other object has, and reads it back. With `dryRun`, returns the request
  * instead.
+ *
  * @throws {ToolError} already_exists for a taken name.
  */
 export async function createObject<K extends UniqueKind>(

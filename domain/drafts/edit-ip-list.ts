@@ -10,7 +10,7 @@ import { nearNames } from '../text/compare-texts.js'
 import { quote } from '../text/escape-text.js'
 import { planFqdns, planRanges } from './plan-ip-list.js'
 
-/** A range as the caller writes it: a text (`10.0.0.0/8`, `10.0.0.1-10.0.0.9`) or an object. */
+/** A range as callers write it: a string (`10.0.0.0/8`, `10.0.0.1-10.0.0.9`) or an object. */
 export type RangeReference = string | object
 
 /** Entries to add to a list and to remove from it, as the caller gave them. */
@@ -23,7 +23,7 @@ export interface EditArguments {
 
 type Fqdn = NonNullable<IpList['fqdns']>[number]
 
-/** The requested edit, with entries that have been checked. */
+/** The requested edit after its entries have been checked. */
 export interface ListEdit {
   add: { ranges: IpRangeInput[]; fqdns: Fqdn[] }
   remove: { ranges: IpRangeInput[]; fqdns: Fqdn[] }
@@ -33,22 +33,22 @@ export interface ListEdit {
 export interface PlannedEdit {
   /** The fields of the list to send; unchanged fields are left out. */
   body: { ip_ranges?: IpRange[]; fqdns?: Fqdn[] }
-  /** The added and removed entries as text; exclusions start with `!`. */
+  /** The added and removed entries as strings; exclusions start with `!`. */
   added: string[]
   removed: string[]
   /** The entries that the caller wants to add but that are already in the list. */
   alreadyThere: string[]
-  /** The addresses that the list gains and loses. They are computed from those ranges that can be parsed. */
+  /** The addresses that the list gains and loses, computed from the ranges that can be parsed. */
   gained: Moved
   lost: Moved
-  /** Numbers of ranges and of domain names in the list after the edit. */
+  /** Numbers of ranges and of domain names that the list has after the edit. */
   ranges: number
   fqdns: number
   warnings: string[]
 }
 
 export interface Moved {
-  /** The gained or lost addresses, written as networks or `first-last`. */
+  /** The gained or lost addresses, as networks or in the form `first-last`. */
   ranges: string[]
   addresses: bigint
 }
@@ -113,8 +113,8 @@ function readEntry(entry: RangeReference, argument: string): IpRangeInput {
 }
 
 /**
- * Returns a text that identifies a range by its addresses, however they are written. An exclusion of the same addresses
- * has a different text.
+ * Returns a string that identifies a range by its addresses, in whatever notation. An exclusion of the same addresses
+ * has a different string.
  */
 function idOfRange(range: IpRange): string {
   const read = readRange(range)
@@ -164,7 +164,7 @@ export function planEdit(current: IpList, { add, remove }: ListEdit): PlannedEdi
   }
 }
 
-/** Prepares an entry for sending. The PCE returns null for absent fields, but null fields must not be sent. */
+/** Prepares an entry for sending: the PCE returns null for absent fields but does not accept null. */
 const toWire = <T extends object>(entry: T): T =>
   Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== null && value !== undefined)) as T
 
@@ -191,8 +191,7 @@ function editEntries<T>(before: readonly T[], add: readonly T[], remove: readonl
 function refuseUnknown(current: IpList, ranges: readonly IpRange[], names: readonly Fqdn[]): void {
   const unknown = [...ranges.map(writeRange), ...names.map(({ fqdn }) => fqdn)]
   if (unknown.length === 0) return
-  // Similar entries are searched for only the first few unknown entries, because each search goes through the whole
-  // list.
+  // Similar entries are searched for only the first few unknown entries, because each search scans the whole list.
   const explained = ranges.slice(0, MOST_NAMED)
   const known = (current.fqdns ?? []).map(({ fqdn }) => fqdn)
   const near = [
@@ -222,7 +221,7 @@ function nearRanges({ ip_ranges: ranges }: IpList, wanted: IpRange): string[] {
 const shares = (a: Range, b: Range) => a.family === b.family && a.from <= b.to && b.from <= a.to
 
 /**
- * Suggests what the caller probably meant by a range that is not in the list, if the range is part of a wider one or is
+ * Suggests what a caller probably meant by a range that is not in the list: the range is part of a wider one, or it is
  * in the list with the opposite exclusion flag.
  */
 function adviseOn({ ip_ranges: ranges }: IpList, wanted: IpRange): string | undefined {
@@ -244,9 +243,9 @@ function adviseOn({ ip_ranges: ranges }: IpList, wanted: IpRange): string | unde
 }
 
 /**
- * Explains each added range that changes nothing. `moved` says for each address family how the edit affects the list:
- * `held` are the addresses in the list after the edit, `taken` those that the list's exclusions remove, and `gained`
- * those that are in the list only because of the edit.
+ * Explains each added range that changes nothing. `moved` says for each address family what the edit does: `held` are
+ * the addresses in the list after the edit, `taken` those that the list's exclusions remove, and `gained` those that
+ * are in the list only because of the edit.
  */
 function warnOfIdle(added: readonly IpRange[], moved: readonly MovedFamily[]): string[] {
   const idle = added.flatMap((range) => {

@@ -13,7 +13,8 @@ import { workInTurns } from '../text/pace-work.js'
 
 /**
  * Determines how an edit of an IP list, a service or a label group affects the permitted traffic, based on the active
- * and draft rules that use the object. The effect is Undecided if the PCE does not send these rules.
+ * and draft rules that use the object. If the PCE does not send these rules, the effect is undecided.
+ *
  * @param type the path segment that stands for the object's type in hrefs, such as `ip_lists`.
  * @param fields the fields that the edit replaces.
  */
@@ -38,7 +39,7 @@ export async function judgeEdit(
 }
 
 /**
- * Describes the effect of an edit as a warning, with the number of rules that use the object. `noun` is the word for
+ * Returns a warning that describes the effect of an edit and says how many rules use the object. `noun` is the word for
  * the object, such as `list`.
  */
 export function warnOfEffect({ effect, effect_note: note, used_by: used }: Judgement, noun: string): string[] {
@@ -52,8 +53,8 @@ export function warnOfEffect({ effect, effect_note: note, used_by: used }: Judge
 }
 
 /**
- * Returns true if the edit certainly permits no less than before, so that no observed traffic can hang on it. To look
- * the traffic up would only name what is undecided with and without the edit.
+ * Returns true if the edit certainly permits no less than before, so that no observed traffic can be cut. Reading the
+ * traffic would only reveal doubts that exist with and without the edit.
  */
 export const cutsNothing = ({ effect, assumes = [] }: Judgement): boolean =>
   (effect === 'widening' || effect === 'neutral') && assumes.length === 0

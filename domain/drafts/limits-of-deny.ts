@@ -20,7 +20,7 @@ interface WrittenRule extends EndsOfRule {
 
 /**
  * The first PCE release that accepts excluded labels in deny rules, and the first VEN release that supports override
- * deny (P21).
+ * deny rules (P21).
  */
 const EXCLUSION_SINCE = '25.2.10'
 const OVERRIDE_SINCE = '22.3.0'
@@ -80,8 +80,8 @@ interface Source {
 /**
  * Warns of workloads on the sides of deny rules for which these rules block nothing: workloads in a mode that enforces
  * nothing and, for an override deny rule, workloads whose VEN does not support it. The warnings also say which
- * workloads were not checked and what is not known. `isNumbered` is true if the call writes several rules; each warning
- * about one rule then starts with its index.
+ * workloads were not checked and what is not known. If the call writes several rules (`isNumbered`), each warning about
+ * a rule starts with its index.
  */
 export async function warnOfDenyLimits(
   { pce, signal }: Source,
@@ -123,7 +123,7 @@ export async function warnOfDenyLimits(
 
 type Effect = 'drops' | 'nothing' | 'unsettled' | 'unknown'
 
-/** Returns whether a workload on this side of a deny rule itself drops the connections that match the rule. */
+/** Returns whether a workload on this side of a deny rule drops the connections that match the rule. */
 function effectOf(workload: Workload, { directions }: DenyEnd, type: RuleType): Effect {
   const mode = modeOf(workload)
   if (mode === 'unknown' || mode === 'none') return 'unknown'

@@ -10,10 +10,10 @@ import { findDifferences, type Difference } from '../policy/compare-stored.js'
  */
 const LOOK_MS = 10_000
 
-/** The state in which an object is found on the PCE after a write with an unknown outcome. */
+/** The state of an object on the PCE after a write whose outcome is not known. */
 interface Look {
   state: 'as_sent' | 'unchanged' | 'differs' | 'gone' | 'deletion_pending' | 'still_there' | 'unreadable'
-  /** The fields whose stored values differ from the values that were sent. */
+  /** The fields whose stored values differ from those that were sent. */
   differences?: Difference[]
 }
 
@@ -27,9 +27,9 @@ const MEANINGS: Record<Look['state'], string> = {
   unreadable: 'It could not be read back. Check its current state before repeating the call.',
 }
 
-/** A write to one object. `body` contains the fields that were sent; it is null for a deletion. */
+/** A write to one object. `body` contains the fields that were sent, and is null for a deletion. */
 interface Write {
-  /** The phrase by which messages name the object. */
+  /** The phrase that names the object in messages. */
   what: string
   href: string
   current: PceObject
@@ -38,8 +38,8 @@ interface Write {
 
 /**
  * Adds the current state of the object to the error of a failed PUT or DELETE. The error becomes `not_found` if
- * somebody else has deleted the object meanwhile. It becomes `outcome_unknown` with `read_back {state, differences}` if
- * it is not known whether the PCE carried out the write (D71). Any other error is returned unchanged.
+ * somebody else has deleted the object meanwhile, and `outcome_unknown` with `read_back {state, differences}` if it is
+ * not known whether the PCE carried out the write (D71). Any other error is returned unchanged.
  */
 export async function explainFailedWrite(pce: PceClient, error: unknown, write: Write): Promise<unknown> {
   const { what, href } = write
@@ -60,7 +60,7 @@ async function lookAt(pce: PceClient, { href, current, body }: Write): Promise<L
     return { state: error instanceof PceApiError && error.isGone ? 'gone' : 'unreadable' }
   }
   if (typeof stored?.href !== 'string') return { state: 'unreadable' }
-  // Workloads and labels are soft-deleted: reading their hrefs still succeeds (P14, P16).
+  // Workloads and labels are soft-deleted: they can still be read at their hrefs (P14, P16).
   if (stored.deleted === true) return { state: 'gone' }
   if (body === null) return { state: stored.update_type === 'delete' ? 'deletion_pending' : 'still_there' }
   const differences = findDifferences(body, stored)

@@ -29,17 +29,17 @@ import { groupRows, type Group as RowGroup } from '../traffic/group-rows.js'
 import { createConversationReader, type FlowsRead } from '../traffic/read-flows.js'
 import { lookbackWindow } from '../traffic/traffic-window.js'
 
-/** Number of days for which traffic is read, the same as for a ringfence. */
+/** Number of days of traffic that are read, the same as for a ringfence. */
 export const OBSERVED_DAYS = 30
 /** Maximum number of traffic rows that are read. */
 const MOST_ROWS = 100_000
-/** Maximum time that the PCE gets for the traffic query, in seconds. */
+/** Time limit for the traffic query, in seconds. */
 const MOST_SECONDS = 120
 
-/** All effects that a change can have on traffic, except `not_affected`; worst first. */
+/** The effects that a change can have on traffic, worst first, without `not_affected`. */
 export type CutEffect = Exclude<CutFate, 'not_affected'>
 
-/** Traffic that a change may cut, from one application, host or address to another one. */
+/** Traffic from one application, host or address to another that a change may cut. */
 export interface ObservedPair {
   source: string
   destination: string
@@ -47,23 +47,25 @@ export interface ObservedPair {
   connections: number
   /** The ports of this traffic, such as `443/tcp`, the busiest first. */
   ports: string[]
+  /** The time (RFC 3339, UTC) at which this traffic was last seen; null if the PCE did not say. */
+  lastSeen: string | null
 }
 
 /** The effect of a change of the draft on observed traffic. */
 export interface ObservedChange {
   read: FlowsRead
-  /** Number of connections to which the changed rules may apply, by the effect that the change has on them. */
+  /** Number of connections to which the changed rules may apply, by the effect of the change on them. */
   connections: Record<CutFate, number>
   /**
-   * The pairs of source and destination whose traffic the change may cut: first the pairs with certain losses, then
-   * those with possible losses. Within each group, the busiest pairs come first.
+   * The pairs of source and destination whose traffic the change may cut: first those that certainly lose traffic, then
+   * those that may. Within each of these groups, the busiest pairs come first.
    */
   pairs: readonly ObservedPair[]
-  /** True if the change cuts traffic by a deny rule, false if it only permits less than before. */
+  /** True if the change cuts traffic by a deny rule; false if it only permits less than before. */
   isDenied: boolean
   /** True if the draft has other changes that are not provisioned. */
   hasPending: boolean
-  /** A phrase like `undecided because of …`. It is empty if nothing is undecided. */
+  /** A phrase like `undecided because of …`; empty if nothing is undecided. */
   undecided: string
   /** The unconfirmed assumptions about the PCE on which the result depends. */
   assumes: readonly string[]
@@ -72,8 +74,8 @@ export interface ObservedChange {
 }
 
 /**
- * The effect of a change on observed traffic, or the reason why it is not known; null if the change cannot cut
- * anything.
+ * The effect of a change on observed traffic, or a sentence that says why it is not known; null if the change cannot
+ * cut anything.
  */
 export type Observed = ObservedChange | string | null
 
@@ -84,10 +86,10 @@ type Context = Pick<
 
 /**
  * Determines which traffic of the last 30 days a change of the draft would cut once it is provisioned. Each traffic row
- * is evaluated with the draft before and after the change. If other changes are pending, it is also evaluated with the
- * active policy, before and after this change alone. The decisions that the PCE recorded are ignored. The function is
- * for dry runs and never makes them fail: if the policy or the traffic cannot be read, it resolves with a sentence that
- * says so. Rejects if the call is cancelled.
+ * is evaluated with the draft before and after the change and, if other changes are pending, also with the active
+ * policy before and after this change alone. The decisions that the PCE recorded are ignored. The function is for dry
+ * runs and must not make them fail: if the policy or the traffic cannot be read, it resolves with a sentence that says
+ * so. Rejects if the call is cancelled.
  */
 export async function observeChange(outer: Context, change: PolicyChange): Promise<Observed> {
   if (outer.isBindingOnly === true) return null
@@ -163,7 +165,10 @@ export async function observeDryRun(
 
 const NOT_KNOWN = 'What this would cut of the observed traffic is not known'
 
-/** The columns by which traffic is grouped before a change is judged: no judge distinguishes rows any further. */
+/**
+ * The columns by which traffic is grouped before a change is judged. Nothing that judges a change distinguishes rows
+ * any further.
+ */
 export interface ObservedGroup {
   source: FlowEnd
   destination: FlowEnd
@@ -185,7 +190,7 @@ export function* selectGroups(
   return selected
 }
 
-/** Judges groups of traffic rows by the policies without and with a change, and adds up what the change does to them. */
+/** Judges groups of traffic rows by the policies without and with a change, and adds up the effects. */
 export function* judgeGroups(
   policies: ComparedPolicies,
   groups: readonly RowGroup<Group>[],
@@ -219,10 +224,12 @@ export function* judgeGroups(
       effect: fate,
       connections: 0,
       ports: [],
+      lastSeen: null,
       byPort: new Map<string, number>(),
     }
     pairs.set(id, pair)
     pair.connections += measures.connections
+    pair.lastSeen = later(pair.lastSeen, measures.last_detected)
     const port = portName(keys)
     pair.byPort.set(port, (pair.byPort.get(port) ?? 0) + measures.connections)
   }
@@ -233,6 +240,10 @@ export function* judgeGroups(
     assumes: assumed.list(),
   }
 }
+
+/** Returns the later of two times in the form of the PCE, of which either may be missing. */
+const later = (a: string | null, b: string | null): string | null =>
+  a === null || (b !== null && Date.parse(b) > Date.parse(a)) ? b : a
 
 const withPorts = ({ byPort, ...pair }: ObservedPair & { byPort: ReadonlyMap<string, number> }): ObservedPair => ({
   ...pair,

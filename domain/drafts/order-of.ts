@@ -2,14 +2,14 @@ import type { ToolContext } from '../call.js'
 import type { NamedKind } from '../inventory/find-object.js'
 
 /**
- * Returns the name of the `inOrder` queue for writes to an object. It contains the object's name rather than its href,
- * because two concurrent calls may want to create the same object, which has no href yet.
+ * Returns the name of the `inOrder` queue for writes to an object. It contains the object's name instead of its href,
+ * because two concurrent calls may both want to create the object, which then has no href yet.
  */
 export const orderOf = (kind: NamedKind, name: string): string => `${kind} ${name}`
 
 /**
  * Number of `inOrder` queues for changes of workload labels. All workloads share them, so that even a call that labels
- * ten thousand workloads has to wait only for these queues.
+ * ten thousand workloads has only these queues to wait for.
  */
 const LABEL_ORDERS = 64
 
@@ -30,8 +30,8 @@ export function inOrderOfLabels<T>(
 }
 
 /**
- * Runs work as soon as all the given `inOrder` queues have admitted it. The queues are entered in sorted order, so that
- * two calls never wait for each other.
+ * Runs work when all the given `inOrder` queues have admitted it. The queues are entered in sorted order, so two calls
+ * never wait for each other.
  */
 export function inTurns<T>(
   inOrder: ToolContext['inOrder'],

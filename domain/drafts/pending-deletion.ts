@@ -2,15 +2,17 @@ import type { ErrorDetails } from '../../schemas/errors.js'
 import { describeObject, type NamedKind, type NamedObject } from '../inventory/find-object.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 
-/** The reason why nothing new may refer to an object that the draft deletes: as a sentence and as error details. */
+/**
+ * The reason why nothing new may refer to an object that is pending deletion, both as a sentence and as error details.
+ */
 export interface PendingDeletion {
   why: string
   details: ErrorDetails
 }
 
 /**
- * Returns the reason why no new reference to an object is allowed: its deletion is pending, and the PCE refuses such a
- * reference with 406 `invalid_uri` (P4). Returns undefined if references are allowed.
+ * Returns the reason why nothing new may refer to an object: its deletion is pending, and the PCE refuses new
+ * references to it with 406 `invalid_uri` (P4). Returns undefined if new references are allowed.
  */
 export function explainPending(kind: NamedKind, found: NamedObject): PendingDeletion | undefined {
   if (found.update_type !== 'delete') return undefined

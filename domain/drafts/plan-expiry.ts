@@ -1,12 +1,14 @@
 import { ToolError } from '../../schemas/errors.js'
 import { FORM, markExpiry, readExpiry, startOfDay } from '../policy/read-expiry.js'
 
-/** How to take an end away, for messages. */
+/** The marker that removes the end of a rule, for messages. */
 const NEVER = '[expires: never]'
 
 /**
- * Returns the description with which a rule is created that ends after the day `expires`.
- * @throws {ToolError} invalid_argument if `expires` is not a day or is over, or if the description names another end.
+ * Returns the description for a new rule that ends after the day `expires`.
+ *
+ * @throws {ToolError} invalid_argument if `expires` is not a date or is in the past, or if the description names
+ * another end.
  */
 export function describeWithEnd(
   description: string | undefined,
@@ -34,9 +36,9 @@ export function describeWithEnd(
 }
 
 /**
- * Throws if a description that a caller wants to write has a marker that cannot be read, because the rule would then
- * end on no day.
- * @throws {ToolError} invalid_argument, with the index of the rule where a call writes several.
+ * Throws if a description contains a malformed expiry marker, because the rule would then never end.
+ *
+ * @throws {ToolError} invalid_argument, with the index of the rule if the call writes several rules.
  */
 export function requireReadableEnd(description: string | undefined, ruleIndex?: number): void {
   const said = readExpiry(description)
@@ -46,7 +48,7 @@ export function requireReadableEnd(description: string | undefined, ruleIndex?: 
   throw new ToolError('invalid_argument', `The end in the description cannot be read: ${said.why}.`, details, { hint })
 }
 
-/** Returns a warning if a new description names a day in prose, which no tool reads as the end of the rule. */
+/** Returns a warning if a new description mentions a date in prose, which no tool reads as the end of the rule. */
 export function warnOfProse(description: string | undefined): string[] {
   const said = readExpiry(description)
   return said.kind === 'unclear' && !said.isMarker
@@ -55,9 +57,11 @@ export function warnOfProse(description: string | undefined): string[] {
 }
 
 /**
- * Returns the description to store when the description of a rule changes, and warnings about the end of the rule. An
- * end of which the new description says nothing is kept, because an edit of a text must not make a rule last for ever.
- * @throws {ToolError} as requireReadableEnd, unless the description stays as it is.
+ * Returns the description to store when a rule's description changes, with warnings about the rule's expiry. If the new
+ * description gives no expiry date, the expiry marker of the current description is kept, because editing a description
+ * must not make a temporary rule permanent.
+ *
+ * @throws {ToolError} under the conditions of requireReadableEnd, unless the description stays the same.
  */
 export function keepEnd(
   current: string | null | undefined,

@@ -5,12 +5,12 @@ import type { IpList } from '../../schemas/pce/ip-list.js'
 import { isAddress, parseAddress } from '../inventory/parse-addresses.js'
 import { quote } from '../text/escape-text.js'
 
-/** Matches a domain name with one or more parts, optionally with a leading `*` (P17). */
+/** Matches a domain name with one or more parts and an optional leading `*` (P17). */
 const FQDN = /^(?:\*\.?)?[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?(?:\.[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?)*$/
 const FQDN_OBJECT = ['fqdn', 'description']
 /**
- * Maximum length of a domain name. Longer texts are rejected before the regular expression is applied, because it would
- * be slow on them.
+ * Maximum length of a domain name. Longer strings are rejected before the regular expression is applied, which would be
+ * slow on them.
  */
 const MAX_FQDN = 255
 
@@ -40,7 +40,7 @@ export function planRanges(ranges: readonly IpRangeInput[], argument = 'ip_range
 
 /**
  * Combines the arguments `fqdn` and `fqdns` into one list; undefined if neither was given. `list` is the name of the
- * second argument in messages. Throws invalid_argument for anything that is not a domain name.
+ * second argument in messages. Throws invalid_argument for a value that is not a domain name.
  */
 export function planFqdns(
   fqdn: string | undefined,
@@ -77,9 +77,7 @@ function readName(entry: FqdnReference): { name: string | null; description?: st
   return typeof description === 'string' ? { name: fqdn.trim(), description } : { name: null }
 }
 
-/**
- * Throws invalid_argument if the list would be empty. Fields that the caller leaves out keep the values of `current`.
- */
+/** Throws invalid_argument if the list would be empty. Fields that the caller leaves out are taken from `current`. */
 export function refuseEmptyList(
   ranges: readonly object[] | undefined,
   fqdns: readonly object[] | undefined,

@@ -12,21 +12,22 @@ import { explainPending } from './pending-deletion.js'
 
 type Ctx = Pick<ToolContext<true>, 'pce' | 'signal' | 'now'>
 
-/** The members of a label group as a caller names them; an absent list was not given. */
+/** The members of a label group as a caller names them. A list that the caller did not give is absent. */
 export interface MemberArguments {
   labels?: readonly LabelReference[]
   sub_groups?: readonly string[]
 }
 
-/** Members that were found, each once, in the caller's order; an absent list was not given. */
+/** The members that were found, each once and in the caller's order. A list that the caller did not give is absent. */
 export interface Members {
   labels?: readonly Label[]
   sub_groups?: readonly LabelGroup[]
 }
 
 /**
- * Finds the labels and label groups that a caller names. The labels are read from the PCE, because a cached one may have
- * another value by now. Nothing is dropped: a name that stands for nothing is an error.
+ * Finds the labels and label groups that a caller names. The labels are read from the PCE, because a cached label may
+ * have been renamed. Nothing is dropped: a name that matches nothing is an error.
+ *
  * @param argumentOf the names of the two arguments, for the errors.
  * @throws {ToolError} label_not_found; the errors of `findObject`; invalid_argument for a group whose deletion is
  * pending.
@@ -70,9 +71,10 @@ const once = <T extends { href: string }>(items: readonly T[]): T[] => [
 ]
 
 /**
- * Determines the key of a new label group: the given one, or that of its members.
- * @throws {ToolError} invalid_argument if members have another key (P15), if nothing tells the key, or if the
- * organisation has no such key.
+ * Determines the key of a new label group: the given key, or else that of its members.
+ *
+ * @throws {ToolError} invalid_argument if a member has another key (P15), if there is neither a key nor a member, or if
+ * the organisation has no such key.
  */
 export async function requireKey(ctx: Ctx, given: string | undefined, members: Members): Promise<string> {
   const own = [...(members.labels ?? []), ...(members.sub_groups ?? [])]
@@ -89,7 +91,10 @@ export async function requireKey(ctx: Ctx, given: string | undefined, members: M
   throw new ToolError('invalid_argument', text, { argument: 'key', keys })
 }
 
-/** Throws invalid_argument if a member has another key than the label group, because a group has only one (P15). */
+/**
+ * Throws invalid_argument if a member has another key than the label group, because all members of a group have one key
+ * (P15).
+ */
 export function refuseOtherKeys(
   key: string,
   { labels = [], sub_groups: groups = [] }: Members,
@@ -108,8 +113,8 @@ export function refuseOtherKeys(
 }
 
 /**
- * Throws invalid_argument if a label group would contain itself, directly or through other groups. A PCE refuses this,
- * too, but does not say through which group.
+ * Throws invalid_argument if a label group would contain itself, directly or through other groups. A PCE would refuse
+ * this without saying through which group.
  */
 export async function refuseCycle(
   { pce, signal }: Ctx,
@@ -129,7 +134,7 @@ export async function refuseCycle(
   throw new ToolError('invalid_argument', text, { argument, href: toDraftHref(wrong.href) })
 }
 
-/** The fields of a label group that its members become in a request. */
+/** Returns the request fields for the members of a label group. */
 export const membersBody = ({ labels, sub_groups: groups }: Members) => ({
   ...(labels !== undefined && { labels: labels.map(({ href }) => ({ href })) }),
   ...(groups !== undefined && { sub_groups: groups.map(({ href }) => ({ href: toDraftHref(href) })) }),
@@ -142,8 +147,9 @@ export interface MemberEdit {
 }
 
 /**
- * Returns the lists of members that an edit leaves; a list that does not change is absent. Everything that the edit
- * does not name stays, also what somebody else has added in the meantime.
+ * Returns the lists of members after an edit; a list that does not change is absent. Members that the edit does not
+ * mention stay, including those that somebody else has added in the meantime.
+ *
  * @throws {ToolError} not_found if a member to remove is not in the group.
  */
 export function editMembers(
@@ -184,7 +190,7 @@ function editList<T extends { href: string }>(
 
 const GROUP = 'labelgroup:'
 
-/** Splits references to members into those to labels and those to label groups (`labelgroup:NAME`, or an href). */
+/** Splits references to members into labels and label groups (`labelgroup:NAME`, or an href). */
 export function splitMembers(references: readonly LabelReference[] | undefined): MemberArguments {
   if (references === undefined) return {}
   const groups = references.map(groupOf)

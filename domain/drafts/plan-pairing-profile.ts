@@ -11,11 +11,11 @@ import { refuseTwoOfAKey } from './plan-virtual-service.js'
 
 type Ctx = Pick<ToolContext<true>, 'pce' | 'signal' | 'now'>
 
-/** The lifetime that keys of a new profile have unless the caller says another: a day, in seconds. */
+/** The default lifetime of keys of a new profile: a day, in seconds. */
 export const USUAL_LIFESPAN = 86_400
 const LARGEST_LIMIT = 2_147_483_647
 
-/** What a caller says of a pairing profile; absent fields are not changed. */
+/** The properties of a pairing profile that a caller gives. Absent properties are not changed. */
 export interface PairingProfileArguments {
   enforcement_mode?: EnforcementMode
   enforcement_mode_lock?: boolean
@@ -26,7 +26,9 @@ export interface PairingProfileArguments {
 }
 
 /**
- * Checks what a caller says of a pairing profile and returns the fields to send. Fields that were not given are absent.
+ * Checks the properties that a caller gives for a pairing profile, and returns the fields to send. Properties that were
+ * not given are absent.
+ *
  * @throws {ToolError} invalid_argument with the name of the argument; label_not_found.
  */
 export async function planPairingProfile(ctx: Ctx, given: PairingProfileArguments): Promise<Record<string, unknown>> {
@@ -49,7 +51,7 @@ function planLimit(limit: number | string, argument: string): number | 'unlimite
   throw new ToolError('invalid_argument', text, { argument })
 }
 
-/** Warns of what a profile does to machines that pair with it, and of keys that never expire. */
+/** Warns of the effects of a profile on machines that pair with it, and of keys that never expire. */
 export function warnOfProfile({ enforcement_mode: mode, key_lifespan: lifespan }: Record<string, unknown>): string[] {
   const modes: Record<string, string> = {
     full: 'Machines that pair with it enforce policy from the start: traffic that no rule allows is blocked.',
@@ -63,14 +65,15 @@ export function warnOfProfile({ enforcement_mode: mode, key_lifespan: lifespan }
   ]
 }
 
-/** A profile from which a key can be made, with the lifetime of that key in seconds. */
+/** A profile from which a pairing key can be created, with the lifetime of the key in seconds. */
 export interface KeyPlan {
   profile: PairingProfile
   seconds: number
 }
 
 /**
- * Checks that a key of a profile would work, and would expire.
+ * Checks that a key created from this profile would work and would expire.
+ *
  * @throws {ToolError} invalid_argument for a disabled profile, and for one whose keys never expire.
  */
 export function planKey(profile: PairingProfile): KeyPlan {

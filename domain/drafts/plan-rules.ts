@@ -25,8 +25,8 @@ export interface RuleArguments {
 }
 
 /**
- * A rule whose references have been looked up, with the body of the request that creates it and the collection to which
- * this body is posted.
+ * A rule whose references have been looked up, with the request body that creates it and the collection to which this
+ * body is posted.
  */
 export interface PlannedRule {
   type: RuleType
@@ -52,8 +52,8 @@ interface RulePayload {
 }
 
 /**
- * Looks up the references of all rules before anything is written. Throws the errors of these lookups, with the index
- * of the rule.
+ * Looks up the references of all rules before anything is written. Throws the errors of the lookups, with the index of
+ * the rule.
  */
 export async function planRules(lookups: PolicyLookups, rules: readonly RuleArguments[]): Promise<PlannedRule[]> {
   const planned = []
@@ -61,7 +61,7 @@ export async function planRules(lookups: PolicyLookups, rules: readonly RuleArgu
   return planned
 }
 
-/** Works like `planRules`, but for the only rule of a call, so that errors contain no index. */
+/** Works like `planRules` for the only rule of a call. Errors contain no index. */
 export async function planRule(lookups: PolicyLookups, rule: RuleArguments, ruleIndex?: number): Promise<PlannedRule> {
   const type = rule.rule_type ?? 'allow'
   const deny = type !== 'allow'
@@ -79,7 +79,7 @@ export async function planRule(lookups: PolicyLookups, rule: RuleArguments, rule
     ingress_services: toWireServices(services),
     ...(egress.length > 0 && { egress_services: egress.map(({ href }) => ({ href: toDraftHref(href) })) }),
     unscoped_consumers: unscoped,
-    // The PCE rejects resolve_labels_as in a deny rule with 406 (P21), and requires it in an allow rule (P20).
+    // In a deny rule, the PCE rejects resolve_labels_as with 406 (P21); in an allow rule, it requires this field (P20).
     ...(deny
       ? { override: type === 'override_deny' }
       : { resolve_labels_as: { providers: ['workloads'], consumers: ['workloads'] } }),
@@ -98,7 +98,7 @@ interface RuleChange {
   unscoped_consumers?: boolean
 }
 
-/** A change of a rule whose references have been looked up. Only the fields that the caller gave are present. */
+/** A change of a rule whose references have been looked up. It has only the fields that the caller gave. */
 export interface PlannedChange {
   body: Record<string, unknown>
   providers?: Actor[]

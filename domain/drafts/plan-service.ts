@@ -23,9 +23,9 @@ const ICMP = new Set([1, 58])
 const PORTED = new Set([6, 17])
 
 /**
- * Returns the list of entries that the caller gave, in the form that the PCE accepts; undefined if the caller gave no
- * list. Only one list is allowed, because the PCE would keep one of several lists and silently drop the others (P18).
- * Throws conflicting_service_definition for several lists, empty_service if a list has no entries, and
+ * Returns the list of entries that the caller gave, in the form that the PCE accepts; undefined if there is none. Only
+ * one list may be given, because the PCE would keep one of several lists and silently drop the others (P18). Throws
+ * conflicting_service_definition for several lists, empty_service for a list without entries, and
  * invalid_service_definition with the wrong entry.
  */
 export function planService(given: ServiceArguments): { list: ServiceList; entries: Entry[] } | undefined {
@@ -44,8 +44,8 @@ export function planService(given: ServiceArguments): { list: ServiceList; entri
 }
 
 /**
- * Throws conflicting_service_definition if an existing service would change from one type of list to another, which is
- * impossible (P18).
+ * Throws conflicting_service_definition if an existing service would change from one type of list to another, which a
+ * PCE does not support (P18).
  */
 export function refuseOtherKind(current: Service, list: ServiceList): void {
   const own = SERVICE_LISTS.find((candidate) => (current[candidate]?.length ?? 0) > 0)
@@ -70,7 +70,7 @@ function planEntry(list: ServiceList, entry: Entry, at: string): Entry {
   if (list === 'windows_egress_services' && !named) throw invalid(at, 'give process_name or service_name.')
   if (list === 'windows_services' && !named && all) throw invalid(at, 'give a port, process_name or service_name.')
   return {
-    // Program names are passed on byte for byte, because the VEN compares them literally.
+    // Program names are passed on unchanged, because the VEN compares them byte by byte.
     ...rest,
     ...(!all && { port }),
     ...(toPort !== undefined && toPort !== port && { to_port: toPort }),
@@ -112,7 +112,7 @@ function invalid(at: string, why: string): ToolError {
 
 /**
  * Returns the names of the lists that were sent but are missing in the stored service. The PCE reports success even if
- * it dropped them (P18).
+ * it drops a list (P18).
  */
 export function showDiscarded(differences: readonly Difference[]): { discarded_fields?: string[] } {
   const lists: readonly string[] = SERVICE_LISTS
@@ -125,7 +125,7 @@ function isEmpty(stored: unknown): boolean {
 }
 
 /**
- * Returns a note if a service's list is `windows_egress_services`. Its entries name the program that opens a
+ * Returns a note if the entries of a service are in `windows_egress_services`. They name the program that opens a
  * connection, but outside Windows only the port is checked.
  */
 export function noteEgress(list: string | undefined): { note?: string } {

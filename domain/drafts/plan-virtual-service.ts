@@ -14,7 +14,7 @@ import { planService } from './plan-service.js'
 
 type Ctx = Pick<ToolContext<true>, 'pce' | 'signal' | 'now'>
 
-/** What a caller says of a virtual service; absent fields are not changed. */
+/** The properties of a virtual service that a caller gives. Absent properties are not changed. */
 export interface VirtualServiceArguments {
   service?: string
   service_ports?: readonly PortInput[]
@@ -25,9 +25,11 @@ export interface VirtualServiceArguments {
 }
 
 /**
- * Checks and looks up everything that a virtual service refers to, and returns the fields to send. Fields that were not
- * given are absent.
- * @throws {ToolError} conflicting_service_definition for both a service and ports (P23); invalid_service_definition;
+ * Looks up and checks everything to which a virtual service refers, and returns the fields to send. Properties that
+ * were not given are absent.
+ *
+ * @throws {ToolError} conflicting_service_definition if both a service and ports are given (P23);
+ * invalid_service_definition;
  * invalid_argument with the name of the argument; label_not_found; the errors of `findObject`.
  */
 export async function planVirtualService(ctx: Ctx, given: VirtualServiceArguments): Promise<Record<string, unknown>> {
@@ -58,7 +60,7 @@ function planPorts(ports: readonly PortInput[]): object[] {
   throw new ToolError('invalid_service_definition', text, { argument: `service_ports[${at}]` })
 }
 
-/** Returns the draft href of a service that a caller names by its exact name or href. */
+/** Returns the draft href of a service that a caller names exactly or by href. */
 async function findService({ pce, signal }: Ctx, text: string): Promise<string> {
   const reference = text.trim().startsWith('/') ? { href: text } : { name: text }
   const service = await findObject(pce, 'services', reference, signal)

@@ -5,9 +5,10 @@ import { pickEvery } from '../inventory/fetch-every.js'
 import { toActiveHref } from '../inventory/parse-href.js'
 
 /**
- * Reads the bindings of a virtual service. They are not versioned, and refer to the active virtual service (P23), so one
- * that was never provisioned has none.
- * @throws the errors of the PCE client, except where this PCE has no bindings at all.
+ * Reads the bindings of a virtual service. Bindings have no draft and refer to the active virtual service (P23), so a
+ * virtual service that was never provisioned has none.
+ *
+ * @throws the errors of the PCE client, except if this PCE does not know bindings at all.
  */
 export async function readBindings(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
@@ -15,7 +16,7 @@ export async function readBindings(
 ): Promise<ServiceBinding[]> {
   const wanted = toActiveHref(href)
   try {
-    // The PCE's own filter is not relied upon: which form of href it compares is not documented.
+    // The PCE's own filter is not used, because it is not documented which form of href it compares.
     return await pickEvery({ api: pce.serviceBindings, params: {}, signal }, (binding: ServiceBinding) => {
       const hrefs = [binding.bound_service.href, binding.virtual_service?.href]
       return hrefs.some((own) => own !== undefined && toActiveHref(own) === wanted) ? binding : undefined

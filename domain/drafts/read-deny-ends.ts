@@ -16,35 +16,35 @@ export interface EndsOfRule {
   unscoped: boolean
 }
 
-/** The workloads on one side of a deny rule, or on both sides if both have the same workloads. */
+/** The workloads on one side of a deny rule, or on both sides if these have the same workloads. */
 export interface DenyEnd {
   noun: 'destination' | 'source' | 'workload'
   directions: readonly Direction[]
   /** The workloads with a VEN, except for Kubernetes workloads. */
   managed: readonly Workload[]
   /**
-   * True if this side of the rule selects workloads by labels or as "all workloads", so that Kubernetes workloads may
-   * be among them.
+   * True if this side selects workloads by labels or as "all workloads", so that Kubernetes workloads may be among
+   * them.
    */
   isSelected: boolean
   /** The reason why the selected workloads were not read; null if they were read. */
   unread: string | null
   /** True if more workloads are selected than were read. */
   isCut: boolean
-  /** Number of workloads that the rule names individually and that were not read. */
+  /** Number of workloads that the rule names individually and that were not read because of the limit. */
   unnamed: number
-  /** The reasons why workloads that the rule names individually could not be looked up, one for each such workload. */
+  /** For each individually named workload that could not be looked up, the reason. */
   missing: readonly string[]
   /**
-   * True if this side of the rule also names an actor, such as a virtual server, whose workloads are not read. IP lists
-   * do not count.
+   * True if this side also names an actor whose workloads are not read, such as a virtual server. IP lists do not
+   * count.
    */
   hasOthers: boolean
 }
 
 /**
- * Maximum numbers of workloads that are read for one side of a rule: `MOST_READ` of those that the rule selects by
- * labels, and `MOST_SINGLE` of those that it names individually.
+ * Maximum numbers of workloads that are read for one side of a rule: `MOST_READ` selected by labels, and `MOST_SINGLE`
+ * named individually.
  */
 const MOST_READ = 1_000
 const MOST_SINGLE = 50
@@ -53,7 +53,7 @@ const IN_FLIGHT = 4
 
 /**
  * Creates a function that reads the workloads on both sides of a rule. The rules must belong to a rule set with the
- * given scopes. Each workload and each selection of workloads is read only once.
+ * given scopes. No workload or selection of workloads is read twice.
  */
 export function createEndReader(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },
@@ -107,8 +107,8 @@ export function createEndReader(
 }
 
 /**
- * Returns true for an actor whose workloads are read. Also returns true for an IP list, whose addresses need no check
- * because they have no VEN.
+ * Returns true for an actor whose workloads are read. IP lists count too: their addresses have no VEN and need no
+ * check.
  */
 const isLookedAt = ({ actors, label, label_group: group, workload, ip_list: list }: Actor): boolean =>
   actors === 'ams' || [label, group, workload, list].some((target) => target !== undefined)

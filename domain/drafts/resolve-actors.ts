@@ -23,20 +23,20 @@ import { withDetails } from '../inventory/pce-errors.js'
 import { explainPending } from './pending-deletion.js'
 import { quote, trimBlanks } from '../text/escape-text.js'
 
-/** An actor on one side of a rule, in the form in which callers name it (T4). */
+/** An actor on one side of a rule, as callers name it (T4). */
 export type ActorReference =
   string | { key?: string; value?: string; href?: string; exclusion?: boolean; type?: string; name?: string }
 
 /** The side and type of a rule. Together they determine which actors are allowed (P20, P21). */
 interface ActorPlace {
-  /** Index of the rule if the call has several rules; absent if it has only one rule. */
+  /** Index of the rule if the call has several rules; absent if there is only one. */
   ruleIndex?: number
   /** The side of the rule. In a search, `actor` stands for either side. */
   side: 'providers' | 'consumers' | 'actor' | 'provider' | 'consumer'
   deny: boolean
 }
 
-/** The name of the PCE's selector for each type of object that can be an actor. Services cannot be actors. */
+/** For each type of object that can be an actor, the name of the PCE's selector. Services cannot be actors. */
 const SELECTORS: Partial<
   Record<NamedKind, 'ip_list' | 'label_group' | 'workload' | 'virtual_service' | 'virtual_server'>
 > = {
@@ -50,9 +50,9 @@ const SELECTORS: Partial<
 const BY_NAME: Record<string, NamedKind> = { iplist: 'ip_lists', labelgroup: 'label_groups', workload: 'workloads' }
 
 /**
- * Looks up the actors on one side of a rule. Each href comes with a key, value or name for display, which `toWire`
- * removes again. Throws invalid_actor for anything that is not an actor or is not allowed on that side, and
- * label_not_found, not_found and ambiguous_name. All these errors contain {rule_index, side}.
+ * Looks up the actors on one side of a rule. Each href gets a key, value or name for display, which `toWire` removes
+ * again. Throws invalid_actor for a value that is not an actor or is not allowed on this side, and label_not_found,
+ * not_found and ambiguous_name. All these errors contain {rule_index, side}.
  */
 export async function resolveActors(
   lookups: PolicyLookups,
@@ -119,8 +119,8 @@ const FORMS =
   'Use "ams", "key=value", "!key=value" (all but these), "iplist:<name>", "labelgroup:<name>", "workload:<name>" or an href.'
 
 /**
- * Returns advice on a text that is not a valid reference. If a label value or an object's name is exactly this text,
- * the advice is to refer to that label or object in the valid form.
+ * Returns advice on a string that is not a valid reference. If it is exactly the value of a label or the name of an
+ * object, the advice is to refer to that label or object in the valid form.
  */
 async function adviseOnForm(lookups: PolicyLookups, text: string): Promise<string> {
   const byKey = adviseKey(lookups, text)
@@ -141,7 +141,8 @@ function noSuchLabel(unresolved: UnresolvedLabel): ToolError {
 }
 
 /**
- * Returns advice for a text that is the value of a label without its key. Returns undefined if no label has this value.
+ * Returns advice when the caller wrote only a label's value (`prod`) instead of `key=value`; undefined if no label has
+ * this value.
  */
 function adviseKey(lookups: PolicyLookups, text: string): string | undefined {
   const keys = lookups.labels.keysOf(trimBlanks(text))
@@ -150,16 +151,15 @@ function adviseKey(lookups: PolicyLookups, text: string): string | undefined {
 }
 
 /**
- * The sentence that lists the allowed forms of an object reference. It is part of messages about a reference that
+ * The sentence that lists the allowed forms of an object reference. It is part of the messages about references that
  * `splitExclusion` rejects.
  */
 export const ACTOR_OBJECT = 'An object is {key, value} or {href}, optionally with exclusion: true or false.'
 
 /**
- * Splits a reference into the object it names, its `exclusion` (a text begins with `!`), and the name that answers show
- * beside an href (D101).
- * It also checks the form, because the input schemas do not: `named` is null if the form is wrong. The caller must
- * check that the name belongs to the href.
+ * Splits a reference into the object that it names, its `exclusion` (`!` at the start of a string), and the name that
+ * answers show next to an href (D101). It also checks the form, because the input schemas do not: `named` is null if
+ * the form is wrong. The caller must check that the name belongs to the href.
  */
 export function splitExclusion(reference: ActorReference): {
   named: LabelReference | null
@@ -179,7 +179,7 @@ export function splitExclusion(reference: ActorReference): {
   return { named: isWell ? named : null, ...(name !== undefined && { name }), exclusion }
 }
 
-/** Returns the name that `toActor` stores beside the href of an actor. */
+/** Returns the name that `toActor` stored next to the href of an actor. */
 function nameOf(actor: Actor): string {
   const named: { href: string; name?: string | null } | undefined =
     actor.ip_list ?? actor.label_group ?? actor.workload ?? actor.virtual_service ?? actor.virtual_server
@@ -187,8 +187,8 @@ function nameOf(actor: Actor): string {
 }
 
 /**
- * Returns the actor for an object. Throws invalid_actor if the actor will be written into a rule and the deletion of
- * the object is pending.
+ * Returns the actor for an object. Throws invalid_actor if the actor is to be written into a rule and the object is
+ * pending deletion.
  */
 function refer(kind: NamedKind, found: NamedObject, reference: ActorReference, place: ActorPlace): Actor {
   const isWritten = place.side === 'providers' || place.side === 'consumers'
@@ -232,8 +232,8 @@ export function ruleIndexOf({ ruleIndex }: { ruleIndex?: number }): { rule_index
 }
 
 /**
- * Looks up the scopes of a rule set: entries of an inner list are ANDed, inner lists are ORed. No scope at all means
- * one empty scope, which covers everything. Throws invalid_scope_label {received} for anything that is not a label or
+ * Looks up the scopes of a rule set. Entries of an inner list are ANDed, inner lists are ORed. No scopes at all mean
+ * one empty scope, which covers everything. Throws invalid_scope_label {received} for anything other than a label or
  * label group, and for two entries with the same key in one scope. Throws label_not_found or not_found if a label or
  * label group does not exist.
  */
@@ -290,7 +290,7 @@ function toGroup(group: NamedObject & { key?: string }, reference: ActorReferenc
 
 /**
  * Throws if a scope has two entries with the same key. A workload has only one label per key, so such a scope would
- * match nothing, and the PCE refuses it (P19).
+ * match nothing, and the PCE would refuse it (P19).
  */
 function requireOneConditionPerKey(references: readonly ActorReference[], entries: readonly ScopeEntry[]): void {
   const keys = entries.map(({ label, label_group: group }) => label?.key ?? group?.key)
@@ -311,7 +311,7 @@ function cannotScope(received: ActorReference, why: string, more: ErrorDetails =
   })
 }
 
-/** Converts scopes to the form in which they are sent, with nothing but hrefs. */
+/** Converts scopes to the form in which they are sent, with hrefs only. */
 export function toWireScopes(scopes: readonly (readonly ScopeEntry[])[]): ScopeEntry[][] {
   return scopes.map((scope) =>
     scope.map(({ label, label_group: group, exclusion }) => ({

@@ -8,7 +8,7 @@ import { toDraftHref } from '../inventory/parse-href.js'
 import { TCP, UDP, parseProtocol } from '../inventory/protocols.js'
 import { quote, trimBlanks } from '../text/escape-text.js'
 
-/** A service in the form in which callers name it (T5): a name, or an object in exactly one of three forms. */
+/** A service as callers name it (T5): a name, or an object in exactly one of three forms. */
 export type ServiceReference = string | ServiceEntry
 interface ServiceEntry {
   port?: number
@@ -17,7 +17,7 @@ interface ServiceEntry {
   href?: string
   service?: string
 }
-/** A list of services. A single service may be given without a list. */
+/** A list of services, or a single service without a list. */
 export type ServiceReferences = ServiceReference | readonly ServiceReference[]
 
 /** A service in a rule: a PCE service object, or ports written directly into the rule. */
@@ -34,17 +34,17 @@ const FIELD_TYPES: Partial<Record<string, readonly string[]>> = {
 const ONE_FORM = 'Each service is exactly one of {port, proto, to_port?}, {href} and {service: "exact name"}.'
 
 export interface RuleContext {
-  /** Index of the rule if the call has several rules; absent if it has only one rule. */
+  /** Index of the rule if the call has several rules; absent if there is only one. */
   ruleIndex?: number
   deny: boolean
-  /** The argument that names the services, for messages, if it is not that of a rule. */
+  /** The argument that names the services, for messages; absent if the services belong to a rule. */
   argument?: string
 }
 
 /**
- * Looks up the ingress services of a rule. Throws invalid_ingress_services {rule_index, message} for anything malformed
- * or unknown, ambiguous_name, and egress_service_in_ingress or process_qualified_deny_unsupported for Windows services
- * that are not allowed as ingress services of this rule.
+ * Looks up the ingress services of a rule. Throws invalid_ingress_services {rule_index, message} for services that are
+ * malformed or unknown, ambiguous_name, and egress_service_in_ingress or process_qualified_deny_unsupported for Windows
+ * services that are not allowed as ingress services of this rule.
  */
 export async function resolveIngressServices(
   lookups: PolicyLookups,
@@ -62,7 +62,7 @@ export async function resolveIngressServices(
 
 /**
  * Looks up the egress services of a rule, which name the Windows process that opens the connection. Throws
- * invalid_egress_services, ambiguous_name, and process_qualified_deny_unsupported in a deny rule.
+ * invalid_egress_services and ambiguous_name and, for a deny rule, process_qualified_deny_unsupported.
  */
 export async function resolveEgressServices(
   lookups: PolicyLookups,
@@ -84,8 +84,8 @@ export async function resolveEgressServices(
 }
 
 /**
- * Looks up a service for a search for rules that name it. Throws invalid_argument {argument} for anything malformed or
- * unknown, and ambiguous_name {argument}.
+ * Looks up the service in a search for rules that use it. Throws invalid_argument {argument} for a service that is
+ * malformed or unknown, and ambiguous_name {argument}.
  */
 export function resolveService(
   lookups: PolicyLookups,
@@ -99,7 +99,7 @@ export function resolveService(
   )
 }
 
-/** Returns the given service or ports unchanged. Throws if it is a service whose deletion is pending. */
+/** Returns the given service or ports unchanged. Throws if it is a service that is pending deletion. */
 function refusePending(resolved: ResolvedService, fail: Fail): ResolvedService {
   const pending = 'service' in resolved ? explainPending('services', resolved.service) : undefined
   if (pending !== undefined) throw fail(pending.why, pending.details)
@@ -138,7 +138,7 @@ async function resolveOne(lookups: PolicyLookups, reference: ServiceReference, f
     entry.service !== undefined,
     entry.port !== undefined || entry.to_port !== undefined || entry.proto !== undefined,
   ].filter(Boolean).length
-  // Callers may send back both the href and the name, because answers show them together.
+  // Callers may send both the href and the name back, because answers show them together.
   const isEcho = entry.href !== undefined && entry.service !== undefined && forms === 2
   if (forms !== 1 && !isEcho) throw fail(ONE_FORM)
   if (isEcho) {
@@ -167,8 +167,8 @@ async function resolveOne(lookups: PolicyLookups, reference: ServiceReference, f
 }
 
 /**
- * Returns advice on how to write a port, for a service that was given as a text that looks like a port; '' for any
- * other text.
+ * Returns advice on how to write a port if a service was given as a string that looks like one; '' for any other
+ * string.
  */
 function adviseOnPort(text: string): string {
   const [, port, last, proto] = /^\s*(\d{1,5})(?:\s*-\s*(\d{1,5}))?(?:\s*\/\s*(tcp|udp))?\s*$/iu.exec(text) ?? []

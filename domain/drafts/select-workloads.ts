@@ -4,8 +4,8 @@ import type { NamedObject, PolicyLookups } from '../inventory/find-object.js'
 /** A set of workloads in the form of the PCE's `labels` filter. */
 export interface WorkloadSelection {
   /**
-   * The labels that select workloads. Entries of an inner list are ANDed, inner lists are ORed. `[[]]` selects every
-   * workload; with `[]`, no workload is selected by labels.
+   * The label combinations that select workloads. Entries of an inner list are ANDed, inner lists are ORed. `[[]]`
+   * selects every workload; `[]` selects none by label.
    */
   labelGroups: string[][]
   workloads: string[]
@@ -15,11 +15,11 @@ export interface WorkloadSelection {
   unread: string | null
 }
 
-/** Maximum number of combinations of labels with different keys. One request contains all combinations. */
+/** Maximum number of combinations of labels with different keys. All combinations must fit into one request. */
 const MOST_COMBINATIONS = 200
 
 type Selector = Pick<ScopeEntry, 'label' | 'label_group' | 'exclusion'>
-/** Label hrefs by key. Labels with the same key are alternatives, and different keys are ANDed. */
+/** Label hrefs by key. Labels with the same key are alternatives; different keys are ANDed. */
 type Conditions = Map<string, Set<string>>
 
 /**
@@ -36,8 +36,8 @@ export async function selectWorkloads(
   const own = everyone ? [] : selectors.filter(({ exclusion }) => exclusion !== true)
   const excluded = selectors.filter(({ exclusion }) => exclusion === true)
   const bounds: (readonly ScopeEntry[])[] = isBound ? [...scopes] : [[]]
-  // With several scopes, an exclusion applies only within its own scope. Such an exclusion is ignored here, which at
-  // worst causes a needless warning.
+  // With several scopes, an exclusion applies only within its own scope. Such an exclusion is ignored here; at worst,
+  // this causes a needless warning.
   if (bounds.length === 1)
     excluded.push(...(bounds[0] ?? []).filter((entry) => isSelector(entry) && entry.exclusion === true))
 
@@ -92,7 +92,10 @@ async function expandGroup(lookups: PolicyLookups, href: string, seen: Set<strin
   return [...(group.labels ?? []).map((label) => label.href), ...inner]
 }
 
-/** Combines two conditions with AND. For a key that both have, only their common labels remain, possibly none. */
+/**
+ * Combines two conditions with AND. If both have a key, only the labels that they have in common remain, which may be
+ * none.
+ */
 function intersect(a: Conditions, b: Conditions): Conditions {
   const both: Conditions = new Map(a)
   for (const [key, hrefs] of b) {

@@ -13,11 +13,11 @@ export interface WantedIdentity {
 }
 
 /**
- * Maximum number of IPv4 addresses that are looked up one by one immediately. For more addresses, and for IPv6, one
- * request for all workloads is tried first.
+ * Maximum number of IPv4 addresses that are looked up one by one. For more of them, and for IPv6, one request for all
+ * workloads is tried first.
  */
 const ASKED_AT_ONCE = 5
-/** Maximum number of addresses that are looked up one by one. */
+/** Maximum number of addresses that are looked up one by one if the workloads do not fit into one answer. */
 const MOST_ASKED = 12
 /** Maximum number of workloads read with one request, which is the most that a PCE sends in one answer (P8). */
 const MOST_READ = 500
@@ -26,8 +26,8 @@ const MOST_NAMED = 5
 
 /**
  * Warns of other workloads that have one of these addresses, or one of these names as their name or host name. The PCE
- * accepts such duplicates (P16), but a duplicate name no longer identifies one workload, and a machine with a duplicate
- * address gets the policy of two workloads. `own` is the href of the workload that changes.
+ * accepts such duplicates (P16), but a duplicate name no longer identifies one workload, and a machine whose address
+ * two workloads have gets the policy of both. `own` is the href of the workload that changes.
  */
 export async function warnOfNamesakes(
   pce: Pick<PceClient, 'workloads'>,
@@ -93,8 +93,7 @@ async function lookUp(
         `Too many names contain ${quote(name)} to read them all: whether another workload has it is not known.`,
       )
   }
-  // The PCE compares addresses as text (P8), so it finds an IPv6 address only if the request spells it in the same way
-  // as the PCE does.
+  // The PCE compares addresses as strings (P8), so it finds an IPv6 address only if both are spelled the same way.
   const asked = addresses.slice(0, MOST_ASKED)
   for (const address of asked) {
     const isWhole = await look({ ip_address: isIpv6(address) ? usualSpelling(address) : address })

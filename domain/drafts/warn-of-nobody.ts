@@ -8,8 +8,8 @@ type Scope = readonly ScopeEntry[]
 
 /**
  * Warns if the labels on a side of a rule contradict every scope of its rule set. A workload has only one label per
- * key, so such a rule would apply to nobody. Only sides that consist of labels alone are checked, because their check
- * needs no requests to the PCE.
+ * key, so the rule would apply to no workload. Only sides that consist of labels alone are checked, because this needs
+ * no requests to the PCE.
  */
 export function warnOfNobody(labels: LabelIndex, scopes: readonly Scope[], rule: Rule): string[] {
   const sides = [
@@ -44,7 +44,7 @@ function readLabels(actors: readonly Actor[], labels: LabelIndex): Map<string, S
 
 /**
  * Returns a key for which the labels on a side of a rule and those of a scope have no value in common; null if there is
- * no such key.
+ * none.
  */
 function findContradiction(
   own: ReadonlyMap<string, ReadonlySet<string>>,

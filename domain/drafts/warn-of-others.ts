@@ -4,8 +4,8 @@ import { findOthers, nameOthers } from '../inventory/find-others.js'
 import { readAuthorsOf } from '../inventory/pending-authors.js'
 
 /**
- * Warns if other people have pending changes to an object that this call is about to change, because provisioning the
- * object would put their changes into effect too.
+ * Warns if other people have pending changes to an object that this call will change, because provisioning the object
+ * would put their changes into effect too.
  */
 export async function warnOfOthers(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },

@@ -8,8 +8,8 @@ import type { PlannedRule } from './plan-rules.js'
 type Collection = PlannedRule['collection']
 
 /**
- * The fields that are ignored when rules are compared: those that do not affect traffic, and `enabled`, because the
- * warning says whether the existing rule is disabled.
+ * Fields that are ignored when rules are compared: those that do not affect traffic, and `enabled`, because the warning
+ * itself says whether the existing rule is disabled.
  */
 const UNCOMPARED = new Set(['description', 'enabled', 'external_data_set', 'external_data_reference'])
 
@@ -25,8 +25,8 @@ export function saysTheSame(a: object, b: object): boolean {
 
 /**
  * Warns if the draft of a rule set already contains a rule with the same effect as the planned one, because the PCE
- * accepts duplicates (P76). Rules and rule sets that are marked for deletion do not count. `siblings` are the rule
- * set's rules of the same type (allow or deny), as `readRulesOfKind` returns them.
+ * accepts duplicates (P76). Rules and rule sets marked for deletion do not count. `siblings` are the rule set's rules
+ * of the same type (allow or deny), as `readRulesOfKind` returns them.
  */
 export function warnOfRepetition(
   ruleSet: RuleSet,
@@ -47,7 +47,7 @@ export function warnOfRepetition(
 }
 
 /**
- * Warns if a changed rule would become a duplicate of another one. `change` contains the fields to replace; undefined
+ * Warns if a changed rule would become a duplicate of another rule. `change` contains the fields to replace; undefined
  * fields stay as they are.
  */
 export async function warnOfBecoming(

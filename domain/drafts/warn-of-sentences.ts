@@ -1,8 +1,8 @@
 import { quote } from '../text/escape-text.js'
 
 /**
- * Matches the end of a sentence that is followed by another word. A punctuation mark after a short word may belong to
- * an abbreviation and does not match.
+ * Matches the end of a sentence with another word after it. A punctuation mark after a short word may belong to an
+ * abbreviation and is not matched.
  */
 const ENDED = /(?:\p{L}{4}|[\p{N})\]"'”])[.!?;]\s+\p{L}/u
 const ENDED_WITHOUT_BLANK = /[。！？]\s*\p{L}/u
@@ -11,9 +11,9 @@ const JOINED = /(?:[,;:]\s+|[–—]\s*|\s-\s+)["'“(]?\p{L}/u
 const WORD = /\p{L}{2,}/gu
 
 /**
- * Returns true for a name that reads like a statement (D236): a sentence ends in its middle, or it has at least six
- * words with a comma, a semicolon, a colon or a dash between them, or it has at least ten words. Returns false for
- * names such as `Payments API: prod` and `St. Gallen`.
+ * Returns true for a name that reads like a statement (D236): it contains the end of a sentence, or has at least ten
+ * words, or has at least six words and a comma, semicolon, colon or dash between them. Returns false for names such as
+ * `Payments API: prod` and `St. Gallen`.
  */
 export function readsLikeSentence(name: string): boolean {
   const words = name.match(WORD)?.length ?? 0

@@ -21,9 +21,10 @@ const MOST_READ = 500
 const MOST_NAMED = 5
 
 /**
- * Warns of other draft IP lists with the same addresses and domain names, however these are written, because such a
- * list is easily forgotten when the other one changes. Returns no warnings if the caller needs only the digest of what
- * the call would write.
+ * Warns of other draft IP lists with the same addresses and domain names, in whatever notation, because such a list is
+ * easily forgotten when the other one changes. Returns no warnings if the caller needs only the digest of what the call
+ * would write.
+ *
  * @param own the href of the list that changes.
  */
 export async function warnOfTwinList(
@@ -44,7 +45,7 @@ export async function warnOfTwinList(
     const total = await read({})
     if (total > lists.size) {
       // If not all lists were read, the PCE is asked for the lists that contain the first of `entries`. This finds an
-      // equal list among the unread ones too, provided that it writes this entry in the same way.
+      // equal list among the unread ones, provided that it has this entry in the same spelling.
       const [range, name] = [entries.ip_ranges?.[0], entries.fqdns?.[0]]
       await read(range === undefined ? { fqdn: name?.fqdn ?? '' } : { ip_address: addressOf(range.from_ip) })
       const all = Number.isFinite(total) ? ` of ${total}` : ''
@@ -67,14 +68,11 @@ export async function warnOfTwinList(
   ]
 }
 
-/**
- * Returns the address part of a network such as `10.0.0.0/8`, because the PCE's filter searches for an address as text.
- */
+/** Returns the address in a network such as `10.0.0.0/8`, because the PCE's filter compares addresses as strings. */
 const addressOf = (range: string) => range.split('/', 1)[0] ?? range
 
 /**
- * Returns true if every range has a first address and every domain name is a text. Lists that do not meet this
- * condition cannot be compared.
+ * Returns true if every range has a first address and every domain name is a string. Other lists cannot be compared.
  */
 const hasTexts = ({ ip_ranges: ranges, fqdns }: Entries): boolean =>
   (ranges ?? []).every((range) => typeof range?.from_ip === 'string') &&
@@ -92,7 +90,7 @@ function* findTwins(entries: Entries, lists: readonly IpList[]): Steps<IpList[]>
   return found
 }
 
-/** Returns a text that identifies the addresses of a list regardless of the order and spelling of its ranges. */
+/** Returns a string that identifies the addresses of a list, regardless of the order and notation of its ranges. */
 function addressesOf({ ip_ranges: ranges }: Entries): string {
   const held = (['ipv4', 'ipv6'] as const).map((family) =>
     holdAddresses({ ip_ranges: ranges }, family).held.map(({ from, to }) => `${from}-${to}`),
@@ -100,6 +98,6 @@ function addressesOf({ ip_ranges: ranges }: Entries): string {
   return held.map((intervals) => intervals.join()).join(' ')
 }
 
-/** Returns a text that identifies the domain names of a list regardless of their order and case. */
+/** Returns a string that identifies the domain names of a list, regardless of their order and case. */
 const namesOf = ({ fqdns }: Entries): string =>
   [...new Set((fqdns ?? []).map(({ fqdn }) => fqdn.toLowerCase()))].sort().join(' ')

@@ -26,10 +26,10 @@ const LONGEST_NAME = 60
 const IN_FLIGHT = 4
 
 /**
- * Warns if the IP lists on a side of a rule together cover practically any address or thousands of public addresses.
- * The threshold and wording are the same as when such an IP list is written. The function reads the IP lists, unless
- * the call has already looked them up. If they cover that much, it also reads the services. The warnings also say what
- * could not be read.
+ * Warns if the IP lists on a side of a rule together cover practically any address, or thousands of public addresses.
+ * Threshold and wording are the same as when such an IP list is written. The IP lists are read unless the call has
+ * already looked them up; if they cover that much, the services are read as well. The warnings also say what could not
+ * be read.
  */
 export async function warnOfWideEnds(
   lookups: PolicyLookups,
@@ -49,7 +49,7 @@ export async function warnOfWideEnds(
 }
 
 /**
- * Works like `warnOfWideEnds`, but for a changed rule. It warns only if the change sets a side or the services, or
+ * Works like `warnOfWideEnds` for a changed rule. It warns only if the change concerns a side or the services, or
  * enables the rule. Fields that the change leaves out are taken from the stored rule.
  */
 export async function warnOfWideChange(

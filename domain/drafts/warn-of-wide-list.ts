@@ -9,9 +9,9 @@ import { type Steps, workInTurns } from '../text/pace-work.js'
 
 type Ranges = Pick<IpList, 'ip_ranges'>
 
-/** The share of all addresses that a set of IP lists covers, or the share of all ports that a service covers. */
+/** How much a set of IP lists covers of all addresses, or a service of all ports. */
 export interface Width {
-  /** The shares as messages write them, such as `75 % of IPv4 and 0 % of IPv6`. */
+  /** The covered shares as messages write them, such as `75 % of IPv4 and 0 % of IPv6`. */
   shares: string
   /** `any`: practically any address, or practically every port. `many`: thousands of public addresses. */
   size: 'any' | 'many'
@@ -34,10 +34,10 @@ const NOT_PUBLIC = {
 }
 
 /**
- * Measures the addresses that IP lists cover together, in the same way as a policy review (D92). At least half of IPv4,
- * or an eighth of IPv6 (the size of its public range), is practically any address. Thousands of addresses outside
- * private ranges count as `many`, because such lists hardly narrow down who is meant. Returns undefined for fewer
- * addresses.
+ * Measures how many addresses IP lists cover together, in the same way as a policy review (D92). At least half of IPv4,
+ * or an eighth of IPv6 (the size of its public range), is practically any address (`any`). Thousands of addresses
+ * outside private ranges count as `many`, because such lists hardly narrow down who is meant. Returns undefined if the
+ * lists cover less.
  */
 export function* measureLists(lists: readonly Ranges[]): Steps<Width | undefined> {
   const held = function* (family: Family): Steps<Interval[]> {
@@ -120,8 +120,7 @@ export function warnOfWideService(service: Listed): string[] {
 }
 
 /**
- * Formats a share as a percentage with one decimal. Only a share of exactly nothing is `0 %`, and only everything is
- * `100 %`.
+ * Formats a share as a percentage with one decimal. `0 %` and `100 %` are used only for exactly nothing and everything.
  */
 function writeShare(size: bigint, whole: bigint): string {
   if (size === 0n || size === whole) return size === 0n ? '0 %' : '100 %'

@@ -12,15 +12,15 @@ import { isManaged, osType } from '../inventory/workloads.js'
 import { quote } from '../text/escape-text.js'
 
 /**
- * The warning about a rule that permits more than it seems to, because on some consumers only the port is checked and
- * not the process.
+ * The warning that a rule permits more than it seems to, because for some consumers only the port is checked and not
+ * the process.
  */
 export interface WideningWarning {
   warning: 'process_qualifier_ignored_on_non_windows'
   services: string[]
   /**
-   * Number of consumers without a Windows VEN. Absent if it is not known, because some consumers, such as Kubernetes
-   * workloads, could not be read.
+   * Number of consumers without a Windows VEN. It is absent if some consumers, such as Kubernetes workloads, could not
+   * be read.
    */
   non_windows_consumer_count?: number
   examples: string[]
@@ -30,10 +30,9 @@ export interface WideningWarning {
 const MAX_EXAMPLES = 5
 
 /**
- * Returns a warning if a rule's egress services name Windows processes but some consumers have no Windows VEN that
- * could check them, such as Linux hosts, Kubernetes workloads, unmanaged workloads or addresses in an IP list. It also
- * warns if this is not known because some consumers could not be read. Returns undefined if all consumers have a
- * Windows VEN.
+ * Returns a warning if a rule's egress services name Windows processes but some consumers have no Windows VEN to check
+ * them, such as Linux hosts, Kubernetes workloads, unmanaged workloads or addresses in an IP list. It also warns if
+ * some consumers could not be read, so that this is not known. Returns undefined if all consumers have a Windows VEN.
  */
 export async function warnOfWidening(
   pce: PceClient,
@@ -109,7 +108,7 @@ function hasWindowsAgent(workload: Workload): boolean {
 
 /**
  * Returns the widening warning for an allow rule as it will be after a change. The rule is checked even if the change
- * concerns neither its egress services nor its consumers.
+ * does not concern its egress services or consumers.
  */
 export async function warnOfChange(
   pce: PceClient,

@@ -17,9 +17,7 @@ export interface RuleSetBody {
   scopes: RuleSet['scopes']
 }
 
-/**
- * Returns the rule set that would be created from this body and these rules. Its rules have made-up hrefs below `href`.
- */
+/** Returns the rule set that this body and these rules would create. Its rules have made-up hrefs below `href`. */
 export function plannedRuleSet(href: string, body: RuleSetBody, rules: readonly PlannedRule[]): RuleSet {
   const of = (wanted: PlannedRule['collection']) =>
     rules.flatMap(({ collection, body: rule }, at) =>
@@ -46,8 +44,8 @@ export function writeRuleSet(
       const ruleHrefs: string[] = []
       for (const rule of rules) {
         const api = (rule.collection === 'sec_rules' ? pce.rules : pce.denyRules) as ObjectApi<PceObject>
-        // The signal is checked before each rule, because a server that is about to stop has time to delete one rule
-        // set, but not to create many more rules.
+        // The signal is checked before each rule. A server that is about to stop has time to delete one rule set, but
+        // not to create many more rules.
         signal.throwIfAborted()
         const created = await api.create(rule.body, ruleSet.href)
         written.hrefs.push(created.href)
@@ -60,7 +58,7 @@ export function writeRuleSet(
 
 const collectionOf = (href: string) => (href.includes('/deny_rules/') ? 'deny_rules' : 'sec_rules')
 
-/** The differences between a new rule set as the PCE stored it and the rule set as it was sent. */
+/** The differences between a new rule set as it was sent and as the PCE stored it. */
 export interface StoredRuleSet {
   differences: Difference[]
   /** The differences of each rule, in the order of the plan. */

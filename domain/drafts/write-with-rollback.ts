@@ -11,20 +11,20 @@ export interface Written {
 interface WritePlan<T> {
   /** Performs the writes. It must push the href of each created object to `written` as soon as the href is known. */
   write(written: Written): Promise<T>
-  /** Returns error details about the written objects. `left` contains the hrefs of the objects that still exist. */
+  /** Returns error details about the objects that were written. `left` contains the hrefs of those that still exist. */
   describe?: (left: readonly string[]) => ErrorDetails
   /**
-   * True if everything is created inside the first object, as rules are created inside their rule set. Deleting that
-   * object then also undoes a write with an unknown outcome. Otherwise, such a write may depend on objects that a
-   * rollback would delete.
+   * True if everything is created inside the first object, as rules are inside their rule set. Deleting that object
+   * then also undoes a write whose outcome is not known. Otherwise such a write may need objects that a rollback would
+   * delete.
    */
   nested?: boolean
 }
 
 /**
- * Runs writes that belong together. If a write fails after objects were created, these are deleted again, newest first,
- * and the error contains `rolled_back: true`. If they cannot be deleted, the error contains `partial: true` and
- * `written: [{href}]` (D3). A failure before anything was written is thrown unchanged.
+ * Runs writes that belong together. If a write fails after objects were created, these objects are deleted again,
+ * newest first, and the error contains `rolled_back: true`. If they cannot be deleted, it contains `partial: true` and
+ * `written: [{href}]` (D3). If nothing was written before the failure, the error is thrown unchanged.
  */
 export async function writeWithRollback<T>(pce: PceClient, plan: WritePlan<T>): Promise<T> {
   const written: Written = { hrefs: [] }
@@ -56,7 +56,7 @@ function partial(
   )
 }
 
-/** Deletes the objects, newest first. A failure does not stop it. Returns the objects that still exist. */
+/** Deletes the objects, newest first, and does not stop at a failure. Returns the objects that still exist. */
 async function rollBack(pce: PceClient, hrefs: readonly string[]): Promise<{ hrefs: string[]; reason: string }> {
   const left: string[] = []
   let reason = ''
@@ -64,13 +64,13 @@ async function rollBack(pce: PceClient, hrefs: readonly string[]): Promise<{ hre
     try {
       await pce.delete(href, { includeOrg: false })
     } catch (error) {
-      // The object no longer exists, because another call has deleted it.
+      // Another call has already deleted the object.
       if (error instanceof PceApiError && error.isGone) continue
       left.unshift(href)
       reason = reasonOf(error)
     }
   }
-  // Another call may have cached a label that was created here, so the label cache is dropped.
+  // Another call may have cached a label that was created here and is now deleted, so the label cache is dropped.
   forgetLabels(pce)
   return { hrefs: left, reason }
 }

@@ -6,6 +6,7 @@ import { isMode, type EnforcementMode } from '../../schemas/pce/enforcement-mode
 import type { ToolContext } from '../call.js'
 import { scanEvery } from '../inventory/fetch-every.js'
 import { findObject } from '../inventory/find-object.js'
+import { requireInside } from '../inventory/limited-reading.js'
 import { resolveApplication } from '../inventory/find-labels.js'
 import { NONE_LEFT_OUT, readKubernetesWorkloads, tellLeftOut, type LeftOut } from '../inventory/kubernetes-workloads.js'
 import { isManaged, modeOf } from '../inventory/workloads.js'
@@ -14,7 +15,7 @@ import { quote } from '../text/escape-text.js'
 import { mapBounded } from '../text/pace-work.js'
 import { applicationOfLabels, type Application } from '../traffic/applications.js'
 
-/** The reasons why a VEN certainly or possibly does not enforce a new mode at present, whichever mode that is. */
+/** The reasons why a VEN does not, or may not, enforce a new mode at present, no matter which one. */
 export const OBSTACLES = {
   unmanaged: 'no VEN runs there, so no mode is enforced',
   ven_suspended: 'the VEN is suspended and enforces nothing until it is active again',
@@ -33,7 +34,7 @@ export interface ChosenWorkload {
   isManaged: boolean
   /** The current enforcement mode; null if the PCE reports no mode, or a mode that this server does not know. */
   mode: EnforcementMode | null
-  /** True if it is not known what the workload does with traffic at present. */
+  /** True if it is not known what the workload does with traffic now. */
   isUntold: boolean
   obstacle: Obstacle | null
 }
@@ -45,13 +46,13 @@ export interface ChosenWorkloads {
   /** The workloads without duplicates, sorted by name. */
   workloads: readonly ChosenWorkload[]
   /**
-   * The Kubernetes workloads of the application. They are left out, because their modes are set in the profiles of
-   * their namespaces.
+   * The Kubernetes workloads of the application. They are left out, because their modes are set in the container
+   * workload profiles of their namespaces.
    */
   leftOut: LeftOut
 }
 
-/** The arguments with which a caller selects workloads: an application, or a list of names and hrefs. */
+/** How a caller selects workloads: by application, or by a list of names and hrefs. */
 export interface WorkloadChoice {
   app_name?: string
   env_name?: string
@@ -114,7 +115,7 @@ export async function readAgain(
 
 /**
  * Returns the SHA-256 digest, in lower-case hex, of the hrefs, names and modes of the workloads (D21). Other fields are
- * not included, because they change by themselves or are not shown.
+ * left out, because they change by themselves or are not shown.
  */
 export function digestModes({ workloads }: ChosenWorkloads): string {
   const rows = workloads.map(({ href, name, isManaged: has, mode }) => [href, name, has, mode] as const)
@@ -130,6 +131,12 @@ async function findNamed(
   const found = await mapBounded(named, LOOKUPS, (text) =>
     findObject(pce, 'workloads', text.trim().startsWith('/') ? { href: text } : { name: text }, signal),
   )
+  for (const { labels } of found)
+    await requireInside(
+      pce,
+      'A workload that you named',
+      (labels ?? []).map(({ href }) => href),
+    )
   return found.map(describe)
 }
 
@@ -150,8 +157,8 @@ async function readApplication(
     },
   )
   if (isWhole) return found
-  // The PCE did not send all workloads. The call fails, because it must not change only a part of an application
-  // without saying so.
+  // The call fails if the PCE did not send all workloads, because it must not silently change only a part of an
+  // application.
   const text = `The PCE sent ${found.length} of ${totalCount ?? 'more'} workloads of the application. Nothing was changed.`
   throw new ToolError('pce_error', text, { workloads_seen: found.length }, { hint: 'Name workloads instead.' })
 }

@@ -21,23 +21,21 @@ import type { FlowEnd } from '../traffic/flow-ends.js'
 import { hasLabels } from '../traffic/read-both-ways.js'
 import type { ChosenWorkload, ChosenWorkloads } from './choose-workloads.js'
 
-/** The effects of a new mode that cut or open traffic, or may do so. */
+/** Those effects of a new mode that cut or open traffic, or may do so. */
 export type ChangeEffect = Exclude<ModeEffect, `stays_${string}`>
 
-/** The traffic with one peer on one port, and the effect of the new mode on it. */
+/** The traffic with one peer on one port, and what the new mode does to it. */
 export interface TrafficChange {
   effect: ChangeEffect
   direction: JudgedFlow['direction']
-  /**
-   * The peer as `app (env)`, or its host name or address. For traffic inside the application, the peer is the source.
-   */
+  /** The peer, as `app (env)` or by its host name or address. For traffic inside the application, it is the source. */
   peer: string
   /** The port and protocol, such as `443/tcp`. */
   port: string
   connections: number
   /**
-   * Hrefs of the workloads whose new mode causes the change. A virtual service is represented by its application, as
-   * `app (env)`.
+   * Hrefs of the workloads whose new mode causes the change. A virtual service is listed as its application, `app
+   * (env)`.
    */
   workloads: ReadonlySet<string>
 }
@@ -47,37 +45,34 @@ export type EffectCounts = Record<ModeEffect, number>
 /** The effect of the new mode on observed traffic. */
 export interface EnforcementTraffic {
   reads: JudgedReads
-  /** For each effect, the number of connections. */
+  /** Number of connections for each effect. */
   connections: EffectCounts
   /**
-   * The traffic that the new mode cuts or opens, or may cut or open. Entries with certain effects come first, then
-   * those with possible effects; among entries with the same effect, those with the most connections come first.
+   * The traffic that the new mode cuts or opens, certainly or possibly. Certain effects come before possible ones; for
+   * the same effect, entries with the most connections come first.
    */
   changes: readonly TrafficChange[]
   /**
-   * For each workload whose new mode cuts or opens traffic, or may do so, the number of connections for each effect.
-   * The key is the href of the workload; for a virtual service, it is the application as `app (env)`.
+   * The number of connections for each effect, by the href of the workload whose new mode causes it. A virtual service
+   * is listed as its application, `app (env)`.
    */
   byWorkload: ReadonlyMap<string, Record<ChangeEffect, number>>
-  /**
-   * A phrase `undecided because of …` with the reasons why effects are undecided. It is empty if no effect is
-   * undecided.
-   */
+  /** A phrase `undecided because of …` with the reasons why effects are undecided; empty if none is. */
   undecided: string
   /**
-   * The reasons why it is undecided whether some traffic passes, although the new mode makes no difference to it; empty
+   * Some traffic is not affected by the new mode, but it is undecided whether it passes. These are the reasons; empty
    * if there is no such traffic.
    */
   undecidedStays: string
   /** The unconfirmed facts about the PCE on which the result depends. */
   assumes: readonly string[]
-  /** The numbers of connections whose recorded decisions contradict the rules. */
+  /** Numbers of connections whose recorded decisions contradict the rules. */
   recorded: RecordedOtherwise
 }
 
 /**
- * The kind of change of a workload's mode. `already`: the workload is already in the requested mode; `not_known`: the
- * PCE does not report the present mode; `none`: the workload is unmanaged and therefore has no mode.
+ * What a call does to a workload's mode. `already`: the workload is in the requested mode; `not_known`: the PCE does
+ * not report the present mode; `none`: the workload is unmanaged and so has no mode.
  */
 export type ChangeOfMode = 'stricter' | 'looser' | 'same_traffic' | 'not_known' | 'already' | 'none'
 
@@ -91,7 +86,7 @@ export function changeOfMode({ isManaged, mode }: ChosenWorkload, to: Enforcemen
 
 /**
  * Determines what would happen to the observed traffic of the given workloads if all of them were in the mode `to`
- * (T32). If the traffic could not be read, returns a sentence with the reason. Rejects if the call is cancelled.
+ * (T32). Returns a sentence with the reason if the traffic could not be read. Rejects if the call is cancelled.
  */
 export const judgeEnforcement = (
   ctx: JudgingContext,
@@ -100,7 +95,7 @@ export const judgeEnforcement = (
   how: { window: TrafficWindow; complete: boolean | undefined },
 ): Promise<EnforcementTraffic | string> => judgeEnds(ctx, endsOf(chosen, to), { name: 'mcp-enforcement', ...how })
 
-/** Does what `judgeEnforcement` does, for changes of any kind. `name` is the name of the traffic queries. */
+/** Works like `judgeEnforcement`, but for mode changes of any kind. `name` is the name of the traffic queries. */
 export async function judgeEnds(
   ctx: JudgingContext,
   ends: ChangedEnds,
@@ -172,7 +167,7 @@ function endsOf({ application, workloads }: ChosenWorkloads, to: EnforcementMode
     known: new Map(staying.map(({ href, isManaged }) => [href, isManaged ? to : 'none'])),
     isOwn: (end) => (end.workload !== null && byHref.has(end.workload)) || bears(end),
     changeOf(end) {
-      // A virtual service carries the application's labels but is not a machine: it may stand for any workload of the
+      // A virtual service has the application's labels but is not a machine, so it may stand for any workload of the
       // application.
       if (end.workload === null) return bears(end) ? vague : null
       const known = byHref.get(end.workload)

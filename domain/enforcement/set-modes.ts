@@ -10,7 +10,7 @@ export const MOST_AT_ONCE = 1000
 /**
  * The outcome for one workload. `changed`: the new mode was read back, or the PCE confirmed the change and the workload
  * could not be read back. `differs`: the PCE confirmed the change, but another mode was read back. `unverified`: the
- * PCE's answer was lost and the new mode was not read back.
+ * PCE's answer was lost, and the new mode was not read back.
  */
 export type ModeOutcome =
   'changed' | 'failed' | 'differs' | 'unverified' | 'not_attempted' | 'already_there' | 'unmanaged'
@@ -18,11 +18,10 @@ export type ModeOutcome =
 export interface WorkloadOutcome {
   workload: ChosenWorkload
   outcome: ModeOutcome
-  /** The mode that was read back after the last request; missing if the workload could not be read. */
+  /** The mode that was read back after the last request; absent if the workload could not be read. */
   now?: EnforcementMode | null
   /**
-   * An explanation of the outcome: why the new mode is not set or could not be read back, or which error the PCE
-   * reported although the mode is set.
+   * Why the new mode is not set or could not be read back, or which error the PCE reported although the mode is set.
    */
   note?: string
 }
@@ -31,8 +30,8 @@ export interface ModesSet {
   /** One outcome for each selected workload. */
   outcomes: readonly WorkloadOutcome[]
   /**
-   * The error of the request that failed as a whole, or the reason of the cancellation, after which no further request
-   * was sent; null if there was neither.
+   * Why no further request was sent: the error of a request that failed as a whole, or the reason of a cancellation;
+   * null if neither happened.
    */
   stopped: unknown
 }
@@ -50,10 +49,9 @@ export function planRequests({ workloads }: ChosenWorkloads, to: EnforcementMode
 }
 
 /**
- * Sets the mode of the workloads, request by request, and reads the workloads back. No further request is sent if a
- * request fails as a whole, if the call is cancelled, or if the server stops. The function throws only if nothing was
- * written: the error of the first request, if this request certainly had no effect, or the reason of a cancellation
- * before it.
+ * Sets the mode of the workloads, request by request, and reads the workloads back. No further request is sent if one
+ * fails as a whole, if the call is cancelled, or if the server stops. Throws only if nothing was written: the error of
+ * the first request if this request certainly had no effect, or the reason of an earlier cancellation.
  */
 export async function setModes(
   ctx: Pick<ToolContext<true>, 'pce' | 'signal' | 'beforeWriting' | 'progress'>,
@@ -110,7 +108,7 @@ const describeError = ({ token, message }: { token: string; message: string }) =
   [token, message].filter((text) => text !== '').join(': ')
 
 /**
- * Reads the modes back. Returns null if this fails. It does not throw, because the changes have been written and the
+ * Reads the modes back. Returns null instead of throwing if this fails, because the changes have been written and the
  * call must report them.
  */
 async function lookAgain(
@@ -124,7 +122,7 @@ async function lookAgain(
   }
 }
 
-/** Decides the outcome of one workload from the PCE's answer and from the mode that is stored now. */
+/** Determines the outcome of one workload from the PCE's answer and the mode that is stored now. */
 function settle(
   workload: ChosenWorkload,
   to: EnforcementMode,

@@ -19,7 +19,7 @@ import type { HeldRule } from './place-rules.js'
 import { ambiguousAddress, nameOf, type AskedEnd } from './resolve-end.js'
 
 /**
- * One side of a suggested rule: workloads that have all the given labels, all workloads in the scope, one workload, or
+ * One side of a suggested rule: the workloads with all the given labels, all workloads in the scope, one workload, or
  * an IP list.
  */
 export type SuggestedEnd =
@@ -30,8 +30,8 @@ export type SuggestedEnd =
   | { kind: 'ip_list'; href: string; name: string; list: IpList; isNew: boolean }
 
 /**
- * The service of a suggested rule: an existing service object, or a bare port, or, if neither is possible, a service
- * object that must be created first.
+ * The service of a suggested rule: an existing service object, or a bare port, or, if neither is possible, a new
+ * service object.
  */
 export type SuggestedService =
   | { kind: 'service'; href: string; name: string; isShared: boolean }
@@ -39,16 +39,16 @@ export type SuggestedService =
   | { kind: 'new_service'; name: string; proto: number }
 
 /**
- * A suggested rule for a flow, and the rule set to which the rule belongs. It is the narrowest rule that remains valid
- * if the address of a host changes.
+ * A suggested rule for a flow, and its rule set. It is the narrowest rule that stays valid if the address of a host
+ * changes.
  */
 export interface SuggestedRule {
   /**
-   * The app and env labels that form the scope of the rule set. They are the destination's labels, or the source's
-   * labels if the destination is not a workload. Empty if there are no such labels.
+   * The app and env labels that form the scope of the rule set. They are those of the destination or, if the
+   * destination is not a workload, of the source. Empty if there are none.
    */
   scope: readonly Label[]
-  /** The existing rule set for the rule; null if a new rule set with this scope is needed. */
+  /** The existing rule set for the rule; null if a new one with this scope is needed. */
   ruleSet: RuleSet | null
   /** Number of other rule sets that have exactly this scope. */
   others: number
@@ -68,14 +68,15 @@ const SCOPE_KEYS = ['app', 'env']
  * Maximum number of addresses in an existing IP list that may be suggested for one address. A larger list is too broad.
  */
 const MOST_ADDRESSES = { ipv4: 2n ** 16n, ipv6: 2n ** 64n }
-/** The href that stands for an IP list that does not exist yet. */
+/** Stands for the href of an IP list that does not exist yet. */
 const NEW_LIST = '/orgs/0/sec_policy/draft/ip_lists/new'
 
 /**
  * Chooses the narrowest rule for a flow. Labels are preferred to addresses, and a service object for exactly the flow's
- * port is preferred to a bare port. The rule belongs to the application of the destination, or of the source if the
- * destination is not a workload. If an existing rule set has exactly this application as its scope, it is preferred to
- * a new one.
+ * port is preferred to a bare port. The rule belongs to the destination's application or, if the destination is not a
+ * workload, to that of the source. An existing rule set whose scope is exactly this application is preferred to a new
+ * one.
+ *
  * @throws {ToolError} ambiguous_name if several workloads have the address of a source or destination; invalid_argument
  * if the source or destination is a Kubernetes workload without labels, because rules name Kubernetes workloads by
  * labels alone (P106).
@@ -147,8 +148,8 @@ export async function chooseRule(
 }
 
 /**
- * Returns the draft policy together with the IP lists of the suggested rule. The draft may lack these lists, because no
- * rule uses them yet or they do not exist yet.
+ * Returns the draft policy together with the IP lists of the suggested rule. The draft may lack them, because no rule
+ * uses them yet or because they do not exist yet.
  */
 export function withListsOf(draft: PolicySnapshot, { consumers, providers }: SuggestedRule): PolicySnapshot {
   const lists = [consumers, providers].flatMap((end) => (end.kind === 'ip_list' ? [end] : []))
@@ -178,8 +179,8 @@ const byKey = (a: Label, b: Label) => compareTexts(a.key, b.key)
 const namedList = ({ href, name }: IpList) => ({ href: toDraftHref(href), name })
 
 /**
- * Chooses the smallest IP list that contains an address. If even that list is too broad, or if no list contains the
- * address, suggests a new list with only this address.
+ * Chooses the smallest IP list that contains an address. If there is none, or if even the smallest is too broad,
+ * suggests a new list with only this address.
  */
 function chooseList(address: string, draft: PolicySnapshot, lists: readonly IpList[]): SuggestedEnd {
   const fitting = lists

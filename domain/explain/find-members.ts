@@ -26,22 +26,19 @@ export interface Member extends End {
   name: string
   mode: EndMode
   /**
-   * True if the PCE has lost contact with the VEN of the member. The PCE then removes the member's addresses from the
+   * True if the PCE has lost contact with the member's VEN and has therefore removed the member's addresses from the
    * policy of other workloads (P78). Null if the PCE does not report whether the VEN is online.
    */
   isOffline: boolean | null
   os: string | null
   /** All addresses that the member may use in the flow. */
   addresses: readonly string[]
-  /**
-   * Number of hosts or addresses for which the member stands: 1 for a workload, and possibly many for a group of
-   * addresses.
-   */
+  /** Number of hosts or addresses in the member: 1 for a workload, possibly many for a group of addresses. */
   size: number
 }
 
 /**
- * Returns the href of the member's host. It is used to rule out that a host is both source and destination of a
+ * Returns the href of the member's host, by which callers make sure that no host is both source and destination of a
  * connection. Returns null for addresses, and for Kubernetes workloads, because the pods of one workload may connect to
  * each other.
  */
@@ -63,10 +60,10 @@ export const MOST_WORKLOADS = 20_000
 const MOST_PARTS = 2_000
 
 /**
- * Finds all members of the source or destination of the requested flow. For an IP list, these are the workloads that
- * have an address in the list, and all other addresses in the list. These addresses are grouped in such a way that each
- * IP list used in rules (`lists`) contains either all addresses of a group or none of them. Kubernetes workloads are
- * treated like other workloads.
+ * Finds all members of the source or destination of the requested flow. For an IP list, these are the workloads with an
+ * address in the list, and all its other addresses. The addresses are grouped so that each IP list used in rules
+ * (`lists`) contains either all addresses of a group or none. Kubernetes workloads are treated like other workloads.
+ *
  * @throws {ToolError} no_workloads if no workload has the requested labels.
  */
 export async function findMembers(
@@ -135,7 +132,10 @@ export async function findMembers(
   }
 }
 
-/** Finds the members for an address: the workloads that have it, or a bare address that may belong to a pod. */
+/**
+ * Finds the members for an address: the workloads that have it or, if there are none, the bare address, which may
+ * belong to a pod.
+ */
 function membersAt(
   { address, bearers, mayBePod }: AskedEnd & { kind: 'address' },
   toMember: (workload: Workload) => Member,
@@ -228,8 +228,8 @@ const addressMember = (name: string, size: number, address: string): Member => (
 })
 
 /**
- * Divides the addresses of an IP list into groups, so that each of the lists in `others` contains either all addresses
- * of a group or none of them. Addresses `taken` by workloads are left out.
+ * Divides the addresses of an IP list into groups, so that each list in `others` contains either all addresses of a
+ * group or none. Addresses in `taken`, which belong to workloads, are left out.
  */
 function divideList(
   list: IpList,
@@ -239,7 +239,7 @@ function divideList(
   const own = (list.ip_ranges ?? []).map(readRange)
   const ranges = others.flatMap(({ ip_ranges: listed }) => (listed ?? []).flatMap((range) => readRange(range) ?? []))
   const tests = [list, ...others].map((one) => compileIpList({ ip_ranges: one.ip_ranges ?? [], fqdns: [] }))
-  /** Returns a text that identifies the group of an address, or null if the address is not in the list. */
+  /** Returns a string that identifies the group of an address, or null if the address is not in the list. */
   const classOf = (ip: string, family: Family): string | null => {
     const [inside, ...rest] = tests.map((covers) => covers({ ip, fqdn: null }))
     return inside === 'yes' ? `${family} ${JSON.stringify(rest)}` : null
@@ -267,8 +267,8 @@ function divideList(
 }
 
 /**
- * A group of addresses that are contained in the same IP lists. `first` and `last` are the first and last address of
- * the first range in the group; `size` is the number of all addresses in the group.
+ * A group of addresses that are in the same IP lists. `first` and `last` are the bounds of the group's first range;
+ * `size` is the number of all its addresses.
  */
 interface AddressClass {
   first: string
@@ -284,8 +284,8 @@ const toMembers = (classes: readonly AddressClass[]): Member[] =>
 /** Cuts the ranges `own` of one address family wherever any range of `own` or `others` begins or ends. */
 function cutAt(family: Family, own: readonly Range[], others: readonly Range[]): [bigint, bigint][] {
   const ofFamily = [...own, ...others].filter((range) => range.family === family)
-  // Duplicates are not removed by means of a set, because V8 hashes a BigInt by its lowest 64 bits, which are the same
-  // in all networks of IPv6.
+  // No set is used to remove duplicates, because V8 hashes a BigInt by its lowest 64 bits, which are the same in all
+  // IPv6 networks.
   const sorted = ofFamily
     .flatMap(({ from, to }) => [from, to + 1n])
     .filter((point) => point <= LAST[family])

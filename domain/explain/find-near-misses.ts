@@ -5,7 +5,7 @@ import type { AskedService, PairJudge } from './judge-pair.js'
 import { speaks } from './judge-members.js'
 import type { HeldRule } from './place-rules.js'
 
-/** The reasons why an allow rule does not match a connection. Each of them is sufficient by itself. */
+/** The reasons why an allow rule does not match a connection. Any one of them is enough. */
 export const NEAR_MISSES = {
   rule_disabled: 'the rule is disabled',
   ruleset_disabled: 'its rule set is disabled',
@@ -22,7 +22,8 @@ export interface MissedRule {
 const EVERY_SERVICE = [{ port: -1, proto: -1 }]
 
 /**
- * Finds the allow rules that would permit a connection but for a single reason, at most `most` rules for each reason.
+ * Finds the allow rules that would permit a connection if it were not for a single reason, at most `most` rules for
+ * each reason.
  */
 export function* findNearMisses(
   judge: PairJudge,

@@ -12,7 +12,7 @@ import { MOST_KINDS, classify, countPairs, pairOf, pairsOf } from './judge-membe
 import type { PairJudge, PairVerdict } from './judge-pair.js'
 import type { AskedEnd } from './resolve-end.js'
 
-/** A pair of source and destination for which a suggested rule would change the decision. */
+/** A pair of source and destination about which a suggested rule would change the decision. */
 export interface OpenedPair {
   source: string
   destination: string
@@ -20,32 +20,32 @@ export interface OpenedPair {
   after: PairVerdict['decision']
 }
 
-/** The changes that a suggested rule would cause between the sources and destinations that exist today. */
+/** What a suggested rule would change between the sources and destinations that exist today. */
 export interface Opened {
-  /** Numbers of sources and destinations that the rule names. */
+  /** Numbers of sources and destinations that the rule selects. */
   sources: number
   destinations: number
-  /** Number of pairs whose decision would change, including those that the caller asked about. */
+  /** Number of pairs whose decision would change, including pairs that the caller asked about. */
   pairs: number
   /**
-   * Number of changed pairs for which the change is not certain, because the decision without or with the rule is
-   * uncertain.
+   * Number of pairs among `pairs` for which it is uncertain whether the rule changes the decision, because the decision
+   * before or after the rule is itself uncertain.
    */
   uncertain: number
-  /** Number of the changed pairs that the caller asked about. */
+  /** Number of these pairs that the caller asked about. */
   asked: number
   /** True if the rule permits traffic between at least one pair that the caller asked about. */
   helps: boolean
   /** Examples of changed pairs that the caller did not ask about, up to the requested number. */
   examples: readonly OpenedPair[]
   /**
-   * The pairs that the caller asked about and that are not certainly allowed even with the rule; null if there are
+   * Those pairs that the caller asked about and that, even with the rule, are not certainly allowed; null if there are
    * none.
    */
   remaining: { pairs: number; example: PairVerdict } | null
   /**
-   * True if more pairs exist than were compared, so that the counts are lower bounds. `asked` refers to the pairs that
-   * the caller asked about, and therefore to `remaining`; `beyond` refers to all other pairs.
+   * True if more pairs exist than were compared, so that counts are lower bounds: `asked` for the pairs that the caller
+   * asked about (and so for `remaining`), `beyond` for all other pairs.
    */
   isCut: { asked: boolean; beyond: boolean }
   /**
@@ -55,8 +55,8 @@ export interface Opened {
 }
 
 /**
- * Finds all sources and destinations that a suggested rule names. An address that the caller asked about is kept
- * separate from the other addresses of its IP list.
+ * Finds all sources and destinations that a suggested rule selects. An address that the caller asked about is kept
+ * apart from the other addresses of its IP list.
  */
 export async function findNamed(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },
@@ -81,7 +81,7 @@ export async function findNamed(
 }
 
 /**
- * Builds an IP list with only the address that the caller asked about, so that this address forms a group of its own.
+ * Builds an IP list that contains only the address that the caller asked about, so that it forms a group of its own.
  */
 const listAlone = (end: AskedEnd): IpList[] =>
   end.kind === 'address' && end.workload === null
@@ -112,7 +112,7 @@ async function asAsked(
   }
 }
 
-/** Compares the decisions without and with a rule, for every pair of source and destination that the rule names. */
+/** Compares the decisions without and with a rule, for every pair of source and destination that the rule selects. */
 export function* findOpened(
   before: PairJudge,
   after: PairJudge,
@@ -131,8 +131,7 @@ export function* findOpened(
     { done: 0, total: 0 },
   ]
   for (const source of from) {
-    // The pairs that the caller asked about are compared separately, because the rule does not necessarily name all of
-    // them.
+    // The pairs that the caller asked about are compared separately, because the rule may not select all of them.
     const others = source.isAsked ? notAsked : to
     kinds.total += others.length
     for (const destination of others) {

@@ -8,7 +8,7 @@ import type { Member } from './find-members.js'
 import { speaks, type JudgedPair } from './judge-members.js'
 import type { ApplyingRule, AskedService } from './judge-pair.js'
 
-/** A rule that applies according to the PCE but not according to this server's matcher, or the reverse. */
+/** A rule that applies according to the PCE but not according to this server's matcher, or the other way round. */
 export interface Difference {
   version: Version
   href: string
@@ -22,8 +22,8 @@ export interface PceCheck {
   checked: number
   differences: readonly Difference[]
   /**
-   * The rules, by draft href, for which this server's matcher could not decide whether they apply. The value is true if
-   * the rule applies according to the PCE.
+   * The rules for which this server's matcher could not decide whether they apply, by draft href; true if the PCE says
+   * that the rule applies.
    */
   settled: ReadonlyMap<string, boolean>
   /** The reason why the PCE's check could not be used; null if it was used. */
@@ -32,9 +32,9 @@ export interface PceCheck {
 
 /**
  * Asks the PCE which rules apply to the given pairs, in both versions of the policy, and compares its answer with the
- * matcher's result. The PCE's answer does not include enforcement boundaries (P93). The PCE is not asked about
- * Kubernetes workloads, because it is not documented how its check names them (P106). If the PCE does not support the
- * check or refuses it, the result has the reason in `unavailable`.
+ * matcher's result. The answer does not cover enforcement boundaries (P93). The PCE is not asked about Kubernetes
+ * workloads, because it is not documented how its check refers to them (P106). If it does not support the check or
+ * refuses it, `unavailable` in the result has the reason.
  */
 export async function holdAgainstPce(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },

@@ -10,7 +10,7 @@ const BY_RULES: readonly EndMode[] = ['none', 'visibility_only', 'full']
 
 /**
  * Evaluates a flow again by its allow and deny rules alone. A connection that passes only because of an enforcement
- * mode counts as potentially blocked, and iptables rules are left out. The result shows which rules full enforcement
+ * mode counts as potentially blocked, and iptables rules are ignored. The result shows which rules full enforcement
  * would require.
  */
 export async function judgeByRules(flow: JudgedFlow, signal: AbortSignal): Promise<JudgedFlow> {
@@ -26,8 +26,8 @@ export async function judgeByRules(flow: JudgedFlow, signal: AbortSignal): Promi
 }
 
 /**
- * Lists the enforcement modes that let a flow pass today although no rule certainly allows it. The list is empty if the
- * flow passes because of rules, or if it does not certainly pass.
+ * Lists the enforcement modes that let a flow pass today although no rule certainly allows it. The list is empty if
+ * rules let the flow pass, or if it does not certainly pass.
  */
 export function modesThatLetPass({ verdict }: JudgedFlow): EnforcementMode[] {
   const modes = verdict.outcomes.flatMap(({ active }) =>
@@ -39,6 +39,6 @@ export function modesThatLetPass({ verdict }: JudgedFlow): EnforcementMode[] {
   return passes ? [...new Set(modes)] : []
 }
 
-/** Returns true if neither the source nor the destination has a VEN, so that rules have no effect on the flow. */
+/** Returns true if neither end has a VEN, so that rules have no effect on the flow. */
 export const hasNoVen = ({ sources, destinations }: JudgedFlow): boolean =>
   [...sources.members, ...destinations.members].every(({ mode }) => mode === 'none')

@@ -7,7 +7,7 @@ import type { ApplyingRule, PairJudge, PairVerdict } from './judge-pair.js'
 import type { HeldRule } from './place-rules.js'
 
 /**
- * Two functions that evaluate connections, one for each version of the policy. They are the same object if no change is
+ * Functions that evaluate connections, one for each version of the policy. Both are the same object if no change is
  * pending.
  */
 export interface VersionJudges {
@@ -23,7 +23,7 @@ export interface JudgedPair {
   draft: PairVerdict
 }
 
-/** A group of pairs that have the same decision by the active policy and also the same decision by the draft. */
+/** A group of pairs about which both the active policy and the draft decide alike. */
 export interface Outcome extends Pick<JudgedPair, 'active' | 'draft'> {
   pairs: number
   /**
@@ -51,7 +51,7 @@ export interface FlowVerdict {
   isPartial: boolean
   /** The outcomes, those with the most pairs first. */
   outcomes: readonly Outcome[]
-  /** The matching rules, in the order in which rules are considered (P50). */
+  /** The matching rules, in the order in which the PCE considers rules (P50). */
   rules: readonly FoundRule[]
 }
 
@@ -59,13 +59,13 @@ export interface FlowVerdict {
 export const MOST_KINDS = 4_000
 const MOST_EXAMPLES = 3
 
-/** A class: a group of members that all rules treat alike. */
+/** A group of members that all rules treat alike. */
 export interface MemberClass {
   members: readonly Member[]
   size: number
 }
 
-/** Evaluates every pair of members. Of pairs that all rules treat alike, only one is evaluated. */
+/** Evaluates every pair of members. If all rules treat several pairs alike, only one of them is evaluated. */
 export function* judgeMembers(
   { active, draft }: VersionJudges,
   sources: readonly Member[],
@@ -103,8 +103,8 @@ export function* judgeMembers(
 }
 
 /**
- * Counts the pairs of a source and a different destination in two lists of classes, and the combinations of a source
- * class and a destination class. The pairs themselves are not created.
+ * Counts the pairs of different members, one from each of two lists of classes, and the combinations of two classes.
+ * The pairs themselves are not created.
  */
 export function countPairs(from: readonly MemberClass[], to: readonly MemberClass[]): { pairs: number; kinds: number } {
   const sum = (classes: readonly MemberClass[]) => classes.reduce((all, { size }) => all + size, 0)
@@ -129,8 +129,8 @@ export function* pairsOf(from: readonly MemberClass[], to: readonly MemberClass[
 }
 
 /**
- * Returns one pair of different members as an example for two classes, and the number of such pairs; null if there is
- * no such pair.
+ * Returns a pair of different members as an example for two classes, and the number of such pairs; null if there are
+ * none.
  */
 export function pairOf(
   from: MemberClass,
@@ -211,8 +211,8 @@ function createRuleTally() {
 const contents = new WeakMap<HeldRule, string>()
 
 /**
- * Returns a text that identifies a rule with its content and scopes. The text is the same for both versions if the rule
- * is unchanged.
+ * Returns a string that identifies a rule with its content and scopes. If the rule is unchanged, it is the same for
+ * both versions.
  */
 function contentOf(held: HeldRule): string {
   const known = contents.get(held)

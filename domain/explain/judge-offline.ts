@@ -3,9 +3,9 @@ import type { Member } from './find-members.js'
 import type { PairJudge, PairVerdict } from './judge-pair.js'
 
 /**
- * Evaluates a connection for the time while its source or destination is offline. Returns null if neither is known to
- * be offline. The PCE removes the addresses of an offline workload from the policy of other workloads, so these treat
- * it as an address without a workload. The offline workload still enforces the policy that it received last (P78).
+ * Evaluates a connection for the time while one of its ends is offline. Returns null if neither end is known to be
+ * offline. The PCE removes the addresses of an offline workload from the policy of other workloads, which then treat it
+ * as an address without a workload. The offline workload itself keeps enforcing the policy that it received last (P78).
  */
 export function judgeWhileOffline(
   judge: PairJudge,

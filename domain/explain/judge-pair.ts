@@ -21,7 +21,7 @@ export interface AskedService {
 
 /**
  * A rule that matches a connection, and whether it matches at the source and at the destination. It may match at only
- * one of them, because the PCE does not write every rule to both.
+ * one of them, because the PCE does not send every rule to both.
  */
 export interface ApplyingRule {
   held: HeldRule
@@ -41,10 +41,7 @@ export interface PairJudge {
   (source: Member, destination: Member): PairVerdict
   /** Lists the disabled rules that would match if they were enabled. */
   readonly off: (source: Member, destination: Member) => ApplyingRule[]
-  /**
-   * Returns whether rules that cannot be evaluated, such as iptables rules, are in force at a source or destination
-   * (P19).
-   */
+  /** Returns whether rules that cannot be evaluated, such as iptables rules, are in force at an end (P19). */
   readonly unjudgedAt: (end: Member) => Answer
   readonly objects: PolicyObjects
   readonly rules: readonly HeldRule[]
@@ -55,19 +52,19 @@ interface Judging {
   /** Rules to evaluate in addition to those of the policy. */
   more?: readonly HeldRule[]
   /**
-   * If true, a connection that passes only because of an enforcement mode, and not because of a rule, counts as
-   * potentially blocked.
+   * If true, a connection that passes only because of an enforcement mode, not because of a rule, counts as potentially
+   * blocked.
    */
   needsRules?: boolean
-  /** If true, iptables rules are ignored, so that the verdict shows the effect of allow and deny rules alone. */
+  /** If true, iptables rules are ignored, so that the verdict shows what allow and deny rules do by themselves. */
   ignoresIpTables?: boolean
 }
 
 /**
- * Creates a function that evaluates connections by the rules of one policy version. At the source and at the
- * destination, the order is: essential rules, override deny, allow, deny, default of the mode. Both of them must permit
- * a connection (P50, P51). If deny rules could not be read, everything about which they might decide is undecided. If
- * iptables rules are in force at the source or destination, the verdict there is undecided too (P19).
+ * Creates a function that evaluates connections by the rules of one policy version. At each end, rules decide in this
+ * order: essential rules, override deny, allow, deny, default of the mode. Both ends must permit a connection (P50,
+ * P51). If deny rules could not be read, everything about which they might decide is undecided. At an end where
+ * iptables rules are in force, the verdict is undecided too (P19).
  */
 export function createPairJudge(
   policy: PolicySnapshot,
@@ -128,7 +125,7 @@ export function createPairJudge(
 
 /**
  * Returns true if a rule may apply to the service. A rule for a virtual service always may, because the matcher does
- * not know the services of a virtual service.
+ * not know the service's ports.
  */
 function mayServe({ rule }: HeldRule, objects: PolicyObjects, { port, proto }: AskedService): boolean {
   const isVirtual =
@@ -141,7 +138,7 @@ type CompiledRule = Pick<RuleMatch, 'atSource' | 'atDestination'> & { held: Held
 
 /**
  * Returns the functions that look up objects for the source and for the destination. Only the VEN on a Windows
- * destination knows which program uses a port. The VEN of the source cannot distinguish programs, so a rule for another
+ * destination knows which program uses a port. The source's VEN cannot tell programs apart, so a rule for another
  * program may apply there as well.
  */
 function objectsAtEnds(
@@ -155,9 +152,8 @@ function objectsAtEnds(
 }
 
 /**
- * Returns lookup functions that compare an IP list with all addresses of a member of the source or destination. The
- * list contains the member if it contains all of its addresses. The answer is undecided if it contains only some of
- * them.
+ * Returns lookup functions that compare an IP list with all addresses of a member. The list contains the member if it
+ * contains all its addresses; if it contains only some, the answer is undecided.
  */
 function withAddresses(policy: PolicySnapshot): PolicyObjects {
   return {

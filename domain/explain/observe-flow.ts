@@ -14,16 +14,16 @@ import type { AskedEnd } from './resolve-end.js'
 
 /**
  * The traffic that was observed for a flow. `decisions` has the number of connections for each decision of the PCE. A
- * conversation that both its source and its destination reported counts once.
+ * conversation that both its ends reported counts once.
  */
 export interface Observed {
   read: FlowsRead
   decisions: Record<string, number>
-  /** The names of programs, as the source or destination reported them. Those with the most connections come first. */
+  /** The names of programs as the ends reported them, those with the most connections first. */
   programs: string[]
   /**
-   * Workloads that have the requested address according to the traffic rows, but that the PCE does not list among its
-   * workloads. They are, for example, pods that no longer exist.
+   * Workloads that, according to traffic rows, have the requested address, but that the PCE does not list. They may be
+   * pods that no longer exist.
    */
   strangers: readonly Stranger[]
 }
@@ -36,7 +36,7 @@ export interface Stranger {
   mode: string | null
 }
 
-/** Maximum number of rows that are read. The rows only need to show what was observed, not how often. */
+/** Maximum number of rows that are read. They need to show only what was observed, not how often. */
 const MOST_ROWS = 10_000
 const MOST_PROGRAMS = 5
 
@@ -66,7 +66,7 @@ export async function observeFlow(
       filters: { sources: side(ends.source), destinations: side(ends.destination) },
       services: { include: [{ proto, ...(port !== null && { port }) }], exclude: [] },
       maxResults: MOST_ROWS,
-      // In a query for an IP list, traffic of the workloads whose addresses are in the list is included.
+      // A query for an IP list includes the traffic of workloads whose addresses are in the list.
       excludeWorkloadsFromIpListQuery: false,
     },
     (row) => {
@@ -75,7 +75,7 @@ export async function observeFlow(
       seen.source.add(row.src)
       seen.destination.add(row.dst)
     },
-    // The reports of both source and destination are read, because each of them names only its own program.
+    // The reports of both ends are read, because each end names only its own program.
     (row) => {
       const program = windowsService.value(row.windowsService) ?? process.value(row.process)
       if (program !== null) programs.set(program, (programs.get(program) ?? 0) + row.connections)
@@ -100,9 +100,9 @@ function findStranger(side: Stranger['side'], asked: AskedEnd, seen: readonly Fl
 }
 
 /**
- * Returns the conditions that select the source or the destination in a traffic query. It is enough to meet all
- * conditions of one inner list. A Kubernetes workload is selected by its addresses, because it is not documented
- * whether a traffic query finds it by its href.
+ * Returns the conditions that select the source or the destination in a traffic query; meeting all conditions of one
+ * inner list is enough. A Kubernetes workload is selected by its addresses, because it is not documented whether a
+ * traffic query finds it by its href.
  */
 function selectorsOf(end: AskedEnd): TrafficSelector[][] {
   switch (end.kind) {

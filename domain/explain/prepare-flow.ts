@@ -1,6 +1,7 @@
 import { ToolError } from '../../schemas/errors.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
 import type { ToolContext } from '../call.js'
+import { requireInside } from '../inventory/limited-reading.js'
 import { createPolicyLookups } from '../inventory/find-object.js'
 import { loadLabels, type LabelIndex } from '../inventory/labels.js'
 import { TCP, UDP, parseProtocol } from '../inventory/protocols.js'
@@ -41,10 +42,18 @@ export interface JudgedFlow {
 
 type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 
+/** Returns the hrefs of the labels that everything at an end has; none for an address without a workload. */
+function labelsOf(end: AskedEnd): string[] {
+  const labels = end.kind === 'labels' ? end.labels : end.kind === 'ip_list' ? [] : end.workload?.labels
+  return (labels ?? []).map(({ href }) => href)
+}
+
 /**
- * Finds the source and destination of a flow, reads both versions of the policy and evaluates every pair of members.
+ * Finds the source and destination of a flow, reads both versions of the policy, and evaluates every pair of members.
+ *
  * @throws {ToolError} invalid_argument for a port that does not fit the protocol, for a source and destination that are
- * the same workload, or for an IP list without an address that can be evaluated; no_workloads; and the errors of
+ * the same workload, or for an IP list without an address that can be evaluated; no_workloads; out_of_scope if neither
+ * end is inside of what a caller with limited reading sees; and the errors of
  * `resolveEnd` and the PCE client.
  */
 export async function judgeFlow(ctx: Context, asked: FlowArguments): Promise<JudgedFlow> {
@@ -54,6 +63,7 @@ export async function judgeFlow(ctx: Context, asked: FlowArguments): Promise<Jud
   const lookups = createPolicyLookups(pce, labels, 'draft', signal)
   const source = await resolveEnd(pce, lookups, asked.source, 'source', signal)
   const destination = await resolveEnd(pce, lookups, asked.destination, 'destination', signal)
+  await requireInside(pce, 'This flow', labelsOf(source), labelsOf(destination))
   const versions = await readVersions(ctx, labels)
   const lists = listsInRules(versions)
   const sources = await findMembers(pce, source, labels, lists, signal)
@@ -108,7 +118,7 @@ function readService({
 }
 
 /**
- * Returns a lookup for the names of objects to which rules refer. Names that the policy in memory does not contain are
+ * Returns a function that looks up the names of objects to which rules refer. Names that the policy in memory lacks are
  * read from the PCE.
  */
 export async function nameReferences(
@@ -136,8 +146,8 @@ export async function nameReferences(
 }
 
 /**
- * Rejects a source or destination without members. It may be an IP list that has only domain names or unreadable
- * ranges, because their addresses are not known.
+ * Rejects a source or destination without members. It may be an IP list with only domain names or unreadable ranges,
+ * whose addresses are not known.
  */
 function requireMembers({ name }: AskedEnd, { members, notes }: Members, argument: 'source' | 'destination'): void {
   if (members.length > 0) return

@@ -10,10 +10,7 @@ interface Source {
   signal: AbortSignal
 }
 
-/**
- * Both versions of the policy, with their deny rules. They are the same object if no change that affects traffic is
- * pending.
- */
+/** Both versions of the policy with their deny rules. They are the same object if no pending change affects traffic. */
 export interface PolicyVersions {
   active: PolicySnapshot
   draft: PolicySnapshot
@@ -42,8 +39,8 @@ export function listsInRules({ active, draft }: PolicyVersions): IpList[] {
 }
 
 /**
- * Returns the names of the rule sets that are in force in either version and have iptables rules for the source or the
- * destination. The effect of iptables rules on a flow cannot be determined.
+ * Returns the names of the rule sets, in force in either version, that have iptables rules for one of the ends. What
+ * iptables rules do to a flow cannot be determined.
  */
 export function listIpTables({ active, draft }: PolicyVersions, ends: readonly End[]): string[] {
   const names = [...new Set([active, draft])].flatMap((policy) =>

@@ -27,7 +27,7 @@ import { quote, trimBlanks } from '../text/escape-text.js'
 
 /**
  * A caller's reference to the source or destination of a flow: a workload, an address, one label, several labels
- * (ANDed), or an IP list. A list of one is what is in it.
+ * (ANDed), or an IP list. A list with one entry means the same as the entry.
  */
 export type EndReference = LabelReference | readonly LabelReference[]
 
@@ -38,16 +38,19 @@ export type AskedEnd =
   | { kind: 'labels'; name: string; labels: readonly Label[] }
   | { kind: 'ip_list'; name: string; list: IpList }
 
-/** The workloads that have the address of the source or destination. */
+/** The workloads that have the address of the requested source or destination. */
 export interface Bearers {
-  /** The workload with the address; null if there is no such workload or more than one. */
+  /** The only workload with the address; null if there is none or more than one. */
   workload: Workload | null
   /**
    * All workloads that have the address. Several Kubernetes workloads may have the same address, for example in
    * different clusters or because they use the address of their node.
    */
   bearers: readonly Workload[]
-  /** The reason why the address may belong to a Kubernetes workload although `bearers` is empty; null if it cannot. */
+  /**
+   * If `bearers` is empty, the reason why the address may nevertheless belong to a Kubernetes workload; null if it
+   * cannot.
+   */
   mayBePod: string | null
 }
 
@@ -86,10 +89,7 @@ export async function resolveEnd(
 
 const isList = (reference: EndReference): reference is readonly LabelReference[] => Array.isArray(reference)
 
-/**
- * Returns the reference itself if it is a text, or its href if it is an object without a key; null for any other
- * reference.
- */
+/** Returns the reference itself if it is a string, or its href if it is an object without a key; otherwise null. */
 function textOf(reference: LabelReference): string | null {
   if (typeof reference === 'string') return trimBlanks(reference)
   return isLabelReference(reference) && reference.key === undefined ? (reference.href ?? null) : null
@@ -102,7 +102,7 @@ interface Finder {
 }
 
 /**
- * Finds the object that a text names. Returns null if the text must be a label. Text that has no other known form
+ * Finds the object that a string names. Returns null if the string must be a label. A string in no other known form
  * counts as the name of a workload.
  */
 async function findNamed(finder: Finder, text: string): Promise<AskedEnd | null> {
@@ -126,10 +126,7 @@ async function findNamed(finder: Finder, text: string): Promise<AskedEnd | null>
   })
 }
 
-/**
- * Finds a workload by its exact name. If there is no such workload, the error also suggests what else the text may
- * mean.
- */
+/** Finds a workload by its exact name. If there is none, the error also suggests what else the string may mean. */
 async function findWorkload(finder: Finder, text: string): Promise<AskedEnd> {
   try {
     return endOfWorkload(await findNamedWorkload(finder.pce, text, finder.signal))
@@ -196,13 +193,13 @@ async function findByAddress(pce: PceClient, address: string, signal: AbortSigna
 
 interface Pods {
   items: readonly Workload[]
-  /** The reason why other Kubernetes workloads may have the same address; null if none can. */
+  /** The reason why further Kubernetes workloads may have the address; null if none can. */
   unknown: string | null
 }
 const NO_PODS: Pods = { items: [], unknown: null }
 
 /**
- * Returns true if a Kubernetes workload can have this address. The PCE knows only private addresses of Kubernetes
+ * Returns true if a Kubernetes workload may have this address. The PCE knows only private addresses of Kubernetes
  * workloads (P106), so a public IPv4 address needs no search.
  */
 const canBePod = (address: string): boolean =>
@@ -221,7 +218,7 @@ async function findPods(
   return { items, unknown: silent === 0 ? null : `of ${countOf(silent, 'Kubernetes workload')} no address is known` }
 }
 
-/** Creates the error for an address that several workloads have, where only one workload is allowed. */
+/** Creates the error for an address that several workloads have although only one workload is allowed. */
 export function ambiguousAddress(address: string, bearers: readonly Workload[]): ToolError {
   const text = `${bearers.length} workloads have the address ${address}.`
   return ambiguousName(text, bearers, {})

@@ -1,6 +1,6 @@
 import type { PceClient } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
-import type { GuardrailsConfig, ProtectedLabel } from '../../schemas/guardrails.js'
+import type { GuardrailsConfig, ProtectedLabel, TouchedGuardrail } from '../../schemas/guardrails.js'
 import { placeWrite, refusePlaced } from '../scopes/judge-writes.js'
 import { createReader } from '../scopes/read-around.js'
 import type { Write } from '../scopes/read-write.js'
@@ -16,27 +16,48 @@ export interface GuardrailPorts {
   readonly now: () => number
   /** Tells the operator of protected labels that the PCE does not have. */
   readonly noteMissing: (labels: readonly ProtectedLabel[]) => void
+  /** The guardrails that two persons may override. */
+  readonly byTwo: ReadonlySet<TouchedGuardrail['guardrail']>
+}
+
+/** What requests do to the guardrails. */
+export interface Judgement {
+  /**
+   * The error of the first guardrail that forbids them, whoever approves; null if there is none. Its `details` say which
+   * object is protected, when the freeze ends, or how many workloads are affected.
+   */
+  readonly refusal: ToolError | null
+  /** The freeze and the number of workloads, where the requests touch them. Each has its error if it forbids them. */
+  readonly touched: readonly { readonly fact: TouchedGuardrail; readonly refusal: ToolError | null }[]
 }
 
 /**
- * Returns the refusal of requests that one of the guardrails forbids; null if all are allowed. `details` say which
- * object is protected, when the freeze ends, or how many workloads are affected.
+ * Judges requests by the guardrails of the operator.
  * @throws the errors of the PCE client, and IncompleteListError if not all labels or workloads could be read.
  */
-export async function refuseByGuardrails(
+export async function judgeGuardrails(
   pce: PceClient,
   { protectedLabels = [], freezes = [], maxWorkloads }: GuardrailsConfig,
   requests: readonly Write[],
   ports: GuardrailPorts,
   signal: AbortSignal,
-): Promise<ToolError | null> {
-  if (requests.length === 0) return null
-  return (
-    (protectedLabels.length > 0 ? await refuseProtected(pce, protectedLabels, requests, ports, signal) : null) ??
-    refuseFrozen(freezes, requests, pce.orgId, ports.now()) ??
-    (maxWorkloads === undefined ? null : await refuseTooMany(pce, maxWorkloads, requests, signal))
-  )
+): Promise<Judgement> {
+  if (requests.length === 0) return { refusal: null, touched: [] }
+  const refusal =
+    protectedLabels.length > 0 ? await refuseProtected(pce, protectedLabels, requests, ports, signal) : null
+  if (refusal !== null) return { refusal, touched: [] }
+  const touched = [...judgeFreezes(freezes, requests, pce.orgId, ports)]
+  const frozen = touched.find((one) => !one.fact.needs_two_persons)
+  if (frozen !== undefined) return { refusal: frozen.refusal, touched }
+  if (maxWorkloads !== undefined) {
+    const counted = await judgeNumber(pce, maxWorkloads, requests, ports, signal)
+    if (counted !== null) touched.push(counted)
+  }
+  const forbidding = touched.find((one) => one.refusal !== null && !one.fact.needs_two_persons)
+  return { refusal: forbidding?.refusal ?? null, touched }
 }
+
+type Touched = Judgement['touched'][number]
 
 async function refuseProtected(
   pce: PceClient,
@@ -57,40 +78,52 @@ async function refuseProtected(
   return null
 }
 
-function refuseFrozen(
+function judgeFreezes(
   freezes: NonNullable<GuardrailsConfig['freezes']>,
   requests: readonly Write[],
   orgId: string,
-  now: number,
-): ToolError | null {
-  if (!requests.some((request) => takesEffect(request, orgId))) return null
-  const freeze = findFreeze(freezes, now)
-  if (freeze === null) return null
+  { now, byTwo }: GuardrailPorts,
+): Touched[] {
+  if (!requests.some((request) => takesEffect(request, orgId))) return []
+  const freeze = findFreeze(freezes, now())
+  if (freeze === null) return []
   const { window, until } = freeze
   const ends =
-    until === null
-      ? 'No end of the freeze is in sight.'
-      : `The freeze ends on ${sayLocal(window.zone, until)}. Drafts can be changed meanwhile.`
-  return new ToolError('frozen', `Changes that take effect at once are frozen (${window.text}). ${ends}`, {
-    window: window.text,
-    frozen_until: until === null ? null : new Date(until).toISOString(),
-  })
+    until === null ? 'No end of the freeze is in sight.' : `The freeze ends on ${sayLocal(window.zone, until)}.`
+  const text = `Changes that take effect at once are frozen (${window.text}). ${ends}`
+  const facts = { window: window.text, frozen_until: until === null ? null : new Date(until).toISOString() }
+  const refused = until === null ? text : `${text} Drafts can be changed meanwhile.`
+  const needsTwo = byTwo.has('frozen')
+  const message = needsTwo ? `${text} Two people may override it for this call.` : text
+  return [
+    {
+      fact: { guardrail: 'frozen', message, needs_two_persons: needsTwo, ...facts },
+      refusal: new ToolError('frozen', refused, facts),
+    },
+  ]
 }
 
-async function refuseTooMany(
+/** Judges the number of workloads that requests affect; null if they take no effect at once. */
+async function judgeNumber(
   pce: PceClient,
   most: number,
   requests: readonly Write[],
+  { byTwo }: GuardrailPorts,
   signal: AbortSignal,
-): Promise<ToolError | null> {
+): Promise<Touched | null> {
   const affected = await countAffected(pce, requests, signal)
-  if (affected !== null && affected <= most) return null
-  const many =
+  if (affected === 0) return null
+  const isTooMany = affected === null || affected > most
+  const limit = `at most ${most} may be affected at a time`
+  const text =
     affected === null
       ? `How many workloads this affects is not known, and at most ${countOf(most, 'workload')} may be affected at a time.`
-      : `This affects ${countOf(affected, 'workload')}, and at most ${most} may be affected at a time.`
-  return new ToolError('too_many_workloads', `${many} Nothing of it was written.`, {
-    workloads_affected: affected,
-    max_workloads_affected: most,
-  })
+      : `This affects ${countOf(affected, 'workload')}${isTooMany ? `, and ${limit}` : `; ${limit}`}.`
+  const facts = { workloads_affected: affected, max_workloads_affected: most }
+  const needsTwo = isTooMany && byTwo.has('too_many_workloads')
+  const message = needsTwo ? `${text} Two people have to approve it.` : text
+  return {
+    fact: { guardrail: 'too_many_workloads', message, needs_two_persons: needsTwo, ...facts },
+    refusal: isTooMany ? new ToolError('too_many_workloads', text, facts) : null,
+  }
 }

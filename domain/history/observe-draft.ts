@@ -13,7 +13,7 @@ import { createConcern, type CutFate, type JudgeOf } from '../policy/judge-cut.j
 import type { PolicySnapshot } from '../policy/load-snapshot.js'
 import { createPresentModes } from '../policy/present-modes.js'
 import { trafficOfRules } from '../policy/traffic-of-rules.js'
-import { workInTurns } from '../text/pace-work.js'
+import { workInTurns, type Steps } from '../text/pace-work.js'
 import { portColumn, protocolColumn, wholeEndColumn } from '../traffic/columns.js'
 import { createFlowEncoder } from '../traffic/encode-flow.js'
 import { endsOf } from '../traffic/flow-ends.js'
@@ -21,7 +21,7 @@ import { groupRows } from '../traffic/group-rows.js'
 import { createConversationReader, type FlowsRead } from '../traffic/read-flows.js'
 import { lookbackWindow } from '../traffic/traffic-window.js'
 import type { WholePolicy } from './load-policy.js'
-import { createReviews, type ReviewedPolicies } from './review-policies.js'
+import { createReviews, type ReviewedPolicies, type ReviewOf } from './review-policies.js'
 
 /** Maximum number of traffic rows that are read for all changes together. */
 const MOST_ROWS = 100_000
@@ -56,7 +56,7 @@ type Context = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'beforeWr
 type Change = { href: string; type: string }
 
 /** Both versions of the policy, as the caller has read them. */
-interface BothPolicies {
+export interface BothPolicies {
   active: WholePolicy
   draft: WholePolicy
 }
@@ -74,11 +74,20 @@ export async function observeDraft(
 ): Promise<DraftEvidence> {
   const labels = await loadLabels(outer.pce, outer)
   const reviewOf = createReviews(active, draft, labels)
-  const reviews = changes.map(({ type, href }) => ({
-    href: toDraftHref(href),
-    review: reviewOf(type, toDraftHref(href)),
-  }))
+  const reviews = await workInTurns(reviewEach(changes, reviewOf), outer.signal)
   return observeReviews(outer, labels, reviews, 'mcp-review-draft')
+}
+
+function* reviewEach(
+  changes: readonly Change[],
+  reviewOf: ReviewOf,
+): Steps<{ href: string; review: ReviewedPolicies | null }[]> {
+  const reviews = []
+  for (const { type, href } of changes) {
+    reviews.push({ href: toDraftHref(href), review: reviewOf(type, toDraftHref(href)) })
+    yield
+  }
+  return reviews
 }
 
 /**

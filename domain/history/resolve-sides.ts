@@ -17,7 +17,7 @@ export interface Side {
   addresses: AddressSet
   /** What the side names, or may name, that is in no address of this answer. Each is a phrase. */
   besides: readonly string[]
-  /** The kinds of what is in no address, for the counts of an answer. */
+  /** The kinds of things that the side names and that have no address in this answer, which counts them by kind. */
   lacks: readonly Lack[]
   /** The workloads that the side names. */
   named: Group

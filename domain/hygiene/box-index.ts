@@ -7,12 +7,12 @@ export interface OwnedBox {
 }
 
 /**
- * The dimensions that are indexed. Most boxes do not restrict the other dimensions, so an index of those would hardly
+ * The dimensions that are indexed. Most boxes leave the other dimensions unrestricted, so indexing those would hardly
  * narrow the search.
  */
 const SELECTIVE = /^(?:(?:src|dst)\.(?:label .*|id|ip|fqdn)|port)$/u
 /**
- * Maximum number of values that an indexed box has in a dimension. A box with more values is indexed as if it were
+ * Maximum number of values that an indexed box may have in a dimension. A box with more values is indexed as if it were
  * unrestricted there.
  */
 const MOST_VALUES = 64
@@ -23,7 +23,7 @@ interface Postings {
 }
 
 /**
- * An index that finds boxes which may overlap a given one. Most rules of an estate have nothing in common, so this
+ * An index that finds the boxes that may overlap a given box. Most rules have no connection in common, so the index
  * saves most comparisons.
  */
 export interface BoxIndex {
@@ -63,8 +63,8 @@ export function indexBoxes(boxes: readonly OwnedBox[]): BoxIndex {
 }
 
 /**
- * Returns the values in a mask, each as a mask with a single bit. Returns null if the mask restricts nothing or has too
- * many values.
+ * Returns each value of a mask as a mask with a single bit. Returns null if the mask restricts nothing or has too many
+ * values.
  */
 function valuesOf(mask: bigint | undefined): bigint[] | null {
   if (mask === undefined || mask < 0n) return null

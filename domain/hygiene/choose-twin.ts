@@ -5,21 +5,22 @@ import type { TwinEvidence } from './evidence-of-twins.js'
 import { shareAddress, type Twins } from './find-twins.js'
 import type { Machine } from './known-machines.js'
 
-/** Which of several workloads to keep. */
+/** The advice on which of several workloads for one machine to keep. */
 export interface Choice {
-  /** The href of the workload to keep; null if that cannot be told, or if all of them are to stay. */
+  /** The href of the workload to keep; null if it is not clear which one, or if all of them should stay. */
   keep: string | null
   why: string
-  /** What has to be done before the others can go, in sentences. */
+  /** Sentences that say what has to be done before the other workloads can be deleted. */
   first: string[]
 }
 
-/** Maximum number of workloads of a group of which it is said what has to be done first. */
+/** Maximum number of workloads in a group for which the answer says what to do before they can be deleted. */
 const MOST_TOLD = 5
 
 /**
- * Chooses which of several workloads to keep, from what hangs on them (D263). The choice is advice: nothing is written,
- * and where the workloads share a name alone, or a part of the evidence is missing, none is chosen.
+ * Chooses which of several workloads to keep, by what depends on each of them: rules, virtual services and traffic
+ * (D263). The choice is only advice; nothing is written. None is chosen if the workloads have only a name in common, or
+ * if a part of the evidence is missing.
  */
 export function chooseTwin(twins: Twins, evidenceOf: (href: string) => TwinEvidence): Choice {
   const { kind, members } = twins
@@ -56,7 +57,7 @@ interface Criterion {
   why: (value: number) => string
 }
 
-/** The criteria in their order. The first one that tells the best from all others decides. */
+/** The criteria in order of priority. The first criterion by which one workload is better than all others decides. */
 const CRITERIA: readonly Criterion[] = [
   {
     of: (_, { named, bindings }) => (named ?? 0) + (bindings ?? 0),
@@ -87,7 +88,7 @@ function pickBest(members: readonly Machine[], evidence: ReadonlyMap<string, Twi
   return { best: left[0]!, why: 'They are alike in all that was looked at, so any of them will do.' }
 }
 
-/** Says what hangs on the workloads that would go. */
+/** Returns sentences that say what depends on the workloads that would be deleted. */
 function listFirst(kept: Machine, members: readonly Machine[], evidence: ReadonlyMap<string, TwinEvidence>): string[] {
   return members
     .filter(({ href, managed }) => href !== kept.href && !managed)

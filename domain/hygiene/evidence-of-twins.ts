@@ -4,45 +4,87 @@ import { RULE_TYPES } from '../../schemas/rule-shapes.js'
 import type { ToolContext } from '../call.js'
 import { IncompleteListError, pickEvery } from '../inventory/fetch-every.js'
 import type { LabelIndex } from '../inventory/labels.js'
+import { readKubernetesWorkloads } from '../inventory/kubernetes-workloads.js'
 import { toDraftHref } from '../inventory/parse-href.js'
+import { machineAddress } from '../policy/addresses.js'
 import { loadSnapshot, rulesInForce, withDenyRules, type PolicySnapshot } from '../policy/load-snapshot.js'
 import { isWrittenTo, type End } from '../policy/match-rules.js'
 import { anyOf, isUnknown } from '../policy/three-valued.js'
+import { compareTexts } from '../text/compare-texts.js'
 import { workInTurns, type Steps } from '../text/pace-work.js'
 import { anything } from '../traffic/applications.js'
-import { createFlowEncoder } from '../traffic/encode-flow.js'
+import { createFlowEncoder, type FlowRow } from '../traffic/encode-flow.js'
 import { createConversationReader } from '../traffic/read-flows.js'
 import type { TrafficWindow } from '../traffic/traffic-window.js'
-import type { Machine } from './known-machines.js'
+import { addTo, type Machine } from './known-machines.js'
 
-/** What hangs on a workload. A part that could not be read is null. */
+/** Connections since a time, of which the last one was seen at `last`, in milliseconds; null: there were none. */
+export interface LaterTraffic {
+  /** From an address of the workload, which somebody else reported. */
+  from: number
+  /** To an address of the workload, and of these, those that were answered with data. */
+  to: number
+  answered: number
+  /** From or to an address that other workloads have as well, so that it is not known whose they are. */
+  undecided: number
+  last: number | null
+}
+
+/** What depends on a workload. A part that could not be read is null. */
 export interface TwinEvidence {
-  /** Rules in force that name the workload in any way, and those of which that is not known. */
+  /**
+   * The number of rules in force that select the workload in any way, and the number of those for which this is not
+   * certain.
+   */
   rules: { applying: number; undecided: number } | null
-  /** Rules and enforcement boundaries, in force or not, of the draft or the active policy, that name it by itself. */
+  /**
+   * Number of rules and enforcement boundaries, in the draft or the active policy, that name the workload individually,
+   * whether they are in force or not.
+   */
   named: number | null
-  /** Virtual services that are bound to it. */
+  /** The names of the rule sets and boundaries that contain these, sorted. */
+  namedIn: readonly string[] | null
+  /** Number of virtual services to which the workload is bound. */
   bindings: number | null
   traffic: { connections: number; last: number | null } | null
+  /**
+   * Rules in force a side of which reaches this workload and no other, and those of which that is not known. Null also
+   * if it was not asked for.
+   */
+  alone: { rules: number; undecided: number } | null
+  /** The traffic since it was last heard of. Null also if it was not asked for, or if not all traffic was read. */
+  later: LaterTraffic | null
+}
+
+/** What is read of workloads that may be gone, beside what is read of twins. */
+export interface GoneQuestion {
+  /** All workloads, with which it is decided whom else a rule reaches, and whose an address is. */
+  everyone: readonly Machine[]
+  /** Returns the time in milliseconds after which a workload counts as silent. */
+  silentSince: (href: string) => number
 }
 
 export interface EvidenceRead {
   of: (href: string) => TwinEvidence
-  /** What could not be read, or only in part, in sentences. */
+  /** Sentences that say what could not be read, or only in part. */
   warnings: string[]
 }
 
 type Ctx = ToolContext<true>
 
-/** Reads which rules, virtual services and traffic hang on the given workloads. */
+/**
+ * Reads which rules, virtual services and traffic depend on the given workloads.
+ * @param name the name under which the PCE lists the traffic queries.
+ */
 export async function readEvidence(
   ctx: Ctx,
   machines: readonly Machine[],
   index: LabelIndex,
-  window: TrafficWindow,
+  { window, name }: { window: TrafficWindow; name: string },
+  gone?: GoneQuestion,
 ): Promise<EvidenceRead> {
   const warnings: string[] = []
-  /** Runs a read, and notes in a sentence what is not known if the PCE does not answer it. */
+  /** Runs a read. If the PCE does not answer, adds a sentence to the warnings that says what is therefore not known. */
   const attempt = async <T>(what: string, read: () => Promise<T>): Promise<T | null> => {
     try {
       return await read()
@@ -53,44 +95,69 @@ export async function readEvidence(
     }
   }
   const hrefs = new Set(machines.map(({ href }) => href))
-  const policy = await attempt('Which rules hang on them', () => readRules(ctx, machines, index, warnings))
+  const policy = await attempt('Which rules hang on them', () => readRules(ctx, machines, index, warnings, gone))
   const bindings = await attempt('Which virtual services are bound to them', () => countBindings(ctx, hrefs))
-  const traffic = await attempt('What traffic they have', () => readTraffic(ctx, hrefs, index, window, warnings))
+  const traffic = await attempt('What traffic they have', () =>
+    readTraffic(ctx, machines, index, { name, window }, warnings, gone),
+  )
   return {
     warnings,
     of: (href) => ({
       rules: policy?.applying.get(href) ?? null,
-      named: policy === null ? null : (policy.named.get(href) ?? 0),
+      named: policy === null ? null : (policy.named.get(href)?.rules ?? 0),
+      namedIn: policy === null ? null : [...(policy.named.get(href)?.places ?? [])].sort(compareTexts),
       bindings: bindings === null ? null : (bindings.get(href) ?? 0),
-      traffic: traffic === null ? null : (traffic.get(href) ?? { connections: 0, last: null }),
+      traffic: traffic === null ? null : (traffic.found.get(href) ?? { connections: 0, last: null }),
+      alone: policy?.alone?.get(href) ?? null,
+      later: traffic?.later === undefined || traffic.isCut ? null : (traffic.later.get(href) ?? noTraffic()),
     }),
   }
 }
 
-async function readRules(ctx: Ctx, machines: readonly Machine[], index: LabelIndex, warnings: string[]) {
+const noTraffic = (): LaterTraffic => ({ from: 0, to: 0, answered: 0, undecided: 0, last: null })
+
+async function readRules(
+  ctx: Ctx,
+  machines: readonly Machine[],
+  index: LabelIndex,
+  warnings: string[],
+  gone: GoneQuestion | undefined,
+) {
   const [draft, active] = [
     await withDenyRules(ctx, await loadSnapshot(ctx, 'draft', index)),
     await withDenyRules(ctx, await loadSnapshot(ctx, 'active', index)),
   ]
   const unread = new Set([...draft.unread.keys(), ...active.unread.keys()]).size
   if (unread > 0) warnings.push(`The deny rules of ${unread} rule sets could not be read, and are not counted.`)
-  return workInTurns(judgeRules(machines, draft, active), ctx.signal)
+  const judged = await workInTurns(judgeRules(machines, draft, active), ctx.signal)
+  if (gone === undefined) return { ...judged, alone: undefined }
+  const pods = await readKubernetesWorkloads(ctx, {}, ({ href, labels }) => ({ href, labels: labels ?? [] }))
+  if (pods.unread !== null) warnings.push(`Whether rules reach Kubernetes workloads is not known: ${pods.unread}`)
+  const others = { bearers: [...gone.everyone, ...pods.items], isWhole: pods.unread === null }
+  return { ...judged, alone: await workInTurns(findLonely(machines, others, active), ctx.signal) }
 }
 
-function* judgeRules(
-  machines: readonly Machine[],
-  draft: PolicySnapshot,
-  active: PolicySnapshot,
-): Steps<{ applying: Map<string, { applying: number; undecided: number }>; named: Map<string, number> }> {
+interface RulesJudged {
+  applying: Map<string, { applying: number; undecided: number }>
+  named: Map<string, { rules: number; places: ReadonlySet<string> }>
+}
+
+function* judgeRules(machines: readonly Machine[], draft: PolicySnapshot, active: PolicySnapshot): Steps<RulesJudged> {
   const wanted = new Set(machines.map(({ href }) => href))
-  const naming = new Map<string, Set<string>>()
+  const naming = new Map<string, { rules: Set<string>; places: Set<string> }>()
   for (const { ruleSets, boundaries } of [draft, active]) {
-    const rules = ruleSets.flatMap((set) => [...(set.rules ?? []), ...(set.deny_rules ?? [])])
-    for (const rule of [...rules, ...boundaries]) {
+    const rules = ruleSets.flatMap((set) =>
+      [...(set.rules ?? []), ...(set.deny_rules ?? [])].map((rule) => ({ rule, place: set.name })),
+    )
+    for (const { rule, place } of [...rules, ...boundaries.map((one) => ({ rule: one, place: one.name }))]) {
       yield
-      for (const { workload } of [...(rule.providers ?? []), ...(rule.consumers ?? [])])
-        if (workload !== undefined && wanted.has(workload.href))
-          naming.set(workload.href, (naming.get(workload.href) ?? new Set()).add(toDraftHref(rule.href)))
+      for (const { workload } of [...(rule.providers ?? []), ...(rule.consumers ?? [])]) {
+        if (workload === undefined || !wanted.has(workload.href)) continue
+        const known = naming.get(workload.href) ?? { rules: new Set(), places: new Set() }
+        naming.set(workload.href, known)
+        known.rules.add(toDraftHref(rule.href))
+        known.places.add(place)
+      }
     }
   }
   const placed = RULE_TYPES.flatMap((type) => rulesInForce(active, type))
@@ -106,7 +173,67 @@ function* judgeRules(
     }
     applying.set(machine.href, count)
   }
-  return { applying, named: new Map([...naming].map(([href, rules]) => [href, rules.size])) }
+  const named = new Map([...naming].map(([href, { rules, places }]) => [href, { rules: rules.size, places }]))
+  return { applying, named }
+}
+
+/** Whatever bears labels by which rules reach it. */
+type Bearer = Pick<Machine, 'href' | 'labels'>
+
+/** Number of label combinations that are tested in one step. */
+const TESTED_PER_STEP = 100
+
+/**
+ * Counts for each workload the rules in force a side of which reaches it and nobody else. Bearers of the same labels are
+ * tested once.
+ */
+function* findLonely(
+  machines: readonly Machine[],
+  { bearers, isWhole }: { bearers: readonly Bearer[]; isWhole: boolean },
+  active: PolicySnapshot,
+): Steps<Map<string, { rules: number; undecided: number }>> {
+  const groups = new Map<string, { first: Bearer; second: Bearer | null }>()
+  const exists = new Set<string>()
+  for (const [at, one] of bearers.entries()) {
+    if (at % TESTED_PER_STEP === 0) yield
+    exists.add(one.href)
+    const key = one.labels
+      .map(({ href }) => href)
+      .sort()
+      .join(' ')
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, { first: one, second: null })
+    else group.second ??= one
+  }
+  const counts = new Map(machines.map(({ href }) => [href, { rules: 0, undecided: 0 }]))
+  for (const rule of RULE_TYPES.flatMap((type) => rulesInForce(active, type)))
+    for (const side of ['providers', 'consumers'] as const) {
+      yield
+      const own = machines.filter((machine) => isWrittenTo(rule, side, endOf(machine), active) === 'yes')
+      // A side that reaches two of them is lost to neither alone.
+      const [only] = own
+      if (only === undefined || own.length > 1) continue
+      const count = counts.get(only.href)!
+      const named = rule.rule[side].flatMap(({ workload }) => workload?.href ?? [])
+      if (named.some((href) => href !== only.href && exists.has(href))) continue
+      let other: 'yes' | 'no' | 'unknown' = isWhole ? 'no' : 'unknown'
+      let tested = 0
+      for (const { first, second } of groups.values()) {
+        tested += 1
+        if (tested % TESTED_PER_STEP === 0) yield
+        const someone = first.href === only.href ? second : first
+        if (someone === null) continue
+        const answer = isWrittenTo(rule, side, endOf(someone), active)
+        if (answer === 'yes') {
+          other = 'yes'
+          break
+        }
+        if (isUnknown(answer)) other = 'unknown'
+      }
+      if (other === 'no') count.rules += 1
+      else if (other === 'unknown') count.undecided += 1
+    }
+  return counts
 }
 
 const endOf = ({ href, labels }: { href: string; labels: readonly LabelRef[] }): End => ({
@@ -132,18 +259,36 @@ async function countBindings({ pce, signal }: Ctx, hrefs: ReadonlySet<string>): 
   return counts
 }
 
+/** Maximum number of addresses of a workload by which its traffic is asked for. */
+const MOST_ADDRESSES = 8
+/** Time after a workload was last heard of within which traffic may still be what it reported itself. */
+const REPORTING_MS = 3_600_000
+
 async function readTraffic(
   ctx: Ctx,
-  hrefs: ReadonlySet<string>,
+  machines: readonly Machine[],
   index: LabelIndex,
-  window: TrafficWindow,
+  { name, window }: { name: string; window: TrafficWindow },
   warnings: string[],
-): Promise<Map<string, { connections: number; last: number | null }>> {
+  gone: GoneQuestion | undefined,
+) {
+  const hrefs = new Set(machines.map(({ href }) => href))
   const found = new Map<string, { connections: number; last: number | null }>()
-  const own = { include: [...hrefs].map((href) => [{ workload: { href } }]), exclude: [] }
+  const later = gone === undefined ? undefined : new Map<string, LaterTraffic>()
+  const addresses = gone === undefined ? [] : machines.flatMap((one) => one.addresses.slice(0, MOST_ADDRESSES))
+  const own = {
+    include: [
+      ...[...hrefs].map((href) => [{ workload: { href } }]),
+      ...[...new Set(addresses)].map((value) => [{ ip_address: value }]),
+    ],
+    exclude: [],
+  }
+  const bearers = new Map<string, string[]>()
+  for (const { href, addresses: theirs } of gone?.everyone ?? [])
+    for (const address of theirs) addTo(bearers, address, href)
   const encoder = createFlowEncoder(index)
   const read = createConversationReader(ctx, encoder)
-  const add = (end: number, connections: number, last: number) => {
+  const add = (end: number, { connections, last }: FlowRow) => {
     const { workload } = encoder.ends.end(end)
     if (workload === null || !hrefs.has(workload)) return
     const known = found.get(workload) ?? { connections: 0, last: null }
@@ -151,16 +296,37 @@ async function readTraffic(
     known.last = Math.max(known.last ?? 0, last)
     found.set(workload, known)
   }
-  const request = { name: 'mcp-duplicate-workloads', window }
+  const addLater = (end: number, { connections, last, bytesOut }: FlowRow, isSource: boolean) => {
+    if (gone === undefined || later === undefined) return
+    const { workload, ip, bearer } = encoder.ends.end(end)
+    // An address that was seen from outside of the corporate network may be that of another machine (P107).
+    if (bearer != null) return
+    const address = ip === null ? null : machineAddress(ip)
+    const theirs = address === null ? [] : (bearers.get(address) ?? [])
+    const meant = workload === null ? theirs : [workload]
+    for (const href of meant) {
+      if (!hrefs.has(href) || !(last > gone.silentSince(href) + REPORTING_MS)) continue
+      const known = later.get(href) ?? noTraffic()
+      later.set(href, known)
+      known.last = Math.max(known.last ?? 0, last)
+      if (theirs.some((other) => other !== href)) known.undecided += connections
+      else if (isSource) known.from += connections
+      else {
+        known.to += connections
+        if (bytesOut > 0) known.answered += connections
+      }
+    }
+  }
+  const request = { name, window }
+  const take = (end: number, row: FlowRow, isSource: boolean) => {
+    add(end, row)
+    addLater(end, row, isSource)
+  }
   const reads = [
-    await read({ ...request, filters: { sources: anything(), destinations: own } }, (row) =>
-      add(row.dst, row.connections, row.last),
-    ),
-    await read({ ...request, filters: { sources: own, destinations: anything() } }, (row) =>
-      add(row.src, row.connections, row.last),
-    ),
+    await read({ ...request, filters: { sources: anything(), destinations: own } }, (row) => take(row.dst, row, false)),
+    await read({ ...request, filters: { sources: own, destinations: anything() } }, (row) => take(row.src, row, true)),
   ]
-  if (reads.some(({ truncated }) => truncated))
-    warnings.push('Not all of their traffic could be read: connections are at least these.')
-  return found
+  const isCut = reads.some(({ truncated }) => truncated)
+  if (isCut) warnings.push('Not all of their traffic could be read: connections are at least these.')
+  return { found, later, isCut }
 }

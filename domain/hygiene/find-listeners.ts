@@ -11,7 +11,7 @@ import { createConversationReader, type FlowsRead } from '../traffic/read-flows.
 import type { TrafficWindow } from '../traffic/traffic-window.js'
 import type { ResolvedSelection } from './select-workloads.js'
 
-/** A port on which processes of a workload listen, for others than the workload itself (P129). */
+/** A port on which a process of a workload listens, and which other hosts can reach (P129). */
 export interface Listener {
   port: number
   proto: number
@@ -20,7 +20,10 @@ export interface Listener {
   user: string | null
 }
 
-/** Why silence proves nothing about a workload, or why its listeners may not be those of today. */
+/**
+ * Reasons why a workload without observed traffic may still be in use, or why the reported list of its listeners may be
+ * out of date.
+ */
 export const DOUBTS = ['offline', 'idle', 'visibility_off', 'paired_later', 'old_report'] as const
 export type Doubt = (typeof DOUBTS)[number]
 
@@ -28,18 +31,24 @@ export interface ListeningWorkload {
   href: string
   name: string
   listeners: Listener[]
-  /** Number of ports that only the workload itself can reach. */
+  /** Number of listening ports that can be reached only from the workload itself. */
   local: number
   doubts: Doubt[]
 }
 
 export interface ListenersFound {
   workloads: ListeningWorkload[]
-  /** Numbers of workloads: that match, without a VEN, beyond the limit, without a report, and that could not be read. */
+  /**
+   * Numbers of workloads: those that match, those without a VEN, those beyond the limit, those that reported no list of
+   * ports, and those that could not be read.
+   */
   counts: { matched: number; unmanaged: number; left: number; unreported: number; unread: number }
 }
 
-/** Connections to a port of a workload, and when the last one was seen, in milliseconds. */
+/**
+ * The number of connections to one port of a workload, and when the last of them was seen, in milliseconds since the
+ * epoch.
+ */
 export interface Talk {
   connections: number
   last: number
@@ -47,16 +56,17 @@ export interface Talk {
 
 const IN_FLIGHT = 5
 const DAY_MS = 86_400_000
-/** Age of a report from which it counts as old. */
+/** The age from which a workload's report of its ports counts as old. */
 const OLD_MS = 7 * DAY_MS
-/** Maximum number of ports by which the traffic query is narrowed. */
+/** Maximum number of ports in the filter of the traffic query. With more ports, the query has no port filter. */
 const MOST_PORTS = 200
 
 type Ctx = ToolContext<true>
 
 /**
- * Reads on which ports the selected workloads listen, of `most` workloads with a VEN at most. A PCE leaves the ports out of
- * its list of workloads (P128), so each workload without them is read by itself.
+ * Reads on which ports the selected workloads listen, for at most `most` workloads with a VEN. A PCE leaves the ports
+ * out of its list of workloads (P128), so each workload that comes without ports is read individually.
+ *
  * @throws {IncompleteListError} if the PCE sent only a part of the list, and the errors of the PCE client.
  */
 export async function readListeners(
@@ -127,16 +137,16 @@ function doubtsOf(workload: Workload, window: TrafficWindow, now: number): Doubt
     ...(workload.enforcement_mode === 'idle' ? ['idle' as const] : []),
     ...(['flow_off', 'flow_drops'].includes(workload.visibility_level ?? '') ? ['visibility_off' as const] : []),
     ...(pairedAt > Date.parse(window.start) ? ['paired_later' as const] : []),
-    // A report without a time is not known to be new.
+    // A report without a time counts as old, because it is not known to be new.
     ...(now - reportedAt <= OLD_MS ? [] : ['old_report' as const]),
   ]
 }
 
-/** Identifies a port of a workload. */
+/** Returns a key that identifies a port of a workload. */
 export const portKey = (workload: string, { port, proto }: Pick<Listener, 'port' | 'proto'>): string =>
   `${workload} ${proto} ${port}`
 
-/** Reads who talked to the listeners, whatever the PCE decided about it. */
+/** Reads who connected to the listening ports, whatever decision the PCE recorded. */
 export async function readTalk(
   ctx: Ctx,
   workloads: readonly ListeningWorkload[],

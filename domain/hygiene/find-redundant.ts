@@ -19,8 +19,8 @@ export interface Redundancy {
   /** Index of the rule in the list of rules. */
   rule: number
   /**
-   * The rules that together decide about every connection of this rule. None of them can be left out, unless the search
-   * for a smaller set had to be cut short.
+   * Indices of the rules that together decide about every connection of this rule. The list is minimal, unless the
+   * search for a smaller list had to be cut short.
    */
   by: readonly number[]
 }
@@ -30,8 +30,8 @@ export interface RedundantRules {
   /** Indices of allow rules that allow everything from everywhere to everywhere. */
   anyToAny: number[]
   /**
-   * Rules that may be redundant. Whether they are depends on behaviour that no source about the PCE defines
-   * (`unclear`), or would take too long to compute (`size`).
+   * Rules that may be redundant. It cannot be decided, because no source defines how the PCE behaves (`unclear`), or
+   * because the computation would take too long (`size`).
    */
   undecided: { rule: number; because: 'unclear' | 'size' }[]
 }
@@ -42,30 +42,30 @@ export interface DatedRule extends RuleInForce {
 }
 
 const ENDS = ['dst', 'src'] as const
-/** The dimensions of a box that stand for domain names. */
+/** The dimensions that stand for domain names. */
 const NAMES = ['dst.fqdn', 'src.fqdn']
 /**
- * Returns a type of rule and all types that take precedence over it. A rule has no effect if rules of these types
- * decide about all its connections.
+ * Returns the given type of rule and all types that take precedence over it. A rule has no effect if rules of these
+ * types decide about all its connections.
  */
 const decidersOf = (type: RuleType) => DECIDING_ORDER.slice(0, DECIDING_ORDER.indexOf(type) + 1)
 /**
- * Maximum number of steps for one rule (about a twentieth of a second), and for all rules together. These limits ensure
- * that the search ends even in an estate in which everything overlaps. A step with long masks counts several times.
+ * Maximum numbers of steps: for a single rule (about a twentieth of a second), and for all rules together. They ensure
+ * that the search ends even if all rules overlap. A step with long masks counts several times.
  */
 const MOST_STEPS = 100_000
 const MOST_STEPS_IN_ALL = 40_000_000
 /** Maximum number of steps for the few rules that a call is about to write. It is low, because the caller waits. */
 const MOST_STEPS_AMONG = 4_000_000
-/** Maximum number of candidate rules that are searched for a minimal proof of redundancy. */
+/** Maximum number of rules in a proof of redundancy that is shortened rule by rule. */
 const MOST_IN_PROOF = 40
 
 /**
- * Finds the rules that change nothing. Rules are examined from newest to oldest, and each is compared with those that
- * have not been found redundant so far. Therefore all rules found can be removed together, and the oldest of several
- * equal rules stays. A rule is redundant if, at the source and at the destination, as far as the PCE writes it to them,
- * other rules of its type or of a type that takes precedence decide about all its connections. Where no source of
- * information defines how the PCE behaves, this must be true for every possible behaviour.
+ * Finds the rules that change nothing. Rules are examined from newest to oldest, and each is compared with the rules
+ * not found redundant so far. Therefore all rules found can be removed together, and of several equal rules the oldest
+ * one stays. A rule is redundant if other rules, of its type or of a type that takes precedence, decide about all its
+ * connections at both ends, as far as the PCE sends the rule to these ends. Where the behaviour of the PCE is not
+ * documented, this must be true for every possible behaviour.
  */
 export function* findRedundantRules(rules: readonly DatedRule[]): Steps<RedundantRules> {
   const space = yield* createRuleSpace(rules)
@@ -111,8 +111,8 @@ function* searchRules(
     else left.add(rule)
     if (answer === 'unclear' || answer === 'size') found.undecided.push({ rule, because: answer })
   }
-  // A rule that covers another one may itself be found redundant later. Therefore the proofs are made last, from the
-  // rules that are not redundant.
+  // A rule that covers another one may itself be found redundant later. Therefore the proofs are built last, and only
+  // from rules that are not redundant.
   for (const rule of redundant) {
     yield
     found.redundant.push(search.prove(rule, left))
@@ -181,7 +181,7 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
     }
   }
 
-  /** Returns those rules in `among` that may decide about some of the rule's connections. */
+  /** Returns the rules in `among` that may decide about some of this rule's connections. */
   const neighboursOf = (rule: number, among: ReadonlySet<number>, types: readonly RuleType[]): number[] => {
     const found = new Set<number>()
     for (const end of ENDS)
@@ -193,8 +193,8 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
   const typesFor = (rule: number) => decidersOf((rules[rule] as DatedRule).type)
 
   /**
-   * Tests cheaply whether a rule may be redundant. Returns false for most rules, because most have a connection about
-   * which no other rule decides.
+   * A cheap test that returns false for most rules, because most have a connection about which no other rule decides.
+   * Returns true if the rule may be redundant.
    */
   const isCoveredAtAll = (rule: number, among: ReadonlySet<number>, allowance: Allowance): boolean => {
     const types = typesFor(rule)
@@ -216,7 +216,7 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
     )
   }
 
-  /** Returns false if the rule may be covered by domain name patterns that were not compared. */
+  /** Returns false if domain name patterns that were not compared might cover the rule. */
   const isDecided = (rule: number) =>
     space.isComplete ||
     !ENDS.some((end) => (boxes[rule] as EndBoxes)[end].some((box) => NAMES.some((one) => box.has(one))))
@@ -245,8 +245,8 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
   function prove(rule: number, among: ReadonlySet<number>): Redundancy {
     const { type } = rules[rule] as DatedRule
     if (namesNobody(rule)) return { kind: 'names_nobody', rule, by: [] }
-    // Each check in a proof may use as many steps as were allowed for finding that the rule is redundant. When the
-    // steps are used up, no further rule is dropped, so that the proof names more rules than necessary.
+    // Each check in a proof may take as many steps as it took at most to find the rule redundant. When the steps are
+    // used up, no further rules are dropped, so the proof may name more rules than necessary.
     const asking = () => {
       const allowance = { steps: mostSteps }
       return (others: readonly number[], of = rule) => isEnough(of, others, allowance)
@@ -274,9 +274,9 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
 }
 
 /**
- * Shortens a list of rules that are enough to prove that another rule is redundant. Returns a single rule if one is
- * enough alone, otherwise the list without the rules that are not needed. A list with more than `MOST_IN_PROOF` rules
- * is not shortened one by one.
+ * Shortens a list of rules that together make another rule redundant. Returns a single rule if one is enough, otherwise
+ * the list without the rules that are not needed. A list with more than `MOST_IN_PROOF` rules is not shortened rule by
+ * rule.
  */
 function leaveOut(list: readonly number[], isEnough: (rest: readonly number[]) => boolean): number[] {
   const single = list.find((one) => isEnough([one]))

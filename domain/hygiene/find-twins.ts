@@ -4,13 +4,14 @@ import { addTo, foldName, namesOf, type Machine } from './known-machines.js'
 import { shortFormOf } from './find-workloads.js'
 
 /**
- * What workloads share. `name`: the own name of one is the own name or the host name of another. `short_name`: an
- * unmanaged workload has the host name of a managed one without its domain. Case is ignored.
+ * What workloads have in common. `name`: the name of one workload is the name or host name of another. `short_name`: an
+ * unmanaged workload is called like a managed one, but without the domain. Case is ignored.
  */
 export type SharedBy = 'address' | 'hostname' | 'name' | 'short_name'
 
 /**
- * `shadow`: at least one has a VEN and at least one has none. `unmanaged`: none has a VEN. `managed`: all have one.
+ * The kinds of groups. `shadow`: some workloads have a VEN and some do not. `unmanaged`: none has a VEN. `managed`: all
+ * have a VEN.
  */
 export const TWIN_KINDS = ['shadow', 'unmanaged', 'managed'] as const
 export type TwinKind = (typeof TWIN_KINDS)[number]
@@ -27,9 +28,9 @@ export interface Twins {
 const PER_STEP = 500
 
 /**
- * Finds all groups of workloads that share an address, a host name or a name, the most harmful first: shadows, then
- * unmanaged workloads, then managed ones; in each of these, groups whose labels differ come first. Workloads that share
- * several things are one group. An address that stands for no single machine is not compared.
+ * Finds all groups of workloads that share an address, a host name or a name. Shadows, the most harmful, come first,
+ * then unmanaged and then managed workloads; within each kind, groups with differing labels come first. Workloads that
+ * share several things form one group. Addresses that do not identify a single machine are not compared.
  */
 export function* findTwins(machines: readonly Machine[]): Steps<Twins[]> {
   const sharing: Record<SharedBy, Map<string, Machine[]>> = {
@@ -61,7 +62,7 @@ export function* findTwins(machines: readonly Machine[]): Steps<Twins[]> {
       const id = sorted.map(({ href }) => href).join(' ')
       const known = groups.get(id)
       if (known === undefined) groups.set(id, { kind: kindOf(sorted), shared: [{ by, value }], members: sorted })
-      // A host name that all share is not told once more as a name.
+      // A host name that all members share is not listed a second time as a name.
       else if (!known.shared.some((one) => one.value === value)) known.shared.push({ by, value })
     }
   return [...groups.values()].sort(
@@ -88,7 +89,7 @@ export function differInLabels(members: readonly Machine[]): boolean {
   return new Set(sets).size > 1
 }
 
-/** Returns true if the workloads share an address, and so are one machine to policy and traffic. */
+/** Returns true if the workloads share an address, so that policy and traffic treat them as one machine. */
 export const shareAddress = ({ shared }: Pick<Twins, 'shared'>): boolean => shared.some(({ by }) => by === 'address')
 
 function rankOf(twins: Twins): number {

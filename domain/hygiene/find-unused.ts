@@ -18,7 +18,7 @@ export type UsedKind = (typeof USED_KINDS)[number]
 /** An object that nothing uses. */
 export interface UnusedObject {
   object: Label | LabelGroup | IpList | Service
-  /** Names of the label groups that contain the object and are unused themselves. */
+  /** Names of the label groups that contain the object. These groups are unused themselves. */
   onlyIn: string[]
 }
 
@@ -27,9 +27,9 @@ export interface KindUse {
   total: number
   /** The objects that were not checked, each with the reason. */
   left: { object: UnusedObject['object']; why: 'built in' | 'marked for deletion' }[]
-  /** The places that were searched for uses, in words. */
+  /** The places that were searched for uses, as phrases. */
   established: string[]
-  /** The reason why no object is reported as unused: one of the places that may contain uses could not be read. */
+  /** The reason why no object is reported as unused, which is that a place that may contain uses could not be read. */
   notAssessed?: string
 }
 
@@ -42,7 +42,7 @@ export interface IdleRules {
 
 type Context = Pick<ToolContext<true>, 'pce' | 'signal'>
 
-/** The references to objects found in the policy and elsewhere, as draft hrefs, and the places that could not be read. */
+/** All references to objects that were found, as draft hrefs, and the places that could not be read. */
 interface Mentions {
   /** Hrefs of objects that are used by something other than a label group. */
   used: Set<string>
@@ -52,8 +52,8 @@ interface Mentions {
 }
 
 /**
- * The PCE's usage flag for each type of labelled object. If objects of a type cannot be read, this flag of a label
- * shows whether such objects use the label.
+ * For each type of labelled object, the PCE's usage flag. If objects of this type cannot be read, this flag on a label
+ * shows whether any of them uses the label.
  */
 const FLAG_OF: Record<string, string> = {
   workloads: 'workload',
@@ -65,9 +65,9 @@ const POLICY =
 const USAGE = 'usage flags of the PCE'
 
 /**
- * Finds the objects of the given types that nothing uses. It checks the references in the draft and the active policy,
- * for labels also all objects that have labels, and the PCE's own usage flags (`usage=true`) if it provides them. An
- * object counts as used if any of these shows a use. Throws the errors of the PCE client.
+ * Finds the objects of the given types that nothing uses. Three things are checked: references in the draft and the
+ * active policy; for labels, all objects that have labels; and, if the PCE provides them, its own usage flags
+ * (`usage=true`). An object counts as used if any of these shows a use. Throws the errors of the PCE client.
  */
 export async function findUnused(
   ctx: Context,
@@ -102,7 +102,10 @@ async function collectMentions(
   return { used, groups, unread }
 }
 
-/** Collects the labels that objects outside the policy, such as workloads and pairing profiles, have or refer to. */
+/**
+ * Collects the labels of objects outside the policy, such as workloads, and the labels to which such objects refer,
+ * such as pairing profiles.
+ */
 async function collectBearers({ pce, signal }: Context, used: Set<string>): Promise<Map<string, string>> {
   const unread = new Map<string, string>()
   const scan = (api: 'workloads' | 'kubernetesWorkloads' | 'pairingProfiles' | 'labelMappingRules' | 'permissions') =>
@@ -150,7 +153,7 @@ async function collectBearers({ pce, signal }: Context, used: Set<string>): Prom
 const withoutOwn = ({ href: _own, ...rest }: PceObject) => rest
 
 /**
- * Collects all hrefs inside a value as draft hrefs. The object's own href is among them. This does no harm, because the
+ * Collects all hrefs inside a value as draft hrefs. An object's own href is collected too, which does no harm because
  * objects passed to this function are not of the types that are checked for use.
  */
 function collectHrefs(value: unknown, found: Set<string>): void {
@@ -211,14 +214,14 @@ function reach(used: ReadonlySet<string>, groups: Mentions['groups']): Set<strin
 
 /**
  * Returns true if the PCE flags the object as used. The flag `label_group` is ignored if the label group was read,
- * because the group may be unused itself.
+ * because that group may itself be unused.
  */
 function isFlagged({ usage, href }: Listed, groups: Mentions['groups']): boolean {
   const isHeld = [...groups.values()].some(({ members }) => members.includes(toDraftHref(href)))
   return Object.entries(usage ?? {}).some(([flag, is]) => is === true && !(flag === 'label_group' && isHeld))
 }
 
-/** Returns the places that could not be read and for which no usage flag shows whether they use a label. */
+/** Returns the places that could not be read and whose use of labels no usage flag shows either. */
 function missingSources(objects: readonly Listed[], unread: ReadonlyMap<string, string>): string[] {
   const tells = (flag: string | undefined) =>
     flag !== undefined && objects.every(({ usage }) => typeof usage?.[flag] === 'boolean')

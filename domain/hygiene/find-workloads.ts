@@ -24,12 +24,15 @@ export interface FoundWorkload {
 }
 
 /**
- * A reference to a workload in the form that callers use. `name` may be the workload's name, its host name, or the host
- * name without the domain; all three are searched. A `hostname` beside `name` selects one of several matches.
+ * A reference to a workload as callers write it. `name` may be the workload's name, its host name, or its host name
+ * without the domain. If several workloads match, a `hostname` next to `name` selects one of them.
  */
 export type WorkloadReference = { href: string } | { name: string; hostname?: string } | { hostname: string }
 
-/** The workload, or the reason why it was not found. `candidates` are the workloads that an ambiguous name may mean. */
+/**
+ * The workload, or the reason why it was not found. `candidates` lists the workloads to which an ambiguous name may
+ * refer.
+ */
 export type Lookup = FoundWorkload | { problem: string; candidates?: readonly object[] }
 
 /** Maximum number of workloads that are looked up individually. If there are more, the whole list is read. */
@@ -91,8 +94,8 @@ export async function findWorkloads(
 }
 
 /**
- * Returns the lookups with a better explanation for each reference that was not found because it names a Kubernetes
- * workload.
+ * Returns the lookups. For a reference that matched nothing because it names a Kubernetes workload, the explanation
+ * says so.
  */
 async function explainPods(
   pce: Api,
@@ -120,8 +123,8 @@ async function readInto(
 }
 
 /**
- * Creates an index of the referenced workloads. Its method `see` must be called with every workload that is read, and
- * keeps only the referenced ones. It may be called with the same workload more than once.
+ * Creates an index of the referenced workloads. Pass every workload that is read to its method `see`, which keeps only
+ * the referenced ones. Passing the same workload twice does no harm.
  */
 function createIndex(references: readonly WorkloadReference[]) {
   const wanted = { href: new Set<string>(), name: new Set<string>(), hostname: new Set<string>() }
@@ -178,7 +181,7 @@ function createIndex(references: readonly WorkloadReference[]) {
   }
 }
 
-/** A workload, and the fields that distinguish it from others with the same name. */
+/** A workload with the fields that distinguish it from others of the same name. */
 interface KeptOne {
   found: FoundWorkload
   namesake: Namesake
@@ -207,8 +210,8 @@ const toNamesake = ({
 export const shortFormOf = (hostname: string): string => hostname.split('.', 1)[0] ?? hostname
 
 /**
- * Returns those of the given workloads whose host name is the one in the reference. If the reference has no host name,
- * or no workload has it, returns all given workloads.
+ * Returns those of the given workloads that have the host name in the reference. If the reference has no host name, or
+ * no workload matches it, returns all given workloads.
  */
 function chooseByHost(named: readonly KeptOne[], reference: WorkloadReference): readonly KeptOne[] {
   const wanted = 'name' in reference ? reference.hostname : undefined

@@ -27,18 +27,19 @@ import { createConversationReader, type FlowsRead } from '../traffic/read-flows.
 import type { TrafficWindow } from '../traffic/traffic-window.js'
 
 /**
- * What policy does with observed traffic to a risky service. `by_rule`: an allow rule lets it in. `by_mode`: no rule
- * allows it, and it passes because nothing stops it in the present modes. `not_enforced`: neither end applies rules.
- * `stopped`: policy drops it. `undecided`: what happens to it is not certain.
+ * What policy does with observed traffic to a risky service. `by_rule`: an allow rule permits it. `by_mode`: no rule
+ * allows it, but it passes in the present enforcement modes. `not_enforced`: neither end applies rules. `stopped`:
+ * policy drops it. `undecided`: what happens is not certain.
  */
 export const REACHED = ['by_rule', 'by_mode', 'not_enforced', 'undecided', 'stopped'] as const
 export type Reached = (typeof REACHED)[number]
 
 /**
- * What would stop traffic that passes, the least first. `deny_rule`: a deny rule, in the modes of today.
- * `enforce_destination`, `enforce_source`: the rules of today or a deny rule, once that end is in full enforcement.
- * `change_rules`: only a change of the allow rules that let it in, or an override deny rule. `not_by_policy`: nothing,
- * because neither end has a VEN. `not_known`: it is not certain what would.
+ * The least change that would stop traffic that now passes, from small to large. `deny_rule`: a deny rule is enough in
+ * the present modes. `enforce_destination`, `enforce_source`: this end must go to full enforcement, with the present
+ * rules or a deny rule. `change_rules`: the allow rules that permit the traffic must change, or an override deny rule
+ * is needed. `not_by_policy`: no change helps, because neither end has a VEN. `not_known`: it is not certain what would
+ * help.
  */
 export const REMEDIES = [
   'deny_rule',
@@ -56,11 +57,14 @@ export interface ExposedService {
   ports: readonly PortRange[]
   connections: Record<Reached, number>
   remedies: Partial<Record<Remedy, number>>
-  /** Number of allow rules in force that cover one of its ports; null if the policy could not be read. */
+  /**
+   * Number of allow rules in force that cover at least one of the service's ports; null if the policy could not be
+   * read.
+   */
   allowRules: number | null
 }
 
-/** Observed traffic to risky services between two parties that passes, or may pass. */
+/** Observed traffic from one source to one destination that uses risky services and passes, or may pass. */
 export interface ExposedPair {
   source: string
   destination: string
@@ -74,7 +78,10 @@ export interface ExposedPair {
 export interface JudgedExposure {
   read: FlowsRead
   services: ExposedService[]
-  /** All connections once, even if several services have their port. */
+  /**
+   * The number of connections by what policy does with them. A connection counts once, even if several services include
+   * its port.
+   */
   connections: Record<Reached, number>
   remedies: Partial<Record<Remedy, number>>
   pairs: ExposedPair[]
@@ -95,7 +102,10 @@ interface Keys {
 
 type Context = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>
 
-/** Returns the ports of a service; null if it has an entry without ports, by which no traffic can be asked for. */
+/**
+ * Returns the ports of a service; null if an entry has no port and no protocol, so that a traffic query cannot ask for
+ * it.
+ */
 export function askablePorts(service: Service): PortRange[] | null {
   const objects = { serviceOf: () => service, isAllServices: () => false }
   const ports = portsOf([{ href: service.href }], objects)
@@ -103,9 +113,9 @@ export function askablePorts(service: Service): PortRange[] | null {
 }
 
 /**
- * Reads the traffic of a window to the ports of the given services and judges it by active policy in the modes of today,
- * whatever the PCE recorded. For traffic that passes it also determines the least change that would stop it, by judging
- * the policy with a deny rule for these ports. Throws the errors of the traffic reader.
+ * Reads the traffic of a time window to the ports of the given services, and judges it by the active policy in the
+ * present enforcement modes, whatever the PCE recorded. For traffic that passes, it also determines the least change
+ * that would stop it, by judging it again with a deny rule for these ports. Throws the errors of the traffic reader.
  */
 export async function judgeExposure(
   ctx: Context,
@@ -162,7 +172,9 @@ function countAllowRules(policy: PolicySnapshot, ports: readonly PortRange[]): n
   return rules.filter(({ rule }) => sharePorts(portsOf(rule.ingress_services, policy), ports)).length
 }
 
-/** Returns the policy with a deny rule for the ports of all given services; null if the policy could not be read. */
+/**
+ * Returns the policy with an added deny rule for the ports of all given services; null if the policy could not be read.
+ */
 function withClosed(policy: PolicySnapshot | null, services: readonly ExposedService[]): PolicySnapshot | null {
   if (policy === null) return null
   const closed = services.flatMap(({ ports }) => ports.map(toFilter)) as IngressService[]
@@ -247,7 +259,10 @@ function reachedBy({ word, mayBeBlocked }: ReturnType<typeof decideEnds>): Reach
   return word === 'potentially_blocked' ? 'by_mode' : 'not_enforced'
 }
 
-/** Returns the least change that would stop a connection, given what its ends do with a deny rule for its port. */
+/**
+ * Returns the least change that would stop a connection. `closed` says what each end would do if there were a deny rule
+ * for the port.
+ */
 function findRemedy(reached: Reached, closed: EndJudge, modes: readonly [EndMode, EndMode]): Remedy {
   if (reached === 'undecided') return 'not_known'
   const [source, destination] = modes

@@ -20,7 +20,10 @@ export interface RuleSetEffect {
   leave: number
   /** Number of workloads for which it cannot be determined whether they enter or leave the scopes. */
   undecided: number
-  /** Numbers of rules that newly apply, and that no longer apply, to at least one workload whose labels change. */
+  /**
+   * Numbers of rules that begin to apply, and that cease to apply, to at least one of the workloads whose labels
+   * change.
+   */
   rules_gained: number
   rules_lost: number
   /** Numbers of rules gained and lost, by rule type. Types without a change are left out. */
@@ -32,21 +35,21 @@ export interface RelabellingEffect {
   /** Number of changed workloads with a VEN in selective or full mode, where policy takes effect at once. */
   enforced: number
   /**
-   * Number of workloads that were in the scope of at least one rule set before the change and are in no scope after it.
-   * Rule sets without a scope do not count.
+   * Number of workloads that are in the scope of at least one rule set before the change and of none after it. Rule
+   * sets without a scope do not count.
    */
   left_all_scopes: number
   /**
-   * The rule sets that workloads enter or leave, or whose rules select different workloads after the change. They are
-   * sorted by number of workloads, highest first.
+   * The rule sets whose scopes workloads enter or leave, or whose rules select different workloads after the change.
+   * Those with the most workloads come first.
    */
   rule_sets: RuleSetEffect[]
-  /** True if rules were not compared, because there would be too many comparisons of a rule with a label change. */
+  /** True if rules were not compared, because too many pairs of a rule and a label change would have to be tested. */
   rules_skipped: boolean
 }
 
 const SIDES = ['providers', 'consumers'] as const
-/** Maximum number of comparisons of a rule with a label change. This many comparisons take a few seconds. */
+/** Maximum number of pairs of a rule and a label change that are tested. This many take a few seconds. */
 const MOST_COMPARED = 500_000
 
 /** A group of workloads whose labels change in the same way. */
@@ -138,7 +141,7 @@ function* judge(policy: PolicySnapshot, changes: readonly Relabelling[]): Steps<
 
 /**
  * Groups workloads whose labels change in the same way. Only labels matter here, because a rule that names a workload
- * directly applies to it before and after the change.
+ * individually applies to it both before and after the change.
  */
 function kindsOf(changes: readonly Relabelling[]): Kind[] {
   const kinds = new Map<string, Kind>()

@@ -14,7 +14,8 @@ import { findRedundantRules, type DatedRule, type RedundantRules } from './find-
 import { loadPopulation, type Population } from './population.js'
 
 /**
- * A rule and its holder, the object that contains it: a rule set or, for an enforcement boundary, the boundary itself.
+ * A rule and its holder, which is the rule set that contains it; the holder of an enforcement boundary is the boundary
+ * itself.
  */
 export interface HeldRule extends DatedRule {
   holder: { href: string; name: string }
@@ -24,7 +25,8 @@ export interface HeldRule extends DatedRule {
 export interface EmptyScope {
   ruleSet: RuleSet
   /**
-   * The scopes of the rule set that contain no workload. If these are all its scopes, the rule set applies to nothing.
+   * The scopes of the rule set that match no workload. If this is true of all its scopes, the rule set applies to
+   * nothing.
    */
   scopes: RuleSet['scopes']
 }
@@ -33,8 +35,8 @@ export interface RuleReport extends RedundantRules {
   rules: readonly HeldRule[]
   emptyScopes: EmptyScope[]
   /**
-   * Number of rule sets for which it is not clear whether a scope is empty, for example if a label group could not be
-   * read.
+   * Number of rule sets for which it is not known whether a scope is empty, for example because a label group could not
+   * be read.
    */
   unclearScopes: number
   population: Population
@@ -130,7 +132,7 @@ function findEmptyScopes(snapshot: PolicySnapshot, population: Population) {
 }
 
 /**
- * Counts rules that are disabled, or whose rule set is disabled. Rules marked for deletion are left out, because
+ * Counts rules that are disabled or belong to a disabled rule set. Rules marked for deletion are not counted, because
  * enabling them would have no effect.
  */
 function countDisabled({ ruleSets, boundaries }: Pick<PolicySnapshot, 'ruleSets' | 'boundaries'>): number {
@@ -146,8 +148,8 @@ function countDisabled({ ruleSets, boundaries }: Pick<PolicySnapshot, 'ruleSets'
 }
 
 /**
- * Returns a sentence that says how many rules refer to an IP list that could not be read. Whether rules with other IP
- * lists cover these rules is not known.
+ * Returns a sentence that says how many rules refer to an IP list that could not be read. For these rules it is not
+ * known whether rules with other IP lists cover them.
  */
 function listUnreadLists({ listOf }: PolicySnapshot, rules: readonly HeldRule[]): string[] {
   const unread = new Set<string>()

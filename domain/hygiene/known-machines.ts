@@ -4,28 +4,32 @@ import { scanWhole } from '../inventory/fetch-every.js'
 import { machineAddress } from '../policy/addresses.js'
 import { toFound, type FoundWorkload } from './find-workloads.js'
 
-/** A workload with what tells whether a row, or another workload, means the same machine (P109). */
+/**
+ * A workload with the properties that tell whether an imported row or another workload stands for the same machine
+ * (P109).
+ */
 export interface Machine extends FoundWorkload {
   description: string | null
-  /** The addresses that can tell machines apart, each in the form that all its spellings share. */
+  /** The addresses that identify a single machine, each in canonical form. */
   addresses: readonly string[]
-  /** The interfaces as the PCE has them. A write that changes one replaces them all (P7). */
+  /** The interfaces as the PCE returned them. Writing one of them replaces the whole list (P7). */
   interfaces: readonly (typeof WorkloadInterface)['static'][]
-  /** The name of the integration that keeps the workload, if it has one. */
+  /** The name of the integration that maintains the workload, if there is one. */
   keeper: string | null
   createdAt: string | null
 }
 
-/** Returns a name in the form in which names are compared where case is ignored. */
+/** Returns a name in the form used for comparing names without regard to case. */
 export const foldName = (name: string): string => name.toLowerCase()
 
-/** Returns the own name and the host name of a workload, without missing and empty ones. */
+/** Returns the name and the host name of a workload, without missing, empty and repeated ones. */
 export const namesOf = ({ ownName, hostname }: Pick<FoundWorkload, 'ownName' | 'hostname'>): string[] => [
   ...new Set([ownName, hostname].flatMap((name) => name || [])),
 ]
 
 /**
- * Reads all workloads and keeps those that `isWanted` accepts. Kubernetes workloads are not among them.
+ * Reads all workloads and returns those that `isWanted` accepts. Kubernetes workloads are not included.
+ *
  * @throws {IncompleteListError} if the PCE sent only a part of the list, and the errors of the PCE client.
  */
 export async function readMachines(
@@ -49,7 +53,8 @@ export async function readMachines(
   return found
 }
 
-function toMachine(workload: Workload): Machine {
+/** Reduces a workload to what tells whether another one means the same machine. */
+export function toMachine(workload: Workload): Machine {
   const interfaces = (workload.interfaces ?? []).filter((one) => one !== null)
   const addresses = interfaces.flatMap(({ address }) => (address == null ? [] : (machineAddress(address) ?? [])))
   return {
@@ -62,7 +67,7 @@ function toMachine(workload: Workload): Machine {
   }
 }
 
-/** Adds an item to the list of a key. */
+/** Appends an item to the list stored under a key, creating the list if necessary. */
 export function addTo<K, T>(lists: Map<K, T[]>, key: K, item: T): void {
   const list = lists.get(key)
   if (list === undefined) lists.set(key, [item])

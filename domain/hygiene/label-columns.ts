@@ -4,9 +4,11 @@ import type { LabelIndex } from '../inventory/labels.js'
 import { knownKeys } from './select-workloads.js'
 
 /**
- * Returns the label keys that columns of a table may have. A key that no label has yet is known only from the PCE's list
- * of label dimensions, which is read if the header has a column that is neither one of `own` nor a known key.
- * @throws the errors of the PCE client if the call is cancelled; otherwise dimensions that cannot be read are left out.
+ * Returns the label keys that may be columns of a table. A key without any label is found only in the PCE's list of
+ * label dimensions. This list is read if the header has a column that is neither in `own` nor a known key.
+ *
+ * @throws the errors of the PCE client if the call is cancelled. In any other case, dimensions that cannot be read are
+ * left out.
  */
 export async function labelColumnsOf(
   csv: string,

@@ -8,9 +8,9 @@ const LEAST_WORD = 3
 const MOST_WORDS = 12
 
 /**
- * Returns the patterns that a workload's name may share with similar workloads, most specific first: the host name with
- * `#` in place of each number (`pay-web-#`), its prefixes (`pay-web-*`, `pay-*`), and the words in it (`*web*`). Case
- * does not matter. Patterns other than words use only the part of the name before the first dot.
+ * Returns the patterns by which a workload's name may resemble those of similar workloads, most specific first: the
+ * host name with `#` in place of each number (`pay-web-#`), its prefixes (`pay-web-*`, `pay-*`), and its words
+ * (`*web*`). Case is ignored. All patterns except words use only the part of the name before the first dot.
  */
 export function namePatterns({ name, hostname }: Pick<Workload, 'name' | 'hostname'>): string[] {
   const whole = (hostname || name || '').toLowerCase()
@@ -27,8 +27,8 @@ export function namePatterns({ name, hostname }: Pick<Workload, 'name' | 'hostna
 }
 
 /**
- * Returns the words of a host name and its domain without trailing numbers. The last two parts of the domain are left
- * out, because all hosts share them.
+ * Returns the words in a host name and its domain, without trailing numbers. The last two parts of the domain are left
+ * out, because all hosts have them in common.
  */
 export function nameWords(name: string): string[] {
   const parts = name.toLowerCase().split('.')
@@ -38,16 +38,16 @@ export function nameWords(name: string): string[] {
 }
 
 /**
- * Matches the names of interfaces of container networks and of the host itself. The addresses of such interfaces are
- * the same on thousands of machines.
+ * Matches the names of loopback and container network interfaces. Their addresses are the same on thousands of
+ * machines.
  */
 const LOCAL_INTERFACE = /^(?:lo|docker|br-|cni|veth|virbr|flannel|cali|podman)/i
 const WIDEST_V4 = 24
 const WIDEST_V6 = 64
 
 /**
- * Returns the subnets of the addresses on a workload's interfaces. A subnet is never wider than a /24, or a /64 for
- * IPv6.
+ * Returns the subnets of the addresses on a workload's interfaces. A wide subnet is narrowed to a /24 (IPv4) or a /64
+ * (IPv6).
  */
 export function subnetsOf({ interfaces }: Pick<Workload, 'interfaces'>): string[] {
   const found = (interfaces ?? []).flatMap(({ name, address, cidr_block: bits }) => {

@@ -8,11 +8,12 @@ import { isChanged, NO_WISH, relabel, type Relabelling } from './plan-labels.js'
 import type { ImportRow } from './read-import.js'
 
 /**
- * The reasons why a row is not written, in the order in which answers list them. `rows_clash`: two rows mean one
- * machine. `address_at_two`: two workloads have its addresses. `name_at_two`: two workloads have its name, and none its
- * address. `name_at_other`: one workload has its address and another its name. `address_differs`: the workload that it
- * means lacks one of its addresses. `case_differs`: a workload has its name in other letters. `nothing_to_create`: no
- * workload is meant, and the row lacks a name or an address. `managed_host`: the machine has a VEN, which reports it.
+ * The reasons why an imported row is not written, in the order in which answers list them. `rows_clash`: two rows stand
+ * for one machine. `address_at_two`: two workloads have the row's addresses. `name_at_two`: two workloads have its
+ * name, and none has its address. `name_at_other`: one workload has its address and another its name.
+ * `address_differs`: the matching workload lacks one of the row's addresses. `case_differs`: a workload has the same
+ * name in different case. `nothing_to_create`: no workload matches, and the row lacks a name or an address.
+ * `managed_host`: the machine has a VEN, which reports these values itself.
  */
 export const CONFLICTS = [
   'rows_clash',
@@ -34,10 +35,13 @@ export interface FieldChanges {
   interfaces?: WorkloadInterfaceBody[]
 }
 
-/** An interface in the form in which it is written. */
+/** A network interface in the form in which it is sent to the PCE. */
 export type WorkloadInterfaceBody = Partial<(typeof WorkloadInterface)['static']> & { name: string; address: string }
 
-/** What becomes of a row: the workload that it creates, changes or leaves alone, or why it is not written. */
+/**
+ * What an import does with a row: the workload that it creates, changes or leaves unchanged, or the reason why it is
+ * not written.
+ */
 export type PlannedRow = { row: ImportRow } & (
   | { action: 'create'; name: string; hostname: string }
   | { action: 'update'; machine: Machine; fields: FieldChanges; labels: Relabelling }
@@ -48,7 +52,10 @@ export type PlannedRow = { row: ImportRow } & (
 /** Maximum number of workloads or rows named in a note. */
 const MOST_NAMED = 3
 
-/** Reads the workloads that have an address or a name of a row; names are compared without case. */
+/**
+ * Reads the workloads that have an address or a name in common with any of the rows. Names are compared without regard
+ * to case.
+ */
 export function readMeant(
   ctx: Pick<ToolContext<true>, 'pce' | 'signal'>,
   rows: readonly Pick<ImportRow, 'addresses' | 'name' | 'hostname'>[],
@@ -66,8 +73,8 @@ export function readMeant(
 }
 
 /**
- * Plans an import: finds the workload that each row means, by address first, then by name and host name (D262).
- * `machines` contains at least all workloads that have an address or a name of a row.
+ * Plans an import. Finds the existing workload for each row, first by address, then by name and host name (D262).
+ * `machines` must contain at least all workloads that have an address or a name of a row.
  */
 export function planImport(
   rows: readonly ImportRow[],
@@ -102,7 +109,10 @@ const wantedNames = ({ name, hostname }: Pick<ImportRow, 'name' | 'hostname'>): 
   ...new Set([name, hostname].flatMap((one) => one ?? [])),
 ]
 
-/** Finds rows that share an address or a name, and describes for each what it shares with which other rows. */
+/**
+ * Finds rows that share an address or a name with other rows, and describes for each row what it shares with which
+ * others.
+ */
 function findClashes(rows: readonly ImportRow[]): Map<ImportRow, string> {
   const clashes = new Map<ImportRow, string>()
   const note = (sharing: ReadonlyMap<string, ImportRow[]>, describe: (shared: string) => string) => {
@@ -129,7 +139,7 @@ function findClashes(rows: readonly ImportRow[]): Map<ImportRow, string> {
 
 interface Lookups {
   byAddress: ReadonlyMap<string, Machine[]>
-  /** By name or host name, in lower case. */
+  /** The workloads by name and by host name, in lower case. */
   byName: ReadonlyMap<string, Machine[]>
   index: LabelIndex
   replaceAddresses: boolean
@@ -166,7 +176,7 @@ function planRow(row: ImportRow, lookups: Lookups): PlannedRow {
   return { row, action: 'create', name, hostname: row.hostname ?? name }
 }
 
-/** A row with a name and a host name means the workload that has both, if there is one (D224). */
+/** If a row has a name and a host name and one workload has both, the row stands for this workload (D224). */
 function narrow({ name, hostname }: ImportRow, namesakes: readonly Machine[]): readonly Machine[] {
   if (name === undefined || hostname === undefined) return namesakes
   const both = namesakes.filter((machine) => machine.ownName === name && machine.hostname === hostname)
@@ -200,9 +210,9 @@ export const interfacesFor = (addresses: readonly string[]): WorkloadInterfaceBo
   addresses.map((address, at) => ({ name: `eth${at}`, address }))
 
 /**
- * Returns the interfaces of a workload with exactly these addresses: an interface whose address stays is kept with all
- * that can be written of it, and a new address gets an interface with a name that is free. Interfaces with an address
- * that tells no machine apart, such as a link-local one, stay.
+ * Returns the interfaces that give a workload exactly these addresses. An interface whose address stays is kept with
+ * all its writable fields; a new address gets an interface with an unused name. Interfaces with an address that does
+ * not identify a machine, such as a link-local address, are kept.
  */
 function replaceInterfaces({ interfaces }: Machine, addresses: readonly string[]): WorkloadInterfaceBody[] {
   const staying = interfaces.flatMap((one): { own: string | null; body: WorkloadInterfaceBody }[] => {
@@ -231,7 +241,7 @@ function replaceInterfaces({ interfaces }: Machine, addresses: readonly string[]
   return bodies
 }
 
-/** Turns rows that mean one workload into conflicts, because what it is to become would depend on their order. */
+/** Turns rows that match the same workload into conflicts, because the result would depend on their order. */
 function refuseSameMachine(planned: readonly PlannedRow[]): PlannedRow[] {
   const byMachine = new Map<string, ImportRow[]>()
   for (const one of planned)
@@ -251,7 +261,7 @@ const unique = (machines: readonly Machine[]): Machine[] => [
   ...new Map(machines.map((one) => [one.href, one])).values(),
 ]
 
-/** Names workloads with their hrefs, and says which of them have a VEN. */
+/** Lists workloads with their names and hrefs, and says which of them have a VEN. */
 function list(machines: readonly Machine[]): string {
   const named = machines.slice(0, MOST_NAMED).map(({ name, href, managed }) => {
     return `${name === href ? '' : `${quote(name)} `}(${managed ? 'managed, ' : ''}${href})`

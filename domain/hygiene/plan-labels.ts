@@ -17,21 +17,23 @@ import { compareTexts } from '../text/compare-texts.js'
 import { quote } from '../text/escape-text.js'
 import { requireKeys } from './select-workloads.js'
 
-/** The requested change to the labels of a workload. Labels that it does not name stay as they are (D190). */
+/**
+ * The requested change to the labels of a workload. Labels that the request does not mention stay as they are (D190).
+ */
 export interface LabelWish {
-  /** The labels to set, by key; each replaces any other label with its key. */
+  /** The labels to set, by key. Each replaces any other label with the same key. */
   set: ReadonlyMap<string, LabelOutput>
-  /** The labels to add, by key, to workloads that have no label with this key. */
+  /** The labels to add, by key. A workload that already has a label with the key keeps that label. */
   add: ReadonlyMap<string, LabelOutput>
-  /** Keys whose labels are removed, whatever their values. */
+  /** Keys whose labels are removed, whatever their value. */
   removeKeys: ReadonlySet<string>
-  /** Hrefs of labels that are removed from workloads that have them. */
+  /** The hrefs of the labels to remove. A workload that does not have one of these labels is left as it is. */
   removeLabels: ReadonlySet<string>
 }
 
 export const NO_WISH: LabelWish = { set: new Map(), add: new Map(), removeKeys: new Set(), removeLabels: new Set() }
 
-/** A requested change, and the labels that it needs. Some of these may have to be created first. */
+/** A requested change, with the labels that it needs. Some of these labels may have to be created first. */
 export interface WishPlan {
   wish: LabelWish
   /** The needed labels in the form in which `planWorkloadLabels` returns them. They are the same for all workloads. */
@@ -44,11 +46,11 @@ export interface Relabelling {
   before: readonly LabelRef[]
   after: readonly LabelRef[]
   /**
-   * Existing labels that stay although `add` names another value for their key, because `add` only fills in missing
-   * labels.
+   * Existing labels that are kept although `add` requests another value for the same key, because `add` only fills
+   * gaps.
    */
   kept: readonly LabelRef[]
-  /** Plans the same change again, for the current labels of the workload. */
+  /** Plans the same change again for the given labels, which are those that the workload has now. */
   again: (labels: readonly LabelRef[]) => Relabelling
 }
 
@@ -102,8 +104,8 @@ function requireLabels(index: LabelIndex, asked: Record<string, readonly LabelRe
 }
 
 /**
- * Reads the keys and labels to remove. Throws not_found for a key that no label has, and label_not_found for an unknown
- * label.
+ * Reads the keys and labels to remove. Throws not_found for a key that no label has, and label_not_found for a label
+ * that does not exist.
  */
 function readRemovals(index: LabelIndex, remove: readonly string[]) {
   const removeKeys = new Set<string>()
@@ -133,7 +135,7 @@ function* keysOf({ removeKeys, removeLabels }: Pick<LabelWish, 'removeKeys' | 'r
 
 const byKey = (labels: readonly LabelOutput[]) => new Map(labels.map((label) => [label.key, label]))
 
-/** Applies a requested change to a workload: labels are replaced or removed by key, and all others stay. */
+/** Applies a requested change to a workload: labels are replaced, added or removed, and all other labels stay. */
 export function relabel(workload: FoundWorkload, wish: LabelWish, index: LabelIndex): Relabelling {
   const before = workload.labels.map((label) => index.get(label.href) ?? label)
   const after: LabelRef[] = []
@@ -164,12 +166,12 @@ export function isSameLabels(one: readonly LabelRef[], other: readonly LabelRef[
 
 export const isChanged = ({ before, after }: Relabelling): boolean => !isSameLabels(before, after)
 
-/** Maps each label, written as text, to a number of workloads. */
+/** Maps each label, written as `key=value`, to a number of workloads. */
 export type LabelCounts = Record<string, number>
 
 /**
- * Counts, for each label, the workloads on which it is newly set, those from which it is removed without replacement,
- * and those on which it stays although `add` names another value.
+ * Counts for each label the workloads that newly get it, those that lose it without a replacement, and those that keep
+ * it although `add` requests another value.
  */
 export function countWishes(relabellings: readonly Relabelling[]): Record<'set' | 'removed' | 'kept', LabelCounts> {
   const counts = { set: new Map<string, number>(), removed: new Map<string, number>(), kept: new Map<string, number>() }
@@ -193,8 +195,8 @@ const textOf = ({ key, value, href }: LabelRef): string =>
   key === undefined || value === undefined ? href : writeLabel({ key, value })
 
 /**
- * Describes the labels that differ, before and after the change, in the form `role=db, env=-` (`-` stands for a missing
- * label), and the labels that stay.
+ * Describes the labels that change, before and after, in the form `role=db, env=-` (`-` stands for a missing label),
+ * and the labels that are kept.
  */
 export function describeRelabelling({ before, after }: Relabelling): { before: string; after: string; keeps: string } {
   const texts = (labels: readonly LabelRef[]) =>
@@ -212,8 +214,8 @@ export function describeRelabelling({ before, after }: Relabelling): { before: s
 }
 
 /**
- * Returns the labels of a table row in the form of the argument `set`, and the keys that the row removes in the form of
- * the argument `remove`.
+ * Converts the labels of a table row to the form of the argument `set`, and the keys that the row removes to the form
+ * of the argument `remove`.
  */
 export const wishOfValues = (values: ReadonlyMap<string, string | null>) => ({
   set: [...values].flatMap(([key, value]) => (value === null ? [] : [writeLabel({ key, value })])),

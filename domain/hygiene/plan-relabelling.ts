@@ -18,8 +18,8 @@ import { countLeftOut, requireKeys, resolveSelection } from './select-workloads.
 export const MOST_WORKLOADS = 10_000
 
 /**
- * The arguments that select workloads, in one of three ways, and describe the change of their labels. With `csv`, the
- * table cells describe the change.
+ * The arguments that select workloads, in one of three ways, and that say how their labels change. With `csv`, the
+ * cells of the table say so.
  */
 export interface RelabellingArguments {
   workloads?: string[]
@@ -38,15 +38,15 @@ export interface RelabellingPlan {
   relabellings: Relabelling[]
   /** The labels needed for all requested changes together. */
   labels: WishPlan['labels']
-  /** Number of Kubernetes workloads that the selection also matches. They are left out of the plan. */
+  /** Number of Kubernetes workloads that match the selection too. They are left out of the plan. */
   leftOut: LeftOut
 }
 
 type Ctx = Pick<ToolContext<true>, 'pce' | 'now' | 'signal' | 'beforeWriting'>
 
 /**
- * Looks up and checks everything that a call names, without writing. Throws label_not_found, not_found,
- * invalid_argument with every problem of the table, no_workloads, and the errors of the PCE client.
+ * Looks up and checks everything that a call refers to, without writing. Throws label_not_found, not_found,
+ * invalid_argument (with all problems of the table), no_workloads, and the errors of the PCE client.
  */
 export function planRelabelling(ctx: Ctx, index: LabelIndex, args: RelabellingArguments): Promise<RelabellingPlan> {
   return args.csv === undefined ? planSame(args, ctx, index) : planCsv(args.csv, args, ctx, index)
@@ -137,7 +137,7 @@ async function findNamed(names: readonly string[], { pce, beforeWriting }: Ctx):
       details,
     )
   }
-  // A workload that was named twice counts once, because the change is the same for all workloads.
+  // A workload that is named twice counts once, because all workloads get the same change.
   return [...new Map(lookups.filter(isFound).map((found) => [found.href, found])).values()]
 }
 
@@ -185,8 +185,8 @@ const referenceOf = ({ href, name, hostname = '' }: CsvReference) =>
   href !== undefined ? { href } : name !== undefined ? { name, ...(hostname !== '' && { hostname }) } : { hostname }
 
 /**
- * Returns a problem if the identifiers in a line belong to different workloads. `found` is the workload that the first
- * identifier names.
+ * Returns a problem if the identifiers in a line belong to different workloads. `found` is the workload that the line's
+ * first identifier names.
  */
 function contradictionOf(
   { href, name, hostname }: CsvReference,
@@ -214,7 +214,7 @@ function planLines(lines: readonly CsvLine[], args: Arguments, index: LabelIndex
   })
 }
 
-/** Plans the change that the cells of a line describe, or returns the problems by column. */
+/** Plans the change that the cells of a line describe, or returns the problems, each with its column. */
 function planValues(
   values: ReadonlyMap<string, string | null>,
   args: Arguments,
@@ -232,7 +232,7 @@ function planValues(
   return wrong.size > 0 ? wrong : planWish(index, wishOfValues(values), args.create_missing_labels === true)
 }
 
-/** Merges the labels of several plans, each label once. */
+/** Merges the labels of several plans, listing each label once. */
 function joinLabels(plans: readonly (WishPlan | undefined)[]): WishPlan['labels'] {
   const entries = new Map<string, WishPlan['labels']['entries'][number]>()
   const warnings = new Set<string>()

@@ -7,26 +7,26 @@ import { readKubernetesWorkloads } from '../inventory/kubernetes-workloads.js'
 import type { Version } from '../inventory/find-object.js'
 import type { PolicyCatalog } from '../policy/load-snapshot.js'
 
-/** The data that is kept about a workload that rules name directly. */
+/** The fields held in memory for a workload that rules name individually. */
 export interface NamedWorkload {
   name?: string | undefined
   labels: readonly { href: string; key?: string; value?: string }[]
 }
 
-/** All combinations of labels that occur on workloads and on other objects that rules can select by labels. */
+/** All combinations of labels that occur on workloads and on other objects that rules can select by label. */
 export interface Population {
   /** Number of workloads, including Kubernetes workloads. */
   workloads: number
   /** The workloads whose hrefs were passed as `wanted`, by href. */
   named: ReadonlyMap<string, NamedWorkload>
   /**
-   * Returns whether any object has labels that match the scope. Returns null if this is not known, for example because
+   * Returns whether any object has labels that match the scope. Returns null if that is not known, for example because
    * a label group could not be read.
    */
   has(scope: readonly ScopeEntry[], catalog: Pick<PolicyCatalog, 'membersOf' | 'keyOf'>): boolean | null
   /**
-   * Descriptions of what could not be read, each with the reason. If there are any, an object that seems not to exist
-   * may merely not have been read.
+   * Descriptions of what could not be read, each with the reason. If there are any, objects may exist that were not
+   * seen.
    */
   unread: readonly string[]
 }
@@ -34,9 +34,9 @@ export interface Population {
 type Bearer = { href: string; labels?: readonly { href: string; key?: string; value?: string }[] | null }
 
 /**
- * Reads the labels of all workloads, Kubernetes workloads and virtual services, and those that container profiles
- * assign. A type that the PCE does not know counts as empty. A type that this account is not permitted to read is
- * listed in `unread`. `wanted` contains the hrefs of the workloads to return in `named`.
+ * Reads the labels of all workloads, Kubernetes workloads and virtual services, and the labels that container workload
+ * profiles assign. A type of object that the PCE does not know counts as empty. A type that this account may not read
+ * is listed in `unread`. `wanted` contains the hrefs of the workloads to return in `named`.
  */
 export async function loadPopulation(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
@@ -92,8 +92,8 @@ export async function loadPopulation(
 }
 
 /**
- * Returns the labels that the containers of a profile may have: those that the profile assigns, and those from which
- * one can be chosen.
+ * Returns the labels that the containers of a profile may get: those that the profile assigns, and those from which it
+ * allows a choice.
  */
 export function labelsOf({ href, labels, assign_labels: assigned }: ContainerWorkloadProfile): string[] {
   const given = (labels ?? []).flatMap((one) => {
@@ -105,8 +105,8 @@ export function labelsOf({ href, labels, assign_labels: assigned }: ContainerWor
 }
 
 /**
- * Creates the function `has`. It stores, for each label, one number in which each bit stands for a label set that
- * contains the label.
+ * Creates the function `has`. For each label, it stores one number in which each bit stands for a label set with this
+ * label.
  */
 function createTest(sets: readonly string[]): Population['has'] {
   const bearers = new Map<string, bigint>()
@@ -124,8 +124,7 @@ function createTest(sets: readonly string[]): Population['has'] {
         continue
       }
       const mask = members.reduce((sum, { href }) => sum | (bearers.get(href) ?? 0n), 0n)
-      // Objects without a label of this key count as not excluded, so that a scope is never wrongly reported as empty
-      // (P65).
+      // Objects without a label of this key count as not excluded, so that no scope is wrongly reported as empty (P65).
       if (exclusion === true) left &= ~mask
       else {
         const { href } = (label ?? group) as { href: string }

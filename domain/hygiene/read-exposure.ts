@@ -7,7 +7,7 @@ import type { ToolContext } from '../call.js'
 import { IncompleteListError, isUnread, pickEvery, scanEvery } from '../inventory/fetch-every.js'
 import { compareTexts } from '../text/compare-texts.js'
 
-/** The parts of the PCE's own findings about exposure. */
+/** The parts into which the PCE's own findings about exposure are divided. */
 export const FINDINGS = [
   'risk_summary',
   'app_group_risk',
@@ -19,12 +19,12 @@ export const FINDINGS = [
 ] as const
 export type Finding = (typeof FINDINGS)[number]
 
-/** A part of the findings that this PCE does not give, and why. */
+/** A part of the findings that this PCE does not provide, and the reason. */
 export interface NotKnown {
   what: Finding
   /** `refused`: the PCE answered with an error. `not_computed`: it answered, but has no value. */
   is: 'refused' | 'not_computed'
-  /** The HTTP status of a refusal; absent if the PCE did not answer at all. */
+  /** The HTTP status of the refusal; absent if the PCE did not answer at all. */
   http_status?: number
   why: string
 }
@@ -40,24 +40,31 @@ export interface ExposedGroup {
   severity: string
   protection: number
   updatedAt: string
-  /** The PCE's details, whose fields no source describes; absent if they were not asked for or not answered. */
+  /**
+   * The PCE's details of the group, whose fields are not documented; absent if they were not requested or not returned.
+   */
   details?: unknown
 }
 
-/** A workload with vulnerabilities whose ports can be reached, and its scores as the PCE computed them. */
+/** A workload that has vulnerabilities on reachable ports, with the scores that the PCE computed. */
 export interface VulnerableWorkload {
   name: string
-  /** The exposure score in the present mode, and the one it would have in full enforcement; null where not told. */
+  /**
+   * The exposure score in the present enforcement mode and the one in full enforcement; null if the PCE does not report
+   * it.
+   */
   score: number | null
   scoreInFull: number | null
   vulnerabilities: number | null
-  /** The highest severity score of its vulnerabilities: ten times the CVSS score. */
+  /** The highest severity score among the workload's vulnerabilities: ten times the CVSS score. */
   worst: number | null
-  /** Whether the vulnerable ports are open to any address; null where not told. */
+  /** Whether the vulnerable ports are open to any address; null if the PCE does not report it. */
   isOpenToAny: boolean | null
 }
 
-/** What the PCE itself says about exposure. A part that it does not give is null, and `notKnown` has the reason. */
+/**
+ * The PCE's own findings about exposure. A part that the PCE does not provide is null, and `notKnown` has the reason.
+ */
 export interface ExposureFindings {
   summary: Ransomware<RiskSummary> | null
   groups: { total: number; notComputed: number; exposed: ExposedGroup[] } | null
@@ -70,17 +77,17 @@ export interface ExposureFindings {
 
 type Context = Pick<ToolContext<true>, 'pce' | 'signal' | 'progress'>
 
-/** Number of application groups whose details are asked for, those with the worst exposure. */
+/** Number of application groups, the worst ones first, for which details are requested. */
 const DETAILED_GROUPS = 3
-/** Maximum number of workloads of which the exposure is counted, and of vulnerable ones that are kept. */
+/** Maximum numbers of workloads: of those whose exposure is counted, and of vulnerable ones that are kept. */
 const MOST_WORKLOADS = 50_000
 const MOST_KEPT = 2_000
 const LISTED_WITH_VULNERABILITIES = 'workload_labels_vulnerabilities'
 
 /**
- * Reads everything that the PCE itself says about exposure to ransomware and vulnerabilities. Not every release and
- * licence has every part: a part that the PCE refuses, or of which it has no value, is named in `notKnown` and never
- * makes the call fail (P115, P116). Rejects only if the call is cancelled.
+ * Reads the PCE's own findings about exposure to ransomware and vulnerabilities. Not every release and licence provides
+ * every part. A part that the PCE refuses, or for which it has no value, is listed in `notKnown` and never makes the
+ * call fail (P115, P116). Rejects only if the call is cancelled.
  */
 export async function readExposure(ctx: Context): Promise<ExposureFindings> {
   const { pce, signal } = ctx
@@ -114,7 +121,7 @@ export async function readExposure(ctx: Context): Promise<ExposureFindings> {
       else shown.details = details
       return true
     })
-    // A PCE that refuses the details of one group refuses those of all.
+    // If the PCE refuses the details of one group, it would refuse those of every group.
     if (answered === null) break
   }
   ctx.progress({ progress: 1, message: 'Reading the exposure of workloads' })
@@ -168,7 +175,10 @@ function refusalOf(what: Finding, error: PceError | IncompleteListError): NotKno
   return { what, is: 'refused', http_status: status, why: meaning[status] ?? error.message }
 }
 
-/** Sorts severities, the worst first. One of a later release is not known to be harmless, so it comes before all. */
+/**
+ * Compares severities so that the worst comes first. A severity that only a later release knows may be harmful, so it
+ * comes before all others.
+ */
 export const worstFirst = (a: string, b: string): number => rankOf(a) - rankOf(b)
 const rankOf = (severity: string): number => SEVERITIES.indexOf(severity as (typeof SEVERITIES)[number])
 
@@ -218,8 +228,9 @@ async function countExposure({ pce, signal }: Context) {
 }
 
 /**
- * Reads the services of active policy that the PCE rates as a risk. A release that does not know the filter may refuse
- * it or ignore it, so all services are read then, and those without a rating are left out in any case.
+ * Reads the services of the active policy that the PCE rates as a risk. A release that does not know the filter for
+ * such services may refuse or ignore it. Therefore all services are read in this case, and those without a rating are
+ * left out.
  */
 async function readRiskyServices({ pce, signal }: Context): Promise<Service[]> {
   const pick = (service: Service) => (service.risk_details?.ransomware == null ? undefined : service)
@@ -258,7 +269,8 @@ async function readVulnerable({ pce, signal }: Context) {
           total += 1
           workloads.push(found)
         }
-        // Only the worst ones are kept, and not sorted more often than needed.
+        // Only the worst workloads are kept. To save time, the list is sorted only when it has grown to twice that
+        // number.
         if (workloads.length > 2 * MOST_KEPT) workloads = workloads.sort(mostExposed).slice(0, MOST_KEPT)
       },
     },
@@ -266,12 +278,14 @@ async function readVulnerable({ pce, signal }: Context) {
   return { total, workloads: workloads.sort(mostExposed).slice(0, MOST_KEPT), isCut: !read.isWhole }
 }
 
-/** Returns the scores of a workload; undefined for one without vulnerabilities or whose ports nobody reaches. */
+/**
+ * Returns the scores of a workload; undefined if it has no vulnerabilities or if nobody can reach its vulnerable ports.
+ */
 function describeVulnerable({ vulnerabilities_summary: summary, ...workload }: Workload) {
   if (summary === null || summary === undefined) return undefined
   const present = summary.current_enforcement_vulnerability_exposure?.vulnerability_exposure_score
   const score = present ?? summary.vulnerability_exposure_score ?? null
-  // A PCE that ignores the filter also lists workloads whose score is zero.
+  // A PCE that ignores the filter also returns workloads with a score of zero.
   if (score === 0) return undefined
   return {
     name: workload.name ?? workload.hostname ?? workload.href,

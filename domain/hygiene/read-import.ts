@@ -7,7 +7,7 @@ import { hidesCharacters, quote } from '../text/escape-text.js'
 import { planWish, type WishPlan } from './plan-labels.js'
 import { readTable, refuseProblems, requireLines, type CsvProblem } from './read-table.js'
 
-/** A workload that a caller wants to be there, as an element of the argument `rows`. */
+/** A workload to import, as a caller gives it in the argument `rows`. */
 export interface GivenRow {
   name?: string
   hostname?: string
@@ -16,22 +16,22 @@ export interface GivenRow {
   labels?: LabelReference[]
 }
 
-/** A workload that a caller wants to be there. What is absent stays as it is. */
+/** A workload to import, after its values have been checked. Absent values are left as they are on the PCE. */
 export interface ImportRow {
-  /** The line of the table, or the position in the list, counted from 1. */
+  /** The line number in the table, or the position in the list, counted from 1. */
   line: number
   name?: string
   hostname?: string
   description?: string
-  /** Each in the form that all spellings of an address share. */
+  /** The addresses of the workload, each in canonical form. */
   addresses: readonly string[]
-  /** The labels to set, by key. The href of a label that does not exist yet is a placeholder. */
+  /** The labels to set, by key. A label that does not exist yet has a placeholder as its href. */
   set: ReadonlyMap<string, LabelOutput>
 }
 
 export interface ImportRows {
   rows: ImportRow[]
-  /** The labels that all rows need together. */
+  /** The labels that all rows together need. */
   labels: WishPlan['labels']
 }
 
@@ -56,12 +56,15 @@ const ALIASES = {
   host_name: 'hostname',
 }
 
-/** Separates the addresses of one cell. */
+/** Matches what separates several addresses in one cell. */
 const BETWEEN_ADDRESSES = /[\s,;|]+/u
-/** The characters with which a spreadsheet begins a formula. */
+/** Matches the characters with which a formula begins in a spreadsheet. */
 const FORMULA = /^[=+\-@]/u
 
-/** A row before its texts, addresses and labels are checked. Labels have the column that names them in a problem. */
+/**
+ * A row whose strings, addresses and labels have not been checked yet. Each label has the name of its column, for error
+ * messages.
+ */
 interface RawRow {
   line: number
   texts: Partial<Record<(typeof TEXTS)[number], string>>
@@ -70,9 +73,11 @@ interface RawRow {
 }
 
 /**
- * Reads the workloads of a CSV text. The header names the columns: `name`, `hostname`, `ip_addresses` (several in one
- * cell), `description`, and label keys. `mayCreate` says whether labels may be new.
- * @throws {ToolError} invalid_argument with all problems by line and column.
+ * Reads the workloads to import from a CSV text. The header names the columns: `name`, `hostname`, `ip_addresses`
+ * (several in one cell), `description`, and label keys. `mayCreate` says whether labels may be used that do not exist
+ * yet.
+ *
+ * @throws {ToolError} invalid_argument with all problems, each with line and column.
  */
 export function readImportCsv(csv: string, keys: readonly string[], index: LabelIndex, mayCreate: boolean): ImportRows {
   const { lines, problems } = readTable(csv, {
@@ -96,7 +101,7 @@ export function readImportCsv(csv: string, keys: readonly string[], index: Label
   return read
 }
 
-/** Reads the workloads of the argument `rows`. Throws as `readImportCsv` does, with rows counted from 1. */
+/** Reads the workloads to import from the argument `rows`. Throws like `readImportCsv`, with rows counted from 1. */
 export function readImportRows(rows: readonly GivenRow[], index: LabelIndex, mayCreate: boolean): ImportRows {
   const raw = rows.map(({ ip_addresses: addresses = [], labels = [], ...texts }, at): RawRow => ({
     line: at + 1,
@@ -153,14 +158,14 @@ function checkRows(
   return { rows, labels: { entries: [...entries.values()], warnings: [...warnings] } }
 }
 
-/** Returns the reason why a text cannot be the name or the description of a workload, or null if it can. */
+/** Returns the reason why a string cannot be the name or description of a workload, or null if it can. */
 function problemOfText(text: string): string | null {
   if (hidesCharacters(text)) return `${quote(text)} has characters that nobody sees`
   if (text !== text.trim()) return `${quote(text)} begins or ends with white space`
   return FORMULA.test(text) ? `${quote(text)} begins as a formula of a spreadsheet does` : null
 }
 
-/** Returns the addresses of a row in the form that all spellings share, and reports those that are wrong. */
+/** Returns the addresses of a row in canonical form, and reports the invalid ones. */
 function checkAddresses(addresses: readonly string[], report: (problem: string) => void): string[] {
   const own = new Set<string>()
   if (addresses.length > MOST_ADDRESSES)

@@ -1,7 +1,10 @@
 import { ToolError } from '../../schemas/errors.js'
 import { readTable, refuseProblems, requireLines } from './read-table.js'
 
-/** The values that identify the workload of a line. All given values must belong to the same workload. */
+/**
+ * The values that identify the workload of a table line. If there are several, they must all belong to the same
+ * workload.
+ */
 export interface CsvReference {
   href?: string
   name?: string
@@ -14,7 +17,8 @@ export interface CsvLine {
   line: number
   workload: CsvReference
   /**
-   * The requested values by key; null removes the label. Keys with an empty cell are absent, because their labels stay.
+   * The requested label values by key; null removes the label. A key whose cell is empty is absent, and its label
+   * stays.
    */
   values: Map<string, string | null>
 }
@@ -23,13 +27,14 @@ export const IDENTITIES = ['href', 'name', 'hostname'] as const
 const LONGEST_CELL = 1024
 
 /**
- * Reads a table of workloads and labels. The header names the columns: `href`, `name`, `hostname` and label keys.
- * `removeToken` is the cell text that removes a label. Throws invalid_argument with all problems by line and column.
+ * Reads a table of workloads and labels. The header names the columns: `href`, `name`, `hostname` and label keys. A
+ * cell that contains `removeToken` removes the label. Throws invalid_argument with all problems, each with line and
+ * column.
  */
 export function readLabelCsv(text: string, keys: readonly string[], removeToken: string | undefined): CsvLine[] {
   const form = { identities: IDENTITIES, keys, needsKey: true, longest: () => LONGEST_CELL }
   const { lines: read, problems } = readTable(text, form)
-  // Cells are trimmed, so the token that they are compared with must be trimmed too.
+  // Cells are trimmed, so the token with which they are compared must be trimmed too.
   const token = removeToken?.trim()
   if (token === '')
     throw new ToolError('invalid_argument', 'remove_token is blank: an empty cell changes nothing.', {

@@ -3,19 +3,21 @@ import { ToolError } from '../../schemas/errors.js'
 import { nearNames } from '../text/compare-texts.js'
 import { quote } from '../text/escape-text.js'
 
-/** The columns that a table may have. Any other column is a problem, because ignoring it would lose data. */
+/**
+ * The columns that a table may have. Any other column is reported as a problem, because ignoring it would lose data.
+ */
 export interface TableForm {
-  /** The columns that name the workload of a line. The table must have at least one of them. */
+  /** The columns that identify the workload of a line. The table must have at least one of them. */
   identities: readonly string[]
-  /** Further columns that are not keys of labels. */
+  /** Further columns that are allowed and are not label keys. */
   others?: readonly string[]
-  /** Other spellings of these columns, in lower case, with the column that each stands for. */
+  /** Other accepted spellings of the column names, in lower case, each with the column that it stands for. */
   aliases?: Readonly<Record<string, string>>
-  /** The keys of labels. */
+  /** The label keys that are allowed as columns of the table. */
   keys: readonly string[]
-  /** True if the table must have at least one column that is the key of a label. */
+  /** True if at least one column of the table must be a label key. */
   needsKey?: boolean
-  /** Maximum number of characters in a cell of a column. */
+  /** Returns the maximum number of characters in a cell of the given column. */
   longest: (column: string) => number
 }
 
@@ -26,7 +28,7 @@ export interface TableLine {
   cells: Map<string, string>
 }
 
-/** A problem with a line of the table. `column` is the name in the header. */
+/** A problem with a line of the table. `column` is the column's name as the header spells it. */
 export interface CsvProblem {
   line: number
   column?: string
@@ -34,20 +36,25 @@ export interface CsvProblem {
 }
 
 const DELIMITERS = [',', ';', '\t'] as const
-/** Matches the name of a column that needs no quotation marks: one that cannot be taken for a part of the sentence. */
+/**
+ * Matches column names that need no quotation marks in a message, because they cannot be mistaken for words of the
+ * sentence.
+ */
 const PLAIN = /^[\w-]{1,64}$/u
 /** Maximum number of problems named in an error. */
 const MOST_NAMED = 20
 /**
- * Maximum number of columns. It is needed because each unknown column is compared with all label keys, and it does no
- * harm because a PCE has far fewer keys.
+ * Maximum number of columns. The limit is needed because each unknown column is compared with all label keys. It does
+ * no harm, because a PCE has far fewer keys.
  */
 const MOST_COLUMNS = 100
 
 /**
- * Reads a table with a header (RFC 4180, also with semicolons or tabs). Problems with single lines are returned, so that
- * the caller can report them together with its own.
- * @throws {ToolError} invalid_argument if the text is no table, is empty, or has a header that does not fit the form.
+ * Reads a table with a header (RFC 4180; semicolons or tabs may separate the cells too). Problems with single lines are
+ * returned, so that the caller can report them together with problems that it finds itself.
+ *
+ * @throws {ToolError} invalid_argument if the text is not a table, is empty, or has a header that does not fit the
+ * form.
  */
 export function readTable(text: string, form: TableForm): { lines: TableLine[]; problems: CsvProblem[] } {
   const [header, ...records] = parseRecords(text)
@@ -72,15 +79,18 @@ export function readTable(text: string, form: TableForm): { lines: TableLine[]; 
   return { lines, problems }
 }
 
-/** Throws invalid_argument if a table has a header only. It is called once the problems of all lines are reported. */
+/**
+ * Throws invalid_argument if a table has a header but no lines. It must be called after the problems of all lines have
+ * been reported.
+ */
 export function requireLines(lines: readonly unknown[]): void {
   if (lines.length === 0) throw new ToolError('invalid_argument', 'csv has a header and no line.', { argument: 'csv' })
 }
 
 /**
- * Throws invalid_argument if there are problems. The error lists the first problems, each with line and column.
- * `candidates` are the workloads that ambiguous names may mean. `argument` is `rows` if the lines are elements of a
- * list, counted from 1.
+ * Throws invalid_argument if there are problems. The error lists the first few, each with line and column. `candidates`
+ * are the workloads to which ambiguous names may refer. `argument` is `rows` if the lines are elements of a list,
+ * counted from 1.
  */
 export function refuseProblems(
   problems: readonly CsvProblem[],
@@ -105,7 +115,7 @@ function parseRecords(text: string): { cells: string[]; line: number }[] {
   const delimiter = DELIMITERS.find((one) => header.includes(one)) ?? ','
   const options = { bom: true, delimiter, info: true, relax_column_count: true, skip_empty_lines: true, trim: true }
   try {
-    // The types of the CSV library do not reflect the option `info`.
+    // The type definitions of the CSV library ignore the option `info`.
     const parsed = parse(text, options) as unknown as { record: string[]; info: { lines: number } }[]
     return parsed.map(({ record, info }) => ({ cells: record, line: info.lines }))
   } catch (error) {
@@ -127,7 +137,7 @@ function readHeader({ cells, line }: { cells: string[]; line: number }, form: Ta
     return own.includes(meant) ? meant : cell
   })
   const isIdentity = (column: string) => identities.includes(column)
-  // If no column names the workloads, the first column that is not a label key was probably meant to name them.
+  // If no column identifies the workloads, the first column that is not a label key was probably meant to do so.
   const nameless = columns.some(isIdentity)
     ? -1
     : columns.findIndex((column) => !keys.includes(column) && !own.includes(column))

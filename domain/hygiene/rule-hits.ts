@@ -12,19 +12,24 @@ import { namesAt, type End, type PlacedRule } from '../policy/match-rules.js'
 import { quote } from '../text/escape-text.js'
 import type { Steps } from '../text/pace-work.js'
 
-/** The lowest PCE and VEN releases that count rule hits (P95). */
+/** The lowest PCE and VEN releases that count how often rules are hit (P95). */
 export const COUNTING = { pce: '23.5.10 (hosted: 24.2.0)', ven: '23.2.30' } as const
 const LEAST_VEN = [23, 2, 30] as const
 
 /** The number of hits per rule, from a report of the PCE. */
 export interface RuleHits {
-  /** Number of hits by the draft href of the rule. A rule whose hits were not counted is absent. */
+  /** Number of hits, by the draft href of the rule. A rule is absent if its hits were not counted. */
   hits: ReadonlyMap<string, number>
-  /** The window of the report. It begins no earlier than the last time when counting was switched on or off. */
+  /**
+   * The time window of the report. It never begins before the last time at which hit counting was switched on or off.
+   */
   from: string
   to: string
   report: string
-  /** Workloads that do not count hits. A rule that the PCE writes to one of them may have been hit there unnoticed. */
+  /**
+   * Workloads that do not count hits. A rule that the PCE sends to one of them may have been hit there without being
+   * counted.
+   */
   silent: readonly End[]
 }
 
@@ -32,7 +37,7 @@ const DAY_MS = 86_400_000
 const TEMPLATE = /\/rule_hit_count_report$/
 const RULE = /^\/orgs\/\d+\/sec_policy\/[^/]+\/rule_sets\/[^/]+\/(?:sec_rules|deny_rules)\/[^/]+$/
 /**
- * Maximum size of a report in bytes. A report of 75,000 rules, the maximum number that the PCE counts, has about a
+ * Maximum size of a report in bytes. Even a report of 75,000 rules, the most that the PCE counts, has only about a
  * tenth of this size.
  */
 const MOST_BYTES = 64 * 1024 * 1024
@@ -41,9 +46,9 @@ type Context = Pick<ToolContext<true>, 'pce' | 'signal' | 'now'>
 
 /**
  * Reads the newest finished rule hit count report that covers `days` days. Returns a sentence if there is no such
- * report or if nothing is counted. Reports are only read and never requested, because a new report would stay on the
- * PCE for everybody. Throws the errors of the PCE client, except for objects that the PCE does not know or that this
- * account is not permitted to read.
+ * report or if hits are not counted. This function never requests a report, because a new report would stay on the PCE
+ * for everyone to see. Throws the errors of the PCE client, except if the PCE does not know the reports or this account
+ * may not read them.
  */
 export async function readRuleHits(ctx: Context, days: number, labels: LabelIndex): Promise<RuleHits | string> {
   const settings = await allowed(readSettings(ctx))
@@ -72,7 +77,7 @@ export async function readRuleHits(ctx: Context, days: number, labels: LabelInde
   }
 }
 
-/** Returns the PCE's answer, or the PCE's message if it refused the request. */
+/** Returns the PCE's answer, or the PCE's message if it refuses the request. */
 async function allowed<T>(asked: Promise<T>): Promise<T | string> {
   try {
     return await asked
@@ -139,8 +144,8 @@ function readTable(text: string): Map<string, number> | string {
 }
 
 /**
- * Finds workloads that do not count hits: their VEN is too old, or they are outside the scopes in which counting is
- * enabled.
+ * Finds the workloads that do not count rule hits, because their VEN is too old or because they are outside the scopes
+ * in which counting is enabled.
  */
 async function findSilent(
   { pce, signal }: Context,
@@ -180,20 +185,23 @@ function isNewEnough(version: string | undefined): boolean {
 
 /** The active rules, classified by their hits. */
 export interface HitFindings {
-  /** Rules without hits. Their hits were counted for the whole window on all workloads to which the PCE writes them. */
+  /**
+   * Rules that were certainly not hit: hits were counted for the whole window on all workloads to which the PCE sends
+   * them.
+   */
   without: PlacedRule[]
   /**
-   * Numbers of rules without counted hits that may have been hit unnoticed: `young` rules did not exist for the whole
-   * window, and the PCE writes `unheard` rules to workloads that do not count hits.
+   * Numbers of rules without counted hits that may have been hit nevertheless. `young` rules did not exist for the
+   * whole window; `unheard` rules are sent to workloads that do not count hits.
    */
   young: number
   unheard: number
-  /** Number of rules that are not in the report. */
+  /** Number of rules that are missing in the report. */
   uncounted: number
   hit: number
 }
 
-/** Classifies active rules by their hits. A rule counts as having no hits only if no hit can have gone unnoticed. */
+/** Classifies active rules by their hits. A rule counts as not hit only if no hit can have been missed. */
 export function* judgeHits(
   rules: readonly (PlacedRule & { href: string; created: string })[],
   { hits, from, silent }: RuleHits,
@@ -214,8 +222,8 @@ export function* judgeHits(
 }
 
 /**
- * Groups the given sources and destinations in order to reduce the number of tests. `kinds` has one of them for each
- * distinct set of labels; `hrefs` has all of them by the href of the workload.
+ * Groups the given ends to reduce the number of tests. `kinds` has one end for each distinct set of labels; `hrefs` has
+ * all ends by the href of their workload.
  */
 function groupByLabels(ends: readonly End[]) {
   const kinds = new Map<string, End>()

@@ -14,7 +14,7 @@ import { addressFilter, allOf, matchExactly } from '../inventory/match-exactly.j
 import { nearNames } from '../text/compare-texts.js'
 import { quote } from '../text/escape-text.js'
 
-/** A selection of workloads: parameters for the PCE, and a filter for the conditions that this server checks itself. */
+/** A selection of workloads: parameters for the PCE, and a filter for the conditions that this server tests itself. */
 export interface ResolvedSelection {
   params: Record<string, string | boolean | string[][] | undefined>
   ownFilter: ((workload: Workload) => boolean) | undefined
@@ -55,13 +55,13 @@ export async function resolveSelection(
 type Filters = Omit<WorkloadSelection, 'labels' | 'exact'>
 
 /**
- * Returns true if no Kubernetes workload can meet the filters, because they require a VEN, a host name or a
+ * Returns true if no Kubernetes workload can meet these filters, because they require a VEN, a host name or a
  * description.
  */
 const isForHosts = ({ hostname, description, online, managed }: Filters): boolean =>
   hostname !== undefined || description !== undefined || online !== undefined || managed === false
 
-/** Returns true if a Kubernetes workload meets the filters. As in the PCE, a filter matches any part of a text. */
+/** Returns true if a Kubernetes workload meets the filters. As on the PCE, a filter matches any part of a string. */
 function meetsFilters({ name, interfaces, enforcement_mode: own }: Workload, filters: Filters): boolean {
   if (isForHosts(filters)) return false
   const { name: part, ip_address: ip, enforcement_mode: mode } = filters
@@ -78,7 +78,7 @@ function meetsLabels({ labels }: Workload, alternatives: readonly string[][] | u
   return alternatives === undefined || alternatives.some((all) => all.every((href) => own.has(href)))
 }
 
-/** Counts the Kubernetes workloads that match a selection of workloads and that a tool leaves out. */
+/** Counts the Kubernetes workloads that match a selection but that a tool leaves out. */
 export async function countLeftOut(
   pce: PceClient,
   { selectsPod, params }: Pick<ResolvedSelection, 'selectsPod'> & Partial<Pick<ResolvedSelection, 'params'>>,
@@ -98,8 +98,8 @@ export async function countLeftOut(
 }
 
 /**
- * Works like `countLeftOut`, but lets the PCE count if its own filters for Kubernetes workloads can express the
- * selection. This is possible if the selection has only a part of the name and one label.
+ * Works like `countLeftOut`, but lets the PCE do the counting if its filters for Kubernetes workloads can express the
+ * selection. They can if the selection consists of only a part of the name and one label.
  */
 export async function countLeftOutCheaply(
   pce: PceClient,
@@ -121,8 +121,8 @@ const BUILT_IN = ['role', 'app', 'env', 'loc']
 export const knownKeys = (index: LabelIndex): string[] => [...new Set([...BUILT_IN, ...index.keys()])]
 
 /**
- * Throws not_found, with similar keys, if no label has one of the given keys. `argument` is the name of the caller's
- * argument.
+ * Throws not_found, with similar keys, if one of the given keys belongs to no label. `argument` is the name of the
+ * caller's argument.
  */
 export function requireKeys(index: LabelIndex, keys: readonly string[], argument: string): void {
   const known = knownKeys(index)

@@ -14,7 +14,7 @@ type Strength = (typeof STRENGTHS)[number]
 interface Evidence {
   value: string
   because: string
-  /** True if the evidence comes from several workloads that nearly all agree. */
+  /** True if the evidence comes from several workloads and nearly all of them agree. */
   isSolid: boolean
 }
 
@@ -34,8 +34,8 @@ export interface Subject {
 }
 
 /**
- * Thresholds: evidence is solid if at least SOLID_COUNT workloads agree and their share of all compared workloads is at
- * least SOLID_SHARE.
+ * The thresholds for solid evidence: at least SOLID_COUNT workloads must agree, and they must be at least the share
+ * SOLID_SHARE of all compared workloads.
  */
 const SOLID_COUNT = 3
 const SOLID_SHARE = 0.8
@@ -48,9 +48,9 @@ type Values = Map<string, number>
 type Counted = Map<string, Values>
 
 /**
- * Collects evidence for missing labels while all workloads and their traffic are read. The subjects are the workloads
- * that lack labels. Data is kept only for their name patterns, subnets and peers. Traffic is no evidence for the role,
- * because workloads that communicate usually have different roles.
+ * Collects evidence for missing labels while all workloads and their traffic are read. Its subjects are the workloads
+ * that lack labels, and data is kept only for their name patterns, subnets and peers. Traffic is not used as evidence
+ * for the role, because workloads that communicate usually have different roles.
  */
 export function createSuggester(subjects: readonly Subject[], index: LabelIndex, sources: readonly Source[]) {
   const keys = new Set(subjects.flatMap(({ missing }) => missing))
@@ -69,8 +69,8 @@ export function createSuggester(subjects: readonly Subject[], index: LabelIndex,
       for (const counts of [byPattern, bySubnet]) for (const counted of counts.values()) counted.clear()
     },
     /**
-     * Adds a workload of the estate, whether it is a subject or not. Each of the given labels must contain key and
-     * value.
+     * Adds a workload of the organisation, whether it is a subject or not. Each of the given labels must have its key
+     * and value.
      */
     seeWorkload(workload: Workload, labels: readonly LabelRef[]) {
       const known = labels.filter(({ key }) => key !== undefined && keys.has(key))
@@ -79,7 +79,8 @@ export function createSuggester(subjects: readonly Subject[], index: LabelIndex,
       if (bySubnet.size > 0) countIn(bySubnet, subnetsOf(workload), known)
     },
     /**
-     * Adds a peer: a workload with which a subject exchanged traffic. `labels` are the label values of the peer by key.
+     * Adds a peer, which is a workload that exchanged traffic with a subject. `labels` are the peer's label values by
+     * key.
      */
     seePeer(subject: string, peer: string, labels: Readonly<Record<string, string>>) {
       for (const key of keys) {
@@ -130,7 +131,7 @@ function orMake<K, V>(map: Map<K, V>, key: K, make: () => V): V {
   return known
 }
 
-/** Returns the most frequent value. Returns null unless at least two workloads, and more than half of all, have it. */
+/** Returns the most frequent value if at least two workloads and more than half of all have it, otherwise null. */
 function majorityOf(values: ReadonlyMap<string, number> | undefined) {
   const sorted = [...(values ?? [])].sort(([a, m], [b, n]) => n - m || compareTexts(a, b))
   const of = sorted.reduce((sum, [, count]) => sum + count, 0)
@@ -140,8 +141,8 @@ function majorityOf(values: ReadonlyMap<string, number> | undefined) {
 }
 
 /**
- * Returns the evidence from the most specific pattern for which the majority of workloads has the same value. Among
- * words, which are the least specific patterns, the one with the clearest majority is used.
+ * Returns the evidence from the most specific name pattern for which most workloads have the same value. Words are the
+ * least specific patterns; among them, the one with the clearest majority is used.
  */
 function fromNames(counts: ReadonlyMap<string, Counted>, patterns: readonly string[], key: string): Evidence | null {
   const found = patterns.flatMap((pattern) => {
@@ -158,8 +159,8 @@ function fromNames(counts: ReadonlyMap<string, Counted>, patterns: readonly stri
 }
 
 /**
- * Returns evidence for the label value that occurs as a word in the workload's name. Returns null unless exactly one of
- * the given values does.
+ * Returns evidence for a label value that occurs as a word in the workload's name. Returns null unless exactly one of
+ * the given values occurs in it.
  */
 function heldBy({ name, hostname }: Subject['workload'], values: ReadonlyMap<string, string> | undefined) {
   const words = nameWords(hostname || name || '')
@@ -200,8 +201,8 @@ function fromPeers(values: ReadonlyMap<string, ReadonlySet<string>> | undefined)
 }
 
 /**
- * Rates the evidence. `strong`: two sources agree, one of them is solid and none disagrees. `fair`: one solid source
- * without contradiction, or two sources that agree. `weak`: anything less.
+ * Rates the evidence. `strong`: two sources agree, at least one of them is solid, and none contradicts. `fair`: one
+ * solid source without contradiction, or two sources that agree. `weak`: anything less.
  */
 function weigh(key: string, found: Record<Source, (Evidence | null)[]>): Suggestion[] {
   const byValue = new Map<string, { sources: Set<Source>; evidence: Evidence[] }>()

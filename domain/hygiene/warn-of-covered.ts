@@ -31,7 +31,7 @@ interface Source extends Pick<ToolContext, 'isBindingOnly'> {
   signal: AbortSignal
 }
 
-/** The rules that are about to be written, and the scopes of their rule set. */
+/** The rules that a call is about to write, and the scopes of their rule set. */
 export interface RulesToCome {
   scopes: RuleSet['scopes']
   rules: readonly { type: RuleType; body: Pick<AnyRule, 'providers' | 'consumers' | 'ingress_services'> }[]
@@ -39,7 +39,7 @@ export interface RulesToCome {
   own?: string
 }
 
-/** The policy that contains the existing rules. `contents` must contain the objects to which the rules refer. */
+/** The policy with the existing rules. `contents` must include the objects to which these rules refer. */
 export interface StandingPolicy {
   ruleSets: readonly RuleSet[]
   boundaries: readonly EnforcementBoundary[]
@@ -49,15 +49,15 @@ export interface StandingPolicy {
 }
 
 /**
- * The warnings about each planned rule, in the order of the rules, and the warnings that concern all rules because some
- * objects were not examined.
+ * Warnings about each planned rule, in the order of the rules, and general warnings about objects that were not
+ * examined.
  */
 export interface CoveredWarnings {
   byRule: string[][]
   general: string[]
 }
 
-/** Maximum number of objects that are read of each type, which is the most that a PCE sends in one answer (P8). */
+/** Maximum number of objects of each type that are read: the most that a PCE sends in one answer (P8). */
 const MOST_OBJECTS = 500
 /** Maximum number of rule sets whose deny rules are read separately, if the release of the PCE requires this. */
 const MOST_APART = 20
@@ -69,10 +69,10 @@ const MOST_WORKLOADS = 5
 const MOST_NAMED = 3
 
 /**
- * Warns of rules that change nothing because existing rules of the draft, in any rule set, already decide about all of
- * their connections. The number of requests and of compared objects is limited, and a warning says what was not
- * examined. Anything that the PCE does not send counts as unknown and is not an error. Returns no warnings if the
- * caller needs only the digest of what the call would write.
+ * Warns of rules that change nothing because existing draft rules, in any rule set, already decide about all their
+ * connections. The number of requests and of compared objects is limited, and a warning says what was not examined.
+ * Whatever the PCE does not send counts as unknown and is not an error. Returns no warnings if the caller needs only
+ * the digest of what the call would write.
  */
 export async function warnOfCovered(source: Source, labels: LabelIndex, coming: RulesToCome): Promise<CoveredWarnings> {
   const nothing = coming.rules.map((): string[] => [])
@@ -90,8 +90,8 @@ export async function warnOfCovered(source: Source, labels: LabelIndex, coming: 
 }
 
 /**
- * Converts the planned rules to the form that rule matching needs. A changed rule may still contain null selectors,
- * which the PCE sent.
+ * Converts the planned rules to the form that rule matching needs. A changed rule may still contain null selectors as
+ * the PCE sent them.
  */
 function readComing({ scopes, rules, own }: RulesToCome): RulesToCome {
   const bodies = rules.map(({ body }) => body as Rule)
@@ -125,8 +125,8 @@ export async function warnOfBecomingCovered(
 }
 
 /**
- * Returns the warnings about all rules as one list. If the call has several rules, each warning contains the index of
- * its rule.
+ * Returns the warnings about all rules as one list. If the call has several rules, each warning names the index of its
+ * rule.
  */
 export const tellCovered = ({ byRule, general }: CoveredWarnings, isOfSeveral = false): string[] => [
   ...byRule.flatMap((warnings, at) => warnings.map((text) => (isOfSeveral ? `Rule ${at}: ${text}` : text))),
@@ -168,7 +168,10 @@ export async function warnOfCoveredBy(
   return { byRule, general }
 }
 
-/** What a caller can do about rules that were not compared. Fewer existing rules meet a rule with narrower ends. */
+/**
+ * Advice for a caller when rules were not compared. A rule with narrower sides has fewer existing rules to be compared
+ * with.
+ */
 const COMPARE_MORE =
   'labels that narrow its ends leave fewer to compare, and find-redundant-rules compares all once it is written.'
 
@@ -186,8 +189,8 @@ const SIDES = ['providers', 'consumers'] as const
 const RULES_PER_STEP = 20
 
 /**
- * Finds the existing rules, except `own`, that may apply to a connection of a planned rule and whose type is that of
- * the planned rule or takes precedence over it. This cheap test excludes most rules of an estate from the comparison.
+ * Finds the existing rules, except `own`, that may apply to a connection of a planned rule and that have its type or a
+ * type that takes precedence. This cheap test excludes most rules from the comparison.
  */
 function* findNear(
   { ruleSets, boundaries, contents }: Omit<StandingPolicy, 'unread'>,
@@ -214,27 +217,28 @@ function* findNear(
 const demandsOf = (rule: HeldRule) => SIDES.map((side) => endsOf(rule, side))
 
 /**
- * Returns false if two rules have no connection in common, because they require different labels with the same key on
- * one side.
+ * Returns false if two rules have no connection in common, because on one side they require different labels with the
+ * same key.
  */
 const mayMeet = (a: readonly Demand[][], b: readonly Demand[][]): boolean =>
   a.every((ours, at) => ours.some((one) => b[at]!.some((other) => mayBeSame(one, other))))
 
 /**
- * The labels that a rule requires on one side, by key. A key is absent if it is not certain which labels are required.
+ * The labels that a rule requires on one side, by key. A key is absent if it is uncertain which of its labels are
+ * required.
  */
 type Demand = ReadonlyMap<string, ReadonlySet<string>>
 
 /**
- * Returns the labels that one side of a rule requires, for each scope. A side with actors other than labels requires no
- * labels beyond those of the scope.
+ * Returns, for each scope, the labels that one side of a rule requires. If the side contains anything other than
+ * labels, only the labels of the scope are required.
  */
 function endsOf({ rule, scopes, contents }: HeldRule, side: (typeof SIDES)[number]): Demand[] {
   const actors = rule[side]
   const isByLabels = actors.every(({ label, exclusion }) => label !== undefined && exclusion !== true)
   const own = isByLabels ? demandOf(actors, contents) : []
   const isFree = side === 'consumers' && rule.unscoped_consumers === true
-  // A side with IP lists is not limited to the scope, because addresses have no labels.
+  // A side with IP lists is not limited by the scope, because addresses have no labels.
   const isBound = !isFree && actors.every(({ ip_list: list }) => list === undefined)
   return (isBound && scopes.length > 0 ? scopes : [[]]).map((scope) => join([...demandOf(scope, contents), ...own]))
 }
@@ -253,7 +257,7 @@ function demandOf(entries: readonly ScopeEntry[], { keyOf }: Pick<PolicyContents
 }
 
 /**
- * Joins conditions that must all be met. Of two conditions with the same key, only the first is kept. The result may
+ * Joins conditions that must all be met. If two conditions have the same key, only the first is kept. The result may
  * therefore match too much, but never too little.
  */
 function join(conditions: readonly Condition[]): Demand {
@@ -269,7 +273,7 @@ const mayBeSame = (a: Demand, b: Demand): boolean =>
   })
 
 function describe({ kind, rule, by }: Redundancy, all: readonly HeldRule[], standing: number): string[] {
-  // Other functions warn about a rule that names nobody, or that is exactly equal to another rule of the call.
+  // Other functions warn about a rule that selects no workload, or that is exactly equal to another rule of the call.
   // Therefore this function does not warn about such rules.
   if (kind === 'names_nobody') return []
   const own = all[rule] as HeldRule
@@ -288,7 +292,7 @@ function describe({ kind, rule, by }: Redundancy, all: readonly HeldRule[], stan
   return [text.charAt(0).toUpperCase() + text.slice(1)]
 }
 
-/** Returns a text by which a reader can find a rule. For a planned rule, it contains the index instead of an href. */
+/** Returns a string by which a reader can find a rule. A planned rule has no href yet, so its index is used. */
 function nameOf({ type, rule, holder, isBoundary }: HeldRule, planned: number): string {
   if (planned >= 0) return `rule ${planned} of this call`
   const pending = pendingOf(rule) !== null || pendingOf(holder) === 'create' ? ' (not provisioned yet)' : ''
@@ -335,7 +339,7 @@ async function readStanding(source: Source, labels: LabelIndex, coming: RulesToC
   const ruleSets = await addDenyRules(source, known, coming, labels, unread)
   const mentioned = await workInTurns(findMentioned([...ruleSets, ...boundaries, coming]), signal)
   const services = mentioned.has('services') ? await readUpTo<Service>('services', { api: pce.services }) : []
-  // A malformed service is left out here and therefore counts as equal only to itself.
+  // A service with an unexpected shape is left out here, so it counts as equal only to itself.
   const compared = await workInTurns(
     flatMapInSteps(services, (one) => readable(() => (requireServiceShapes([one]), [one]))),
     signal,
@@ -364,7 +368,7 @@ function* flatMapInSteps<T, R>(items: readonly T[], work: (item: T) => R[]): Ste
   return results
 }
 
-/** Finds which of three types of objects the given objects mention by href: services, IP lists and label groups. */
+/** Finds the services, IP lists and label groups to which the given objects refer by href. */
 function* findMentioned(objects: readonly object[]): Steps<ReadonlySet<string>> {
   const kinds = ['services', 'ip_lists', 'label_groups']
   const mentioned = new Set<string>()
@@ -388,8 +392,8 @@ function readable<T>(read: () => T[]): T[] {
 }
 
 /**
- * Adds the deny rules, if the PCE's release sends them separately and a new deny rule must be compared with them. They
- * are read for a limited number of rule sets whose scopes may overlap with that of the new rule.
+ * Adds the existing deny rules, if a new deny rule must be compared with them and the PCE sends them separately. They
+ * are read for a limited number of rule sets whose scopes may overlap that of the new rule.
  */
 async function addDenyRules(
   { pce, signal }: Source,

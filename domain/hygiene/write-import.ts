@@ -6,9 +6,9 @@ import { isChanged } from './plan-labels.js'
 import { interfacesFor, planImport, readMeant, type PlannedRow } from './plan-import.js'
 
 /**
- * What became of a row that was to be written. `unchanged`: somebody else has done it meanwhile. `not_done`: it is as it
- * was. `differs`: what is stored is neither what it was nor what the row says. `unknown`: it is not known whether the PCE
- * has carried it out, or still will (P110).
+ * What happened to a row that was to be written. `unchanged`: somebody else has made the change meanwhile. `not_done`:
+ * the workload is as it was. `differs`: what is stored is neither the old state nor what the row says. `unknown`: it is
+ * not known whether the PCE has written the row or still will (P110).
  */
 export type ImportOutcome = 'created' | 'updated' | 'unchanged' | 'refused' | 'differs' | 'unknown' | 'not_done'
 
@@ -18,9 +18,9 @@ export type WritingRow = Extract<PlannedRow, { action: 'create' | 'update' }>
 export interface WrittenRow {
   planned: WritingRow
   outcome: ImportOutcome
-  /** The workload that the row created or was to change, as far as it is known. */
+  /** The workload that the row created or was meant to change, if known. */
   href?: string
-  /** The PCE's reason for a refusal, or what else is to be known about the outcome. */
+  /** The PCE's reason for refusing the row, or a remark on the outcome. */
   note?: string
 }
 
@@ -40,7 +40,10 @@ type Ctx = Pick<ToolContext<true>, 'pce' | 'now' | 'signal' | 'progress'>
 export const isWriting = (planned: PlannedRow): planned is WritingRow =>
   planned.action === 'create' || planned.action === 'update'
 
-/** Returns the body that creates or changes the workload of a row. `real` maps placeholders of labels to their hrefs. */
+/**
+ * Returns the request body that creates or changes the workload of a row. `real` maps the placeholders of new labels to
+ * their hrefs.
+ */
 export function bodyOf(planned: WritingRow, real: (label: { href: string }) => string = ({ href }) => href): object {
   if (planned.action === 'create') {
     const { row, name, hostname } = planned
@@ -62,8 +65,8 @@ export function bodyOf(planned: WritingRow, real: (label: { href: string }) => s
 
 /**
  * Writes the rows in chunks of 1,000, one request after the other: first the new workloads, then the changes. A request
- * that was sent is never aborted. Writing stops early if a chunk fails as a whole or the server stops. Then the workloads
- * are read, and every row gets its outcome from what is stored. Never rejects.
+ * that was sent is never aborted. Writing stops early if a whole chunk fails or the server stops. Afterwards the
+ * workloads are read, and the outcome of every row is determined from what is stored. Never rejects.
  */
 export async function writeImport(
   ctx: Ctx,
@@ -109,7 +112,7 @@ async function sendChunks(
   return null
 }
 
-/** Divides the rows into chunks, each with creations alone or with changes alone. */
+/** Divides the rows into chunks. Each chunk contains either only creations or only changes. */
 function chunksOf(results: readonly WrittenRow[]): WrittenRow[][] {
   return (['create', 'update'] as const).flatMap((action) => {
     const own = results.filter(({ planned }) => planned.action === action)
@@ -117,7 +120,7 @@ function chunksOf(results: readonly WrittenRow[]): WrittenRow[][] {
   })
 }
 
-/** Records the PCE's results, one for each object in the order of the request (P63). */
+/** Records the PCE's results. There is one result for each object, in the order of the request (P63). */
 function takeAnswers(chunk: readonly WrittenRow[], answered: readonly BulkResultItem[]): void {
   const byHref = new Map(answered.map((item) => [item.href, item]))
   for (const [at, result] of chunk.entries()) {
@@ -135,8 +138,8 @@ function takeAnswers(chunk: readonly WrittenRow[], answered: readonly BulkResult
 }
 
 /**
- * Reads the workloads that the rows mean now, and decides from them what became of each row. Returns the reason if they
- * could not be read; the outcomes then rest on the PCE's answers.
+ * Reads the workloads that now match the rows, and determines from them what happened to each row. Returns the reason
+ * if they could not be read; the outcomes are then based on the PCE's answers alone.
  */
 async function readBack(
   ctx: Ctx,
@@ -158,7 +161,7 @@ async function readBack(
   }
 }
 
-/** Decides what became of a row from what its row would do now. */
+/** Determines what happened to a row from what a new plan would do with it now. */
 function settle(result: WrittenRow, now: PlannedRow): void {
   const { planned, outcome } = result
   if (now.action === 'unchanged') {
@@ -170,7 +173,7 @@ function settle(result: WrittenRow, now: PlannedRow): void {
   }
   if (outcome === 'not_done' || outcome === 'refused') return
   if (outcome === 'unknown') {
-    // A change that was lost can be sent again without harm, and it is known to be missing now.
+    // The change is certainly missing now, and repeating it does no harm.
     if (planned.action === 'update' && now.action === 'update') result.outcome = 'not_done'
     else if (now.action !== 'create') Object.assign(result, { outcome: 'differs', note: noteOf(now) })
     else result.note = 'its answer was lost, and it is not there; the PCE may still be at work on it'

@@ -8,8 +8,8 @@ import { mapBounded } from '../text/pace-work.js'
 import { isSameLabels, type Relabelling } from './plan-labels.js'
 
 /**
- * The outcome for one workload. `not_done`: the workload is unchanged. `differs`: its labels are neither the old ones
- * nor the new ones.
+ * The outcome for one workload. `not_done`: its labels are the old ones. `differs`: its labels are neither the old nor
+ * the new ones.
  */
 export type LabelOutcome = 'updated' | 'refused' | 'not_done' | 'unknown' | 'differs'
 
@@ -19,7 +19,7 @@ export interface WrittenLabels {
   /** The PCE's error token if it refused the change. */
   token?: string
   message?: string
-  /** Labels that were read back, if they differ from those that were sent. */
+  /** The labels as they were read back, if they differ from those that were sent. */
   stored?: readonly LabelRef[]
 }
 
@@ -43,8 +43,8 @@ type Ctx = Pick<ToolContext<true>, 'pce' | 'signal' | 'progress'>
 
 /**
  * Writes labels in chunks of 1,000, one request after the other, and reads the result back. A request that was sent is
- * never aborted. Writing stops early if a chunk fails as a whole or the server stops. Every workload gets an outcome,
- * which is corrected if the labels read back show a different one. Never rejects.
+ * never aborted. Writing stops early if a whole chunk fails or the server stops. Every workload gets an outcome, which
+ * is corrected if the labels read back show a different one. Never rejects.
  */
 export async function writeLabels(ctx: Ctx, changes: readonly Relabelling[]): Promise<LabelsWritten> {
   const { pce, signal, progress } = ctx
@@ -72,7 +72,10 @@ export async function writeLabels(ctx: Ctx, changes: readonly Relabelling[]): Pr
   return { results, failure, unread }
 }
 
-/** Returns the body of a change: all labels of the workload, because the PCE replaces the whole list. */
+/**
+ * Returns the request body of a change. It contains all labels of the workload, because the PCE replaces the whole
+ * list.
+ */
 export const bodyOf = ({ workload: { href }, after }: Relabelling) => ({
   href,
   labels: after.map((label) => ({ href: label.href })),
@@ -93,9 +96,10 @@ function takeAnswers(chunk: readonly WrittenLabels[], answered: readonly BulkRes
 }
 
 /**
- * Plans changes again for the labels that the workloads have now. A write replaces the whole list of a workload's
- * labels (P7), so a change that another call made after the first plan would be lost. A workload that no longer exists
- * keeps its plan, and the PCE refuses it.
+ * Plans changes again for the labels that the workloads have now. A write replaces all labels of a workload (P7), so it
+ * would undo a change that another call made after the first plan. If a workload no longer exists, its plan is kept,
+ * and the PCE will refuse it.
+ *
  * @throws what the PCE client throws; nothing is written then.
  */
 export async function planAgain(

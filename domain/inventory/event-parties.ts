@@ -2,14 +2,14 @@ import type { PceEvent } from '../../schemas/pce/event.js'
 import { splitLabel } from './labels.js'
 import { toDraftHref } from './parse-href.js'
 
-/** A person, machine or object that an event names. The PCE may leave out any of these fields or send null. */
+/** A person, machine or object that an event names. The PCE may leave out any of these fields or set it to null. */
 export interface EventParty {
   /** The name of the event's field that contains the party, such as `user`, `agent` or `rule_set`. */
   kind: string
   href?: string
-  /** All names of the party, such as a user name, host name or label value. */
+  /** All names by which the event identifies the party, such as a user name, host name or label value. */
   names: readonly string[]
-  /** The key and value of the label, if the party is a label. */
+  /** The key and value if the party is a label. */
   key?: string
   value?: string
 }
@@ -17,16 +17,16 @@ export interface EventParty {
 type Fields = Record<string, unknown>
 
 /**
- * The fields of a party object that may contain a name of the party. For a failed login, the only such field is
- * `supplied_username`, and its text is not necessarily the name of a PCE user.
+ * The fields of a party object that may contain a name of the party. A failed login has only `supplied_username`, which
+ * may be any string and need not be the name of a PCE user.
  */
 const NAMES = ['username', 'supplied_username', 'name', 'hostname', 'full_name', 'value'] as const
 
 /** The fields of a notification that contain a person or an account. */
 const PEOPLE: ReadonlySet<string> = new Set(['user', 'associated_user', 'service_account'])
 /**
- * The types of creators whose events are about other objects. The events of all other creators, such as VENs, are
- * mostly about the creators themselves.
+ * The types of event creators whose events are about other objects. Events created by anything else, such as a VEN, are
+ * mostly about the creator itself.
  */
 const ACTORS: ReadonlySet<string> = new Set([...PEOPLE, 'system'])
 
@@ -76,8 +76,8 @@ const notified = (event: PceEvent): EventParty[] =>
   })
 
 /**
- * Returns the parties that caused an event. The event may name both an agent and its VEN. If the PCE names only itself
- * as the creator, as it does for logins, the people in the notifications count as well (P26).
+ * Returns the parties that caused an event. There may be two of them: an agent and its VEN. If the PCE names only
+ * itself as the creator, as it does for logins, the people in the notifications count as well (P26).
  */
 export function actorsOf(event: PceEvent): EventParty[] {
   const creators = partiesIn(event.created_by)
@@ -89,8 +89,8 @@ export function actorsOf(event: PceEvent): EventParty[] {
 }
 
 /**
- * Returns a text for the creator of an event: the creator's name, or else its href, or else its type; '-' if the event
- * names no creator.
+ * Returns a string that shows who created an event: the creator's name, or else its href, or else its type; '-' if the
+ * event names no creator.
  */
 export function creatorOf(event: PceEvent): string {
   const actors = actorsOf(event)
@@ -98,15 +98,13 @@ export function creatorOf(event: PceEvent): string {
   return named?.names[0] ?? actors.find(({ href }) => href !== undefined)?.href ?? actors[0]?.kind ?? '-'
 }
 
-/**
- * Returns each object that an event changed, together with the entry of `resource_changes` that describes the change.
- */
+/** Returns each object that an event changed, with the entry of `resource_changes` that describes the change. */
 export const changedParties = (event: PceEvent) =>
   listOf(event.resource_changes).flatMap((change) => partiesIn(change.resource).map((party) => ({ party, change })))
 
 /**
- * Returns the parties that an event names without having changed them: those in its notifications, and its creator if
- * the creator is a machine, because such events are about the machine itself.
+ * Returns the parties that an event mentions but did not change: those in its notifications and, if a machine created
+ * the event, this machine, because such events are about the machine itself.
  */
 export const mentionedParties = (event: PceEvent): EventParty[] => [
   ...notified(event),
@@ -117,8 +115,8 @@ export const mentionedParties = (event: PceEvent): EventParty[] => [
 export const endpointOf = ({ action }: PceEvent): string => (action?.api_endpoint ?? '').replace(/^\/api\/v\d+/, '')
 
 /**
- * Returns the href of the VEN for the href of a workload, and the href of the workload for the href of a VEN. Both have
- * the same id (P24). Returns null for any other href.
+ * Returns the href of a workload's VEN, or the href of a VEN's workload. Both have the same id (P24). Returns null for
+ * any other href.
  */
 function twinOf(href: string): string | null {
   const twin = href.replace(/^(\/orgs\/\d+)\/(workloads|vens)(?=\/[^/]+$)/, (_, org: string, kind: string) =>

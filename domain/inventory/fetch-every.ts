@@ -14,7 +14,7 @@ import { MAX_PAGE } from '../../schemas/paging.js'
 /** The default page size of a PCE. Some releases cannot return larger pages (P8). */
 const PCE_PAGE = 500
 
-/** The query for a list whose objects are passed on one by one as they are read. */
+/** The query for a list whose objects are passed on one by one while they arrive. */
 export interface ScanQuery<T extends object> {
   api: Pick<ObjectApi<T>, 'scan'>
   policyVersion?: PolicyVersionSelector
@@ -50,12 +50,12 @@ export class IncompleteListError extends ToolError {
   }
 }
 
-/** Returns true if the error means that the PCE did not send the requested data, or sent only part of it. */
+/** Returns true if the error means that the PCE did not send the requested data, or sent only a part of it. */
 export const isUnread = (error: unknown): error is PceError | IncompleteListError =>
   error instanceof PceError || error instanceof IncompleteListError
 
 /**
- * Thrown if the PCE listed objects of a type other than the requested one. Nothing can be concluded from such a list.
+ * Thrown if the PCE listed objects of another type than the requested one. No conclusion can be drawn from such a list.
  */
 export class OddListError extends ToolError {
   constructor(wanted: string) {
@@ -64,7 +64,9 @@ export class OddListError extends ToolError {
 }
 
 /**
- * Works like `scanEvery`, but fails if the list is incomplete, for questions that only the complete list can answer.
+ * Works like `scanEvery`, but fails if the list is incomplete. It is for questions that only the complete list can
+ * answer.
+ *
  * @throws {IncompleteListError} if the PCE sent only part of the list.
  */
 export async function scanWhole<T extends object>(
@@ -102,8 +104,7 @@ export async function pickEvery<T extends object, R>(
 export interface ListQuery<T extends object> extends Omit<ScanQuery<T>, 'api'> {
   api: Pick<ObjectApi<T>, 'getPage' | 'getAll'>
   /**
-   * Maximum number of objects of this type that the PCE returns, however many exist; undefined if there is no such
-   * limit.
+   * The most objects of this type that the PCE ever returns, however many exist; undefined if there is no such limit.
    */
   most?: number
 }
@@ -129,7 +130,7 @@ export async function fetchUpTo<T extends object>(query: ListQuery<T>, wanted: n
   const mayBeCut = found < count && found < (page.totalCount ?? 0) && found > 0 && found % PCE_PAGE === 0
   if (!mayBeCut) return page
   const all = await api.getAll(policyVersion, parent, { params, signal, maxBytes })
-  // getAll reads the list in a job. If the PCE cannot read this type in a job, getAll may return fewer objects than the
-  // first request did, and the result of the first request is used.
+  // getAll reads the list in an asynchronous job. If the PCE offers no job for this type, getAll may return fewer
+  // objects than the first request, whose result is then used instead.
   return { items: (all.length < found ? page.items : all).slice(0, count), totalCount: page.totalCount }
 }

@@ -15,14 +15,15 @@ import {
 
 /**
  * A reference to one application, or to all applications with a certain app or env label. One application is written
- * `app|env`, `app (env)` or `{app, env}` as in answers; a label is written in any form of a label reference.
+ * `app|env`, `app (env)` or `{app, env}`, as in answers. A label may be written in any form of a label reference.
  */
 export type ApplicationReference = LabelReference | { app: string; env: string }
 
 /**
  * Finds the labels that a reference names: an app and an env label, or only one of them. The comparison is exact and
- * case-sensitive. If `bareApp` is true, a plain text may also be the value of an app label.
- * @throws {ToolError} not_found with similar values; invalid_argument if the label has another key or the text is
+ * case-sensitive. If `bareApp` is true, a string without a key may also be the value of an app label.
+ *
+ * @throws {ToolError} not_found with similar values; invalid_argument if the label has another key or the string is
  * ambiguous. The details of both errors contain `argument`.
  */
 export function findApplicationLabels(
@@ -69,8 +70,8 @@ export function findApplicationLabels(
 }
 
 /**
- * Works like `findApplicationLabels`, but loads the labels itself and also accepts a plain text as the value of an app
- * label. If no cached label matches, the labels are read from the PCE again before the function fails.
+ * Works like `findApplicationLabels`, but loads the labels itself and also accepts the bare value of an app label. If
+ * no cached label matches, the labels are read from the PCE again before the function fails.
  */
 export async function resolveApplicationReference(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
@@ -94,7 +95,7 @@ const isPair = (reference: ApplicationReference): reference is { app: string; en
   typeof reference.env === 'string'
 
 /**
- * Splits `app|env` and `app (env)` at every possible place, because the values themselves may contain a bar or
+ * Splits `app|env` or `app (env)` at every possible position, because the values themselves may contain `|` or
  * parentheses.
  */
 function splitPairs(asked: string): (readonly [string, string])[] {

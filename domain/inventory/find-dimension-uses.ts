@@ -8,7 +8,7 @@ import { filterInSteps, workInTurns } from '../text/pace-work.js'
 import { readPolicyUsers } from './find-uses.js'
 import { loadLabels } from './labels.js'
 
-/** What uses a label dimension, as sentences, and what of it could not be read. */
+/** The uses of a label dimension, as sentences, and sentences about the uses that could not be read. */
 export interface DimensionUses {
   uses: string[]
   unread: string[]
@@ -18,8 +18,8 @@ export interface DimensionUses {
 const MOST_NAMED = 10
 
 /**
- * Finds what uses a label dimension: labels, label groups and rules with its key, in draft and active policy. The PCE's
- * own record of uses counts, too, since it may see more than this account does.
+ * Finds the labels, label groups and rules that use the key of a label dimension, in the draft and the active policy.
+ * The PCE's own record of uses counts as well, because the PCE may see more than this account does.
  */
 export async function findDimensionUses(
   { pce, signal, now }: Pick<ToolContext<true>, 'pce' | 'signal' | 'now'>,
@@ -59,7 +59,7 @@ function tell(many: string, names: readonly string[]): string {
   return `${many} (${named}${names.length > MOST_NAMED ? ' …' : ''})`
 }
 
-/** Returns true if a value has `label_dimension` with this key at any depth. */
+/** Returns true if a value contains `label_dimension` with this key at any depth. */
 function namesDimension(value: unknown, key: string): boolean {
   if (Array.isArray(value)) return value.some((item) => namesDimension(item, key))
   if (typeof value !== 'object' || value === null) return false

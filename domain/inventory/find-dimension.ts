@@ -5,7 +5,10 @@ import { nearNames } from '../text/compare-texts.js'
 import { quote } from '../text/escape-text.js'
 import { fetchEvery } from './fetch-every.js'
 
-/** Reads all label dimensions of the organisation: the keys that labels can have, about twenty at most (P14). */
+/**
+ * Reads all label dimensions of the organisation, that is, the keys that labels can have. There are at most about
+ * twenty (P14).
+ */
 export async function readDimensions(pce: PceClient, signal: AbortSignal): Promise<LabelDimension[]> {
   const { items } = await fetchEvery({ api: pce.labelDimensions, params: {}, signal })
   return items.filter(({ deleted }) => deleted !== true)
@@ -13,7 +16,7 @@ export async function readDimensions(pce: PceClient, signal: AbortSignal): Promi
 
 /**
  * Finds the label dimension with exactly this key.
- * @throws {ToolError} not_found with all keys.
+ * @throws {ToolError} not_found with all existing keys.
  */
 export async function findDimension(pce: PceClient, key: string, signal: AbortSignal): Promise<LabelDimension> {
   const all = await readDimensions(pce, signal)

@@ -4,6 +4,7 @@ import type { ToolContext } from '../call.js'
 import { fetchEvery, IncompleteListError } from './fetch-every.js'
 import { indexLabels, loadLabels, splitLabel, type LabelIndex } from './labels.js'
 import { parseHref } from './parse-href.js'
+import { requireInside } from './limited-reading.js'
 import { nearNames } from '../text/compare-texts.js'
 import { quote, trimBlanks } from '../text/escape-text.js'
 
@@ -46,7 +47,7 @@ export function findLabel(index: LabelIndex, { href, key, value }: LabelIdentity
   )
 }
 
-/** Returns the hint of a not_found error. The hint is left out if the error already suggests similar values. */
+/** Returns the hint of a not_found error, unless the error already suggests similar values. */
 const hintWithout = (near: readonly string[], key: string) =>
   near.length > 0 ? {} : { hint: `No ${key} label has a similar value; get-labels lists them.` }
 
@@ -68,7 +69,7 @@ type ApplicationArguments = Partial<Record<keyof typeof KEYS, string | undefined
  * Finds the labels that describe an application, in the order of `KEYS`. Absent arguments are skipped. Each argument is
  * a bare value, `app=VALUE` (or `env=VALUE`) or a label href.
  * @throws {ToolError} not_found with similar values if a label does not exist. Ignoring its name would widen the answer
- * to everything.
+ * to everything. out_of_scope if the application is outside of what a caller with limited reading sees.
  * @throws {IncompleteListError} if the PCE sends only part of the list of labels and these labels cannot be found one
  * by one.
  */
@@ -80,7 +81,10 @@ export async function resolveApplication(
     const text = named[argument as keyof typeof KEYS]
     return text === undefined ? [] : [{ argument, key, text: trimBlanks(text) }]
   })
-  if (asked.length === 0) return []
+  if (asked.length === 0) {
+    await requireInside(ctx.pce, 'The whole organisation', [])
+    return []
+  }
   const attempt = (index: LabelIndex) => asked.map(({ key, text }) => find(index, key, text))
   let index: LabelIndex
   let found: ReturnType<typeof attempt>
@@ -98,7 +102,15 @@ export async function resolveApplication(
     if (found.includes(undefined)) throw error
   }
   const at = found.indexOf(undefined)
-  if (at === -1) return found.filter((label) => label !== undefined)
+  if (at === -1) {
+    const labels = found.filter((label) => label !== undefined)
+    await requireInside(
+      ctx.pce,
+      labels.map((label) => quote(`${label.key}=${label.value}`)).join(' and '),
+      labels.map(({ href }) => href),
+    )
+    return labels
+  }
   const { argument, key, text } = asked[at] as (typeof asked)[number]
   const near = text.startsWith('/') ? [] : nearNames(splitLabel(text)?.value ?? text, index.values(key))
   throw new ToolError(
@@ -110,8 +122,8 @@ export async function resolveApplication(
 }
 
 /**
- * Reads each label that the arguments name with a request of its own, instead of the list of all labels. Labels given
- * by href are not found.
+ * Reads each label that the arguments name with a separate request, instead of reading the list of all labels. Labels
+ * given by href are not looked up.
  */
 async function readByName(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,

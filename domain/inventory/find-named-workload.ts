@@ -7,8 +7,9 @@ import { readKubernetesWorkloads, tellUnread } from './kubernetes-workloads.js'
 import { ambiguousName, type Namesake } from './tell-apart.js'
 
 /**
- * Finds the workload with this exact name. Names and host names of workloads and names of Kubernetes workloads are
- * searched together.
+ * Finds the workload with this exact name among the names and host names of workloads and the names of Kubernetes
+ * workloads.
+ *
  * @throws {ToolError} ambiguous_name if several workloads have the name; not_found.
  */
 export async function findNamedWorkload(pce: PceClient, name: string, signal: AbortSignal): Promise<Workload> {

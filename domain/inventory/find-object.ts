@@ -11,8 +11,8 @@ import { quote } from '../text/escape-text.js'
 import { ambiguousName } from './tell-apart.js'
 
 /**
- * The types of objects that tools find by href or exact name. The key of each type is the path segment that stands for
- * the type in hrefs.
+ * The types of objects that tools find by href or exact name. The key of each entry is the type's path segment in
+ * hrefs.
  */
 const KINDS = {
   ip_lists: { api: 'ipLists', noun: 'IP list' },
@@ -28,7 +28,7 @@ const KINDS = {
 } as const satisfies Record<string, { api: keyof PceClient; noun: string }>
 export type NamedKind = keyof typeof KINDS
 
-/** The tools that list the objects of each type. Hints in errors mention them. */
+/** For each type of object, the tool that lists such objects. Hints in errors mention it. */
 const LISTERS: Partial<Record<NamedKind, string>> = {
   ip_lists: 'get-iplists',
   services: 'get-services',
@@ -58,7 +58,7 @@ export interface ObjectReference {
   name?: string
 }
 
-/** The hint for a caller who named a Kubernetes workload as if it were a workload. */
+/** The hint for a caller who passed the name of a Kubernetes workload to a tool for workloads. */
 const PROFILE_HINT = 'update-container-workload-profile changes the profile of a namespace.'
 
 export function isNamedKind(kind: string): kind is NamedKind {
@@ -70,7 +70,7 @@ export function nounOf(kind: NamedKind): string {
   return KINDS[kind].noun
 }
 
-/** Describes one object for messages, such as `the IP list Branch offices`. */
+/** Returns a phrase that names one object in messages, such as `the IP list Branch offices`. */
 export function describeObject(kind: NamedKind, { href, name, hostname }: NamedObject): string {
   return `the ${nounOf(kind)} ${quote(name ?? hostname ?? href)}`
 }
@@ -80,8 +80,8 @@ export function apiOf<K extends NamedKind>(pce: PceClient, kind: K): ObjectApi<O
 }
 
 /**
- * Finds the draft object that a caller names by href or by exact name, never by a part of a name. An active href stands
- * for the draft of the same object.
+ * Finds the draft object that a caller names by href or by exact name, never by a part of a name. If the href is that
+ * of the active version, the draft of the same object is returned.
  * @throws {ToolError} missing_identifier, conflicting_identifiers, invalid_href for an href of another object type or
  * organisation, not_found with similar names, or ambiguous_name with candidates.
  */
@@ -103,8 +103,9 @@ export async function findObject<K extends NamedKind>(
 }
 
 /**
- * Finds an object by its exact name. A workload has two names, its own name and its host name. Both are searched, and
- * exactly one workload must match in total (D224).
+ * Finds an object by its exact name. A workload can be found by its name and by its host name; both are searched, and
+ * together they must match exactly one workload (D224).
+ *
  * @throws {ToolError} not_found with similar names, or ambiguous_name with candidates.
  */
 async function findByName<K extends NamedKind>(
@@ -119,7 +120,7 @@ async function findByName<K extends NamedKind>(
   const [only, ...others] = exact
   if (others.length > 0) throw ambiguous(kind, name, exact)
   if (only !== undefined) return only as unknown as ObjectOf<K>
-  // There may be too many workloads to read all of them for a hint. The lists of all other types are short enough.
+  // There may be too many workloads to read them all just for a hint. The lists of all other types are short enough.
   const every = { api: apiOf(pce, kind) as unknown as ObjectApi<NamedObject>, policyVersion, params: {}, signal }
   const candidates = kind === 'workloads' ? seen : await pickEvery(every, shownName)
   throw noneNamed(kind, name, nearNames(name, candidates), kind === 'workloads' && (await isPodName(pce, name, signal)))
@@ -128,8 +129,8 @@ async function findByName<K extends NamedKind>(
 const shownName = (item: NamedObject) => item.name ?? item.hostname ?? undefined
 
 /**
- * Finds all objects with exactly this name; for workloads, also those with exactly this host name. `seen` has the names
- * of the other objects that the PCE returned because their names only contain this name.
+ * Finds all objects with exactly this name and, among workloads, also those with exactly this host name. `seen` has the
+ * names of the other objects that the PCE returned, because its search also finds names that merely contain this one.
  */
 export async function findNamesakes(
   pce: PceClient,
@@ -157,8 +158,8 @@ export async function findNamesakes(
 }
 
 /**
- * The types of objects that may be a side of a rule or flow, each with the prefix that callers write before the name of
- * the object.
+ * The types of objects that may be a side of a rule or flow, each with the prefix that callers put before the object's
+ * name.
  */
 const ENDS = [
   ['workload', 'workloads'],
@@ -167,9 +168,8 @@ const ENDS = [
 ] as const satisfies readonly (readonly [string, NamedKind])[]
 
 /**
- * Searches for objects that have exactly this name and that callers must reference with a prefix. Returns these
- * references, such as `workload:web-1`, for hints in errors. Types that have no such object or that cannot be read are
- * left out.
+ * Finds objects that have exactly this name and that callers must reference with a prefix. Returns these references,
+ * such as `workload:web-1`, for hints in errors. A type is skipped if it has no such object or cannot be read.
  */
 export async function writeByPrefix(
   { byName }: Pick<PolicyLookups, 'byName'>,
@@ -201,7 +201,7 @@ function noneNamed(kind: NamedKind, name: string, near: string[], isPod = false)
   }
   const lister = LISTERS[kind]
   const isFar = near.length === 0 && lister !== undefined
-  // Only those workloads were read whose names contain the searched text, so a workload with a similar name may exist.
+  // Only workloads whose names contain the searched string were read, so a workload with a similar name may exist.
   const none = kind === 'workloads' ? 'No name of a workload contains it' : 'Nothing has a similar name'
   return new ToolError(
     'not_found',
@@ -258,13 +258,14 @@ function ambiguous(kind: NamedKind, name: string, found: readonly NamedObject[])
 }
 
 /**
- * Exact lookups of objects for one call. Each object is requested from the PCE only once, and nothing is changed on the
- * PCE.
+ * Looks up objects by exact name or href for one call. Each object is requested from the PCE only once, and nothing is
+ * changed there.
  */
 export interface PolicyLookups {
   readonly labels: LabelIndex
   /**
-   * Finds an object by its exact name. For a workload, its own name and its host name are searched together.
+   * Finds an object by its exact name. For a workload, its name and its host name are both searched.
+   *
    * @throws {ToolError} not_found with similar names, or ambiguous_name with candidates.
    */
   byName(kind: NamedKind, name: string): Promise<NamedObject>

@@ -4,7 +4,7 @@ import { quote } from '../text/escape-text.js'
 import type { Author, Authored } from './pending-authors.js'
 import { loadAuthorNames } from './reference-names.js'
 
-/** A reason why it is not certain that the author of a change is somebody other than the user of this API key. */
+/** A reason why the author of a change may be the user of this API key after all. */
 type Doubt = Exclude<Author, `/${string}`> | 'keys_unread' | 'not_asked'
 
 /** An author other than the user of this API key, with the objects that this author changed. */
@@ -12,15 +12,17 @@ export interface Other<T> {
   /** The author; null if the author is not known. In that case, `doubt` says why. */
   author: { href: string; name?: string } | null
   changes: T[]
-  /** The reason why the author may be the user of this key after all; undefined if it is certainly somebody else. */
+  /**
+   * The reason why the author may be the user of this API key after all; undefined if it is certainly somebody else.
+   */
   doubt?: Doubt
 }
 
-/** The authors of some changes, without the user of this API key. */
+/** The authors of some changes, except the user of this API key. */
 export interface Others<T> {
-  /** The other authors. Authors whose API keys were not looked up come last. */
+  /** The other authors. Those whose API keys were not looked up come last. */
   list: Other<T>[]
-  /** Number of changes that another author certainly or possibly made, at least in part. */
+  /** Number of changes that certainly or possibly have another author, possibly besides the user of this API key. */
   total: number
   /** True if the user of this key is also an author of one of these changes. */
   hasOwn: boolean
@@ -33,8 +35,8 @@ export const MOST_LISTED = 10
 const IN_FLIGHT = 4
 
 /**
- * Finds the authors of changes, except the user or service account that owns this client's API key (P108). An unknown
- * author counts as another author.
+ * Finds the authors of changes, except the user or service account that owns this client's API key (P108). An author
+ * that is not known counts as another author.
  */
 export async function findOthers<T>(
   pce: PceClient,
@@ -80,8 +82,8 @@ const USER = /^\/users\/(\d+)$/u
 const ACCOUNT = /^\/orgs\/\d+\/service_accounts\/[\w-]+$/u
 
 /**
- * Searches for the author who owns this client's API key, and stops when the author is found. `known` contains each
- * author whose keys were requested: true if this client's key is one of them, null if the keys cannot be read.
+ * Searches the authors for the one who owns this client's API key, and stops at a match. `known` has an entry for each
+ * author whose keys were requested: true if this client's key is among them, null if they cannot be read.
  */
 async function findOwn(pce: PceClient, authors: readonly `/${string}`[], signal: AbortSignal) {
   const known = new Map<Author, boolean | null>()
@@ -95,7 +97,7 @@ async function findOwn(pce: PceClient, authors: readonly `/${string}`[], signal:
   return { own, known }
 }
 
-/** Returns whether this client's API key is one of the author's keys; null if these keys cannot be read. */
+/** Returns whether an author owns this client's API key; null if the author's keys cannot be read. */
 async function isOwn(pce: PceClient, author: string, signal: AbortSignal): Promise<boolean | null> {
   const user = USER.exec(author)?.[1]
   if (user === undefined && !ACCOUNT.test(author)) return false
@@ -119,8 +121,8 @@ async function isOwn(pce: PceClient, author: string, signal: AbortSignal): Promi
 const MOST_NAMED = 5
 
 /**
- * Returns the names of the other authors as a list for a sentence. `show` returns the text to put before the name of an
- * author.
+ * Returns the names of the other authors as a list within a sentence. `show` returns what to put before an author's
+ * name.
  */
 export function nameOthers<T>(list: readonly Other<T>[], show: (other: Other<T>) => string = () => ''): string {
   const named = list.slice(0, MOST_NAMED).map((other) => `${show(other)}${nameOther(other)}`)

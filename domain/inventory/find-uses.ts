@@ -11,7 +11,7 @@ import { loadDenyRules } from './read-rules.js'
 import { readEnds, readRuleSets } from './require-rule-shape.js'
 import { type Steps, filterInSteps, mapBounded, workInTurns } from '../text/pace-work.js'
 
-/** All objects of one policy version that can refer to other policy objects. */
+/** All objects of one policy version that can refer to policy objects. */
 export interface PolicyUsers {
   ruleSets: readonly RuleSet[]
   boundaries: readonly EnforcementBoundary[]
@@ -22,7 +22,9 @@ export interface PolicyUsers {
 const OTHERS = ['virtualServices', 'virtualServers', 'firewallSettings'] as const
 const IN_FLIGHT = 4
 
-/** Reads all objects that can refer to policy objects, in their draft and active versions; see `readPolicyUsers`. */
+/**
+ * Reads all objects that can refer to policy objects, in the draft and in the active version; see `readPolicyUsers`.
+ */
 export async function loadPolicyUsers(
   pce: PceClient,
   signal: AbortSignal,
@@ -84,17 +86,17 @@ export async function readPolicyUsers(
 }
 
 /**
- * All rules and other objects of one policy version that use a certain object, directly or through a label group.
+ * All rules and other objects of one policy version that refer to a certain object, directly or through a label group.
  * Disabled rules and objects are included.
  */
 export interface ObjectUses {
   /**
-   * The rule sets that use the object. Each contains only those of its rules that use the object, or all of its rules
-   * if a scope uses the object.
+   * The rule sets that refer to the object. Each is reduced to the rules that refer to it, but keeps all its rules if
+   * one of its scopes refers to it.
    */
   ruleSets: RuleSet[]
   boundaries: EnforcementBoundary[]
-  /** Objects of other types that use the object and affect traffic. */
+  /** Objects of other types that refer to the object and affect traffic. */
   others: PceObject[]
 }
 
@@ -104,8 +106,8 @@ export interface ObjectUses {
  */
 export function* findUses({ ruleSets, boundaries, labelGroups, others }: PolicyUsers, href: string): Steps<ObjectUses> {
   const wanted = new Set([toDraftHref(href)])
-  // A label group includes the labels of its nested groups. Therefore each group that contains the object, directly or
-  // in a nested group, is added to the searched hrefs.
+  // A label group includes the labels of its nested groups. Therefore every group that contains the object, directly or
+  // through nested groups, is added to the hrefs to search for.
   for (let before = 0; before < wanted.size;) {
     before = wanted.size
     for (const { href: own, ...group } of labelGroups) {
@@ -140,8 +142,8 @@ export function* findUses({ ruleSets, boundaries, labelGroups, others }: PolicyU
 }
 
 /**
- * Returns true if `value` contains, at any depth, a reference to one of the objects with these hrefs. The hrefs must be
- * draft hrefs; the reference may be of any policy version.
+ * Returns true if `value` contains, at any depth, a reference to an object with one of these hrefs. The given hrefs
+ * must be draft hrefs; the reference may be to any policy version.
  */
 function pointsAt(value: unknown, hrefs: ReadonlySet<string>): boolean {
   if (Array.isArray(value)) return value.some((item) => pointsAt(item, hrefs))
@@ -151,7 +153,7 @@ function pointsAt(value: unknown, hrefs: ReadonlySet<string>): boolean {
   )
 }
 
-/** Maximum number of objects listed in an error or warning as users of an object. */
+/** Maximum number of objects that an error or warning lists as referring to a given object. */
 const MAX_LISTED = 20
 
 /** The types of objects that can refer to IP lists, services and virtual services. */
@@ -210,8 +212,8 @@ async function readUsers(pce: PceClient, object: { href: string }, signal: Abort
 
 /**
  * Builds the details of the error when the PCE has refused to delete a policy object: `used_by` lists the objects that
- * use it, `used_by_unread` the types that could not be read. For a built-in object, only a hint is returned: such an
- * object cannot be deleted at all, so removing it from every rule would not help.
+ * refer to it, and `used_by_unread` the types that could not be read. For a built-in object, only a hint is returned:
+ * it can never be deleted, so removing it from every rule would not help.
  */
 export async function findPolicyUsers(
   pce: PceClient,
@@ -243,9 +245,9 @@ const KIND_WORDS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Returns warnings for the dry run of a deletion: the object is built in, the PCE will refuse the deletion because of
- * objects that use it, or some types could not be checked. Failures of the PCE are not thrown, because the dry run is
- * still useful without the warnings.
+ * Returns the warnings for the dry run of a deletion: that the object is built in, that the PCE will refuse the
+ * deletion because other objects refer to the object, or that some types could not be checked. Errors of the PCE are
+ * not thrown, because the dry run is useful without the warnings, too.
  */
 export async function warnOfRefusal(
   pce: PceClient,
@@ -261,8 +263,9 @@ export async function warnOfRefusal(
 }
 
 /**
- * Says in sentences which rule sets, enforcement boundaries and virtual services refer to an object, and what could not
- * be read. The result is empty if nothing does. Failures of the PCE are not thrown, as with `warnOfRefusal`.
+ * Returns sentences that say which rule sets, enforcement boundaries and virtual services refer to an object, and what
+ * could not be read. The list is empty if nothing refers to the object. Errors of the PCE are not thrown, as in
+ * `warnOfRefusal`.
  */
 export function tellUsers(pce: PceClient, object: { href: string }, signal: AbortSignal): Promise<string[]> {
   return describeUsers(pce, object, signal, {

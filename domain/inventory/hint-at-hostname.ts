@@ -1,8 +1,8 @@
 import { PceError, type ObjectApi, type RequestOptions } from '../../pce-client/index.js'
 
 /**
- * Maximum number of matching objects that are counted. It is the page size that every release supports (P8). The
- * objects in the response body are counted, because not all releases send the total in a header.
+ * Maximum number of matching objects that are counted: the page size that every release supports (P8). The objects in
+ * the response body are counted, because not all releases send the total in a header.
  */
 const MOST_COUNTED = 500
 
@@ -17,9 +17,9 @@ interface Question<T extends object> {
 }
 
 /**
- * Returns a hint for a query by name that found nothing: the number of objects whose host name matches. People may mean
- * a host name, because consoles show it for an object without a name. This takes one request. Returns null if the query
- * has no name filter or also a host name filter, if no host name matches, or if the PCE does not answer.
+ * Returns a hint for a query by name that found nothing: the number of objects whose host name matches. Callers may
+ * mean a host name, because consoles show it for an object without a name. This takes one request. Returns null if the
+ * query has no name filter, if it already filters by host name, if no host name matches, or if the PCE does not answer.
  */
 export async function hintAtHostname<T extends object>(question: Question<T>): Promise<string | null> {
   const { api, params, signal, isNarrowed } = question

@@ -25,20 +25,19 @@ interface Source {
   signal: AbortSignal
 }
 
-/**
- * The namespace and cluster of a Kubernetes workload. They distinguish it from Kubernetes workloads with the same name.
- */
+/** The namespace and cluster of a Kubernetes workload, which distinguish it from others of the same name. */
 export interface KubernetesPlace {
   namespace: string | null
   cluster: string | null
 }
 
 /**
- * Reads Kubernetes workloads for answers that treat them like other workloads. Each is passed to `pick` in the form of
- * a workload with a VEN (P106), and only the results of `pick` are kept. This takes one request if the organisation has
- * no Kubernetes workloads, and two if the release does not know them. If the account is not permitted to read them, or
- * if the list is incomplete or contains other objects, nothing is thrown and `unread` gives the reason, because most of
- * an answer can be given without Kubernetes workloads.
+ * Reads Kubernetes workloads for answers that treat them like other workloads. Each one is passed to `pick` in the form
+ * of a workload with a VEN (P106), and only the results of `pick` are kept. This takes one request if the organisation
+ * has no Kubernetes workloads, and two if the release does not know them. If the account may not read them, or if the
+ * list is incomplete or contains other objects, `unread` gives the reason and nothing is thrown, because most of an
+ * answer can be given without Kubernetes workloads.
+ *
  * @throws the errors of the PCE client, except for a request that the PCE refuses.
  */
 export async function readKubernetesWorkloads<R>(
@@ -47,7 +46,7 @@ export async function readKubernetesWorkloads<R>(
   pick: (workload: Workload, place: KubernetesPlace) => R | undefined,
 ): Promise<KubernetesRead<R>> {
   try {
-    // Only one label is sent to the PCE, because it is not documented how the PCE combines several labels.
+    // Only one label is sent to the PCE, because it is not documented how several labels would be combined.
     const params = { name, labels: labels.length === 0 ? undefined : labels.slice(0, 1) }
     const items = await pickEvery({ api: pce.kubernetesWorkloads, params, signal }, (one: KubernetesWorkload) => {
       if (!isKubernetes(one)) throw new OddListError('Kubernetes workloads')
@@ -83,8 +82,8 @@ export async function countKubernetesWorkloads(
 }
 
 /**
- * Returns the reason why the PCE refused to list Kubernetes workloads; null if it has neither such a list nor container
- * clusters. An error that is not a refusal is thrown again.
+ * Returns the reason why the PCE refused to list Kubernetes workloads; null if the PCE has neither a list of them nor
+ * container clusters. An error that is not a refusal is thrown again.
  */
 async function explainRefusal(error: unknown, pce: Source['pce'], signal: AbortSignal): Promise<string | null> {
   const refusal = refusalOf(error)
@@ -101,8 +100,8 @@ function refusalOf(error: unknown): PceApiError {
 }
 
 /**
- * Is called if the PCE has no list of Kubernetes workloads. Returns the reason why Kubernetes workloads cannot be read
- * if the PCE has container clusters nevertheless, and null if it has none.
+ * Called when the PCE has no list of Kubernetes workloads. If it has container clusters nevertheless, returns the
+ * reason why Kubernetes workloads cannot be read; otherwise null.
  */
 async function clustersWithoutList(pce: Source['pce'], signal: AbortSignal): Promise<string | null> {
   try {
@@ -144,15 +143,15 @@ export async function fetchWorkloads(
 export const isKubernetes = ({ href }: { href: string }): boolean => parseHref(href)?.kind === 'kubernetes_workloads'
 
 /**
- * The second half of a sentence about a Kubernetes workload. It says where the workload gets its mode and labels and
- * how rules can refer to it, because both differ from other workloads (P106).
+ * The second half of a sentence about a Kubernetes workload. It says where the workload gets its enforcement mode and
+ * labels, and how rules can refer to it; both differ from other workloads (P106).
  */
 export const KUBERNETES_LIMITS =
   'its mode and labels come from the container workload profile of its namespace, and rules name it by its labels alone'
 
 /**
- * Returns notes for the answer of a tool that changes workloads: how many Kubernetes workloads the tool left out, and
- * that Kubernetes workloads could not be read. Returns an empty list if neither is so.
+ * Returns notes for the answer of a tool that changes workloads: how many Kubernetes workloads it left out, and whether
+ * Kubernetes workloads could not be read. The list is empty if there is nothing to note.
  */
 export function tellLeftOut({ left, unread }: LeftOut): string[] {
   if (left === 0) return tellUnread(unread)
@@ -170,9 +169,7 @@ export interface LeftOut {
   unread: string | null
 }
 
-/**
- * The value for a tool to which the caller names workloads one by one. Such a tool leaves out no Kubernetes workloads.
- */
+/** The value for tools to which callers name each workload. Such tools leave out no Kubernetes workloads. */
 export const NONE_LEFT_OUT: LeftOut = { left: 0, unread: null }
 
 /** Returns a list with one sentence if Kubernetes workloads could not be read; an empty list if they were read. */

@@ -23,18 +23,19 @@ interface LabelConditions {
    */
   param: string[][] | undefined
   /**
-   * The test for the conditions that did not fit into the request and that this server therefore checks itself;
+   * The test for the conditions that did not fit into the request, so that this server must apply them itself;
    * undefined if all conditions fitted.
    */
   ownFilter: ((workload: Workload) => boolean) | undefined
 }
 
 /**
- * Looks up references, all of which a workload must match: labels in any form, and label groups (`labelgroup:NAME` or
- * an href). To match a group, a workload must have one of the labels in it. Groups are read in their draft version,
- * including nested groups.
- * @throws {ToolError} as `resolveLabels` and `findObject` do, and invalid_argument if no workload can match all
- * references, because an empty answer would be misread as "there are no such workloads".
+ * Looks up label references, all of which a workload must match: labels in any form, and label groups
+ * (`labelgroup:NAME` or an href). A workload matches a group if it has one of the group's labels. Groups are read in
+ * their draft version, including nested groups.
+ *
+ * @throws {ToolError} as `resolveLabels` and `findObject` do, and invalid_argument if the references contradict each
+ * other, because an empty answer would be misread as "there are no such workloads".
  */
 export async function resolveLabelConditions(
   pce: PceClient,
@@ -75,8 +76,8 @@ export async function resolveLabelConditions(
 }
 
 /**
- * Rejects labels with the same key and different values. A workload has only one label per key, so the answer would be
- * empty and be misread as "there are no such workloads".
+ * Rejects two labels with the same key and different values. No workload can have both, so the answer would be empty
+ * and be misread as "there are no such workloads".
  */
 function refuseTwoValues(labels: readonly Label[]): void {
   const [first, second] = labels.filter((label) =>

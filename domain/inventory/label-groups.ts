@@ -22,15 +22,15 @@ export interface GroupMembers {
 export interface GroupTree {
   membersOf(group: LabelGroup): GroupMembers
   /**
-   * Lists the groups that contain a given group. For each of them, says whether it contains the group directly. Groups
-   * that contain each other in a circle are listed too.
+   * Lists the groups that contain the given group. `isDirect` says whether a group contains it directly. Groups that
+   * contain each other in a circle are listed too.
    */
   holdersOf(group: LabelGroup): { group: LabelGroup; isDirect: boolean }[]
 }
 
 /**
- * Builds the tree of label groups. Every search in it visits a group only once, so that groups that contain each other
- * do not cause an endless loop.
+ * Builds the tree of label groups. No search in it visits a group twice, so groups that contain each other cause no
+ * endless loop.
  */
 export function createGroupTree(groups: readonly LabelGroup[]): GroupTree {
   const byHref = new Map(groups.map((group) => [toDraftHref(group.href), group]))
@@ -68,8 +68,8 @@ export function createGroupTree(groups: readonly LabelGroup[]): GroupTree {
       const own = toDraftHref(group.href)
       const direct = new Set(holders.get(own))
       const found = new Set(direct)
-      // The loop also visits the groups that its body adds to `found`, because iterating over a Set includes elements
-      // added meanwhile.
+      // Iterating over a Set includes elements added meanwhile, so the loop also visits groups that its body adds to
+      // `found`.
       for (const one of found) {
         for (const outer of holders.get(toDraftHref(one.href)) ?? [])
           if (toDraftHref(outer.href) !== own) found.add(outer)
@@ -84,14 +84,15 @@ const NO_RULES: ReadonlySet<string> = new Set()
 
 /** An object that affects traffic and refers to a label group. */
 export interface GroupUse {
-  /** The path segment that stands for the object's type in hrefs, such as `rule_sets` or `virtual_services`. */
+  /** The path segment of the object's type in hrefs, such as `rule_sets` or `virtual_services`. */
   type: string
   href: string
   name: string
   /** True for a rule set or enforcement boundary that is disabled. */
   isOff: boolean
   /**
-   * The parts of a rule set or enforcement boundary that refer to the group: scopes, sides of rules, or iptables rules.
+   * The parts of a rule set or enforcement boundary that refer to the group: its scopes, the sides of its rules, or its
+   * iptables rules.
    */
   places: ReadonlySet<Place>
   /** Hrefs of the rules of a rule set that refer to the group. */

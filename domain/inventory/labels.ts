@@ -11,28 +11,27 @@ export interface LabelIndex {
   get(href: string): Label | undefined
   /** Finds a label by key and value; both are compared exactly, including case. */
   find(key: string, value: string): Label | undefined
-  /** Lists the labels whose key and value are equal to the given ones except for case and spaces. */
+  /** Lists the labels whose key and value equal the given ones if case and spaces are ignored. */
   lookAlikes(key: string, value: string): Label[]
-  /** Lists the values of a key in the PCE's order; an empty list for an unknown key. */
+  /** Lists the values of a key in the PCE's order; empty for an unknown key. */
   values(key: string): string[]
   keys(): string[]
   /** Lists the keys that have a label with exactly this value. */
   keysOf(value: string): string[]
 }
 
-/** The age in milliseconds after which a cached label list is read again (T3). */
+/** The age in milliseconds from which a cached label list is read again (T3). */
 const MAX_AGE_MS = 60_000
 
-/** The cached labels of each client, kept separately so that no caller ever sees the labels of another PCE. */
+/** The cached labels, kept separately for each PCE client so that no caller ever sees the labels of another PCE. */
 const cache = new WeakMap<PceClient, { index: LabelIndex; loadedAt: number }>()
 
 /** The parts of a call's context that are needed for reading from the PCE. */
 export type ReadContext = Pick<ToolContext, 'now' | 'signal'>
 
 /**
- * The required freshness of a label list. `fresh` reads from the PCE even if a recent list is cached. It is needed
- * before a write: a label in the cached list may have been renamed in the meantime, so that the wrong label would be
- * used.
+ * How fresh a label list must be. `fresh` reads it from the PCE even if a recent list is cached. This is needed before
+ * a write: a cached label may have been renamed meanwhile, and the wrong label would be written.
  */
 type Freshness = 'recent' | 'fresh'
 
@@ -67,8 +66,8 @@ export function showLabel({ href, key, value }: LabelOutput): LabelOutput {
 }
 
 /**
- * Drops the cached labels. Call this function after every write of a label, even a failed one, because the write may
- * have been carried out nevertheless.
+ * Drops the cached labels. It must be called after every write of a label, even a failed one, because a failed write
+ * may have been carried out nevertheless.
  */
 export function forgetLabels(pce: PceClient): void {
   cache.delete(pce)
@@ -98,18 +97,17 @@ function looksTheSame(label: Label, key: string, value: string): boolean {
   return fold(label.key) === fold(key) && fold(label.value) === fold(value)
 }
 
-/** Returns the text in lower case and without spaces, because people overlook differences in case and spaces. */
+/** Returns the string in lower case and without spaces, because people overlook differences in case and spacing. */
 const fold = (text: string): string => text.replace(/\s+/gu, '').toLowerCase()
 
-/**
- * A reference to a label (T3): `"key=value"`, an href, `{key, value}`, `{href}`, or key, value and href as in answers.
- */
+/** A reference to a label (T3): `"key=value"`, an href, `{key, value}`, `{href}`, or all three fields as in answers. */
 export type LabelReference = string | { key?: string; value?: string; href?: string }
 
 /**
- * A reference that matches no label. `valid` has the values that exist for its key, most similar first (at most 50, or
- * 10 if one of them is similar), or a sentence about the mistake. `valid` may be computed only on access, because most
- * callers only need to know that there is no such label.
+ * A reference that matches no label. `valid` lists the values that exist for the reference's key, most similar first:
+ * at most 50, or 10 if one of them is similar. If the reference itself is malformed, `valid` is a sentence about the
+ * mistake. `valid` may be computed only when it is read, because most callers only need to know that there is no such
+ * label.
  */
 export interface UnresolvedLabel {
   readonly ref: string
@@ -117,7 +115,7 @@ export interface UnresolvedLabel {
 }
 
 const MAX_VALID_VALUES = 50
-/** Maximum number of values listed in an error if one of them is similar to the wrong value. */
+/** Maximum number of values that an error lists if one of them is similar to the wrong value. */
 const MOST_BESIDE_NEAR = 10
 /**
  * Maximum number of wrong references for which an error gives the reason. If there are more, they usually have the same
@@ -131,7 +129,7 @@ const MAX_SHOWN = 300
 const FIELDS = new Set(['key', 'value', 'href'])
 const LABEL_HREF = /^\/orgs\/\d+\/labels\/[^/?#\s]+$/
 
-/** Returns true for a text that can only be a reference to a label. */
+/** Returns true for a string that can only be meant as a reference to a label. */
 export function looksLikeLabel(text: string): boolean {
   return LABEL_HREF.test(text) || text.includes('=')
 }
@@ -151,7 +149,7 @@ export function isLabelReference(reference: unknown): reference is LabelReferenc
   return Object.entries(reference).every(([name, inner]) => FIELDS.has(name) && typeof inner === 'string')
 }
 
-/** Formats a label reference for messages, in a form that callers can use themselves. */
+/** Formats a label reference for messages, in a form that callers can use in a call. */
 export function describeReference(reference: LabelReference): string {
   if (!isLabelReference(reference)) return JSON.stringify(reference).slice(0, MAX_SHOWN)
   const { href, key = '', value = '' } = typeof reference === 'string' ? { href: reference } : reference
@@ -172,8 +170,8 @@ export function resolveLabel(index: LabelIndex, reference: LabelReference): Labe
   }
   const { key, value, href } = isLabelReference(reference) ? reference : {}
   if (href !== undefined) {
-    // Labels in answers have key, value and href, so clients send all three back. If they contradict each other, this
-    // server must not guess which of them is meant.
+    // Labels in answers have key, value and href, so clients send all three back. If these contradict each other, this
+    // server must not guess which one is meant.
     const label = index.get(href)
     if (label === undefined) return { ref, valid: 'No label has this href.' }
     const agrees = (key ?? label.key) === label.key && (value ?? label.value) === label.value
@@ -198,8 +196,7 @@ function findPair(index: LabelIndex, ref: string, key: string, value: string): L
       ref,
       get valid() {
         const likest = likestNames(value, values, MAX_VALID_VALUES)
-        // If a similar value exists, the intended one is probably among the first values, and a complete list would
-        // only hide it.
+        // If a similar value exists, it is probably among the first values, and a complete list would only hide it.
         return nearNames(value, likest, 1).length > 0 ? likest.slice(0, MOST_BESIDE_NEAR) : likest
       },
     }
@@ -221,12 +218,12 @@ const orList = (texts: readonly string[]) => texts.map(quote).join(' or ')
 /** Maximum number of names suggested in a "did you mean" question. */
 const MOST_MEANT = 3
 
-/** Returns a sentence that suggests what the caller may have meant, or an empty text if nothing is similar. */
+/** Returns a sentence that suggests what the caller may have meant, or an empty string if nothing is similar. */
 export function adviseOn({ ref, valid }: UnresolvedLabel): string {
   if (typeof valid === 'string') return valid
   const pair = splitLabel(ref)
-  // If the reference is `key=value`, `valid` contains only values, so the key is added again. Otherwise `valid`
-  // contains references.
+  // If the reference is `key=value`, `valid` contains only values, so the key is put before them again. Otherwise
+  // `valid` contains complete references.
   const near =
     pair === null
       ? nearNames(ref, valid, MOST_MEANT)
@@ -254,12 +251,15 @@ export async function resolveLabels(
   return results.filter((result): result is Label => !isUnresolved(result))
 }
 
-/** Adds the valid values for the first few unresolved references only; for all further ones the list is empty. */
+/** Adds the valid values to the first few unresolved references only. The others get an empty list. */
 function explainFirst(unresolved: readonly UnresolvedLabel[]): UnresolvedLabel[] {
   return unresolved.map(({ ref }, at) => ({ ref, valid: at < MOST_EXPLAINED ? unresolved[at]!.valid : [] }))
 }
 
-/** Builds the error for filters whose labels or objects do not exist. Ignoring such a filter would widen the answer. */
+/**
+ * Builds the error for filters that name labels or objects that do not exist. Ignoring such a filter would widen the
+ * answer.
+ */
 export function unresolvedFilter(unresolved: readonly UnresolvedLabel[], mostValues = MAX_VALID_VALUES): ToolError {
   const refs = unresolved.map(({ ref }) => ref)
   const more = refs.length > MOST_EXPLAINED ? ` and ${refs.length - MOST_EXPLAINED} more` : ''
@@ -316,16 +316,17 @@ type Expand = (reference: LabelRef) => LabelRef
 
 /**
  * Returns a function that adds key and value to label references, because some PCE answers identify labels by href
- * alone (P14). The label list is read only if one of `references` lacks its key or value. A label that is not in the
- * list keeps only its href.
+ * alone (P14). The label list is read only if one of `references` lacks its key or value. A label missing from the list
+ * keeps only its href.
  */
 export function labelExpander(pce: PceClient, references: readonly LabelRef[], context: ReadContext): Promise<Expand> {
   return createLabelExpander(pce, context)(references)
 }
 
 /**
- * Works like `labelExpander`, but for references that arrive in several batches: the returned function is called with
- * each batch and returns the function that expands it. The label list is read at most twice for all batches together.
+ * Works like `labelExpander`, but for references that arrive in several batches. Call the returned function with each
+ * batch; it returns the function that expands the references in this batch. The label list is read at most twice in
+ * total.
  */
 export function createLabelExpander(
   pce: PceClient,

@@ -3,10 +3,11 @@ import { createAddressTest, isAddress } from './parse-addresses.js'
 type Texts = readonly (string | null | undefined)[]
 
 /**
- * Builds the test for `exact: true` (D96). An object passes if, for each filter, one of its values equals the filter,
- * including case. The test is needed because the PCE's own filter also matches parts of texts (P8). Two spellings of
- * the same address are equal. Returns undefined if there is nothing to test.
- * @param valuesOf for the name of each filter, a function that returns the values of an object to compare with the
+ * Builds the test for `exact: true` (D96). An object passes if, for every filter, one of its values is equal to the
+ * filter, including case. The test is needed because the PCE's own filter also matches parts of strings (P8). Two
+ * spellings of the same address count as equal. Returns undefined if there is nothing to test.
+ *
+ * @param valuesOf for each filter name, a function that returns those values of an object that are compared with the
  * filter.
  */
 export function matchExactly<T>(
@@ -28,7 +29,7 @@ export function allOf<T>(...tests: (((item: T) => boolean) | undefined)[]): ((it
 
 /**
  * Returns the address filter to send to the PCE. If `exact` is true, an IPv6 address is not sent: the PCE compares
- * addresses as text, and an IPv6 address has several spellings.
+ * addresses as strings, and an IPv6 address has several spellings.
  */
 export function addressFilter(exact: boolean | undefined, address: string | undefined): string | undefined {
   return exact === true && address !== undefined && address.includes(':') && isAddress(address) ? undefined : address

@@ -20,14 +20,14 @@ export function namePorts({ port, to_port: toPort, proto, icmp_type: type, icmp_
 }
 
 /**
- * Maximum length of the text that describes a service's ports. The text is longer only if its first entry alone is
- * longer.
+ * Maximum length of the description of a service's ports. Only a first entry that is longer by itself may exceed it.
  */
 const MOST_CHARACTERS = 300
 
 /**
- * Describes what a service covers: its ports, with the programs that it requires. If the text would become too long, it
- * ends with the number of entries left out. Returns an empty text if the PCE does not say what the service covers.
+ * Describes what a service covers: its ports, with the programs that it requires. If the description would become too
+ * long, it ends with the number of entries left out. Returns an empty string if the PCE does not say what the service
+ * covers.
  */
 export function nameCoverage({
   process_name: process,

@@ -7,8 +7,9 @@ type Network = { name?: string | null } | null | undefined
 export type OffNetwork = 'yes' | 'no' | 'perhaps'
 
 /**
- * Determines from a host's networks whether the host is off the corporate network (P107). If none of the networks has a
- * name, the answer is `perhaps` for an endpoint, because endpoints move between networks, and `no` for any other host.
+ * Determines from a host's networks whether the host is off the corporate network (P107): `yes` if all of them are the
+ * external network, `perhaps` if only some are. If no network has a name, the answer is `perhaps` for an endpoint,
+ * because endpoints move between networks. In all other cases it is `no`.
  */
 export function isOffNetwork(networks: readonly Network[], isEndpoint: boolean): OffNetwork {
   const names = networks.flatMap((network) => nameOf(network) ?? [])

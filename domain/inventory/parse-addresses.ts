@@ -11,8 +11,8 @@ export function isAddress(text: string): boolean {
 }
 
 /**
- * Parses an address or a CIDR; returns null for any other text. The PCE filters by single addresses only (P25), so the
- * result for a network includes a test to apply to each row.
+ * Parses an address or a CIDR; returns null for any other string. The PCE filters by single addresses only (P25), so
+ * the result for a network has a test that must be applied to each row.
  */
 export function parseAddress(text: string): AddressFilter | null {
   if (isAddress(text)) return { address: text }
@@ -26,13 +26,13 @@ export function parseAddress(text: string): AddressFilter | null {
   }
 }
 
-/** Returns true if both texts are spellings of the same address. */
+/** Returns true if both strings are spellings of the same address. */
 export function sameAddress(a: string, b: string): boolean {
   return a === b || (isAddress(a) && isAddress(b) && ipaddr.process(a).toString() === ipaddr.process(b).toString())
 }
 
 /**
- * Returns an address in its usual spelling: an IPv6 address is in lower case, with `::` in place of its longest
+ * Returns an address in its usual spelling. An IPv6 address is in lower case and has `::` in place of its longest
  * sequence of zeros.
  */
 export function usualSpelling(address: string): string {
@@ -40,9 +40,9 @@ export function usualSpelling(address: string): string {
 }
 
 /**
- * Builds a test that accepts the given text and any other spelling of the same address. The test should be built once
- * and applied to many values. For IPv6, it first compares the last groups of the addresses, so that most values are
- * rejected without parsing.
+ * Builds a test that accepts the given string and any other spelling of the same address. The test should be built once
+ * and applied to many values. For IPv6, it first compares the last groups of the addresses, so most values are rejected
+ * without being parsed.
  */
 export function createAddressTest(wanted: string): (value: string) => boolean {
   if (!isAddress(wanted)) return (value) => value === wanted
@@ -57,8 +57,8 @@ export function createAddressTest(wanted: string): (value: string) => boolean {
 }
 
 /**
- * Returns the last 16 bits of a text that ends like an IPv6 address. Returns null for any other text, and for an IPv6
- * address whose last part is in decimal form.
+ * Returns the last 16 bits of a string that ends like an IPv6 address. Returns null for any other string, and for an
+ * IPv6 address that ends in decimal form.
  */
 function lastGroup(text: string): number | null {
   const group = /:([0-9a-f]{0,4})$/i.exec(text)?.[1]
@@ -73,8 +73,8 @@ function contains(network: [ipaddr.IPv4 | ipaddr.IPv6, number], ip: string): boo
 
 /**
  * Checks that a list contains only valid addresses and none of them twice.
- * @throws {ToolError} invalid_argument with `invalid` for text that is not a plain address, and for an address that
- * occurs twice in any spelling.
+ * @throws {ToolError} invalid_argument with `invalid`, listing strings that are not plain addresses and addresses that
+ * occur twice in any spelling.
  */
 export function checkAddresses(addresses: readonly string[]): void {
   const bad = addresses.filter((address) => !isAddress(address))

@@ -8,15 +8,12 @@ interface ParsedHref {
   kind: string
   /** The id of the object. It is absent for firewall_settings, which has no id, and in the href of a collection. */
   id?: string
-  /**
-   * The object that contains this one, such as the rule set that contains a rule. Its href is of the same policy
-   * version.
-   */
+  /** The object that contains this one, such as the rule set of a rule. Its href is of the same policy version. */
   parent?: { kind: string; href: string }
 }
 
 /**
- * Matches an id: a number, UUID or name. Dot segments and queries are excluded, because with them the request could go
+ * Matches an id: a number, UUID or name. Dot segments and queries are excluded, because they could make the request go
  * to another path than the one shown to the caller.
  */
 const ID = String.raw`(?!\.{1,2}(?:/|$))[A-Za-z0-9_.:@~-]+`

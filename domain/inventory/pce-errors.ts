@@ -1,4 +1,5 @@
 import { PceApiError, PceError } from '../../pce-client/index.js'
+import { codeOfUnsent } from '../../schemas/code-of-unsent.js'
 import { ToolError, type ErrorCode, type ErrorDetails } from '../../schemas/errors.js'
 
 /**
@@ -37,9 +38,9 @@ export function factsOf(error: PceError): ErrorDetails {
 }
 
 /**
- * Returns a text for an error that occurred in addition to the one being reported. It is the message of an error of the
- * PCE client or of a tool, and a fixed text for any other error, because its message may contain something that must
- * not be shown.
+ * Returns a string that describes an error that occurred in addition to the one being reported. For an error of the PCE
+ * client or of a tool, it is the error's message. For any other error it is a fixed string, because the message may
+ * contain something that must not be shown.
  */
 export function reasonOf(error: unknown): string {
   return error instanceof PceError || error instanceof ToolError ? error.message : 'It failed in the server.'
@@ -62,6 +63,8 @@ export function codeOf(error: PceError): ErrorCode {
       return 'cancelled'
     case 'body_too_large':
       return 'pce_answer_too_large'
+    case 'write_refused':
+      return codeOfUnsent(error)
     case 'invalid_response':
     case 'traffic_query_failed':
     case 'traffic_query_timeout':

@@ -6,28 +6,30 @@ import { toDraftHref } from './parse-href.js'
 import { loadDenyRules } from './read-rules.js'
 
 /**
- * The href of an author, or the reason why the author is not known: the PCE names no author (`unnamed`), or the object
- * could not be read (`unread`).
+ * The href of an author, or the reason why the author is not known: `unnamed` if the PCE names no author, `unread` if
+ * the changed object could not be read.
  */
 export type Author = `/${string}` | 'unnamed' | 'unread'
 
-/** An object with pending changes, and the authors of these changes, as far as they are known. */
+/** A pending change, with the authors of the changes to the object and its rules, as far as they are known. */
 export interface Authored<T> {
   change: T
   authors: Author[]
 }
 
-/** Maximum number of objects of one type that are read one by one. If there are more, the list of the type is read. */
+/**
+ * Maximum number of objects of one type that are read one by one. If there are more, the complete list is read instead.
+ */
 const MOST_SINGLE = 4
 /**
- * Maximum number of rule sets whose deny rules are read separately. In further rule sets, the authors of deny rules are
- * unknown.
+ * Maximum number of rule sets whose deny rules are read separately. For all further rule sets, the authors of the deny
+ * rules remain unknown.
  */
 const MOST_APART = 100
 const IN_FLIGHT = 4
 const RULE_LISTS = ['rules', 'deny_rules', 'ip_tables_rules'] as const
 
-/** The fields of an object that contain its authors. The PCE may send them in an unexpected shape. */
+/** The fields of an object that say who changed it. The PCE may send them in an unexpected shape. */
 interface Stamped {
   update_type?: unknown
   created_by?: unknown
@@ -35,7 +37,7 @@ interface Stamped {
   deleted_by?: unknown
 }
 
-/** Returns the author of the last change or deletion of an object, and also its creator if it was never provisioned. */
+/** Returns who last changed or deleted an object and, if the object was never provisioned, also who created it. */
 function authorsOf(object: object): Author[] {
   const { update_type: type, created_by: first, updated_by: last, deleted_by: end } = object as Stamped
   if (type === 'delete') return [toAuthor(end ?? last)]
@@ -48,8 +50,8 @@ function toAuthor(reference: unknown): Author {
 }
 
 /**
- * Returns the authors of the pending rules that the PCE sends as part of this rule set. Rules that the PCE stores
- * separately are not included.
+ * Returns the authors of those pending rules that the PCE embeds in this rule set. Rules that it stores separately are
+ * not included.
  */
 function authorsInside(ruleSet: object): Author[] {
   return RULE_LISTS.flatMap((name) => {
@@ -60,8 +62,8 @@ function authorsInside(ruleSet: object): Author[] {
 }
 
 /**
- * Returns an object's draft with the authors of its pending changes. A rule is provisioned with its rule set (P34), so
- * the authors of pending rules count as well. If the release stores deny rules separately, they are read too.
+ * Returns a draft object with the authors of its pending changes. The rules of a rule set are provisioned together with
+ * it (P34), so their authors count as well. If the PCE stores deny rules separately, they are read too.
  */
 export async function readAuthorsOf<T extends { href: string }>(
   pce: PceClient,
@@ -76,13 +78,13 @@ export async function readAuthorsOf<T extends { href: string }>(
 const isRuleSet = (href: string) => /\/rule_sets\/[^/]+$/u.test(href)
 const isWithoutDenyRules = (ruleSet: object) => (ruleSet as Partial<RuleSet>).deny_rules === undefined
 
-/** Returns pending changes with their authors. The authors of pending rules are read from the drafts of rule sets. */
+/** Returns pending changes with their authors. The authors of pending rules are read from the draft rule sets. */
 export async function readAuthors(
   pce: PceClient,
   pending: readonly TypedPendingChange[],
   signal: AbortSignal,
 ): Promise<Authored<TypedPendingChange>[]> {
-  // The rules of a rule set that is marked for deletion are deleted with it, so their authors do not matter.
+  // If a rule set is marked for deletion, its rules will be deleted with it, so their authors do not matter.
   const holders = pending.filter(({ type, update_type: kind }) => type === 'rule_sets' && kind !== 'delete')
   const hrefs = [...new Set(holders.map(({ href }) => toDraftHref(href)))]
   const read = await readInside(pce, hrefs, signal)
@@ -102,7 +104,8 @@ export async function readAuthors(
 }
 
 /**
- * Reads the creators of new objects other than rule sets, because the list of pending changes does not contain them.
+ * Reads the creators of new objects (rule sets excepted), because the list of pending changes does not contain
+ * creators.
  */
 async function readMakers(
   pce: PceClient,
@@ -135,11 +138,11 @@ interface Inside {
   isApart: boolean
 }
 
-/** Reads the authors of the pending changes in these rule sets. Rule sets that cannot be read are left out. */
+/** Reads the authors of pending rules in these rule sets. Rule sets that cannot be read are left out. */
 async function readInside(pce: PceClient, hrefs: readonly string[], signal: AbortSignal): Promise<Map<string, Inside>> {
   const found = new Map<string, Inside>()
   await readEach<RuleSet>(pce.ruleSets, hrefs, signal, (href, ruleSet) => {
-    // The list of pending changes does not contain the creator of a new rule set.
+    // The creator of a new rule set is read here, because the list of pending changes does not contain it.
     const makers = ruleSet.update_type === 'create' ? authorsOf(ruleSet) : []
     found.set(href, { authors: [...makers, ...authorsInside(ruleSet)], isApart: isWithoutDenyRules(ruleSet) })
   })
@@ -147,8 +150,8 @@ async function readInside(pce: PceClient, hrefs: readonly string[], signal: Abor
 }
 
 /**
- * Reads drafts of one type. A few are read one by one; if there are more, the list of the type is read. `keep` receives
- * each draft that could be read, and may receive it twice if the list has to be read again.
+ * Reads drafts of one type. A few are read one by one; for more, the complete list is read. `keep` receives each draft
+ * that could be read. It may receive a draft twice if the list has to be read again.
  */
 async function readEach<T extends { href: string }>(
   api: Pick<ObjectApi<T>, 'scan' | 'getByReference'>,

@@ -4,8 +4,9 @@ import { ToolError } from '../../schemas/errors.js'
 import { quote } from '../text/escape-text.js'
 
 /**
- * Parses the policy version that a caller names: `draft` (the default), `active`, or the number of a version, as a
- * number or text. `argument` is the name of the argument, for the error.
+ * Parses the policy version that a caller names: `draft` (the default), `active`, or a version number, given as a
+ * number or string. `argument` is the name of the argument, for the error.
+ *
  * @throws {ToolError} invalid_argument for any other value.
  */
 export function readPolicyVersion(
@@ -31,7 +32,8 @@ export const versionInCursor = (version: PolicyVersionSelector): { policy_versio
 
 /**
  * Checks that a numbered policy version exists. This is needed before lists of that version are read, because it is not
- * documented how a PCE answers for an unknown number (P90).
+ * documented how a PCE answers for a version that does not exist (P90).
+ *
  * @throws {ToolError} not_found with the newest version number if the version does not exist.
  */
 export async function requirePolicyVersion(

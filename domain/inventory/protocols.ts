@@ -6,7 +6,8 @@ export const TCP = 6
 export const UDP = 17
 
 /**
- * Converts a protocol name (in any case) or number to the IANA number of the protocol. Returns null for any other text.
+ * Converts a protocol name (in any case) or number to the IANA number of the protocol. Returns null for any other
+ * string.
  */
 export function parseProtocol(proto: string | number): number | null {
   if (typeof proto === 'string' && /^\d{1,3}$/.test(proto)) return parseProtocol(Number(proto))
@@ -14,7 +15,7 @@ export function parseProtocol(proto: string | number): number | null {
   return NUMBERS[proto.trim().toLowerCase()] ?? null
 }
 
-/** Returns the name of a protocol, or its number as text if it has no common name. */
+/** Returns the name of a protocol, or its number as a string if it has no common name. */
 export function protocolName(proto: number): string {
   return NAMES[proto] ?? String(proto)
 }
@@ -26,7 +27,7 @@ export function portName({ port, proto }: { port: number | null; proto: number |
 }
 
 /**
- * Returns true for traffic that VENs always allow, even without a rule: DHCP and ICMPv6, such as neighbour discovery.
+ * Returns true for traffic that VENs always allow, even without a rule: DHCP, and ICMPv6 such as neighbour discovery.
  */
 export const isEssential = ({ port, proto }: { port: number | null; proto: number | null }): boolean =>
   proto === 58 || (proto === 17 && (port === 67 || port === 68))

@@ -22,9 +22,10 @@ interface WithDenyRules {
 }
 
 /**
- * Adds deny rules to rule sets. Deny rules that are part of the rule set are kept; missing ones are read for a few rule
- * sets at a time. Rejects if the call is cancelled.
- * @param maxBytes maximum size of the deny rules of one rule set; the client's own limits if absent.
+ * Adds deny rules to rule sets. Deny rules embedded in a rule set are kept; missing ones are read for a few rule sets
+ * at a time. Rejects if the call is cancelled.
+ *
+ * @param maxBytes maximum size of the deny rules of one rule set; if absent, the client's own limits apply.
  */
 export function loadDenyRules(
   pce: PceClient,
@@ -56,7 +57,7 @@ export function loadDenyRules(
 
 /**
  * Returns the allow rules or the deny rules of a draft rule set, including rules marked for deletion. If the deny rules
- * cannot be read, returns the reason as text.
+ * cannot be read, returns the reason as a string.
  */
 export async function readRulesOfKind(
   pce: PceClient,

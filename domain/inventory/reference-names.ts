@@ -10,7 +10,7 @@ import { loadLabels, type ReadContext } from './labels.js'
 import { parseHref, toDraftHref } from './parse-href.js'
 import { mapBounded } from '../text/pace-work.js'
 
-/** The name of an object, or the key and value of a label, in the form in which answers show them beside an href. */
+/** An object's name, or a label's key and value, in the form in which answers show it next to an href. */
 interface ReferenceName {
   key?: string
   value?: string
@@ -29,7 +29,7 @@ export interface ReferenceNames {
   portsOf?: (href: string) => string | undefined
 }
 
-/** The types for which the complete list is read, even if the names of only a few objects are needed. */
+/** The types for which the complete list is read, even if only a few names are needed. */
 const LISTED: Record<string, 'ipLists' | 'services' | 'labelGroups' | 'virtualServices' | 'virtualServers'> = {
   ip_lists: 'ipLists',
   services: 'services',
@@ -39,16 +39,16 @@ const LISTED: Record<string, 'ipLists' | 'services' | 'labelGroups' | 'virtualSe
 }
 
 /**
- * Maximum number of objects of each type outside `LISTED` that are read, one by one. Answers show further objects by
- * href.
+ * Maximum number of objects of each type outside `LISTED` that are read, one by one. Further objects are shown by href.
  */
 const MAX_SINGLE = 50
 const IN_FLIGHT = 4
 
 /**
- * Reads the names of all objects to which `objects` refer, at any depth, in this policy version. Names only help the
- * reader, so an object has no name if it no longer exists or if this account is not permitted to list its type.
- * @param known objects whose names are already known and are not requested again.
+ * Reads the names of all objects in this policy version to which `objects` refer at any depth. Names only help the
+ * reader, so an object that no longer exists, or whose type this account may not list, is left without a name.
+ *
+ * @param known objects whose names are already known, so that they are not requested
  * @param withPorts if true, also reads the ports that services cover, even of services whose names are known.
  */
 export async function loadReferenceNames(
@@ -132,8 +132,8 @@ function leaveOutNamed(missing: Map<string, Set<string>>, names: ReadonlyMap<str
 }
 
 /**
- * Collects all references `{href, …}` inside `value`. References that include a name are added to `names`. All others,
- * and services if `withPorts` is true, are added to `missing`, by object type.
+ * Collects all references `{href, …}` inside `value`. A reference that includes a name is added to `names`. Any other
+ * reference, and also a service if `withPorts` is true, is added to `missing`, by object type.
  */
 function collect(
   value: unknown,
@@ -169,8 +169,8 @@ async function orNothing<T>(asked: Promise<T>): Promise<T | undefined> {
 }
 
 /**
- * Works like `loadReferenceNames`, but never fails. It is used for an object that was just written, because an error
- * about a missing name would suggest that the write had failed too.
+ * Works like `loadReferenceNames`, but never fails. It is for an object that was just written: an error about a name
+ * would suggest that the write had failed too.
  */
 export async function namesOrHrefs(pce: PceClient, objects: unknown, context: ReadContext): Promise<ReferenceNames> {
   try {
@@ -180,7 +180,7 @@ export async function namesOrHrefs(pce: PceClient, objects: unknown, context: Re
   }
 }
 
-/** Matches the hrefs of users and service accounts. Other authors are not looked up. */
+/** Matches the hrefs of users and service accounts, the only authors that are looked up. */
 const AUTHOR = /^\/(?:users\/\d+|orgs\/\d+\/service_accounts\/[\w-]+)$/
 /** Maximum number of distinct authors that are looked up; the others are shown by href. */
 export const MOST_AUTHORS = 20

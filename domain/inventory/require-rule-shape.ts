@@ -9,8 +9,8 @@ type Fields = Record<string, unknown>
  * Returns rule sets in the form that rule matching needs: selectors that are null are left out, because a PCE may list
  * all selectors and set only one. A rule set without such nulls is returned as it is.
  * @throws {PceError} invalid_response with the object and the field if scopes, providers, consumers or services are
- * missing or have an unexpected shape. Such a field must not count as empty: a rule with an unreadable list of
- * consumers may still apply to somebody.
+ * missing or have an unexpected shape. Such a field must not count as empty: a rule whose list of consumers is
+ * unreadable may still apply to workloads.
  */
 export const readRuleSets = (ruleSets: readonly RuleSet[]): RuleSet[] =>
   ruleSets.map((ruleSet) => {
@@ -28,7 +28,7 @@ export const readRuleSets = (ruleSets: readonly RuleSet[]): RuleSet[] =>
 
 /**
  * Returns rules in the same form as `readRuleSets`. `rules` are enforcement boundaries, or deny rules that were read
- * separately from their rule sets. `where` is the text with which errors identify a rule that has no href.
+ * separately from their rule sets. `where` is how errors identify a rule that has no href.
  * @throws {PceError} as readRuleSets does
  */
 export const readEnds = <R extends DenyRule | EnforcementBoundary>(rules: readonly R[], where: string): R[] =>
@@ -36,8 +36,8 @@ export const readEnds = <R extends DenyRule | EnforcementBoundary>(rules: readon
 
 /**
  * Returns the providers, consumers and services of a rule whose shape has not been checked, for tools that must list
- * every rule. A field that is null or missing (P43) becomes an empty list, because it names nobody and no service. An
- * entry of unexpected shape becomes an empty object, so that it remains undecided what the entry matches.
+ * every rule. A field that is null or missing (P43) becomes an empty list. An entry of unexpected shape becomes an
+ * empty object, so that it remains undecided what the entry matches.
  */
 export function readableEnds(rule: object): Pick<DenyRule, (typeof ENDS)[number]> {
   return Object.fromEntries(ENDS.map((name) => [name, entriesOf((rule as Fields)[name])])) as never
@@ -69,7 +69,7 @@ function readRule(rule: Fields, lists: readonly string[], where: string): Fields
   }
   if (resolved === undefined) return withFields(rule, read)
   if (resolved === null) {
-    // `resolve_labels_as` is null and is removed. In a rule without this field, labels stand for workloads.
+    // `resolve_labels_as` is null and is removed. Without this field, labels stand for workloads.
     const { resolve_labels_as: _none, ...rest } = { ...rule, ...read }
     return rest
   }
@@ -110,7 +110,8 @@ const RULE_LISTS: Record<string, readonly string[]> = {
 }
 
 /**
- * Checks that the ports of services are numbers and their programs are texts.
+ * Checks that the ports of services are numbers and their program names are strings.
+ *
  * @throws {PceError} invalid_response that names the object and the field.
  */
 export function requireServiceShapes(services: readonly Service[]): void {
@@ -148,7 +149,7 @@ const isObject = (value: unknown): value is object =>
 const isListOf = (value: unknown, fits: (entry: unknown) => boolean): boolean =>
   Array.isArray(value) && value.every(fits)
 
-/** Returns true if an entry of a scope names a label or a label group. */
+/** Returns true if an entry of a scope refers to a label or a label group. */
 const namesLabel = (entry: unknown): boolean => {
   const { label, label_group: group } = (entry ?? {}) as Record<string, { href?: unknown } | null | undefined>
   return typeof (label?.href ?? group?.href) === 'string'

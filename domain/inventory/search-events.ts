@@ -4,7 +4,7 @@ import { countOf } from '../text/describe-numbers.js'
 import { quote } from '../text/escape-text.js'
 import { actorsOf, changedParties, creatorOf, endpointOf, isParty, mentionedParties } from './event-parties.js'
 
-/** The types of creators for which a caller can search, named as in `created_by` of events. */
+/** The types of creators that a caller can search for, with the names that `created_by` uses in events. */
 const CREATORS: ReadonlySet<string> = new Set([
   'user',
   'agent',
@@ -31,9 +31,9 @@ function byCreator(wanted: string): EventTest {
 }
 
 /**
- * Returns a function that tests whether an event is about the requested object. This is so if the object was changed,
- * is named in a notification, or is a machine that reports about itself. The event of a failed request lists no
- * changes, so it is found only by the href in the request.
+ * Returns a function that tests whether an event is about the requested object: the event changed it, names it in a
+ * notification, or was created by this machine to report about itself. The event of a failed request lists no changes,
+ * so only an href in its request path shows the object.
  */
 function byObject(wanted: string): EventTest {
   const isMeant = isParty(wanted)
@@ -55,8 +55,9 @@ export interface EventFilter {
   /** A function that returns true if an event matches; undefined if the caller gave neither a creator nor an object. */
   test: EventTest | undefined
   /**
-   * Explains an empty result: how many and which events were tested, who caused them, and whether they contain the
-   * given name in the other role (as the object instead of the creator, or the reverse).
+   * Explains an empty result: how many and which events were tested, who caused them, and whether the given name occurs
+   * in the other role (as the object instead of the creator, or the reverse).
+   *
    * @param tested number of events that the PCE sent.
    * @param asked a phrase that says which events were requested from the PCE; '' for all events.
    * @param isCut true if the PCE has events that it did not send.
@@ -119,10 +120,7 @@ export function filterEvents({ created_by: by, object }: EventTerms): EventFilte
   }
 }
 
-/**
- * Creates a counter that counts events and collects their types. It counts each event once, even if the list is read
- * again.
- */
+/** Creates a tally of events and their types. Each event counts once, even if the list is read again. */
 function createTally() {
   const hrefs = new Set<string>()
   const types = new Set<string>()
@@ -141,9 +139,9 @@ function createTally() {
 }
 
 /**
- * Describes who caused the events if none of them is by the requested creator. A similar name is only mentioned and not
- * searched for, because it may belong to another person. If the PCE has further events, the requested person may have
- * caused some of those, so no similar name is mentioned.
+ * Describes who caused the events if the requested creator caused none of them. A similar name is only mentioned, not
+ * searched for, because it may belong to another person. If the PCE has further events, no similar name is mentioned,
+ * because the requested creator may have caused some of those.
  */
 function describeOthers(wanted: string, names: ReadonlySet<string>, areAll: boolean): string {
   const [near] = !areAll || CREATORS.has(wanted) || wanted.startsWith('/') ? [] : nearPeople(wanted, names, 1)
@@ -158,7 +156,7 @@ function shortList(all: ReadonlySet<string>, write = (text: string) => text): st
 }
 
 /**
- * Maximum number of distinct values of a field that are counted separately; events with other values are counted
+ * Maximum number of distinct values of a field that are counted separately. Events with further values are counted
  * together.
  */
 const MOST_COUNTED = 100
@@ -175,7 +173,7 @@ const COUNTED = {
 type Counted = keyof typeof COUNTED
 
 /**
- * Creates a counter for events as they arrive. It counts them by type, creator, status and severity, and lists the most
+ * Creates a counter for events as they arrive. It counts them by type, creator, status and severity, each with the most
  * frequent values first.
  */
 export function createEventCount() {

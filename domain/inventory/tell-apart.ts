@@ -1,7 +1,7 @@
 import { ToolError } from '../../schemas/errors.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
 
-/** An object that shares its name with others, with the fields by which people can distinguish them. */
+/** An object that has the same name as others, with the fields by which people can tell them apart. */
 export interface Namesake extends PceObject {
   name?: string | null
   hostname?: string | null
@@ -32,7 +32,7 @@ export function ambiguousName(
   return new ToolError('ambiguous_name', text, { ...details, candidates: tellApart(shown) }, { hint })
 }
 
-/** Describes objects with the same name in such a way that a reader can choose one of them. */
+/** Describes objects with the same name so that a reader can tell them apart and choose one. */
 export function tellApart(found: readonly Namesake[]): object[] {
   const described = found.map(describe)
   const differs = (field: string) => new Set(described.map((one) => JSON.stringify(one.more[field] ?? null))).size > 1

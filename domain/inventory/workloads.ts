@@ -39,13 +39,13 @@ export interface ModeGroup {
   unmanaged_count: number
   enforcement_modes: Modes
   /**
-   * Number of workloads in each enforcement mode, counting only workloads with a VEN; absent if all workloads have a
+   * Number of workloads in each enforcement mode, counting only workloads with a VEN. Absent if every workload has a
    * VEN.
    */
   managed_modes?: Modes
   /**
-   * True if at least two modes are known to occur among the workloads with a VEN. Workloads without a VEN do not count,
-   * because a mode has no effect on them.
+   * True if the workloads with a VEN are known to be in at least two different modes. Workloads without a VEN do not
+   * count, because a mode has no effect on them.
    */
   is_mixed: boolean
 }
@@ -55,8 +55,8 @@ const UNKNOWN = 'unknown'
 const UNLABELED = 'unlabeled'
 
 /**
- * Creates a counter for the enforcement modes of workloads as they arrive. It counts them in total, for managed
- * workloads only, and for each application. The applications are sorted by `app|env`.
+ * Creates a counter for the enforcement modes of workloads as they arrive. It counts all workloads, those with a VEN,
+ * and those of each application. The applications are sorted by `app|env`.
  */
 export function createModeCount() {
   const all: Modes = {}
@@ -78,7 +78,8 @@ export function createModeCount() {
     }
     const labels = (workload.labels ?? []).map(expand)
     const [app, env] = [valueOf(labels, 'app'), valueOf(labels, 'env')]
-    // The sort key `app|env` cannot identify a group, because a label may contain a bar or be called "unlabeled".
+    // `app|env` is only a sort key and cannot identify a group, because a label may contain `|` or be called
+    // "unlabeled".
     const id = JSON.stringify([app, env])
     const group = groups.get(id) ?? newGroup(app, env)
     groups.set(id, group)

@@ -16,10 +16,12 @@ import type { FilesPlan, PlannedObject } from './plan-writes.js'
 
 type Context = Pick<ToolContext<true>, 'pce' | 'signal' | 'now' | 'inOrder'>
 
-/** What became of each object: as sentences name it, with its href. */
+/** Which objects were written and which were not, as messages name them. */
 export interface Applied {
   written: string[]
-  /** The object in which the writes stopped, with what of it was written; absent if all was written. */
+  /**
+   * The object at which the writes stopped, and how many of its requests were sent; absent if everything was written.
+   */
   stopped?: { what: string; done: number; of: number; isUncertain: boolean }
   notWritten: string[]
 }
@@ -27,10 +29,11 @@ export interface Applied {
 const IN_FLIGHT = 4
 
 /**
- * Sends the write requests of a plan, in their order. Before the first one, it checks that no object has changed since
- * the plan was made. If a request fails, the rest is not sent, and `applied` says what exists; the same files complete it,
- * because what was written is then no difference any more.
- * @param applied is filled while the requests are sent, so that it is also complete after a failure.
+ * Sends the write requests of a plan in order. Before the first request, it checks that no object has changed since the
+ * plan was made. If a request fails, the remaining ones are not sent, and `applied` says what was written. Applying the
+ * same files again then completes the work, because what was written no longer differs.
+ *
+ * @param applied filled while requests are sent, so it is complete even after a failure.
  * @throws {ToolError} already_exists {reason: changed_meanwhile} before the first write, or the error of the PCE client
  *   for the failed request with {partial, written_total, not_written_total}.
  */
@@ -79,7 +82,7 @@ export async function applyFiles(
 
 const DEEDS = { create: 'created', update: 'changed', delete: 'deleted' } as const
 
-/** Throws if an object that would be written is no longer as it was when the plan was made. */
+/** Throws if an object that would be written has changed since the plan was made. */
 async function refuseChanged(ctx: Context, { difference, what }: PlannedObject, book: NameBook): Promise<void> {
   const { kind, name, before, written } = difference
   if (before === null) {
@@ -101,7 +104,7 @@ async function refuseChanged(ctx: Context, { difference, what }: PlannedObject, 
   )
 }
 
-/** Sends one request. Resolves with the href of what it created; null if it created nothing. */
+/** Sends one request. Resolves with the href of the object that it created, or null if it created none. */
 async function send(
   ctx: Context,
   kind: FileKind,
@@ -133,7 +136,7 @@ async function createObject(ctx: Context, kind: FileKind, body: { name: string }
   }
 }
 
-/** Replaces made-up hrefs by those of the objects that were created in their place. */
+/** Replaces made-up hrefs with those of the objects that were created for them. */
 function withMade(value: unknown, made: ReadonlyMap<string, string>): unknown {
   if (Array.isArray(value)) return value.map((one) => withMade(one, made))
   if (typeof value !== 'object' || value === null) return value

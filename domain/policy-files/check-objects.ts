@@ -18,7 +18,10 @@ import { type ObjectDifference, whatOf } from './compare-files.js'
 import type { NameBook } from './name-book.js'
 import type { FileObject } from './read-files.js'
 
-/** Looks objects up in a version of the policy, so that new objects are found as those that exist are. */
+/**
+ * Creates lookups in a version of the policy that find the new objects of files just like objects that exist on the
+ * PCE.
+ */
 export function lookupsIn(policy: WholePolicy, book: NameBook): PolicyLookups {
   const byHref: PolicyLookups['byHref'] = (kind, href) => {
     if (kind === 'workloads') return Promise.resolve({ href, name: book.textOf('workloads', href) } as NamedObject)
@@ -29,7 +32,7 @@ export function lookupsIn(policy: WholePolicy, book: NameBook): PolicyLookups {
   return { labels: book.labels, byHref, byName: (kind, name) => byHref(kind, name) }
 }
 
-/** Reports something wrong in the file of an object, at a path in it; at its name by default. */
+/** Reports a problem in the file of an object, at a path in the file; by default, at the object's name. */
 export type Say = (why: string, path?: (string | number)[]) => void
 
 /** Checks one object that would be written, and reports everything that the PCE would refuse. */
@@ -107,7 +110,7 @@ async function checkRules(one: ObjectDifference, lookups: PolicyLookups, fault: 
       ['consumers', consumers],
     ] as const) {
       if (actors.length === 0) fault(`${side} is empty: ams is all workloads.`, [...path, side])
-      // Label dimensions and container hosts have no other object behind them that could be missing.
+      // Label dimensions and container hosts refer to no object that could be missing.
       const known = actors.filter((actor) => actor.label_dimension === undefined && actor.actors !== 'container_host')
       if (deny && known.length < actors.length)
         fault('a deny rule takes ams, labels, label groups, IP lists and workloads only.', [...path, side])
@@ -117,7 +120,7 @@ async function checkRules(one: ObjectDifference, lookups: PolicyLookups, fault: 
       ingress_services: IngressService[]
       egress_services?: { href: string }[]
     }
-    // A rule whose destination is a virtual service takes the services of that.
+    // If the destination of a rule is a virtual service, the rule uses the ports of that virtual service.
     const isOfVirtual = ingress.length === 0 && providers.some((actor) => actor.virtual_service !== undefined)
     if (!isOfVirtual)
       await attemptLater(() => resolveIngressServices(lookups, ingress, { deny }), fault, [...path, 'ingress_services'])
@@ -126,7 +129,7 @@ async function checkRules(one: ObjectDifference, lookups: PolicyLookups, fault: 
   }
 }
 
-/** Returns an actor in the form in which tools take it. */
+/** Returns an actor in the form in which callers of the tools write it. */
 function referTo({ exclusion, ...actor }: Actor | ScopeEntry): ActorReference {
   const [selector, target] = Object.entries(actor)[0] as [string, { href: string }]
   return selector === 'actors' ? 'ams' : { href: target.href, ...(exclusion === true && { exclusion }) }
@@ -134,7 +137,7 @@ function referTo({ exclusion, ...actor }: Actor | ScopeEntry): ActorReference {
 
 export const sidesOf = (rule: PceObject) => rule as unknown as { providers: Actor[]; consumers: Actor[] }
 
-/** Lists the rules of the object of a file with their types. */
+/** Lists the rules of the object in a file, each with its type. */
 export function rulesOf({ wire }: FileObject) {
   const { rules = [], deny_rules: denies = [] } = wire as { rules?: PceObject[]; deny_rules?: PceObject[] }
   return [
@@ -143,7 +146,7 @@ export function rulesOf({ wire }: FileObject) {
   ]
 }
 
-/** Runs a check of the tools and reports what it refuses. */
+/** Runs a check that the tools use, and reports what it refuses as a fault of the file. */
 function attempt(check: () => unknown, fault: Say, path?: (string | number)[]): void {
   try {
     check()

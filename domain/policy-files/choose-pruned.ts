@@ -4,15 +4,15 @@ import { quote } from '../text/escape-text.js'
 import { type FilesDifference, type ObjectDifference, policyAfter } from './compare-files.js'
 import { collectHrefs } from './read-files.js'
 
-/** An object that has no file and stays, with the reason. */
+/** An object that has no file but is not deleted, with the reason. */
 export interface Kept {
   difference: ObjectDifference
   why: string
 }
 
 /**
- * Chooses the objects without a file that can be deleted. Those that something uses stay, with what they use
- * themselves, and so do those that another system or nobody may change.
+ * Chooses which of the objects without a file can be deleted. An object is kept if anything that is kept uses it, or if
+ * another system owns it, or if this API key may not delete it.
  */
 export function choosePruned(
   difference: FilesDifference,

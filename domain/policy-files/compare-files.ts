@@ -6,21 +6,21 @@ import { type Document, type DocumentRule, writeDocument } from './convert-objec
 import { type FileKind, type NameBook, FILE_KINDS } from './name-book.js'
 import { type FileObject, type ReadFiles, whyWithoutFile } from './read-files.js'
 
-/** A field in which a file differs from the policy. A value is undefined where the field has its default. */
+/** A field that differs between a file and the policy. A value is undefined if the field has its default there. */
 export interface FieldDifference {
   field: string
   was: unknown
   is: unknown
 }
 
-/** A rule in which a file differs from the policy: one that is only in the file, only in the policy, or in both. */
+/** A rule that differs between a file and the policy. It may be in the file only, in the policy only, or in both. */
 export interface RuleDifference {
   was: DocumentRule | null
   is: DocumentRule | null
   fields: readonly FieldDifference[]
 }
 
-/** An object in which the files differ from a version of the policy. */
+/** An object that differs between the files and a version of the policy. */
 export interface ObjectDifference {
   change: 'create' | 'update' | 'delete'
   kind: FileKind
@@ -31,9 +31,11 @@ export interface ObjectDifference {
   before: PceObject | null
   fields: readonly FieldDifference[]
   rules: readonly RuleDifference[]
-  /** For each rule of the file that also is in the policy, by its made-up href: the href of the rule there. */
+  /**
+   * The href on the PCE of each rule that is in both the file and the policy, by the rule's made-up href in the file.
+   */
   ruleHrefs: ReadonlyMap<string, string>
-  /** The object in the policy as it would be read from its own document; null if it is only in the files. */
+  /** The policy's version of the object, converted to a document; null if the object is only in the files. */
   written: ReturnType<typeof writeDocument> | null
 }
 
@@ -41,11 +43,13 @@ export interface FilesDifference {
   differences: readonly ObjectDifference[]
   /** The number of objects that are the same in the files and in the policy. */
   same: number
-  /** The types of objects of which there is a file. Objects of other types are not compared. */
+  /** The types of objects for which there is at least one file. Objects of other types are not compared. */
   kinds: readonly FileKind[]
 }
 
-/** Lists the objects in which files differ from a version of the policy, in the order in which they would be written. */
+/**
+ * Lists the objects that differ between files and a version of the policy, in the order in which they would be written.
+ */
 export function compareFiles(
   { objects }: Pick<ReadFiles, 'objects'>,
   policy: WholePolicy,
@@ -100,8 +104,8 @@ interface Placed {
 }
 
 /**
- * Pairs the rules of a document with those of the policy. Rules have no names, so equal ones are pairs, and of the
- * others those that are the most alike. What is left on one side was added or removed.
+ * Pairs the rules of a document with those of the policy. Rules have no names, so equal rules are paired first, and of
+ * the others those that are most alike. A rule without a partner was added or removed.
  */
 function compareRules(was: Document | null, is: Document | null, hrefs: readonly string[], object: FileObject | null) {
   const place = (document: Document | null, own: readonly string[]): Placed[] =>
@@ -131,7 +135,10 @@ function compareRules(was: Document | null, is: Document | null, hrefs: readonly
   return { rules, ruleHrefs }
 }
 
-/** The fields that say what a rule is about. Rules that agree in two of them are taken for the same rule, changed. */
+/**
+ * The fields by which changed rules are recognised: two rules that agree in at least two of them count as one rule that
+ * was changed.
+ */
 const TELLING = ['consumers', 'providers', 'ingress_services', 'description']
 const ENOUGH = 2
 
@@ -165,8 +172,8 @@ export function withHrefs(wire: PceObject, href: string, ruleHrefs: ReadonlyMap<
 }
 
 /**
- * Returns a version of the policy as it will be with the objects of the files in it. Objects without a file are kept,
- * except those in `without`.
+ * Returns a version of the policy as it will be with the objects of the files. Objects without a file are kept, except
+ * those in `without`.
  */
 export function policyAfter(
   { differences }: Pick<FilesDifference, 'differences'>,

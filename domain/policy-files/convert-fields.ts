@@ -5,27 +5,30 @@ import { compareTexts } from '../text/compare-texts.js'
 import { quote } from '../text/escape-text.js'
 import type { Found, NameBook, ReferredKind } from './name-book.js'
 
-/** The way to a part of a document: names of fields and positions in lists. */
+/** The position of a part of a document: names of fields and indices in lists. */
 export type Path = readonly (string | number)[]
 
-/** What the conversion of an object into a document needs. */
+/** What is needed to convert an object to a document. */
 export interface Writing {
   book: NameBook
-  /** Takes note of content that documents do not have, as the path of a field. */
+  /** Records, as the path of a field, content that documents cannot express. */
   left: (field: string) => void
 }
 
-/** What the conversion of a document into an object needs. */
+/** What is needed to convert a document to an object. */
 export interface Reading {
   book: NameBook
-  /** Takes note of something wrong in the document. */
+  /** Records a mistake in the document. */
   fault: (path: Path, why: string) => void
 }
 
 /** How a field of an object is written in documents, in both directions. */
 export interface Field {
   toFile: (value: unknown, writing: Writing, path: string) => unknown
-  /** Converts a value of a document to what the PCE takes. If the value is wrong, reports it; the result is then not used. */
+  /**
+   * Converts a value in a document to the form that the PCE takes. A wrong value is reported, and the result must then
+   * not be used.
+   */
   toWire: (value: unknown, reading: Reading, path: Path) => unknown
 }
 
@@ -33,14 +36,14 @@ type Entry = Record<string, unknown>
 
 const isEntry = (value: unknown): value is Entry => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Puts the items of a list whose order means nothing into the one order in which documents have them. */
+/** Sorts the items of a list whose order has no meaning, so that documents always have them in the same order. */
 const inOrder = (items: readonly unknown[]): unknown[] =>
   items
     .map((item) => [JSON.stringify(item), item] as const)
     .sort(([a], [b]) => compareTexts(a, b))
     .map(([, item]) => item)
 
-/** A field that is the same in documents and at the PCE. */
+/** A field that has the same form in documents and on the PCE. */
 const plain = (type: 'string' | 'boolean', noun: string): Field => ({
   toFile: (value) => value,
   toWire(value, { fault }, path) {
@@ -53,7 +56,7 @@ const plain = (type: 'string' | 'boolean', noun: string): Field => ({
 export const text = plain('string', 'a text')
 export const flag = plain('boolean', 'true or false')
 
-/** A text that is one of a few words. */
+/** A string that must be one of a few words. */
 export const oneOf = (...words: readonly string[]): Field => ({
   toFile: (value) => value,
   toWire(value, { fault }, path) {
@@ -62,7 +65,7 @@ export const oneOf = (...words: readonly string[]): Field => ({
   },
 })
 
-/** A list whose order means nothing, of items that are converted one by one. */
+/** A list whose order has no meaning and whose items are converted one by one. */
 const list = (item: Field): Field => ({
   toFile: (value, writing, path) => inOrder(((value ?? []) as unknown[]).map((one) => item.toFile(one, writing, path))),
   toWire(value, reading, path) {
@@ -72,7 +75,7 @@ const list = (item: Field): Field => ({
   },
 })
 
-/** An object with fields of its own. Fields without content are left out in documents. */
+/** An object with fields of its own. In documents, fields without content are left out. */
 const entry = (fields: Readonly<Record<string, Field>>): Field => ({
   toFile(value, writing, path) {
     const given = value as Entry
@@ -99,7 +102,7 @@ const entry = (fields: Readonly<Record<string, Field>>): Field => ({
   },
 })
 
-/** An entry that is written as one text if only this field of it says anything. */
+/** An entry that a document writes as a plain string if no other field has content. */
 const briefly = (field: string, whole: Field): Field => ({
   toFile(value, writing, path) {
     const said = whole.toFile(value, writing, path) as Entry
@@ -143,7 +146,10 @@ const PORTS = entry({
   icmp_code: number,
 })
 
-/** Removes what a PCE may add to a port without meaning anything by it: the port -1, and an end that is the start (P18). */
+/**
+ * Removes what a PCE may add to a port without changing its meaning: the port -1, and a to_port equal to the port
+ * (P18).
+ */
 function withoutFiller(value: unknown): Entry {
   const { port, to_port: toPort, ...rest } = value as Entry
   return {
@@ -156,14 +162,14 @@ function withoutFiller(value: unknown): Entry {
 const port: Field = { ...PORTS, toFile: (value, writing, path) => PORTS.toFile(withoutFiller(value), writing, path) }
 export const ports = list(port)
 
-/** Converts what a name book found to a reference. */
+/** Converts the result of a name lookup to a reference, or reports why there is none. */
 function refer(found: Found, { fault }: Reading, path: Path): { href: string } {
   if ('href' in found) return found
   fault(path, found.why)
   return { href: '' }
 }
 
-/** A reference to an object by its name. */
+/** A reference to an object by name. */
 const named = (kind: ReferredKind): Field => ({
   toFile: (value, { book }) => book.textOf(kind, (value as { href: string }).href),
   toWire(value, reading, path) {
@@ -176,14 +182,14 @@ export const services = list(named('services'))
 export const userGroups = list(named('security_principals'))
 export const labelGroups = list(named('label_groups'))
 
-/** A service of a rule: the name of a service object, or a port. */
+/** The services of a rule, each of them a port or the name of a service object. */
 export const ruleServices = list({
   toFile: (value, writing, path) =>
     (isEntry(value) && 'href' in value ? named('services') : port).toFile(value, writing, path),
   toWire: (value, reading, path) => (typeof value === 'string' ? named('services') : port).toWire(value, reading, path),
 })
 
-/** The words before the name of an actor, and the selector of the PCE for each. */
+/** The prefixes before the name of an actor, each with the PCE's selector. */
 const PREFIXES = {
   iplist: ['ip_list', 'ip_lists'],
   labelgroup: ['label_group', 'label_groups'],
@@ -197,7 +203,7 @@ const EVERYONE = ['ams', 'container_host']
 const FORM =
   'Write ams, key=value, !key=value, iplist:NAME, labelgroup:NAME, workload:NAME, virtual_service:NAME or virtual_server:NAME.'
 
-/** Splits a text at the first occurrence of a mark; null if it has none. */
+/** Splits a string at the first occurrence of a separator; null if there is none. */
 function split(value: string, mark: string): [string, string] | null {
   const at = value.indexOf(mark)
   return at === -1 ? null : [value.slice(0, at), value.slice(at + mark.length)]
@@ -205,7 +211,7 @@ function split(value: string, mark: string): [string, string] | null {
 
 const isPrefix = (word: string): word is Prefix => Object.hasOwn(PREFIXES, word)
 
-/** An actor of a rule, an entry of a scope, or a label, as one text. `allowed` restricts the prefixes. */
+/** An actor of a rule, an entry of a scope, or a label, written as one string. `allowed` lists the allowed prefixes. */
 const actor = (allowed: readonly string[] = [...Object.keys(PREFIXES), 'dimension', ...EVERYONE]): Field => ({
   toFile(value, { book, left }, path) {
     const { exclusion, ...rest } = value as Actor
@@ -248,7 +254,7 @@ const actor = (allowed: readonly string[] = [...Object.keys(PREFIXES), 'dimensio
   },
 })
 
-/** Returns `key=value`, or `label:` and the href if that text would not be read as this label again. */
+/** Returns `key=value` for a label, or `label:` and its href if `key=value` would be read as something else. */
 function labelText(book: NameBook, href: string): string {
   const label = book.labels.get(href)
   if (label === undefined) return `label:${href}`
@@ -266,7 +272,7 @@ export const actors = list(actor())
 /** The scopes of a rule set: entries of an inner list are ANDed, inner lists are ORed. */
 export const scopes = list(list(actor(['labelgroup'])))
 
-/** The labels of a label group. At the PCE they are plain references. */
+/** The labels of a label group, which on the PCE are plain references. */
 const groupLabel = actor(['none'])
 export const groupLabels = list({
   toFile: (value, writing, path) => groupLabel.toFile({ label: value }, writing, path),

@@ -28,7 +28,7 @@ import {
 } from './convert-fields.js'
 import { type FileKind, FILE_KINDS } from './name-book.js'
 
-/** The words that documents use for the types of objects. */
+/** For each type of object, the word that documents use for it. */
 const WORDS = {
   services: 'service',
   ip_lists: 'ip_list',
@@ -77,7 +77,7 @@ const ALLOW_ONLY = {
 }
 const RULE_TYPE = oneOf('allow', 'deny', 'override_deny')
 
-/** The fields without which a document is not complete. */
+/** The fields that a document must have. */
 const REQUIRED: Readonly<Record<FileKind, readonly string[]>> = {
   services: [],
   ip_lists: [],
@@ -86,23 +86,26 @@ const REQUIRED: Readonly<Record<FileKind, readonly string[]>> = {
 }
 const REQUIRED_IN_RULE = ['consumers', 'providers']
 
-/** The fields of objects that only report something, and are no content of a document. */
+/** The fields of objects that only report something and are therefore not part of a document. */
 const REPORTED = new Set([...NO_CONTENT, 'name', 'risk_details', 'ip_list_attribute', 'override'])
 
-/** An object as a document: the value that a file has. */
+/** An object in the form of a document, as a file contains it. */
 export type Document = Readonly<Record<string, unknown>> & { kind: string; name: string }
 export type DocumentRule = Readonly<Record<string, unknown>>
 
-/** An object as a document, with the rules that belong to the document's rules, in the same order. */
+/** An object converted to a document, with the hrefs of its rules in the order of the document. */
 export interface Written {
   document: Document
   /** The hrefs of the rules; empty for an object without rules. */
   ruleHrefs: readonly string[]
-  /** The fields with content that documents do not have. */
+  /** The fields with content that a document cannot express. */
   left: readonly string[]
 }
 
-/** Converts an object to a document: names in place of hrefs, fields and lists in one order, nothing that is a default. */
+/**
+ * Converts an object to a document: names replace hrefs, fields and lists are in a fixed order, and defaults are left
+ * out.
+ */
 export function writeDocument(kind: FileKind, object: PceObject, book: Writing['book']): Written {
   const left = new Set<string>()
   const writing: Writing = { book, left: (field) => void left.add(field) }
@@ -120,7 +123,7 @@ export function writeDocument(kind: FileKind, object: PceObject, book: Writing['
   }
 }
 
-/** Rules are in the order in which they decide. */
+/** Rules are listed in the order in which the PCE considers them. */
 const rank = ({ rule_type: type = 'allow' }: DocumentRule) => ['override_deny', 'allow', 'deny'].indexOf(type as string)
 
 function rulesOf({ rules, deny_rules: denies }: RuleSet) {
@@ -156,7 +159,7 @@ function writeFields(fields: Readonly<Record<string, Field>>, object: PceObject,
 const hasContent = (value: unknown): boolean =>
   typeof value === 'object' && value !== null ? Object.values(value).some(hasContent) : value !== null && value !== ''
 
-/** Says which type of object a document is of, and its name. Reports what is wrong with either, and then returns null. */
+/** Returns the type and the name of the object in a document. If either is wrong, reports it and returns null. */
 export function readHead(value: unknown, fault: Reading['fault']): { kind: FileKind; name: string } | null {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     fault([], 'a file has the fields of one object: kind, name and those of its kind.')
@@ -176,8 +179,8 @@ export function readHead(value: unknown, fault: Reading['fault']): { kind: FileK
 }
 
 /**
- * Converts a document to an object as the PCE takes it, with the hrefs of what it refers to. The object itself has the
- * given href, and its rules have made-up hrefs below it. Everything that is wrong is reported.
+ * Converts a document to an object in the PCE's form, with the hrefs of everything to which it refers. The object gets
+ * the given href, and its rules get made-up hrefs below it. Every mistake is reported.
  */
 export function readDocument(kind: FileKind, document: Document, href: string, reading: Reading): PceObject {
   const { kind: _kind, name, ...rest } = document
@@ -240,7 +243,7 @@ function readFields(
   return read
 }
 
-/** Returns the names of workloads and user groups that a document mentions, right or wrong, so that they can be looked up. */
+/** Returns the names of workloads and user groups in a document, valid or not, so that they can be looked up. */
 export function outsideNamesIn(document: Document): { workloads: string[]; security_principals: string[] } {
   const workloads = new Set<string>()
   const groups = new Set<string>()

@@ -7,14 +7,14 @@ import { type Document, writeDocument } from './convert-objects.js'
 import { type FileKind, FILE_KINDS } from './name-book.js'
 import { bookOf, isBuiltIn, whyWithoutFile } from './read-files.js'
 
-/** One version of the policy as documents. */
+/** One version of the policy in the form of documents. */
 export interface ExportedPolicy {
   documents: readonly { kind: FileKind; document: Document }[]
-  /** Sentences about objects and fields that have no place in files. */
+  /** Sentences about objects and fields that files cannot contain. */
   notes: readonly string[]
 }
 
-/** Converts one version of the policy to documents, and says what is not in them. */
+/** Converts one version of the policy to documents, with notes on what they do not contain. */
 export async function exportPolicy(
   ctx: ReadContext & { pce: PceClient },
   policy: WholePolicy,

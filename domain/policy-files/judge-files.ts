@@ -3,15 +3,17 @@ import { comparePolicies, describeDifference } from '../history/compare-policies
 import type { WholePolicy } from '../history/load-policy.js'
 import { type FilesDifference, type ObjectDifference, policyAfter } from './compare-files.js'
 
-/** What a change would do to permitted traffic, as `compare-draft-active` says it. */
+/** What a change would do to permitted traffic, in the words of the tool `compare-draft-active`. */
 export interface Effect {
   effect: string
   risks: readonly string[]
 }
 
 /**
- * Says for each difference what it would do to permitted traffic: its effect, or why it has none, and the risks to review.
- * @param removed the objects without a file that would be deleted; the others count as unchanged.
+ * Determines what each difference would do to permitted traffic: its effect, or why there is none, and the risks to
+ * review.
+ *
+ * @param removed the objects without a file that would be deleted; all others without a file count as unchanged.
  */
 export async function judgeFiles(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,

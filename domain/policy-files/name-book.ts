@@ -21,30 +21,30 @@ const POLICY_KINDS = [...FILE_KINDS, 'virtual_services', 'virtual_servers'] as c
 /** The types of objects to which documents refer, except labels. User groups are called security principals in hrefs. */
 export type ReferredKind = Exclude<(typeof POLICY_KINDS)[number], 'rule_sets'> | 'workloads' | 'security_principals'
 
-/** The href of a reference, or a sentence that says why it has none. */
+/** The href for a reference, or a sentence that says why there is none. */
 export type Found = { href: string } | { why: string }
 
 /**
- * The names of all objects to which documents can refer. A name stands for an object only if exactly one object has it;
- * every other object is written by its href, so that no reference is ever a guess.
+ * The names of all objects to which documents can refer. A name is used only if exactly one object has it. Every other
+ * object is written by href, so that no reference is ever a guess.
  */
 export interface NameBook {
   readonly labels: LabelIndex
-  /** Returns the name of an object, or its draft href if no name stands for it alone. */
+  /** Returns the name of an object, or its draft href if the name is not unique. */
   textOf(kind: ReferredKind, href: string): string
-  /** Finds the object that a document names by its exact name or its href. */
+  /** Finds the object that a document refers to by exact name or href. */
   find(kind: ReferredKind, text: string): Found
-  /** Finds a label that a document names by key and value, exactly. */
+  /** Finds the label that a document refers to by its exact key and value. */
   findLabel(key: string, value: string): Found
   /** Returns the hrefs of all objects of this type with exactly this name. */
   named(kind: FileKind, name: string): readonly string[]
 }
 
-/** What is known of the names that are not part of the policy. */
+/** What is known about names of objects that are not part of the policy. */
 export interface OutsideNames {
-  /** The names of workloads and user groups, by href; only those that no other object of the type has. */
+  /** The names of workloads and user groups, by href. Names that are not unique within their type are left out. */
   readonly textOf: ReadonlyMap<string, string>
-  /** What each workload or user group that a document names is, by type and name. */
+  /** The lookup result for each workload or user group in the documents, by type and name. */
   readonly found: ReadonlyMap<string, Found>
 }
 
@@ -52,8 +52,9 @@ const IN_FLIGHT = 4
 const HREF = '/orgs/'
 
 /**
- * Creates the book of names of one version of the policy.
- * @param planned the hrefs of the objects that documents would create, by type and name. They are made up.
+ * Creates the name book of one version of the policy.
+ *
+ * @param planned the made-up hrefs of the objects that documents would create, by type and name.
  */
 export function createNameBook(
   policy: WholePolicy,
@@ -133,7 +134,9 @@ type Context = ReadContext & { pce: PceClient }
 
 /**
  * Looks up the workloads and user groups to which the policy refers by href, and those that documents name. A workload
- * has two names, its own and its host name, and a name stands for it only if no other workload has it as either (D224).
+ * has two names, its own and its host name. A name stands for a workload only if no other workload has it as either of
+ * the two (D224).
+ *
  * @param hrefs the hrefs to which the policy refers, of any type.
  * @param names the names or hrefs in documents, by type.
  */

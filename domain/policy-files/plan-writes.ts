@@ -19,15 +19,17 @@ export interface PlannedObject {
   difference: ObjectDifference
   /** The object as messages name it, such as `the IP list "Branch offices"`. */
   what: string
-  /** The requests in their order. Their bodies have made-up hrefs for objects that are created before. */
+  /**
+   * The requests in order. Where their bodies refer to objects that earlier requests create, they have made-up hrefs.
+   */
   steps: readonly Step[]
 }
 
-/** Everything that applying the files would write, and everything that keeps it from being written. */
+/** Everything that applying the files would write, and everything that prevents the writing. */
 export interface FilesPlan {
   objects: readonly PlannedObject[]
   faults: readonly Fault[]
-  /** The objects that have no file and stay, each with the reason. */
+  /** The objects that have no file but are kept, each with the reason. */
   kept: readonly Kept[]
   warnings: readonly string[]
 }
@@ -36,7 +38,7 @@ interface Ground {
   difference: FilesDifference
   draft: WholePolicy
   book: NameBook
-  /** The keys of the objects whose deletion is pending; see `keyOf`. */
+  /** The keys (see `keyOf`) of the objects that are pending deletion. */
   leaving: ReadonlySet<string>
   prune: boolean
 }
@@ -48,8 +50,8 @@ const FIELDS = {
 } as const satisfies Record<FileKind, object>
 
 /**
- * Plans the writes that make the draft what the files say, and checks each of them as the tools check theirs, so that
- * nothing is written that the PCE must refuse.
+ * Plans the writes that change the draft to what the files describe. Each is checked as the tools check their own
+ * writes, so that nothing is sent that the PCE must refuse.
  */
 export async function planFiles(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },
@@ -89,10 +91,10 @@ export async function planFiles(
   return { objects: [...creations, ...deletions], faults, kept, warnings }
 }
 
-/** Maximum number of objects for which it is read who has pending changes in them. */
+/** Maximum number of objects for which the authors of pending changes are read. */
 const MOST_READ = 50
 
-/** Warns of changes to objects that somebody else is working on: another system, or a person with pending changes. */
+/** Warns of changes to objects that somebody else also changes: another system, or a person with pending changes. */
 async function warnOfOwners(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },
   written: readonly ObjectDifference[],
@@ -123,8 +125,8 @@ function planObject(difference: ObjectDifference, base: string, book: NameBook):
 }
 
 /**
- * Returns the draft object as it is read from its own document, with its own hrefs. So two ways in which a PCE writes
- * the same do not differ, and fields that documents do not have are neither compared nor written.
+ * Converts a draft object to a document and back, with its own hrefs. Different ways in which a PCE writes the same
+ * thing then do not count as differences, and fields that documents do not have are neither compared nor written.
  */
 function readAgain({ kind, before, written }: ObjectDifference, book: NameBook): PceObject | null {
   if (before === null || written === null) return null
@@ -135,7 +137,7 @@ function readAgain({ kind, before, written }: ObjectDifference, book: NameBook):
   return withHrefs(again, before.href, new Map(written.ruleHrefs.map((href, at) => [madeUp(again, at), href])))
 }
 
-/** Returns the made-up href of the rule at a position of a document. */
+/** Returns the made-up href of the rule at the given position of a document. */
 const madeUp = (ruleSet: PceObject, at: number): string =>
   allRules(ruleSet).find(({ href }) => href.endsWith(`:${at}`))?.href ?? ''
 
@@ -144,7 +146,7 @@ const allRules = (ruleSet: PceObject): PceObject[] => [
   ...((ruleSet.deny_rules ?? []) as PceObject[]),
 ]
 
-/** Puts objects into the order in which they can be created: a label group after the groups in it. */
+/** Sorts objects so that they can be created in this order: a label group comes after the groups that it contains. */
 function inNestingOrder(written: readonly ObjectDifference[]): ObjectDifference[] {
   const contentOf = ({ object, before }: ObjectDifference) => (object?.wire ?? before) as PceObject
   const groups = new Map(

@@ -9,32 +9,34 @@ import type { Path } from './convert-fields.js'
 import { type Document, outsideNamesIn, readDocument, readHead, writeDocument } from './convert-objects.js'
 import { type FileKind, type NameBook, createNameBook, keyOf, loadOutsideNames, nounFor } from './name-book.js'
 
-/** A file of the policy after its text was read. */
+/** A policy file whose text has been parsed. */
 export interface PolicyFile {
   /** The path of the file as messages show it. */
   path: string
-  /** The value of the file. */
+  /** The parsed content of the file. */
   value: unknown
-  /** Returns the place of a part of the value, such as `rule-sets/payments.yaml:12`. */
+  /** Returns where a part of the content is in the file, such as `rule-sets/payments.yaml:12`. */
   placeOf: (path: Path) => string
 }
 
-/** Something wrong in a file, with its place. */
+/** A mistake in a file, with its location. */
 export interface Fault {
   place: string
   why: string
 }
 
-/** An object that a file describes, without faults. */
+/** An object that a file describes without mistakes. */
 export interface FileObject {
   kind: FileKind
   name: string
   file: PolicyFile
-  /** The object in the one form that documents have. */
+  /** The object as a document, in the one standard form. */
   document: Document
-  /** The made-up hrefs of the document's rules, in their order. They end in the position of the rule in the file. */
+  /** The made-up hrefs of the document's rules, in order. Each ends in the position of the rule in the file. */
   ruleHrefs: readonly string[]
-  /** The object as the PCE takes it. Its href is that of the draft object of this name, or made up. */
+  /**
+   * The object in the PCE's form. Its href is that of the draft object with this name or, if there is none, made up.
+   */
   wire: PceObject
   /** True if no object of this name is in the draft. */
   isNew: boolean
@@ -49,14 +51,14 @@ export interface ReadFiles {
 
 type Context = ReadContext & { pce: PceClient }
 
-/** Returns true for an object that every PCE has, and that nobody can change. */
+/** Returns true for a built-in object, which every PCE has and nobody can change. */
 export const isBuiltIn = (kind: FileKind, name: unknown): boolean =>
   (kind === 'ip_lists' && ANY_IP_LIST_NAMES.includes(name as string)) ||
   (kind === 'services' && name === ALL_SERVICES_NAME)
 
 /**
- * Returns the reason why an object has no file: nobody can change it, or no name stands for it alone. Returns null for
- * an object that has one.
+ * Returns the reason why an object has no file: nobody can change it, or its name is not unique. Returns null for an
+ * object that has one.
  */
 export function whyWithoutFile(kind: FileKind, object: PceObject, book: NameBook): string | null {
   const { name } = object
@@ -68,9 +70,10 @@ export function whyWithoutFile(kind: FileKind, object: PceObject, book: NameBook
 }
 
 /**
- * Finds the objects to which files refer, and says everything that is wrong in the files. Names are looked up in the
- * draft and in the files, exactly.
- * @param policies the versions of the policy that are compared, the draft first.
+ * Finds the objects to which files refer, and reports every mistake in the files. Names are looked up exactly, in the
+ * draft and in the files.
+ *
+ * @param policies the policy versions to compare, the draft first.
  */
 export async function readFiles(
   ctx: Context,
@@ -124,18 +127,18 @@ export async function readFiles(
   return { objects, faults, book }
 }
 
-/** Returns the path of a field as messages name it, such as `rules[2].consumers[0]`. */
+/** Returns the path of a field as messages write it, such as `rules[2].consumers[0]`. */
 export const nameOf = (path: Path): string =>
   path.map((part, at) => (typeof part === 'number' ? `[${part}]` : at === 0 ? part : `.${part}`)).join('')
 
-/** Returns all hrefs to which the objects of some versions of the policy refer. */
+/** Returns all hrefs to which the objects in the given policy versions refer. */
 function hrefsOf(policies: readonly WholePolicy[]): string[] {
   const hrefs = new Set<string>()
   for (const { rule_sets: ruleSets } of policies) for (const ruleSet of ruleSets.values()) collectHrefs(ruleSet, hrefs)
   return [...hrefs]
 }
 
-/** Adds all hrefs inside a value to a set, in their draft form. */
+/** Adds all hrefs inside a value to a set, as draft hrefs. */
 export function collectHrefs(value: unknown, found: Set<string>): void {
   if (Array.isArray(value)) for (const one of value) collectHrefs(one, found)
   else if (typeof value === 'object' && value !== null)
@@ -144,7 +147,7 @@ export function collectHrefs(value: unknown, found: Set<string>): void {
       else if (typeof inner === 'string') found.add(draftHrefOf(inner))
 }
 
-/** Reads the names for the objects of one version of the policy, where no files are involved. */
+/** Reads the names for the objects of one policy version when no files are involved. */
 export async function bookOf(ctx: Context, policy: WholePolicy): Promise<NameBook> {
   const labels = await loadLabels(ctx.pce, ctx, 'fresh')
   const outside = await loadOutsideNames(ctx, hrefsOf([policy]), { workloads: [], security_principals: [] })

@@ -8,9 +8,9 @@ import { unknown, type Answer } from './three-valued.js'
 
 /**
  * The class of an address for the purposes of segmentation. `private`: used inside organisations and never routed on
- * the internet. `special`: loopback, multicast, broadcast, or no host at all. `public`: every other address. Addresses
- * reserved for documentation or future use count as public, because nothing says that they are local, and a compliance
- * control must not pass because of such an address (P61).
+ * the internet. `special`: loopback, multicast, broadcast, or not a host address at all. `public`: every other address.
+ * Addresses reserved for documentation or future use count as public: nothing says that they are local, and a
+ * compliance control must not pass because of such an address (P61).
  */
 export type AddressClass = 'public' | 'private' | 'special'
 
@@ -31,17 +31,17 @@ const CLASS_OF: Readonly<Record<string, AddressClass>> = {
 }
 
 /**
- * Returns the class of an address, or null if the text is not an address. An IPv4-mapped IPv6 address is classified as
- * its IPv4 address.
+ * Returns the class of an address, or null if the string is not an address. An IPv4-mapped IPv6 address is classified
+ * by its IPv4 address.
  */
 export function classifyAddress(ip: string): AddressClass | null {
   return isAddress(ip) ? (CLASS_OF[ipaddr.process(ip).range()] ?? 'public') : null
 }
 
 /**
- * Returns an address in the one form that all its spellings share, if it can tell one machine from another. Returns null
- * for a loopback, multicast, broadcast or unspecified address, for a link-local address, which many machines may have in
- * networks of their own, and for a text that is no address.
+ * Returns an address in canonical form if it identifies a single machine. Returns null for a loopback, multicast,
+ * broadcast or unspecified address, for a link-local address (which many machines may have, each in its own network),
+ * and for a string that is not an address.
  */
 export function machineAddress(ip: string): string | null {
   if (!isAddress(ip)) return null
@@ -58,7 +58,7 @@ export type Family = 'ipv4' | 'ipv6'
  */
 export type Families = Readonly<Record<Family, Answer>>
 
-/** A range of addresses of one family. Both ends are included and are stored as numbers. */
+/** A range of addresses of one family, with both ends as numbers. Both ends are included. */
 export interface Range {
   family: Family
   from: bigint
@@ -85,7 +85,7 @@ export function coverFamilies({ ip_ranges: listed }: Pick<IpList, 'ip_ranges'>):
   return { ipv4: of('ipv4'), ipv6: of('ipv6') }
 }
 
-/** The properties of one end of a connection that decide whether an IP list contains this end. Null means unknown. */
+/** The properties of one end of a connection that decide whether an IP list contains it. Null means unknown. */
 export interface Addressed {
   readonly ip: string | null
   readonly fqdn: string | null
@@ -117,7 +117,7 @@ export function compileIpList(list: Pick<IpList, 'ip_ranges' | 'fqdns'>): (end: 
       return isNamed() ? 'yes' : unknown('address')
     }
     const { family, value } = address
-    // It is not documented whether a domain name takes precedence over an exclusion.
+    // It is not documented whether a matching domain name takes precedence over an exclusion.
     if (isWithin(taken[family], value)) return names.size > 0 ? unknown('domain_name') : 'no'
     return isWithin(held[family], value) || isNamed() ? 'yes' : beside
   }
@@ -133,8 +133,8 @@ const MOST_KEPT = 10_000
 const kept = new Map<string, Address | null>()
 
 /**
- * Converts the text of an address to a number; returns null if the text is not an address. Results are cached, because
- * each address is compared with many IP lists.
+ * Converts an address to a number; returns null if the string is not an address. Results are cached, because each
+ * address is compared with many IP lists.
  */
 function readAddress(ip: string): Address | null {
   const known = kept.get(ip)
@@ -181,8 +181,8 @@ let rangesKept = 0
 
 /**
  * Converts all ranges of an IP list to numbers, like `readRange`. The result is cached by the identity of the array,
- * because reading thousands of ranges takes tens of milliseconds and the same list is needed several times in a row. So
- * the array must not be changed afterwards. The cache is emptied when it is full.
+ * which must therefore not be changed afterwards: reading thousands of ranges takes tens of milliseconds, and the same
+ * list is needed several times in a row. The cache is emptied when it is full.
  */
 export function readRanges(ranges: readonly IpRange[] | null | undefined): readonly (Range | null)[] {
   if (ranges == null) return []

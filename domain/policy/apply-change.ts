@@ -11,7 +11,7 @@ import type { PlacedRule } from './match-rules.js'
 import type { RuleType } from './rule-type.js'
 
 /**
- * A change of the draft that a tool is about to write. It is plain data, so it can be searched for hrefs of other
+ * A change that a tool is about to make to the draft. It is plain data, so it can be searched for hrefs of other
  * objects.
  */
 export type PolicyChange =
@@ -31,7 +31,10 @@ export type PolicyChange =
   | { is: 'service'; service: Service }
   | { is: 'label_group'; group: LabelGroup }
 
-/** A rule through which a change may block traffic, with the policy (before or after the change) that contains it. */
+/**
+ * A rule through which a change may block traffic. It comes with the policy that contains it, before or after the
+ * change.
+ */
 export interface CuttingRule {
   type: RuleType
   placed: PlacedRule
@@ -42,14 +45,15 @@ export interface CuttingRule {
 export interface ChangedPolicy {
   policy: PolicySnapshot
   /**
-   * The allow rules that were removed or changed, as they were before the change, and the deny rules that were added or
-   * changed, as they are after the change.
+   * Allow rules that the change removes or alters, as they were before the change, and deny rules that it adds or
+   * alters, as they are after the change.
    */
   cutting: readonly CuttingRule[]
 }
 
 /**
- * Applies a change to a policy. Returns null if the change concerns a rule set that the policy does not have.
+ * Applies a change to a policy. Returns null if the change concerns a rule set that the policy does not contain.
+ *
  * @throws {PceError} invalid_response, as readRuleSets does, for a rule set or rule of an unexpected shape.
  */
 export function applyChange(was: PolicySnapshot, change: PolicyChange): ChangedPolicy | null {
@@ -110,8 +114,8 @@ const listRules = (policy: Parameters<typeof rulesInForce>[0]): TypedRule[] =>
   RULE_TYPES.flatMap((type) => rulesInForce(policy, type).map((placed) => ({ type, placed })))
 
 /**
- * Returns the policy after a change of an object, and the rules that may cut traffic because of it. These are all rules
- * that refer to the object, because its change alters their effect.
+ * Returns the policy after a change of an object, and the rules through which this change may cut traffic. These are
+ * all rules that refer to the object, because the change alters their effect.
  */
 function withObject(
   was: PolicySnapshot,
@@ -131,14 +135,14 @@ function mentions(href: string): (placed: PlacedRule) => boolean {
   }
 }
 
-/** Returns a test for rules that refer to a label group, or to a group that contains it at any depth. */
+/** Returns a test for rules that refer to the given label group, or to a group that contains it at any depth. */
 function reaches({ groupOf }: PolicySnapshot, href: string): (placed: PlacedRule) => boolean {
   const wanted = toDraftHref(href)
   const answers = new Map([[wanted, true]])
   const leads = (group: string): boolean => {
     const known = answers.get(group)
     if (known !== undefined) return known
-    // A group on the way to itself adds nothing, and the entry stops the search there.
+    // A group that contains itself adds nothing. This entry ends the search when it reaches such a group again.
     answers.set(group, false)
     const found = (groupOf(group)?.sub_groups ?? []).some((one) => leads(toDraftHref(one.href)))
     answers.set(group, found)

@@ -1,11 +1,11 @@
 import { isKubernetes } from '../inventory/kubernetes-workloads.js'
 import { assumedBy, type Answer } from './three-valued.js'
 
-/** A collection of the facts about the PCE that an answer depends on although no source confirms them. */
+/** A collection of the unconfirmed facts about the PCE on which an answer depends. */
 export interface AssumedFacts {
   /**
-   * Adds the facts on which an answer about rules depends: those that belong to the reasons why it is undecided, and
-   * P106 if one end of the connection is a Kubernetes workload, because it is only assumed that rules reach Kubernetes
+   * Adds the facts on which an answer about rules depends: those behind the reasons why it is undecided, and P106 if
+   * one end of the connection is a Kubernetes workload, because it is only assumed that rules reach Kubernetes
    * workloads by their labels.
    */
   add(answer: Answer, ...ends: readonly { workload: string | null }[]): void

@@ -14,27 +14,28 @@ const IN_FLIGHT = 4
 type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 
 /**
- * The result of reading pending changes, for showing them to a person or comparing them with what the person approved.
+ * The result of reading pending changes in order to show them to a person, or to compare them with what a person
+ * approved.
  */
 export interface BoundChanges {
   /** The digest of the changes, to which an approval is bound. */
   digest: string
   /**
-   * The old and new version of each change that was read, so that the changes can be described without reading them
+   * The old and the new version of each change that was read, so that the changes can be described without being read
    * again.
    */
   read: ReadonlyMap<TypedPendingChange, ReadVersions>
   /**
    * The objects without a draft, such as labels, to which the changes refer. `unread` counts those that were not read
-   * because of a limit; if one of these is edited later, nobody notices.
+   * because of a limit; a later edit of one of these goes unnoticed.
    */
   named: Pick<ReferredObjects, 'objects' | 'unread'>
 }
 
 /**
- * Reads the first `most` of the given pending changes, which are the ones shown to a person, and returns a digest of
- * all given changes. The digest includes the time of each edit, both versions of each change that was read, and the
- * names of the labels, workloads and user groups in these versions, because such objects have no draft and change at
+ * Reads the first `most` of the given pending changes, which are those shown to a person, and returns a digest of all
+ * given changes. The digest covers the time of each edit, both versions of each change that was read, and the names of
+ * the labels, workloads and user groups in these versions. Such objects have no draft, so their changes take effect at
  * once (D234). The order of the changes does not matter, unless there are more than `most`.
  */
 export async function bindChanges(
@@ -67,8 +68,8 @@ export async function bindChanges(
 async function readLabels(ctx: Context, values: unknown): Promise<ReferredObject[]> {
   const hrefs = [...new Set(hrefsIn(values).filter((href) => parseHref(href)?.kind === 'labels'))].sort()
   if (hrefs.length === 0) return []
-  // The person who approves the changes is shown label names from the same list of all labels, and so sees exactly the
-  // names that the digest includes.
+  // The person who approves the changes is shown label names from the same label list, and so sees exactly the names
+  // that the digest covers.
   const known = await loadLabels(ctx.pce, ctx, 'fresh').catch((error: unknown) => {
     if (!isUnread(error) || ctx.signal.aborted) throw error
     return undefined

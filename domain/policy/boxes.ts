@@ -1,13 +1,13 @@
 /**
- * A set of points in a space with many dimensions; each point has one value per dimension. A box restricts some
- * dimensions to certain values, given as a bit mask, and leaves the other dimensions open. A dimension may also have
- * values without a bit; a negative mask (a complement) includes them.
+ * A set of points in a space with many dimensions, in each of which a point has one value. A box restricts some
+ * dimensions to certain values, given as a bit mask, and leaves the other dimensions open. Values of a dimension may
+ * also have no bit; a negative mask (a complement) includes them.
  */
 export type Box = ReadonlyMap<string, bigint>
 
 /**
- * The dimensions, each with the mask of all its values. If some values of a dimension have no bit, the dimension is
- * left out, or its mask is -1n.
+ * The dimensions, each with the mask of all its values. A dimension in which some values have no bit is left out, or
+ * its mask is -1n.
  */
 export type Dimensions = ReadonlyMap<string, bigint>
 
@@ -26,8 +26,8 @@ export function intersectBoxes(a: Box, b: Box): Box | null {
 export class TooManySteps extends Error {}
 
 /**
- * The number of steps that a comparison of boxes may still take. All `isCovered` calls of one comparison subtract their
- * steps from it.
+ * The number of steps that a comparison of boxes may still take. All `isCovered` calls of the comparison share it and
+ * reduce it.
  */
 export interface Allowance {
   steps: number
@@ -47,8 +47,7 @@ export function isCovered(box: Box, others: readonly Box[], dimensions: Dimensio
       allowance.steps -= 1
       if (allowance.steps < 0) throw new TooManySteps()
       const pieces = piecesOutside(rest, touching[at] as Box, dimensions)
-      // The parts of `rest` that this touching box does not contain must be covered by the boxes that follow it in the
-      // list.
+      // The parts of `rest` outside this overlapping box must be covered by the boxes that follow in the list.
       if (pieces !== null) return pieces.every((piece) => leaveOut(piece, at + 1))
     }
     return false

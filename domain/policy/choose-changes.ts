@@ -14,9 +14,7 @@ import { quote } from '../text/escape-text.js'
 /** Maximum number of pending changes listed in an error. */
 const MAX_LISTED = 50
 
-/**
- * The participle that names the action of a call on pending changes, for messages such as `Nothing was provisioned.`
- */
+/** The participle that says what a call does with pending changes, for messages such as `Nothing was provisioned.` */
 export type Deed = 'provisioned' | 'discarded' | 'restored'
 
 /**
@@ -50,7 +48,7 @@ function targetOf(text: string, orgId: string): string | null {
   if (parsed === null || parsed.org !== orgId || (parsed.version !== 'draft' && parsed.version !== 'active'))
     return null
   const draft = toDraftHref(text)
-  // A rule can only be provisioned together with its rule set (P34).
+  // A rule cannot be provisioned without its rule set (P34).
   if (parsed.parent !== undefined) {
     const isRule = parsed.parent.kind === 'rule_sets' && ['sec_rules', 'deny_rules'].includes(parsed.kind)
     return isRule ? toDraftHref(parsed.parent.href) : null
@@ -77,14 +75,15 @@ export function choosePending(
   })
 }
 
-/** Maximum numbers of changes listed in an error: of each other author, and of the caller. */
+/** Maximum numbers of changes that an error lists: for each other author, and for the caller. */
 const MOST_OF_EACH = 5
 const MOST_OWN = 20
 
 /**
- * Checks that the caller, who is the user of this API key, made the last edit of every pending object and of its rules.
+ * Checks that every pending object and its rules were last edited by the caller, that is, by the user of this API key.
+ *
  * @throws {ToolError} pending_changes with `others` (the other authors and their changes), `others_total`, and `yours`
- * (the changes made by the caller alone). A change whose author is not known counts as one by another author.
+ * (the changes that the caller alone made). A change by an unknown author counts as a change by another author.
  */
 export async function refuseOthers(
   pce: PceClient,
@@ -138,7 +137,7 @@ export function showPending({ href, type, name, update_type: updateType }: Typed
   }
 }
 
-/** Groups the draft references of changes by type, as POST /sec_policy expects them. */
+/** Groups references to the drafts of changed objects by type, as POST /sec_policy expects them. */
 export function toChangeSubset(changes: readonly TypedPendingChange[]): ChangeSubset {
   const subset: Partial<Record<ChangeSubsetType, { href: string }[]>> = {}
   for (const { type, href } of changes) (subset[type] ??= []).push({ href: toDraftHref(href) })
@@ -154,18 +153,19 @@ export interface Dependency {
 
 /**
  * Maximum number of rounds of requests for dependencies. The first round asks for the dependencies of the chosen
- * changes, and each later round for the dependencies of the changes found before. Some PCEs list all dependencies in
- * the first answer, others do not.
+ * changes, and each later round for those of the changes found before. Some PCEs list all dependencies in their first
+ * answer, others do not.
  */
 const MOST_ROUNDS = 20
 
 /**
- * Finds the pending changes that must be provisioned or discarded together with the chosen ones, and, if `include` is
+ * Finds the pending changes that must be provisioned or discarded together with the chosen ones and, if `include` is
  * true, adds them. When provisioning, these are the pending objects that a chosen change needs; when discarding, the
- * pending changes that need a discarded one (P36). Each added change may require further changes, which are found and
- * added in the same way.
+ * pending changes that need a discarded one (P36). Changes that an added change requires are found and added in the
+ * same way.
+ *
  * @throws {ToolError} dependencies_required with `required` if such a change is missing and `include` is false, or if
- * the PCE keeps naming further ones. The PCE would reject an incomplete set (P35).
+ * the PCE names further changes in every round. The PCE would reject an incomplete set (P35).
  */
 export async function completeChanges(
   pce: PceClient,
@@ -251,9 +251,8 @@ export function updateTypeOf(change: TypedPendingChange): string | null {
 }
 
 /**
- * Finds the chosen changes in a newer list of pending changes. A change that is no longer pending is kept without the
- * time of its edit, so that the digest of the changes becomes a different one. If `isAll` is true, all other changes in
- * the newer list are added.
+ * Finds the chosen changes in a newer list of pending changes. A change that is no longer pending is kept, but without
+ * the time of its edit, so the digest changes. If `isAll` is true, all other changes in the newer list are added.
  */
 export function chosenNow(
   chosen: readonly TypedPendingChange[],
@@ -271,8 +270,8 @@ export function chosenNow(
 }
 
 /**
- * Checks that the changes with this digest (see `bindChanges`) are those that a person approved (see
- * `requireApproved`).
+ * Checks that a person approved the changes with this digest (see `bindChanges` and `requireApproved`).
+ *
  * @throws {ToolError} confirm_required with `reason: stale` and `params_hash`.
  */
 export function refuseUnapproved(approved: Approval | undefined, digest: string, deed: Deed = 'provisioned'): void {
@@ -281,8 +280,9 @@ export function refuseUnapproved(approved: Approval | undefined, digest: string,
 }
 
 /**
- * Checks that the changes have not been edited since they were read. Otherwise, the call would discard edits that
- * nobody was shown.
+ * Checks that the changes have not been edited since they were read. Otherwise the call would discard edits that nobody
+ * has seen.
+ *
  * @throws {ToolError} pending_changes with `pending` and `pending_total`.
  */
 export function refuseMoved(chosen: readonly TypedPendingChange[], now: readonly TypedPendingChange[]): void {

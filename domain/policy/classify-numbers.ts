@@ -8,7 +8,7 @@ export interface Interval {
 }
 
 /**
- * A division of whole numbers into classes. Two numbers are in the same class if exactly the same sets contain them.
+ * A division of whole numbers into classes. Two numbers are in the same class if they belong to exactly the same sets.
  */
 export interface NumberClasses {
   /** For each set, a bit mask of the classes that the set contains. */
@@ -21,8 +21,8 @@ export interface NumberClasses {
 const INTERVALS_PER_STEP = 1000
 
 /**
- * A number at which membership in a set of numbers changes: the first number of an interval, or the first number after
- * it.
+ * A number at which membership in one of the sets changes: the first number of an interval, or the number after its
+ * last.
  */
 interface Turn {
   at: bigint

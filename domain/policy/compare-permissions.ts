@@ -10,8 +10,8 @@ import type { RuleType } from './rule-type.js'
 import { type Reason, assumedBy, unknown } from './three-valued.js'
 
 /**
- * The effect of replacing some rules of a policy with new ones. The policy's remaining rules are not known, so `opens`
- * or `closes` is true if the replacement has this effect with at least one possible set of remaining rules.
+ * The effect of replacing some rules of a policy with new ones. The policy's other rules are not known, so `opens` or
+ * `closes` is true if there is at least one possible set of other rules with which the replacement has this effect.
  */
 export interface Movement {
   /** True if at least one connection becomes permitted. */
@@ -19,8 +19,8 @@ export interface Movement {
   /** True if at least one connection is no longer permitted. */
   closes: boolean
   /**
-   * The reasons why the effect is uncertain; empty if it is certain. If there are reasons, `opens` and `closes` only
-   * say what is possible.
+   * The reasons why the effect is uncertain; empty if it is certain. If there are reasons, `opens` and `closes` say
+   * only what is possible.
    */
   because: readonly Reason[]
   /** The unconfirmed facts about the PCE on which the effect depends. */
@@ -29,10 +29,7 @@ export interface Movement {
 
 export const UNMOVED: Movement = { opens: false, closes: false, because: [], assumes: [] }
 
-/**
- * Creates the effect of a change that cannot be determined for the given reasons: it may both open and close
- * connections.
- */
+/** Creates an effect that is unknown for the given reasons: the change may both open and close connections. */
 export const unknownMovement = (...because: Reason[]): Movement => ({
   opens: true,
   closes: true,
@@ -41,8 +38,8 @@ export const unknownMovement = (...because: Reason[]): Movement => ({
 })
 
 /**
- * Returns the word for an effect: `widening`, `narrowing` or `neutral`. Returns undefined if the change both opens and
- * closes connections, because no single word describes such a change.
+ * Returns the word for an effect: `widening`, `narrowing` or `neutral`. Returns undefined if a change both opens and
+ * closes connections, because no single word describes that.
  */
 export function effectOf({ opens, closes }: Movement): ChangeEffect | undefined {
   if (opens && closes) return undefined
@@ -68,12 +65,11 @@ const MOST_STEPS = 400_000
 const MOST_BOXES = 20_000
 
 /**
- * Determines which connections become permitted, and which are no longer permitted, when one set of rules replaces
+ * Determines which connections become permitted, and which cease to be permitted, when one set of rules replaces
  * another (D90). At each end, rules put a connection on one of four levels, from strictest to mildest: override deny,
- * deny, no rule, allow (P50). If a connection moves to a milder level, it becomes permitted in some policies that
- * contain these rules; if it moves to a stricter level, it is no longer permitted in some of them. If the meaning of a
- * rule is not documented, the rules are compared once for each possible meaning, and the effects of all these readings
- * count.
+ * deny, no rule, allow (P50). A connection that moves to a milder level becomes permitted in some policies with these
+ * rules; one that moves to a stricter level ceases to be permitted in some of them. If the meaning of a rule is not
+ * documented, the rules are compared once for each possible meaning, and the effects of all these readings count.
  */
 export function* compareRules(before: readonly RuleInForce[], after: readonly RuleInForce[]): Steps<Movement> {
   const space = yield* createRuleSpace([...before, ...after])
@@ -100,8 +96,8 @@ interface Read {
 
 /**
  * Combines the effects that a change has under all readings of its rules. If the effects differ, the result is
- * uncertain, and its reasons are the ambiguities that make the effects differ. A change certainly both opens and closes
- * connections only if it does both in every reading.
+ * uncertain, and its reasons are the ambiguities that cause the differences. A change certainly both opens and closes
+ * connections only if it does so in every reading.
  */
 function joinReadings(reads: readonly Read[], before: readonly RuleInForce[], after: readonly RuleInForce[]): Movement {
   const idOf = (questions: Iterable<Ambiguity>) => [...questions].sort().join(' ')
@@ -120,7 +116,7 @@ function joinReadings(reads: readonly Read[], before: readonly RuleInForce[], af
   return { ...joined, because: [...new Set(because)].sort(), assumes }
 }
 
-/** The boxes of all rules of one type, each with the href of its rule. */
+/** The boxes of all rules of one type, each with the href of the rule it came from. */
 type Boxes = readonly { box: Box; owner: string }[]
 type Level = Record<RuleType, Boxes>
 
@@ -143,7 +139,7 @@ function* compareIn(
     }
     for (const { box, owner } of boxes) {
       yield
-      // Usually a box is covered by the boxes of the same rule in the other version, so these are tested first.
+      // A box is usually covered by the boxes of the same rule in the other version, so these are tried first.
       const own = byOwner.get(owner) ?? []
       const isIn = (some: readonly Box[]) => isCovered(box, some, space.dimensions, allowance)
       if (!isIn(own) && !isIn(covering)) return true
@@ -163,9 +159,9 @@ function* compareIn(
   }
   const [dst, src] = [yield* levelsAt('dst'), yield* levelsAt('src')]
   /**
-   * Determines whether the change opens connections, and whether only deny rules at the sources of connections cause
-   * this. What a change closes is what the opposite change would open. Therefore, a `turn` that swaps the old and the
-   * new level determines the same for closed connections.
+   * Determines whether the change opens connections, and whether it does so only through deny rules at the sources of
+   * connections. What a change closes is what the opposite change would open. Therefore, calling this with a `turn`
+   * that swaps the old and the new level answers the same questions for closed connections.
    */
   const read = function* (turn: (levels: [Level, Level]) => [Level, Level]): Steps<Moved> {
     const [there, here] = [turn(dst), turn(src)]
@@ -181,8 +177,8 @@ function* compareIn(
     opens: opens.is,
     closes: closes.is,
     because: [],
-    // An ordinary deny rule matters only in a mode that lets connections pass by default. It is not known what a deny
-    // rule at the source of a connection does in such a mode.
+    // An ordinary deny rule matters only in a mode that lets connections pass by default. What a deny rule at the
+    // source of a connection does in such a mode is not known.
     assumes: isAtSource ? assumedBy([unknown('selective_outbound')]) : [],
   }
 }
@@ -210,8 +206,8 @@ function* readLevel(space: RuleSpace, rules: readonly RuleInForce[], end: Writte
 }
 
 /**
- * Lists the reasons why a comparison is uncertain: parts of the rules that differ between the two versions and for
- * which it is not known which of the two covers more.
+ * Lists the reasons why a comparison is uncertain: parts of the rules that differ between both versions, if it is not
+ * known in which version they cover more.
  */
 function findReasons(before: readonly RuleInForce[], after: readonly RuleInForce[]): Reason[] {
   const read = (rules: readonly RuleInForce[]) => new Map(rules.flatMap((rule) => [...opaqueOf(rule)]))

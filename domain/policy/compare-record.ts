@@ -3,9 +3,9 @@ import type { RecordedOtherwise } from '../../schemas/recorded-otherwise.js'
 import type { EndVerdict } from './judge-end.js'
 
 /**
- * The way in which the decision that the PCE recorded contradicts the rules of the policy. Either the connection was
- * allowed although no rule allows it at an end that applies rules, or it was stopped although rules permit it at every
- * such end. `null` if decision and rules agree, or if the rules leave the decision open.
+ * How the decision that the PCE recorded contradicts the rules: either the connection was allowed although no rule
+ * allows it at an end that applies rules, or it was stopped although rules permit it at every such end. `null` if
+ * decision and rules agree, or if the rules leave the decision open.
  */
 export type Disagreement = keyof RecordedOtherwise | null
 

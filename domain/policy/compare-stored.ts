@@ -1,6 +1,6 @@
 import { toDraftHref } from '../inventory/parse-href.js'
 
-/** A field that the PCE stored differently from what was sent, or did not store at all. */
+/** A field that the PCE did not store, or stored differently from what was sent. */
 export interface Difference {
   field: string
   sent: unknown
@@ -20,7 +20,7 @@ export function findDifferences(sent: object, stored: object): Difference[] {
 }
 
 /**
- * Returns an object to spread into an answer. It has the property `differences`, or no property if there are no
+ * Returns an object to spread into an answer. It has the property `differences`, or is empty if there are no
  * differences.
  */
 export function listDifferences(differences: readonly Difference[] = []): { differences?: Difference[] } {
@@ -41,7 +41,7 @@ function contains(stored: unknown, sent: unknown): boolean {
   return stored === sent || ((sent ?? null) === null && (stored ?? null) === null)
 }
 
-/** The fields whose presence changes the meaning of an entry in a rule, service or IP list. */
+/** The fields whose mere presence changes the meaning of an entry in a rule, service or IP list. */
 const TELLING = [
   'exclusion',
   'to_ip',
@@ -64,7 +64,7 @@ function saysMore(stored: Record<string, unknown>, sent: object): boolean {
   return TELLING.some((field) => {
     const value = stored[field]
     if (field in sent || value === undefined || value === null || value === '' || value === false) return false
-    // For an entry without ports, the PCE may write -1 or a to_port equal to the port (P18).
+    // The PCE may write an entry without ports with the port -1, or add a to_port equal to the port (P18).
     return !(value === -1 || (field === 'to_port' && value === stored.port))
   })
 }
@@ -74,7 +74,7 @@ function containsAll(stored: unknown, sent: readonly unknown[]): boolean {
   const found = Array.isArray(stored) ? (stored as unknown[]) : []
   if (found.length !== sent.length) return false
   // The most detailed items are matched first. Otherwise a less detailed item could take the partner of a more detailed
-  // one. As both lists are sorted in this way, the partner of an item is usually near the beginning of `left`.
+  // one. Both lists are sorted in this way, so the partner of an item is usually near the beginning of `left`.
   const left = mostDetailedFirst(found)
   return mostDetailedFirst(sent).every((item) => {
     const at = left.findIndex((candidate) => contains(candidate, item))

@@ -2,9 +2,9 @@ import type { PolicySnapshot } from './load-snapshot.js'
 import { matchRules, type End, type PlacedRule, type RuleMatch } from './match-rules.js'
 
 /**
- * Prepares rules for matching against many destinations. Rules whose providers are only labels are prepared once for
- * all destinations with the same labels and network, because there are many workloads but few different sets of labels.
- * Only the other rules are prepared separately for each destination.
+ * Prepares rules for matching against many destinations. There are many workloads but few distinct sets of labels.
+ * Rules whose providers are only labels are therefore prepared once for all destinations with the same labels and
+ * network; only the other rules are prepared for each destination separately.
  */
 export function compileByDestination(rules: readonly PlacedRule[], policy: PolicySnapshot) {
   const byLabels = rules.filter(({ rule }) => !namesSingleEnds(rule))
@@ -22,7 +22,7 @@ export function compileByDestination(rules: readonly PlacedRule[], policy: Polic
   }
 }
 
-/** Returns true if the labels of a workload are not enough to decide whether the providers of a rule include it. */
+/** Returns true if a workload's labels are not enough to decide whether the providers of a rule include it. */
 const namesSingleEnds = ({ providers, ...rule }: PlacedRule['rule']): boolean =>
   rule.all_ips_except_for_in_providers === true ||
   rule.use_workload_subnets?.includes('providers') === true ||

@@ -10,53 +10,50 @@ import { decide, requireRules, type EndVerdict } from './judge-end.js'
 import type { PolicySnapshot } from './load-snapshot.js'
 import type { Answer } from './three-valued.js'
 
-/** The decision of the rules about traffic: one of the PCE's words for decisions, or `undecided`. */
+/** What the rules decide about traffic: one of the PCE's words for decisions, or `undecided`. */
 export type DecidedWord = PolicyDecision | 'undecided'
 
-/** The decision of the rules about a connection, given the enforcement modes of its source and destination. */
+/** What the rules decide about a connection, given the enforcement modes of its source and destination. */
 export interface DecidedEnds {
   word: DecidedWord
   /** The possible decisions. There are several if it is not certain what happens to the traffic. */
   possible: readonly PolicyDecision[]
   /**
    * The reasons why it is not certain what happens to the traffic. They are given even if it is certain that no rule
-   * allows the traffic.
+   * allows it.
    */
   undecided: Answer
   /** True if it is possible, but not certain, that the traffic is blocked. */
   mayBeBlocked: boolean
   /** The enforcement modes of the source and the destination. */
   modes: readonly [source: EndMode, destination: EndMode]
-  /**
-   * The verdicts at the source and the destination. In these verdicts, "allowed" means that rules permit the
-   * connection.
-   */
+  /** The verdicts at the source and the destination. "Allowed" in a verdict means that rules permit the connection. */
   verdicts: readonly [source: EndVerdict, destination: EndVerdict]
 }
 
-/** A traffic row with the decision of the rules about its traffic. */
+/** A traffic row with what the rules decide about its traffic. */
 export interface DecidedRow extends Omit<DecidedEnds, 'verdicts'> {
   /**
-   * A copy of the row with the decision of the rules (`word`) in place of the recorded one. The next call of the
-   * decider overwrites this object.
+   * A copy of the row with the decision of the rules (`word`) in place of the recorded one. The decider's next call
+   * overwrites this object.
    */
   row: FlowRow
-  /** The way in which the recorded decision contradicts the rules. */
+  /** How the recorded decision contradicts the rules. */
   disagreement: Disagreement
 }
 
 /**
- * Decides about a connection by the rules and by the enforcement modes of its source and destination. The decision is
+ * Decides about a connection by the rules and the enforcement modes of its source and destination. The decision is
  * `allowed` if rules permit the connection at both ends, `potentially_blocked` if it passes only because of a mode, and
- * `unknown` if neither end applies any rules because each of them is idle or has no VEN.
+ * `unknown` if neither end applies rules, because each is idle or has no VEN.
  */
 export function decideEnds(judge: EndJudge, modes: DecidedEnds['modes']): DecidedEnds {
   const verdicts = [requireRules(judge('src', modes[0])), requireRules(judge('dst', modes[1]))] as const
   const { decision, possible, undecided } = decide(...verdicts)
   const isOut = modes.every((mode) => mode === 'none' || mode === 'idle')
   const isUncertain = !isOut && decision === 'uncertain'
-  // If "allowed" is not among the possible decisions, it is certain that no rule allows the connection. It is then only
-  // uncertain whether it is blocked or potentially blocked.
+  // If "allowed" is not among the possible decisions, certainly no rule allows the connection. All that is uncertain is
+  // whether it is blocked or potentially blocked.
   const least = possible.includes('allowed') ? 'undecided' : 'potentially_blocked'
   return {
     word: isOut ? 'unknown' : decision === 'uncertain' ? least : decision,
@@ -69,8 +66,8 @@ export function decideEnds(judge: EndJudge, modes: DecidedEnds['modes']): Decide
 }
 
 /**
- * Creates a function that decides about traffic rows by the rules of one policy version and by the modes of source and
- * destination. The decision that the PCE recorded plays no part.
+ * Creates a function that decides about traffic rows by the rules of one policy version and the modes of their ends.
+ * The decision that the PCE recorded is ignored.
  */
 export function createRowDecider(
   encoder: FlowEncoder,

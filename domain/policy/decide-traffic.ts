@@ -20,17 +20,17 @@ export interface DecidedTraffic {
   /** True if the draft equals the active policy because no change is pending; null if the policy could not be read. */
   isSame: boolean | null
   /**
-   * The numbers of rows and connections for which the rules give no definite decision. They are counted even if the
-   * caller's filter excludes them. Such rows are shown as `unknown`.
+   * The numbers of rows and connections for which the rules give no definite decision. They are shown as `unknown`, and
+   * are counted even if the caller's filter excludes them.
    */
   undecided: { rows: number; connections: number }
   /** Number of connections that no rule allows and that are possibly, but not certainly, blocked already. */
   maybeBlocked: number
-  /** A phrase `undecided because of …` with the reasons. It is empty if nothing is undecided. */
+  /** A phrase `undecided because of …` with the reasons; empty if nothing is undecided. */
   because: string
-  /** The numbers of connections in the answer whose recorded decisions contradict the rules. */
+  /** Numbers of connections in the answer whose recorded decisions contradict the rules. */
   recorded: RecordedOtherwise
-  /** The pairs of source and destination with connections counted in `recorded`, the busiest pairs first. */
+  /** The pairs of source and destination that are counted in `recorded`, the busiest first. */
   otherwise: OtherwiseList
   /** The unconfirmed facts about the PCE on which the decisions depend. */
   assumes: readonly string[]
@@ -38,27 +38,27 @@ export interface DecidedTraffic {
   modes: readonly string[]
 }
 
-/** The functions and settings for deciding about the rows of one query. */
+/** What is needed to decide about the rows of one query. */
 export interface TrafficDecider {
   /** The part of the traffic request that selects rows by their decisions. */
   request: Pick<FlowRequest, 'decisions' | 'replace' | 'prepare'>
   /**
-   * Returns the summary of the decisions. It must be called after the last row. It returns null if the rows keep the
-   * decisions that the PCE recorded.
+   * Returns the summary of the decisions; null if the rows keep the decisions that the PCE recorded. It must be called
+   * after the last row.
    */
   result(): DecidedTraffic | null
   /**
-   * Returns a text with the number of connections for each decision so far. If the texts of two queries are equal, the
-   * rules reached the same decisions about the connections of both.
+   * Returns a string with the number of connections for each decision so far. If it is equal for two queries, the rules
+   * decided alike in both.
    */
   mark(): string
 }
 
 /**
- * Prepares the decisions on the rows of one query. If `by` is `active` or `draft`, this reads that policy version and
- * the present modes of the workloads. Each row then gets the decision of the rules in these modes, or `unknown` if the
- * rules are undecided. The filter `decisions` refers to the decision that is shown, so in this case this server applies
- * the filter, not the PCE.
+ * Prepares the decisions on the rows of one query. If `by` is `active` or `draft`, this policy version and the present
+ * modes of the workloads are read. Each row then gets the decision of the rules in these modes, or `unknown` if they
+ * are undecided. In this case this server, not the PCE, applies the filter `decisions`, because the filter refers to
+ * the decision that is shown.
  */
 export async function createTrafficDecider(
   source: { pce: PceClient; signal: AbortSignal },

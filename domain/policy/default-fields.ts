@@ -1,4 +1,7 @@
-/** Returns true for a value that means something, unlike null, false, an empty text or an empty list. */
+/**
+ * Returns true for a value that means something, that is, anything except null, false, an empty string and an empty
+ * list.
+ */
 export const isSaid = (value: unknown): boolean =>
   value !== null &&
   value !== undefined &&
@@ -7,14 +10,14 @@ export const isSaid = (value: unknown): boolean =>
   !(Array.isArray(value) && value.length === 0)
 
 /**
- * Returns true if the labels on one side of a rule stand for workloads only. This is the default of
+ * Returns true if the labels on one side of a rule stand for workloads only, which is the default of
  * `resolve_labels_as`.
  */
 export const isUsual = (kinds: unknown) => !isSaid(kinds) || (Array.isArray(kinds) && kinds.join() === 'workloads')
 
 /**
- * Functions that test whether a value is the default, for the fields whose default can also be given explicitly. Every
- * other field has its default if it is absent, null, false, an empty text or an empty list.
+ * For each field whose default can also be given explicitly, a function that tests whether a value is the default.
+ * Every other field has its default if it is absent, null, false, an empty string or an empty list.
  */
 const DEFAULTS: Readonly<Record<string, (value: unknown) => boolean>> = {
   enabled: (value) => value === true,

@@ -18,7 +18,7 @@ import { loadContents, type LoadedContents, type Versions } from './load-content
 
 const IN_FLIGHT = 4
 
-/** Both versions of a changed object, as they were read. Both are null if they could not be read. */
+/** Both versions of a changed object, as they were read. If they could not be read, both are null. */
 export interface ReadVersions extends Versions {
   /** The reason why the versions could not be read. */
   error?: string
@@ -32,15 +32,15 @@ interface Judging {
 
 type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 
-/** An object that differs between two versions of the policy, with both versions. */
+/** An object that differs between two versions of the policy. Both versions are included. */
 export interface ChangedObject {
   change: TypedPendingChange
   versions: ReadVersions
 }
 
 /**
- * Functions that read the parts of the policy needed to evaluate the changes: the rules that use a changed object, and
- * the objects that rules refer to.
+ * Functions that read what is needed to evaluate changes: the rules that use a changed object, and the objects to which
+ * rules refer.
  */
 export interface Surroundings {
   /** Reads the rules and other objects that use policy objects; returns null if they cannot be read. */
@@ -52,7 +52,7 @@ export interface Surroundings {
 
 /**
  * Describes the effects of pending changes (T22). If one version of an object cannot be read, the object is listed with
- * `diff_error` instead of its differences. Versions in `read` are not read again.
+ * `diff_error` instead of its differences. Versions that are in `read` are not read again.
  */
 export async function describeChanges(
   ctx: Context,
@@ -76,7 +76,7 @@ export function describeAgainst(ctx: Context, objects: readonly ChangedObject[])
 
 /**
  * Describes the differences between any two versions of the policy. `draft` stands for the later version, `active` for
- * the version that it is compared with. Hrefs are always draft hrefs.
+ * the earlier one. Hrefs are always draft hrefs.
  */
 export async function describeObjects(
   ctx: Context,
@@ -140,7 +140,7 @@ function* describe(
   const [ours, active] = [draft, inForce] as [RuleSet | null, RuleSet | null]
   const { rules, ...judged } = yield* diffRuleSet(ours, active, contents)
   // The changed fields alone do not show which rule was changed, so a description of the rule is added. It describes
-  // the draft version of the rule if the rule is new, and otherwise its active version.
+  // the draft rule if the rule is new, and otherwise the active one.
   const rulesByHref = (ruleSet: RuleSet | null) =>
     new Map([...(ruleSet?.rules ?? []), ...(ruleSet?.deny_rules ?? [])].map((rule) => [toDraftHref(rule.href), rule]))
   const [before, now] = [rulesByHref(active), rulesByHref(ours)]
@@ -181,8 +181,8 @@ export async function readVersions(
 }
 
 /**
- * Reads the rules that use policy objects. Returns null if this fails; effects that depend on these rules are then
- * undecided.
+ * Reads the rules that use policy objects. Returns null if they cannot be read; effects that depend on these rules are
+ * then undecided.
  */
 async function readUsers(pce: PceClient, signal: AbortSignal): Promise<Users | null> {
   try {
@@ -210,8 +210,8 @@ export const MOST_JUDGED = 100
 
 /**
  * Determines, for the first MOST_JUDGED of the given pending changes, whether they widen or narrow what is permitted,
- * what their risks are and who made them. Returns a map by href. The result only helps people to decide, so the map is
- * empty if the PCE cannot be read. Rejects if the call is cancelled. Versions in `read` are not read again.
+ * which risks they have and who made them. Returns a map by href. As this only helps people to decide, the map is empty
+ * if the PCE cannot be read. Rejects if the call is cancelled. Versions that are in `read` are not read again.
  */
 export async function judgePending(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
@@ -228,8 +228,8 @@ export async function judgePending(
 }
 
 /**
- * Copies a JSON value. To every `{href}` in it, the copy adds the name of the object, or the key and value of a label,
- * if they are known.
+ * Copies a JSON value. Each `{href}` in the copy gets the name of the object, or the key and value of the label, if
+ * they are known.
  */
 export function showNamesInside<T>(value: T, names: ReferenceNames): T {
   return show(value, names) as T

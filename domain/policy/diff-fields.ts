@@ -4,8 +4,8 @@ import { toDraftHref } from '../inventory/parse-href.js'
 import { findDifferences } from './compare-stored.js'
 
 /**
- * The fields that do not count as content of an object: the PCE's records about the object, and the rules in it, which
- * are compared separately.
+ * The fields that do not count as content of an object: the PCE's records about the object, and its rules, which are
+ * compared separately.
  */
 export const NO_CONTENT: ReadonlySet<string> = new Set([
   'href',
@@ -18,17 +18,17 @@ export const NO_CONTENT: ReadonlySet<string> = new Set([
 ])
 
 /**
- * The fields that contain whole objects with an href, instead of references. These objects are compared in full,
- * because their hrefs stay the same when their content changes.
+ * The fields that contain whole objects with an href, not references. These objects are compared in full, because their
+ * hrefs stay the same when their content changes.
  */
 const OWN_OBJECTS = new Set(['ip_tables_rules'])
 
 type Fields = Record<string, unknown>
 
 /**
- * Lists the fields in which a draft differs from the active version, sorted by field name. References are compared only
- * by href without the policy version, because a new name of a referenced object is a change of that object. Null and
- * absent are equal, and the order of lists is ignored.
+ * Lists the fields in which a draft differs from the active version, sorted by name. References are compared by href
+ * alone, without the policy version, because renaming a referenced object is a change of that object. Null and absent
+ * are equal, and the order of lists is ignored.
  */
 export function diffFields(draft: object | null, active: object | null): FieldChange[] {
   const [a, b] = [(draft ?? {}) as Fields, (active ?? {}) as Fields]
@@ -41,7 +41,7 @@ export function diffFields(draft: object | null, active: object | null): FieldCh
     .map((field) => ({ field, draft: a[field] ?? null, active: b[field] ?? null }))
 }
 
-/** Replaces every reference in a value with its href alone. `exclusion: false` counts as absent. */
+/** Reduces every reference in a value to its href. `exclusion: false` counts as absent. */
 const bare = (value: unknown): unknown =>
   withoutFalseExclusions(value, (object) => (typeof object.href === 'string' ? { href: object.href } : object))
 
@@ -59,8 +59,8 @@ export function withoutFalseExclusions(value: unknown, reduce = (object: Fields)
 }
 
 /**
- * Returns a text that is the same for two items of a list that do not differ, however the PCE wrote them: references
- * count by href alone, and fields without content, such as `exclusion: false`, count as absent.
+ * Returns a string that is equal for two list items with the same meaning, however the PCE wrote them: references count
+ * by href alone, and fields without content, such as `exclusion: false`, count as absent.
  */
 export const keyOfItem = (item: unknown): string => JSON.stringify(sortedContent(bare(item)))
 
@@ -76,7 +76,6 @@ function sortedContent(value: unknown): unknown {
 export function differs(a: unknown, b: unknown): boolean {
   const isEmpty = (value: unknown) => value == null || value === '' || (Array.isArray(value) && value.length === 0)
   if (isEmpty(a) && isEmpty(b)) return false
-  // The comparison is made in both directions, because findDifferences ignores additional content of its second
-  // argument.
+  // Both directions are compared, because findDifferences ignores additional content of its second argument.
   return findDifferences({ a }, { a: b }).length > 0 || findDifferences({ a: b }, { a }).length > 0
 }

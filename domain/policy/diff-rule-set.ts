@@ -34,7 +34,9 @@ import type { AnyRule, RuleInForce } from './rule-in-force.js'
 import { type RuleType, denyType } from './rule-type.js'
 
 export interface RuleSetDiff extends Judgement {
-  /** All unconfirmed facts on which the reported effects of the rule set, of its scopes and of its rules depend. */
+  /**
+   * All unconfirmed facts on which the reported effects depend: those of the rule set, of its scopes and of its rules.
+   */
   assumes: readonly string[]
   rules: RuleChangeShown[]
   scope_change?: PolicyChange['scope_change']
@@ -91,8 +93,8 @@ function pairUp({ before, after }: Replacement): { before?: RuleInForce; after?:
 }
 
 /**
- * Returns a function that takes the draft href of a rule and returns the given replacements, each reduced to this one
- * rule before and after the change.
+ * Returns a function that takes a rule's draft href and returns the given replacements, each reduced to this one rule
+ * before and after the change.
  */
 function byRule(replacements: readonly Replacement[]): (href: string) => Replacement[] {
   const index = (rules: readonly RuleInForce[]) => new Map(rules.map((one) => [idOf(one.rule), one]))
@@ -146,7 +148,7 @@ export const changedRules = (draft: RuleSet | null, active: RuleSet | null): Cha
     return [{ ...pair, fields, change: pair.active === null ? 'added' : pair.draft === null ? 'removed' : 'changed' }]
   })
 
-/** Describes a changed rule and the effect of this change alone, without regard to the other rules of its rule set. */
+/** Describes a changed rule and the effect of this change alone, regardless of the other rules in its rule set. */
 function* describeRule(
   { type, href, change, fields, last }: ChangedRule,
   own: readonly Replacement[],
@@ -167,8 +169,8 @@ function* describeRule(
 }
 
 /**
- * Returns the effect of changes to iptables rules. There is no effect if no iptables rules are in force before or
- * after, or if neither they nor the scopes changed. Otherwise the effect is unknown.
+ * Returns the effect of changes to iptables rules. There is none if no iptables rules are in force before or after, or
+ * if neither they nor the scopes of their rule set changed. Otherwise the effect is unknown.
  */
 function moveIpTables(draft: RuleSet | null, active: RuleSet | null, scope: PolicyChange['scope_change']) {
   const [now, before] = [draft, active].map((ruleSet) =>
@@ -203,7 +205,7 @@ function* describeScopes(
   }
   const kept: Scope[] = []
   for (const scope of after) if (!(yield* isEmpty(scope))) kept.push(scope)
-  // A scope inside another one is redundant, so its removal does not count. A scope that got additional conditions is
+  // A scope inside another scope is redundant, so removing it does not count. A scope with additional conditions is
   // narrower, but not removed.
   const isLost = function* (scope: Scope, at: number): Steps<boolean> {
     if (yield* isEmpty(scope)) return false
@@ -218,7 +220,7 @@ function* describeScopes(
 
 const WORDS = { widening: 'wider', narrowing: 'narrower', neutral: 'same', different: 'different' } as const
 
-/** Builds a rule that allows all connections within some scopes, so that scopes can be compared like rules. */
+/** Builds a rule that allows all connections within some scopes, so that scopes can be compared as rules are. */
 function coverScopes(scopes: readonly Scope[], contents: PolicyContents): RuleInForce {
   const everyone = [{ actors: 'ams' as const }]
   const rule = {

@@ -4,14 +4,14 @@ import { type Steps, workInTurns } from '../text/pace-work.js'
 
 /**
  * The fields in which the PCE keeps records about an object. The PCE sets them itself, so a person's approval does not
- * cover them. `update_type` is not one of them, because a pending change of a rule is part of the content of its rule
+ * cover them. `update_type` is not listed here, because a pending change of a rule is part of the content of its rule
  * set.
  */
 const RECORDS: ReadonlySet<string> = new Set([...AUTHORSHIP, 'caps', 'usage'])
 
 /**
- * Nesting depth down to which values are hashed entry by entry. In a list of versions of a rule set, this depth reaches
- * each single rule.
+ * The nesting depth down to which values are hashed entry by entry. In a list of versions of a rule set, each single
+ * rule is at this depth.
  */
 const DEEPEST = 4
 
@@ -20,8 +20,8 @@ const ENTRIES_AT_ONCE = 200
 
 /**
  * Returns a digest (lowercase hex SHA-256) of the content of the given values. The order of fields does not matter, and
- * the PCE's records of authors and times are left out at any depth. Hashing pauses from time to time so that other work
- * can run, because a list may have very many entries.
+ * the PCE's records of authors and times are left out at any depth. Hashing pauses regularly so that other work can
+ * run, because a list may have very many entries.
  */
 export function digestContents(values: readonly unknown[], signal: AbortSignal): Promise<string> {
   return workInTurns(digestEach(values), signal)
@@ -40,7 +40,7 @@ function* digestEach(values: readonly unknown[]): Steps<string> {
 export interface FieldsDigest {
   /** Adds a field, or further items of a field that is a list. */
   add(field: string, values: readonly unknown[], isList: boolean): Promise<void>
-  /** Returns the digest of the fields that were added, whatever their order. */
+  /** Returns the digest of the fields added so far, regardless of their order. */
   end(): string
 }
 
@@ -74,8 +74,8 @@ function* feedItems(hash: Hash, values: readonly unknown[]): Steps<void> {
 }
 
 /**
- * Feeds a value to the hash. Down to the nesting depth `depth`, lists and objects are fed entry by entry; deeper ones
- * are serialised as a whole.
+ * Feeds a value to the hash. Lists and objects are fed entry by entry down to the nesting depth `depth`; anything
+ * deeper is serialised as a whole.
  */
 function* feed(hash: Hash, value: unknown, depth: number): Steps<void> {
   if (depth === 0 || typeof value !== 'object' || value === null) {

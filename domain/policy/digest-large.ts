@@ -5,24 +5,24 @@ import { readPolicyVersion } from '../inventory/policy-version.js'
 import { createFieldsDigest } from './digest-content.js'
 
 /**
- * Maximum number of hrefs that are collected from one object. Far fewer of the objects that they identify are ever
+ * Maximum number of hrefs that are collected from one object. Only a small part of the objects with these hrefs is ever
  * read.
  */
 const MOST_HREFS = 10_000
-/** Maximum number of characters that are kept of the name of an object. */
+/** Maximum number of characters of an object's name that are kept. */
 const LONGEST_NAME = 1000
-/** Maximum total size of the deny rules of a rule set. It equals the default limit for a single answer of the PCE. */
+/** Maximum total size of the deny rules of a rule set, equal to the default limit for a single answer of the PCE. */
 const MOST_DENY_RULE_BYTES = 32 * 1024 * 1024
 
-/** What is known about an object that is too large to be kept in memory. */
+/** What is kept of an object that is too large for memory. */
 export interface LargeObject {
-  /** An object with the field `name`, or without any field if the large object has no name. */
+  /** An object with the field `name`, or an empty object if the large object has no name. */
   content: Record<string, unknown>
   /** A digest of the whole content. */
   digest: string
-  /** The hrefs of other objects in the content, without repetitions. */
+  /** The hrefs of other objects that occur in the content, each once. */
   hrefs: readonly string[]
-  /** Number of bytes that were read; of deny rules that were read separately, the number of characters. */
+  /** Number of bytes that were read; for deny rules that were read separately, the number of characters. */
   bytes: number
 }
 
@@ -49,7 +49,7 @@ export async function digestLarge(
   let digest = createFieldsDigest(signal)
   let hrefs = new Set<string>()
   let [name, own, hasDenyRules] = ['', '', false]
-  // The object's own parts, such as the rules of a rule set, must not use up the maximum number of hrefs.
+  // The object's own parts, such as the rules of a rule set, must not use up the limit on hrefs.
   const othersIn = (value: unknown) => hrefsIn(value).filter((found) => parseHref(found)?.parent?.href !== href)
   const add = async (field: string, values: readonly unknown[], isList: boolean) => {
     await digest.add(field, values, isList)

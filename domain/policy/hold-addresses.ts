@@ -12,9 +12,9 @@ export interface AskedAddresses extends Interval {
 }
 
 /**
- * Parses a text with addresses: `10.0.0.1`, `10.0.0.0/8`, `10.0.0.1-10.0.0.9`, or the same forms for IPv6. A network
- * may be given by any address in it. An IPv4-mapped IPv6 address becomes its IPv4 address. If the text is invalid,
- * returns a sentence that says what is wrong.
+ * Parses a string with addresses: `10.0.0.1`, `10.0.0.0/8`, `10.0.0.1-10.0.0.9`, or the same forms for IPv6. Any
+ * address in a network may stand for the network. An IPv4-mapped IPv6 address becomes its IPv4 address. If the string
+ * is invalid, returns a sentence that says what is wrong.
  */
 export function readAsked(text: string): AskedAddresses | string {
   const [first = '', last, ...more] = text.split('-').map((part) => part.trim())
@@ -43,10 +43,11 @@ const plain = (address: string): string => {
 }
 
 /**
- * The addresses of one family that an IP list contains, and those that its exclusions remove. Domain names are ignored.
+ * The addresses of one family that an IP list contains, and those that its exclusions remove. Domain names in the list
+ * are ignored.
  */
 export interface HeldAddresses {
-  /** The addresses that a range of the list includes and no exclusion removes, in order. */
+  /** The addresses that a range of the list includes and no exclusion removes, in ascending order. */
   held: Interval[]
   /** The addresses that a range of the list includes and an exclusion removes. */
   taken: Interval[]
@@ -62,7 +63,7 @@ export function holdAddresses({ ip_ranges: ranges }: Pick<IpList, 'ip_ranges'>, 
   return { held: subtractIntervals(included, excluded), taken: intersectIntervals(included, excluded) }
 }
 
-/** Lists the ranges of an IP list whose meaning is not known: invalid text, and IPv4-mapped IPv6 addresses. */
+/** Lists the ranges of an IP list whose meaning is not known: malformed ranges, and IPv4-mapped IPv6 addresses. */
 export function unreadableOf({ ip_ranges: ranges }: Pick<IpList, 'ip_ranges'>): IpRange[] {
   const read = readRanges(ranges)
   return (ranges ?? []).filter((_, at) => read[at] === null)
@@ -99,7 +100,7 @@ export interface AddressMatch {
 
 /**
  * Compares an IP list with the requested addresses. The result is exact even if ranges overlap. Domain names are
- * ignored, because it is not known to which addresses they resolve.
+ * ignored, because the addresses behind them are not known.
  */
 export function matchAddresses(list: Pick<IpList, 'ip_ranges' | 'fqdns'>, asked: AskedAddresses): AddressMatch {
   const all = holdAddresses(list, asked.family)
@@ -123,7 +124,7 @@ export function matchAddresses(list: Pick<IpList, 'ip_ranges' | 'fqdns'>, asked:
   }
 }
 
-/** Converts an address from a number to text. */
+/** Converts an address from a number to a string. */
 export function writeAddress(family: Family, value: bigint): string {
   const width = family === 'ipv4' ? 4 : 16
   const bytes = Array.from({ length: width }, (_, at) => Number((value >> BigInt(8 * (width - 1 - at))) & 255n))
@@ -141,6 +142,6 @@ export function writeInterval(family: Family, { from, to }: Interval): string {
     : `${writeAddress(family, from)}-${writeAddress(family, to)}`
 }
 
-/** Writes a range of an IP list as text: `10.0.0.0/8` or `10.0.0.1-10.0.0.9`, with `!` in front of an exclusion. */
+/** Writes a range of an IP list as a string: `10.0.0.0/8` or `10.0.0.1-10.0.0.9`, with `!` in front of an exclusion. */
 export const writeRange = ({ from_ip: from, to_ip: to, exclusion }: IpRange): string =>
   `${exclusion === true ? '!' : ''}${from}${to == null || to === '' ? '' : `-${to}`}`

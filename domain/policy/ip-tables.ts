@@ -6,7 +6,8 @@ import { anyOf, assumedBy, unknown, type Answer } from './three-valued.js'
 
 /**
  * Creates a function that returns whether iptables rules are in force at one end of a connection. The answer is never
- * 'yes': iptables rules can allow or block anything, so if there are any, everything at this end is undecided (P19).
+ * 'yes', because iptables rules can allow or block anything: if there are any, everything at this end is undecided
+ * (P19).
  */
 export function createIpTablesSearch(policy: PolicySnapshot): (end: End) => Answer {
   const ruleSets = policy.ruleSets.filter((one) => isInForce(one) && (one.ip_tables_rules ?? []).some(isInForce))
@@ -22,8 +23,8 @@ export function createIpTablesSearch(policy: PolicySnapshot): (end: End) => Answ
 }
 
 /**
- * Returns whether a rule set has iptables rules that apply at this end of a connection. Their effect on the connection
- * is never determined.
+ * Returns whether a rule set has iptables rules that apply to this end of a connection. What they do is never
+ * determined.
  */
 export const hasIpTablesFor = (ruleSet: RuleSet, end: End, policy: PolicySnapshot): Answer =>
   anyOf(answersOf(ruleSet, end, policy))
@@ -44,8 +45,8 @@ export function tellIpTables(count: number | null): string[] {
 }
 
 /**
- * Returns the unconfirmed facts about the PCE on which a count of iptables rules depends. Returns none if the count is
- * zero or null (not known).
+ * Returns the unconfirmed facts about the PCE on which a count of iptables rules depends; none if the count is zero or
+ * null (not known).
  */
 export const assumedOfIpTables = (count: number | null): string[] =>
   count === null || count === 0 ? [] : assumedBy([unknown('iptables')])

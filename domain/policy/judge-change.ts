@@ -24,7 +24,10 @@ export type Judgement = Pick<
   'effect' | 'effect_note' | 'effect_by_rule_type' | 'risks' | 'used_by' | 'assumes'
 >
 
-/** Lists the rules of a rule set that are in force; none if the rule set is null, disabled or marked for deletion. */
+/**
+ * Lists the rules of a rule set that are in force. Returns none if the rule set is null, disabled or marked for
+ * deletion.
+ */
 export function placeRules(ruleSet: RuleSet | null, contents: PolicyContents): RuleInForce[] {
   if (ruleSet === null || !isInForce(ruleSet)) return []
   const placed = (type: RuleInForce['type'], rule: RuleInForce['rule']) => ({
@@ -56,7 +59,7 @@ export interface Replacement {
 }
 
 /**
- * Builds the rules before and after a change twice: with the active and with the draft versions of the objects to which
+ * Pairs the rules before and after a change twice: with the active and with the draft versions of the objects to which
  * the rules refer. Pending changes of these objects have effects of their own, and the rules may be provisioned with or
  * without them. If the rules mean the same in both versions, there is only one result.
  */
@@ -69,7 +72,7 @@ export function inEveryVersion(
   return withoutRepeats([replace(contents.active), planned])
 }
 
-/** Leaves out the first of two replacements if the second one has the same rules with the same meaning. */
+/** Drops the first of two replacements if the second one has the same rules with the same meaning. */
 export function withoutRepeats(replacements: Replacement[]): Replacement[] {
   const [one, other] = replacements.map(({ before, after }) => [...before, ...after])
   const isRepeated = one?.every((placed, at) => meansTheSame(placed, other?.[at])) === true
@@ -100,7 +103,7 @@ export function* compareAll(replacements: readonly Replacement[]): Steps<Movemen
   return joinMovements(movements)
 }
 
-/** Describes an effect for an answer: with a single word, or with a note that says why no single word is right. */
+/** Describes an effect for an answer: in a single word, or with a note that says why no single word fits. */
 export function* describeMovement(
   movement: Movement,
   replacements: readonly Replacement[],
@@ -127,8 +130,8 @@ export const isMixed = ({ effect_note: note }: Pick<PolicyChange, 'effect_note'>
 
 /**
  * Finds the risks of rules that come into force or change. Each pair is one rule before and after the change; either
- * may be absent. An override deny rule is a risk if it blocks more than before. An allow rule is a risk if it covers
- * any address, or every service between any source and any destination, and did not do so before.
+ * may be absent. An override deny rule is a risk if it blocks more than before. An allow rule is a risk if it now
+ * covers any address, or every service between any source and any destination, and did not do so before.
  */
 export function* findRuleRisks(pairs: readonly { before?: RuleInForce; after?: RuleInForce }[]): Steps<Risk[]> {
   const found = new Set<Risk>()

@@ -17,17 +17,14 @@ export interface Connection {
   proto: number | null
 }
 
-/**
- * A function that returns what one end of a connection does with the connection if this end is in the given enforcement
- * mode.
- */
+/** A function that returns what one end of a connection would do with the connection in the given enforcement mode. */
 export type EndJudge = (side: Side, mode: EndMode) => EndVerdict
 
 /**
  * Creates a function that evaluates observed connections by one version of the policy, at each end and in any mode. It
- * decides as explain-flow does (`judgeEnd`) and ignores the decision that the PCE recorded. If the policy is null,
- * everything that depends on the policy is undecided. At an end where iptables rules are in force, the verdict is
- * undecided too (P19).
+ * decides like explain-flow (`judgeEnd`) and ignores the decision that the PCE recorded. If the policy is null,
+ * everything that depends on it is undecided. At an end where iptables rules are in force, the verdict is undecided too
+ * (P19).
  */
 export function createConnectionJudge(policy: PolicySnapshot | null): (connection: Connection) => EndJudge {
   const compiled = policy === null ? null : compileTypes(policy)
@@ -66,7 +63,7 @@ export function dropsBy({ possible, undecided }: EndVerdict): Answer {
 
 /**
  * Returns true for a source or destination that has labels but is not a workload, such as a virtual service. Rules may
- * name the workloads behind it, and this server does not know these workloads.
+ * select the workloads behind it, which this server does not know.
  */
 export const standsForOthers = ({ workload, labels }: FlowEnd): boolean =>
   workload === null && Object.keys(labels).length > 0

@@ -8,10 +8,10 @@ import type { PolicySnapshot } from './load-snapshot.js'
 import { anyOf, both, isUnknown, not, unknown, type Answer } from './three-valued.js'
 
 /**
- * The possible effects of a change of policy on traffic to which the changed rules may apply. `cut_once_enforced`: the
- * change does not cut the traffic in the present modes of its source and destination, but it would if one or both were
- * in a stricter mode. `cut_if_alone`: the change cuts the traffic if it is provisioned without other pending changes.
- * `draft_only`: the change makes a difference in the draft only, because the active policy drops the traffic anyway.
+ * The possible effects of a policy change on traffic to which the changed rules may apply. `cut_once_enforced`: the
+ * traffic passes in the present modes of its ends, but the change would cut it if one or both were in a stricter mode.
+ * `cut_if_alone`: the change cuts the traffic if it is provisioned without other pending changes. `draft_only`: the
+ * change makes a difference in the draft only, because the active policy drops the traffic anyway.
  */
 export const CUT_FATES = [
   'cut',
@@ -23,7 +23,7 @@ export const CUT_FATES = [
 ] as const
 export type CutFate = (typeof CUT_FATES)[number]
 
-/** The effect of a change on one connection. If the effect is uncertain, `undecided` has the reasons. */
+/** The effect of a change on one connection. If it is uncertain, `undecided` has the reasons. */
 export interface CutVerdict {
   fate: CutFate
   undecided: Answer
@@ -36,23 +36,26 @@ export interface ComparedPolicies {
   /** The draft with the change. */
   is: PolicySnapshot
   /**
-   * The policies without the draft's other pending changes; null if the draft has no other changes, so that it equals
-   * the active policy. `active` is the active policy. `was` and `is` are the policies that would be in force if only
-   * the changed object were provisioned, without and with the change.
+   * The policies without the draft's other pending changes; null if there are no other changes, so that draft and
+   * active policy are the same. `active` is the active policy. `was` and `is` are the policies that would be in force
+   * if only the changed object were provisioned, without and with the change.
    */
   pending: { active: PolicySnapshot; was: PolicySnapshot; is: PolicySnapshot } | null
 }
 
-/** Returns the judge of a policy. A caller with many changes keeps the judges, because each prepares a whole policy. */
+/**
+ * Returns the judge of a policy. A caller with many changes keeps the judges, because creating one takes work on the
+ * whole policy.
+ */
 export type JudgeOf = (policy: PolicySnapshot) => ReturnType<typeof createConnectionJudge>
 
-/** Returns the present mode of a source or destination, followed by all modes that drop more. */
+/** Returns the present mode of an end, followed by all modes that drop more traffic. */
 const modesFrom = (mode: EndMode): readonly EndMode[] =>
   isMode(mode) ? [mode, ...ENFORCEMENT_MODES.filter((other) => dropsOf(other) > dropsOf(mode))] : [mode]
 
 /**
- * Creates a function that returns true if any of the given rules may match a connection. The given rules are those
- * through which a change may cut traffic.
+ * Creates a function that returns true if any of the given rules, through which a change may cut traffic, may match a
+ * connection.
  */
 export function createConcern(cutting: readonly CuttingRule[]): (connection: Connection) => boolean {
   const compiled = [...new Set(cutting.map(({ policy }) => policy))].map((policy) =>
@@ -72,8 +75,8 @@ export function createConcern(cutting: readonly CuttingRule[]): (connection: Con
 }
 
 /**
- * Creates a function that determines whether a change cuts a connection. It compares the decisions of the draft without
- * and with the change, in the modes that `modeOf` returns. The decisions are those of explain-flow, not those that the
+ * Creates a function that determines whether a change cuts a connection. It compares what the draft decides without and
+ * with the change, in the modes that `modeOf` returns. It decides like explain-flow and ignores the decisions that the
  * PCE recorded. If the active policy differs from the draft, a connection is cut only if the active policy lets it
  * pass.
  */
@@ -89,8 +92,8 @@ export function createCutJudge(
     const dropsAt = (side: Side, end: FlowEnd) =>
       modesFrom(modeOf(end)).map((mode) => judges.map((judge) => dropsBy(judge(side, mode))))
     const [atSource, atDestination] = [dropsAt('src', connection.source), dropsAt('dst', connection.destination)]
-    // Every combination of the two ends' enforcement modes is compared: an end that drops the connection both before
-    // and after the change hides the change's effect at the other end.
+    // Every combination of the two ends' modes is compared: an end that drops the connection before and after the
+    // change hides the change's effect at the other end.
     const stages = atSource.flatMap((src) =>
       atDestination.map((dst) => {
         const drops = src.map((one, at) => anyOf([one, dst[at] as Answer]))
@@ -122,8 +125,8 @@ const P51_ALONE = unknown('selective_outbound')
 
 /** Returns whether a connection that is not dropped before the change is dropped after it. */
 function compare(before: Answer, after: Answer): Answer {
-  // If the only reason for both undecided answers is the same unconfirmed fact about the PCE, then both answers are the
-  // same, whether the fact is true or not.
+  // If the same unconfirmed fact about the PCE is the only reason why both answers are undecided, the answers are equal
+  // whether or not the fact is true.
   if (before === 'yes' || after === 'no' || (before === P51_ALONE && after === P51_ALONE)) return 'no'
   return isUnknown(before) || isUnknown(after) ? anyOf([before, after].filter(isUnknown)) : 'yes'
 }

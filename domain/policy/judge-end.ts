@@ -5,12 +5,12 @@ import type { RuleType } from './rule-type.js'
 import { anyOf, both, isUnknown, not, unknown, type Answer } from './three-valued.js'
 
 /**
- * The step that decided about a connection at one end. The steps are taken in the order of P50, and the first that
+ * The step that decided about a connection at one end. The steps are tried in the order of P50, and the first one that
  * applies decides.
  */
 export type Step = 'not_enforced' | RuleType | 'default'
 
-/** The decision about a connection at one end. */
+/** What one end decides about a connection. */
 export interface EndVerdict {
   mode: EndMode
   /** The possible decisions; more than one if the verdict is undecided. */
@@ -19,16 +19,15 @@ export interface EndVerdict {
   step: Step | null
   undecided: Answer
   /**
-   * Whether the rules that the PCE sends to this end allow the connection, whatever the enforcement mode; 'yes' if the
-   * end has no VEN.
+   * Whether the rules that the PCE sends to this end allow the connection, regardless of the enforcement mode. If the
+   * end has no VEN, the answer is 'yes'.
    */
   byRules: Answer
 }
 
 /**
  * Replaces "allowed" in a verdict with "potentially blocked" if the rules do not allow the connection, so that it
- * passes only because of the enforcement mode. If it is undecided whether the rules allow it, both decisions are
- * possible.
+ * passes only because of the enforcement mode. If it is undecided whether they allow it, both decisions are possible.
  */
 export function requireRules(verdict: EndVerdict): EndVerdict {
   const { byRules, possible, undecided } = verdict
@@ -65,8 +64,8 @@ const harder = (a: JudgedDecision, b: JudgedDecision): JudgedDecision =>
   JUDGED_DECISIONS.indexOf(a) > JUDGED_DECISIONS.indexOf(b) ? a : b
 
 /**
- * For each type of rule, whether rules of this type match the connection. Only rules that the PCE sends to the end in
- * question (the source or the destination) count.
+ * For each type of rule, whether such rules match the connection at one end. Only rules that the PCE sends to this end
+ * count.
  */
 export interface RulesAtEnd {
   essential: Answer
@@ -74,15 +73,15 @@ export interface RulesAtEnd {
   allowed: Answer
   denied: Answer
   /**
-   * Whether rules that this server cannot evaluate, such as iptables rules, are in force at the end: 'no', or the
-   * reason why every answer about this end is undecided.
+   * Whether rules that this server cannot evaluate, such as iptables rules, are in force at this end: 'no', or an
+   * undecided answer with the reason, which then makes every answer about this end undecided.
    */
   unjudged: Answer
 }
 
 /**
- * Determines what the source or destination of a connection does with the connection in the given enforcement mode. If
- * the mode is not known, the verdict is undecided, unless it is the same in every mode.
+ * Determines what an end of a connection does with the connection in the given enforcement mode. If the mode is not
+ * known, the verdict is undecided, unless it is the same in every mode.
  */
 export function judgeEnd(mode: EndMode, direction: Direction, rules: RulesAtEnd): EndVerdict {
   if (mode === 'none') return { mode, possible: ['allowed'], step: 'not_enforced', undecided: 'no', byRules: 'yes' }
@@ -107,7 +106,7 @@ export function judgeEnd(mode: EndMode, direction: Direction, rules: RulesAtEnd)
 }
 
 /**
- * Makes an answer undecided if rules that cannot be evaluated are in force, because these can allow or block anything.
+ * Makes an answer undecided if rules are in force that cannot be evaluated, because they may allow or block anything.
  */
 const beside = (unjudged: Answer, answer: Answer): Answer =>
   unjudged === 'no' ? answer : anyOf([unjudged, answer].filter(isUnknown))

@@ -31,7 +31,7 @@ const HARMLESS = [
   'risk_details',
 ]
 
-/** For each type of object that rules refer to only by href, the fields that define what such an object stands for. */
+/** For each type of object to which rules refer only by href, the fields that define what the object stands for. */
 const MEANINGS: Record<string, readonly string[]> = {
   ip_lists: ['ip_ranges', 'fqdns'],
   services: SERVICE_LISTS,
@@ -39,8 +39,8 @@ const MEANINGS: Record<string, readonly string[]> = {
 }
 
 /**
- * The rules that use policy objects, in both versions. A change that is provisioned alone affects the active rules, and
- * a change that is provisioned together with all other changes affects the rules of the draft.
+ * The rules that use policy objects, in both versions of the policy. A change that is provisioned alone affects the
+ * active rules; a change that is provisioned together with all other changes affects the draft rules.
  */
 export type Users = Record<'draft' | 'active', PolicyUsers>
 
@@ -53,8 +53,8 @@ const changedFields = (draft: PceObject, active: PceObject) =>
   diffFields(draft, active).flatMap(({ field }) => (HARMLESS.includes(field) ? [] : field))
 
 /**
- * Lists the rules that use an object, as input for `loadContents`. The effect of a change of the object depends on
- * these rules.
+ * Lists the rules that use an object, as input for `loadContents`, because they determine the effect of changing the
+ * object.
  */
 export function* rulesAbout(href: string, users: Users): Steps<unknown> {
   return [yield* findUses(users.draft, href), yield* findUses(users.active, href)]
@@ -75,8 +75,8 @@ export function* judgeObject(
   if (type === 'enforcement_boundaries') return yield* judgeBoundary(draft, active, contents)
   const meaning = MEANINGS[type]
   // Adding or deleting an object has no effect by itself: a rule that uses a new object is a separate change, and the
-  // PCE does not delete an object that a rule uses. Virtual services and servers are different, because rules also
-  // match them by their labels.
+  // PCE does not delete an object that is still used. Virtual services and servers are different, because rules also
+  // select them by their labels.
   if (draft === null || active === null) return meaning === undefined ? UNJUDGED : { effect: 'neutral' }
   const changed = changedFields(draft, active)
   if (changed.length === 0) return { effect: 'neutral' }
@@ -128,8 +128,8 @@ const placeUses = ({ ruleSets, boundaries }: ObjectUses, contents: PolicyContent
 const MOST_NAMED = 5
 
 /**
- * Counts the rules that use an object, in the active policy or in the draft, and lists the rule sets and enforcement
- * boundaries that contain them.
+ * Counts the rules that use an object in the active policy or in the draft, and lists the rule sets and enforcement
+ * boundaries that contain these rules.
  */
 function describeUses(...versions: readonly ObjectUses[]): NonNullable<Judgement['used_by']> {
   const rules = new Set<string>()

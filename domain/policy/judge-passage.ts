@@ -9,7 +9,7 @@ import { createPresentModes } from './present-modes.js'
 import { readWholePolicy } from './read-whole-policy.js'
 import { undecidedBecause, type Answer } from './three-valued.js'
 
-/** A traffic row and whether its traffic would pass today. */
+/** A traffic row, and whether its traffic would pass today. */
 export interface JudgedRow {
   /**
    * A copy of the row in which the decision of the rules replaces the recorded one. The next call of `judge` overwrites
@@ -20,14 +20,13 @@ export interface JudgedRow {
   passes: 'yes' | 'no' | 'perhaps'
 }
 
-/** The reservations about an answer, collected from the rows on which it relies. */
+/** The reservations about an answer, collected from the rows on which the answer relies. */
 export interface PassageDoubts {
   /**
-   * A phrase `undecided because of …` with the reasons. It is empty if it is known for every row whether its traffic
-   * passes.
+   * A phrase `undecided because of …` with the reasons; empty if it is known for every row whether its traffic passes.
    */
   because: string
-  /** The numbers of connections whose recorded decisions contradict the rules. */
+  /** Numbers of connections whose recorded decisions contradict the rules. */
   recorded: RecordedOtherwise
   /** The unconfirmed facts about the PCE on which the answer depends. */
   assumes: readonly string[]
@@ -39,7 +38,7 @@ export interface PassageDoubts {
 export interface PassageJudge {
   /**
    * Determines whether the traffic of a row passes. If `isReliedOn` is true, the reservations about this row are
-   * collected too.
+   * collected as well.
    */
   judge: (row: FlowRow, isReliedOn: boolean) => JudgedRow
   /** Returns the reservations about all rows so far. It must be called after the last row. */
@@ -47,15 +46,15 @@ export interface PassageJudge {
 }
 
 /**
- * Reads the active policy and the present modes of workloads, and creates the functions of a `PassageJudge` from them.
- * If the policy cannot be read, everything that depends on rules is undecided. Rejects if the call is cancelled.
+ * Reads the active policy and the present modes of workloads, from which it creates a `PassageJudge`. If the policy
+ * cannot be read, everything that depends on rules is undecided. Rejects if the call is cancelled.
  */
 export async function createPassageJudge(
   source: { pce: PceClient; signal: AbortSignal },
   { encoder, labels }: { encoder: FlowEncoder; labels: LabelIndex },
 ): Promise<PassageJudge> {
   const present = createPresentModes(source)
-  // All workloads are looked up, because any of them may be a source or destination of the organisation's traffic.
+  // All workloads are looked up, because any of them may be an end of observed traffic.
   const [policy] = await Promise.all([readWholePolicy(source, 'active', labels), present.look()])
   const decide = createRowDecider(encoder, policy, present.modeOf)
   const open = new Set<Answer>()

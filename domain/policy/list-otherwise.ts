@@ -6,11 +6,11 @@ import { createDictionary, type FlowEncoder, type FlowRow } from '../traffic/enc
 import { endpointLabel } from '../traffic/flow-ends.js'
 import { groupWithParts } from '../traffic/group-rows.js'
 
-/** Maximum number of listed pairs of source and destination, and maximum number of ports listed for each pair. */
+/** Maximum number of pairs of source and destination that are listed, and of ports that are listed for each pair. */
 const MOST_PAIRS = 10
 const MOST_PORTS = 5
 
-/** Connections between one source and one destination for which the rules contradict the recorded decision. */
+/** Connections from one source to one destination whose recorded decision contradicts the rules. */
 export interface Otherwise {
   source: string
   destination: string
@@ -21,7 +21,7 @@ export interface Otherwise {
   ports: string[]
 }
 
-/** The busiest pairs of source and destination, and the total number of pairs. */
+/** The busiest pairs of source and destination, and the number of all pairs. */
 export interface OtherwiseList {
   total: number
   pairs: Otherwise[]
@@ -35,9 +35,9 @@ interface Keys {
 }
 
 /**
- * Creates a collection of traffic rows for which the rules contradict the recorded decision. It lists the busiest pairs
- * of source and destination. Rows are grouped as they are added, and objects are built only for the listed pairs,
- * because there may be 200,000 pairs.
+ * Creates a collection of traffic rows whose recorded decision contradicts the rules. It lists the busiest pairs of
+ * source and destination. Rows are grouped as they are added, and objects are built only for the listed pairs, because
+ * there may be 200,000 pairs.
  */
 export function collectOtherwise(encoder: FlowEncoder): { add(row: FlowRow): void; list(): OtherwiseList } {
   const groups = groupWithParts<Keys, { port: string }>(
@@ -64,8 +64,8 @@ export function collectOtherwise(encoder: FlowEncoder): { add(row: FlowRow): voi
 }
 
 /**
- * Creates the columns for the names of source and destination. These are the names of applications, or of hosts if both
- * belong to the same application.
+ * Creates the columns for the names of source and destination: their applications, or their hosts if both belong to the
+ * same application.
  */
 function pairColumns(encoder: FlowEncoder): Record<'source' | 'destination', Column<string | null>> {
   const names = endColumns(encoder, nameEnd)

@@ -19,7 +19,7 @@ export interface PolicyContents extends Pick<
   readonly labelsOf: (workloadHref: string) => readonly LabelRef[] | undefined
 }
 
-/** Both versions of an object; null for a version in which the object does not exist. */
+/** Both versions of an object; null for a version that does not contain it. */
 export interface Versions {
   draft: PceObject | null
   active: PceObject | null
@@ -40,8 +40,8 @@ type Kind = 'ip_lists' | 'services' | 'label_groups'
 type Objects = Map<string, PceObject>
 
 /**
- * All IP lists, services and label groups of two versions, by draft href. An object that is equal in both versions must
- * be the identical JavaScript object.
+ * All IP lists, services and label groups of two versions, by draft href. If an object is equal in both versions, both
+ * entries must be the same JavaScript object.
  */
 export type WholeKinds = Record<Kind, Record<'draft' | 'active', ReadonlyMap<string, PceObject>>>
 
@@ -52,20 +52,18 @@ const KINDS: Record<Kind, 'ipLists' | 'services' | 'labelGroups'> = {
 }
 
 const IN_FLIGHT = 4
-/**
- * Maximum number of objects of one type that are read one by one. If more are needed, the list of all such objects is
- * read.
- */
+/** Maximum number of objects of one type that are read one by one. If more are needed, the complete list is read. */
 const MOST_READ_SINGLY = 16
 /** Maximum number of workloads that are read. Further workloads are compared as if they might have any labels. */
 const MOST_WORKLOADS = 50
 
 /**
- * Reads the objects that `policy` refers to, in their draft and active versions. Objects that cannot be read are left
+ * Reads the objects to which `policy` refers, in their draft and active versions. Objects that cannot be read are left
  * out, and everything that depends on them is undecided. Rejects if the call is cancelled.
+ *
  * @param known objects that were already read, by draft href.
- * @param whole all versioned objects that rules can refer to, if they were already read. Only labels and workloads,
- * which have no versions, are then read.
+ * @param whole all versioned objects to which rules can refer, if they were already read; then only labels and
+ * workloads, which have no versions, are read.
  */
 export async function loadContents(
   pce: PceClient,
@@ -114,8 +112,8 @@ const labelsOf = ({ labels }: Workload): readonly LabelRef[] => labels ?? []
 
 /**
  * Reads the objects of one type in both versions and returns them by draft href. An object without a pending change is
- * the same in both versions. An object that exists in only one version is listed in both, because only rules of the
- * version in which it exists can refer to it.
+ * the same in both. An object that exists in only one version is returned for both, because only rules of its own
+ * version can refer to it.
  */
 async function loadKind(
   pce: PceClient,
@@ -135,7 +133,7 @@ async function loadKind(
   }
   const read = (href: string) => orNothing(signal, api.getByReference(href, { signal }))
   const missing = hrefs.filter((href) => !draft.has(href))
-  // Label groups may contain other groups that no rule mentions, so the list of all groups is needed.
+  // Label groups may contain groups to which no rule refers, so the list of all groups is needed.
   const found =
     kind === 'label_groups' || missing.length > MOST_READ_SINGLY
       ? ((await orNothing(signal, fetchEvery({ api, params: {}, signal })))?.items ?? [])
@@ -159,7 +157,7 @@ async function orNothing<T>(signal: AbortSignal, asked: Promise<T>): Promise<T |
   }
 }
 
-/** Collects all hrefs inside a value as draft hrefs, by the type of the object. */
+/** Collects all hrefs inside a value as draft hrefs, grouped by the type of the object. */
 function collectHrefs(value: unknown, found = new Map<string, Set<string>>()): Map<string, Set<string>> {
   if (Array.isArray(value)) for (const item of value) collectHrefs(item, found)
   else if (typeof value === 'object' && value !== null) {

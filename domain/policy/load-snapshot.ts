@@ -37,18 +37,20 @@ export interface PolicySnapshot extends PolicyCatalog {
   ruleSets: readonly RuleSet[]
   boundaries: readonly EnforcementBoundary[]
   /**
-   * The reasons why the deny rules of some rule sets could not be read, by the draft href of the rule set. Rule sets
-   * whose deny rules were read or not needed are absent.
+   * The reasons why the deny rules of some rule sets could not be read, by the draft href of the rule set. A rule set
+   * is absent if its deny rules were read or are not needed.
    */
   unread: ReadonlyMap<string, string>
   /**
-   * The names of the services, IP lists and label groups that have a pending change, by draft href. It is empty for the
-   * active version.
+   * The names of services, IP lists and label groups with a pending change, by draft href; empty for the active
+   * version.
    */
   pendingObjects: ReadonlyMap<string, string>
 }
 
-/** The objects of a catalog. A catalog is a set of functions with which rule matching looks up objects. */
+/**
+ * The objects from which a catalog is built. A catalog is the set of functions by which rule matching looks up objects.
+ */
 export interface CatalogObjects {
   labels: LabelIndex | undefined
   services: readonly Service[]
@@ -64,10 +66,11 @@ interface Source {
 const ANY_PREFIX = 'Any ('
 
 /**
- * Reads one version of the policy: rule sets, enforcement boundaries, and the objects they mention. Deny rules are
- * included only if rule sets embed them; `withDenyRules` reads them for releases that store them separately. If IP
+ * Reads one version of the policy: rule sets, enforcement boundaries, and the objects to which they refer. Deny rules
+ * are included only if rule sets embed them; `withDenyRules` reads them for releases that store them separately. If IP
  * lists or label groups cannot be read, everything that depends on them is undecided.
- * @param also rules that are not in the policy yet; the objects that they mention are read too.
+ *
+ * @param also rules that are not in the policy yet; the objects to which they refer are read too.
  * @throws the errors of the PCE client, and invalid_response for a rule set, boundary or service of unexpected shape.
  */
 export async function loadSnapshot(
@@ -147,8 +150,8 @@ export function catalogOf({ labels, services, lists, groups }: CatalogObjects): 
 }
 
 /**
- * Returns a function that lists the labels of a label group, with those of the groups inside it. It returns undefined
- * for a group that is not known, that contains itself, or in which a label or group is not known.
+ * Returns a function that lists the labels of a label group, including those of nested groups. It returns undefined for
+ * a group that is not known or that contains itself, and if a label or nested group in it is not known.
  */
 export function membersBy(
   groupOf: PolicyCatalog['groupOf'],
@@ -166,8 +169,8 @@ export function membersBy(
 }
 
 /**
- * Returns the snapshot limited to the given rule sets, after reading their deny rules. Rule sets whose deny rules
- * cannot be read are listed in `unread`.
+ * Returns the snapshot, limited to the given rule sets, with their deny rules. Rule sets whose deny rules cannot be
+ * read are listed in `unread`.
  */
 export async function withDenyRules(
   { pce, signal }: Source,
@@ -187,7 +190,7 @@ export async function withDenyRules(
 }
 
 /**
- * Lists the rules of one type that are in force in a snapshot, or would be in force if the draft were provisioned. A
+ * Lists the rules of one type that are in force in a snapshot or, in a draft, would be in force once provisioned. A
  * rule is in force if it is enabled, belongs to an enabled rule set, and is not marked for deletion. An enforcement
  * boundary counts as a deny rule without a scope.
  */
@@ -206,7 +209,7 @@ export function rulesInForce(
   return [...placed, ...everywhere]
 }
 
-/** Lists the rules of one type in a rule set that are in force. */
+/** Lists those rules of one type in a rule set that are in force. */
 export function rulesOf({ rules, deny_rules: denies }: Pick<RuleSet, 'rules' | 'deny_rules'>, type: RuleType) {
   const listed: (Rule | DenyRule)[] =
     type === 'allow' ? (rules ?? []) : (denies ?? []).filter((rule) => denyType(rule) === type)

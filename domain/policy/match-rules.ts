@@ -21,7 +21,9 @@ export interface End extends Addressed {
   readonly workload: string | null
   /** The values of the labels of this end, by label key. */
   readonly labels: Readonly<Record<string, string>>
-  /** True if this end stands for any workload with these labels. Its other labels and its address are then unknown. */
+  /**
+   * True if this end stands for any workload with these labels, so that its other labels and its address are unknown.
+   */
   readonly isSome?: boolean
   /** Whether the host is off the corporate network (P107). If absent, it is on that network. */
   readonly offNetwork?: OffNetwork
@@ -29,7 +31,7 @@ export interface End extends Addressed {
   readonly isUnsure?: boolean
 }
 
-/** Creates an `End` that stands for any workload with these labels, for example the labels of an application. */
+/** Creates an `End` that stands for any workload with these labels, for example with those of an application. */
 export const someWorkloadWith = (labels: readonly Pick<Label, 'key' | 'value'>[]): End => ({
   workload: '',
   labels: Object.fromEntries(labels.map(({ key, value }) => [key, value])),
@@ -39,55 +41,55 @@ export const someWorkloadWith = (labels: readonly Pick<Label, 'key' | 'value'>[]
 })
 
 /**
- * A rule of any type, or an enforcement boundary, with the scopes of its rule set. The rule is not necessarily in
- * force: it may be disabled.
+ * A rule of any type, or an enforcement boundary, with the scopes of its rule set. It may be disabled and thus not in
+ * force.
  */
 export interface PlacedRule {
   scopes: RuleSet['scopes']
   rule: Pick<DenyRule, 'providers' | 'consumers' | 'ingress_services'> & Partial<Rule>
 }
 
-/** A function that returns whether any of a set of rules matches traffic from this source to one fixed destination. */
+/**
+ * A function that returns whether any of a set of rules matches traffic from the given source to one fixed destination.
+ */
 export type SourceMatch = (source: End, port: number | null, proto: number | null) => Answer
 
 /**
- * The functions that result from matching rules against a destination. The PCE sends a rule to the workloads that the
- * rule names: they enforce it, and they receive the other side of the rule as a set of addresses. So a rule whose
- * consumer is an IP list is sent to the destinations only, and a rule whose consumers are all workloads is also sent to
- * every managed source.
+ * The functions that result from matching rules against a destination. The PCE sends a rule to the workloads that it
+ * names. They enforce the rule and receive its other side as a set of addresses. So a rule whose consumer is an IP list
+ * is sent to the destinations only, whereas a rule whose consumers are all workloads is also sent to every managed
+ * source.
  */
 export interface RuleMatch {
-  /** Tests the rules that are sent to the destination and that name the source, as a workload or by its address. */
+  /** Tests those rules sent to the destination that name the source, as a workload or by its address. */
   atDestination: SourceMatch
   /**
-   * Like `atDestination`, but tests only the rules that name the source by its address and so are not sent to the
-   * source.
+   * Works like `atDestination`, but tests only rules that name the source by its address and are therefore not sent to
+   * the source.
    */
   byAddress: SourceMatch
-  /** Tests the rules that are sent to the source and that name the destination, as a workload or by its address. */
+  /** Tests those rules sent to the source that name the destination, as a workload or by its address. */
   atSource: SourceMatch
-  /** Like `atSource`, but tests only the rules that name the destination by its address. */
+  /** Works like `atSource`, but tests only rules that name the destination by its address. */
   toAddress: SourceMatch
 }
 
 type Side = 'providers' | 'consumers'
 
-/** For each way of naming an end of a connection, whether one side of a rule names the end in this way. */
+/** For each way in which a side of a rule can name an end of a connection, whether it does. */
 export interface Naming {
   asWorkload: Answer
   asAddress: Answer
-  /**
-   * Whether the side names the end of the connection as a workload behind a virtual service. A virtual service has its
-   * own ports.
-   */
+  /** Whether the side names the end as a workload behind a virtual service, which has its own ports. */
   asVirtual: Answer
 }
 
 /**
- * Prepares rules as tests for traffic sent to `destination`. Answers may be undecided, with reasons. Labels with the
- * same key are alternatives, labels with different keys must all match, and no excluded label may match. All workloads,
+ * Prepares rules as tests for traffic to `destination`. Answers may be undecided, with reasons. Labels with the same
+ * key are alternatives, labels with different keys must all match, and no excluded label may match. All workloads,
  * single workloads and IP lists are alternatives to the labels on the same side of the rule. The scopes of a rule set
- * are alternatives. One of them must contain both ends, or only the destination if the rule has `unscoped_consumers`.
+ * are alternatives too: one of them must contain both ends, or only the destination if the rule has
+ * `unscoped_consumers`.
  */
 export function matchRules(rules: readonly PlacedRule[], destination: End, objects: PolicyObjects): RuleMatch {
   const placed = rules.flatMap(({ scopes, rule }) =>
@@ -140,8 +142,8 @@ export function matchRules(rules: readonly PlacedRule[], destination: End, objec
 }
 
 /**
- * Returns whether a rule matches with its own services (`plain`), and whether it matches with the services of a virtual
- * service (`virtual`).
+ * Returns two answers: whether a rule matches with its own services (`plain`), and whether it matches with those of a
+ * virtual service (`virtual`).
  */
 type Speaks = (here: Naming, there: Naming) => { plain: Answer; virtual: Answer }
 
@@ -164,8 +166,8 @@ export function nameEnd(
   objects: PolicyObjects,
 ): Naming {
   const actors = rule[side]
-  // If a side covers all addresses except some, the IP lists on this side are the exceptions. It is not documented what
-  // other entries on such a side mean.
+  // If a side covers all addresses except some, its IP lists are the exceptions. What other entries on such a side mean
+  // is not documented.
   if (rule[`all_ips_except_for_in_${side}`] === true) {
     const open = unknown('inverted')
     return { asWorkload: end.workload === null ? 'no' : open, asAddress: open, asVirtual: 'no' }
@@ -177,7 +179,7 @@ export function nameEnd(
   return {
     asWorkload: both(inScope, nameWorkload(rule, actors, side, end, objects)),
     asAddress: anyOf([...lists, bySubnet ? unknown('subnets') : 'no']),
-    // A scope selects virtual services by their own labels, and this server does not know these labels.
+    // A scope selects virtual services by their own labels, which this server does not know.
     asVirtual: isWorkload !== 'no' && mayBeVirtual(rule, side) ? unknown('virtual_service') : 'no',
   }
 }
@@ -194,8 +196,8 @@ export const mayBeVirtual = ({ resolve_labels_as: resolved, ...rule }: PlacedRul
   )
 
 /**
- * Returns whether a side of a rule names a workload. All labels on the side together are one condition, and every other
- * entry is an alternative to it.
+ * Returns whether a side of a rule names a workload. The labels on the side together form one condition, and every
+ * other entry is an alternative to this condition.
  */
 function nameWorkload(
   { resolve_labels_as: resolved }: PlacedRule['rule'],
@@ -213,8 +215,8 @@ function nameWorkload(
 }
 
 /**
- * Returns whether one entry of a rule names the source or destination as a single workload. Other functions match
- * labels and "all workloads".
+ * Returns whether an entry of a rule names an end as a single workload. Labels and "all workloads" are matched
+ * elsewhere.
  */
 function nameOne(actor: Actor, { workload, isSome }: End): Answer {
   if (actor.workload !== undefined) {
@@ -228,23 +230,23 @@ function nameOne(actor: Actor, { workload, isSome }: End): Answer {
 }
 
 /**
- * Returns whether the PCE sends a rule to a source or destination. For this, the given side of the rule must name it as
- * a workload within the scopes of the rule set.
+ * Returns whether the PCE sends a rule to an end. It does if the given side of the rule names the end as a workload
+ * within the scopes of the rule set.
  */
 export function isWrittenTo({ scopes, rule }: PlacedRule, side: Side, end: End, objects: PolicyObjects): Answer {
   const within = side === 'consumers' && rule.unscoped_consumers === true ? [[]] : scopes
   return anyOf(within.map((scope) => written(nameEnd(rule, side, scope, end, objects))))
 }
 
-/** Like `isWrittenTo`, but leaves out virtual services, whose workloads the caller looks up. */
+/** Works like `isWrittenTo`, but leaves out virtual services, whose workloads the caller looks up. */
 export function isWrittenInside({ scopes, rule }: PlacedRule, side: Side, end: End, objects: PolicyObjects): Answer {
   const within = side === 'consumers' && rule.unscoped_consumers === true ? [[]] : scopes
   return anyOf(within.map((scope) => nameEnd(rule, side, scope, end, objects).asWorkload))
 }
 
 /**
- * Returns how one side of a rule names a source or destination within the scopes of its rule set: as a workload (the
- * PCE then sends the rule to it), or by its address through an IP list.
+ * Returns how one side of a rule names an end within the scopes of its rule set: as a workload, to which the PCE then
+ * sends the rule, or by address through an IP list.
  */
 export function namesAt(
   { scopes, rule }: PlacedRule,
@@ -260,9 +262,8 @@ export function namesAt(
 type LabelEntry = Pick<Actor, 'label' | 'label_group' | 'exclusion'>
 
 /**
- * Matches the labels of a source or destination against labels and label groups. Labels with the same key are
- * alternatives, labels with different keys must all match, and no excluded label may match. A group stands for its
- * members.
+ * Matches the labels of an end against labels and label groups. Labels with the same key are alternatives, labels with
+ * different keys must all match, and no excluded label may match. A group stands for its members.
  */
 export function matchLabels(entries: readonly LabelEntry[], end: End, objects: PolicyObjects): Answer {
   const keys = new Map<string, Answer[]>()
@@ -284,15 +285,15 @@ export function matchLabels(entries: readonly LabelEntry[], end: End, objects: P
       exclusions.push(bears === 'no' && isUnlabelled(end, first.key) ? unknown('exclusion') : not(bears))
     else keys.set(first.key, [...(keys.get(first.key) ?? []), bears])
   }
-  // An unknown label may be an alternative to a known label with the same key, or a condition of its own.
+  // A label that is not known may be an alternative to a known one with the same key, or a condition of its own.
   const least = doubts.reduce<Answer>((all, doubt) => (all === 'no' ? doubt : both(all, doubt)), 'no')
   const wanted = [...keys.values()].map((ofKey) => anyOf([...ofKey, least]))
   return [...wanted, ...exclusions, ...doubts].reduce(both, 'yes')
 }
 
 /**
- * Returns true if a source or destination has no label with this key. If a rule excludes labels with this key, it is
- * not known whether it also excludes such a source or destination (P65).
+ * Returns true if an end has no label with this key. Whether a rule that excludes labels with this key also excludes
+ * such an end is not known (P65).
  */
 const isUnlabelled = ({ labels }: End, key: string) => labels[key] === undefined
 
@@ -303,23 +304,22 @@ function bearsLabel({ labels, isSome }: End, { key, value }: Pick<Label, 'key' |
 }
 
 /**
- * Returns whether a rule applies to the networks of source and destination. By default, a rule is for the corporate
- * network. It is only assumed that such a rule does not reach hosts off this network (P107), so for a source or
- * destination off the network, the answer is undecided.
+ * Returns whether a rule applies to the networks of both ends. By default, a rule is for the corporate network. It is
+ * only assumed that such a rule does not reach hosts off this network (P107), so the answer for such a host is
+ * undecided.
  */
 function onNetworkOf({ network_type: network }: PlacedRule['rule'], source: End, destination: End): Answer {
   return isSaid(network) && network !== 'brn' ? 'yes' : onCorporateNetwork(source, destination)
 }
 
-/** Returns whether a rule for the corporate network, the default, applies to the networks of source and destination. */
+/** Returns whether a rule for the corporate network, which is the default, applies to the networks of both ends. */
 export function onCorporateNetwork(source: Pick<End, 'offNetwork'>, destination: Pick<End, 'offNetwork'>): Answer {
   const isInside = [source, destination].every(({ offNetwork = 'no' }) => offNetwork === 'no')
   return isInside ? 'yes' : unknown('off_network')
 }
 
 /**
- * Combines the answers about those conditions of a rule that a traffic row does not reveal, such as process, user or
- * network.
+ * Combines the answers about conditions of a rule that a traffic row does not show, such as process, user or network.
  */
 function conditionOf(rule: PlacedRule['rule']): Answer {
   const conditions: [boolean, Answer][] = [

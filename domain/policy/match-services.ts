@@ -9,15 +9,15 @@ export interface ServiceObjects {
   /** Returns true for the built-in service that covers every port and protocol. */
   readonly isAllServices: (href: string) => boolean
   /**
-   * Returns whether the program that a Windows service names is the program that uses the observed port. The function
-   * is absent if nothing is known about programs.
+   * Returns whether the program named in a Windows service is the one that uses the observed port. The function is
+   * absent if nothing is known about programs.
    */
   readonly runs?: (program: Pick<WindowsService, 'process_name' | 'service_name'>) => Answer
 }
 
 /**
- * A span is a range of ports of one protocol in a rule or service. A span without a port covers every port, and
- * protocol -1 stands for every protocol.
+ * A range of ports of one protocol in a rule or service. Without a port, the span covers every port. Protocol -1 stands
+ * for every protocol.
  */
 interface Span {
   proto: number
@@ -25,7 +25,7 @@ interface Span {
   to_port?: number | null | undefined
   icmp_type?: number | null | undefined
   icmp_code?: number | null | undefined
-  /** Whether the conditions of this entry other than the ports, such as the program, are met. */
+  /** Whether this entry's conditions other than its ports, such as a program, are met. */
   condition: Answer
 }
 
@@ -36,8 +36,8 @@ interface Span {
 export type ServiceMatch = (port: number | null, proto: number | null) => Answer
 
 /**
- * Compiles the services of a rule into a test for observed ports. If the ports of a service match but the service also
- * requires a process or an ICMP type, the answer is undecided, because a flow row reveals neither.
+ * Compiles the services of a rule into a test for observed ports. If the ports match but the service also requires a
+ * process or an ICMP type, the answer is undecided, because a flow row shows neither.
  */
 export function compileServices(services: readonly IngressService[], objects: ServiceObjects): ServiceMatch {
   const spans = services.flatMap((service) => spansOf(service, objects))
@@ -52,8 +52,8 @@ export interface PortRange {
 }
 
 /**
- * Lists the ports of services and ignores their other conditions. A service whose ports are not known counts as every
- * port of every protocol.
+ * Lists the ports of services, ignoring all other conditions. If the ports of a service are not known, it counts as
+ * every port of every protocol.
  */
 export const portsOf = (services: readonly IngressService[], objects: ServiceObjects): PortRange[] =>
   services
@@ -85,7 +85,7 @@ function spansOf(service: IngressService, { serviceOf, isAllServices, runs }: Se
   const object = serviceOf(service.href)
   if (object === undefined) return [{ ...EVERYTHING, condition: unknown('service') }]
   const ports = (object.service_ports ?? []).map((span): Span => ({ ...span, condition: 'yes' }))
-  // These entries also require a Windows process or service. An entry without a protocol covers all protocols.
+  // These entries require a Windows process or service in addition. An entry without a protocol covers all protocols.
   const processes = (object.windows_services ?? []).map((span): Span => ({
     ...span,
     proto: span.proto ?? -1,
@@ -104,7 +104,7 @@ function matchPorts(span: Omit<Span, 'condition'>, seen: number | null, of: numb
   if (proto === -1 && isAbsent(port)) return 'yes'
   if (of === null) return unknown('port')
   if (proto !== -1 && proto !== of) return 'no'
-  // An entry for every port has no port, or port -1, because the PCE may write it that way.
+  // The PCE may write an entry for every port without a port or with the port -1.
   if (isAbsent(port)) return isAbsent(span.icmp_type) && isAbsent(span.icmp_code) ? 'yes' : unknown('icmp_type')
   if (seen === null) return unknown('port')
   return seen >= port && seen <= (isAbsent(toPort) ? port : toPort) ? 'yes' : 'no'
@@ -114,8 +114,8 @@ const isAbsent = (value: number | null | undefined): value is null | undefined =
   value === undefined || value === null || value < 0
 
 /**
- * Returns whether the services `wide` cover all services `narrow`. All ports of TCP and UDP together do not cover every
- * service, because there are other protocols.
+ * Returns whether the services `wide` cover all of the services `narrow`. All TCP and UDP ports together do not cover
+ * every service, because there are other protocols.
  */
 export function coversServices(
   wide: readonly IngressService[],
@@ -148,10 +148,7 @@ function coversService(
     .reduce(both, 'yes')
 }
 
-/**
- * Returns 'yes' if the wide services cover everything, because the unknown details of the narrow service do not matter
- * then.
- */
+/** If the wide services cover everything, the unknown details of the narrow service do not matter. */
 const isAll = (spans: readonly Span[]): Answer => (coverSpan(spans, EVERYTHING) === 'yes' ? 'yes' : unknown('service'))
 
 function coverSpan(spans: readonly Span[], wanted: Span): Answer {

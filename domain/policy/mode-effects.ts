@@ -5,15 +5,12 @@ import { unknown, type Answer } from './three-valued.js'
 /** The direction of a connection as seen from one end: outbound at the source, inbound at the destination. */
 export type Direction = 'inbound' | 'outbound'
 
-/**
- * The cause of a decision about a connection at one end: the type of the rule that decided, or the mode's default if no
- * rule matches.
- */
+/** What decided about a connection at one end: a rule of this type, or the default of the mode if no rule matches. */
 export type Deciding = RuleType | 'default'
 
 /**
- * The effect of a source or destination on a connection: it lets the connection pass, drops it, or lets it pass and
- * reports that full enforcement would drop it. `unsettled` means that documents about the PCE contradict each other.
+ * What an end does with a connection: let it pass, drop it, or let it pass and report that full enforcement would drop
+ * it. `unsettled` means that the documents about the PCE contradict each other.
  */
 type Effect = 'passes' | 'reports' | 'drops' | 'unsettled'
 type Effects = Readonly<Record<Deciding, Effect>>
@@ -23,9 +20,9 @@ const REPORTS: Effects = { override_deny: 'reports', allow: 'passes', deny: 'rep
 const ALL: Effects = { override_deny: 'drops', allow: 'passes', deny: 'drops', default: 'drops' }
 
 /**
- * The effects of each enforcement mode in each direction (P50). All decisions use this table, and no other code knows
- * these effects. A deny rule in selective mode drops inbound connections. Whether it also has an effect at the source
- * is not settled (P51).
+ * The effects of each enforcement mode in each direction (P50). This table is the only place that knows them. In
+ * selective mode, a deny rule drops inbound connections; whether it also has an effect at the source is not settled
+ * (P51).
  */
 const TABLE: Readonly<Record<EnforcementMode, Readonly<Record<Direction, Effects>>>> = {
   idle: { inbound: NOTHING, outbound: NOTHING },
@@ -45,19 +42,16 @@ const STOPS: Readonly<Record<Effect, Answer>> = {
 }
 
 /**
- * Returns whether a source or destination in the given mode stops a connection about which a rule of the given type, or
- * the mode's default, decides. To stop means to drop the connection, or to report that full enforcement would drop it.
- * Without a VEN (`none`), nothing is ever stopped.
+ * Returns whether an end in the given mode stops a connection that is decided by a rule of the given type, or by the
+ * mode's default. To stop means to drop the connection, or to report that full enforcement would drop it. An end
+ * without a VEN (`none`) never stops anything.
  */
 export function stops(mode: EndMode, direction: Direction, by: Deciding): Answer {
   if (mode === 'none') return 'no'
   return mode === 'unknown' ? unknown('enforcement') : STOPS[TABLE[mode][direction][by]]
 }
 
-/**
- * Returns true if a workload in this mode drops nothing and only reports the connections that full enforcement would
- * drop.
- */
+/** Returns true if a workload in this mode drops nothing and only reports what full enforcement would drop. */
 export const onlyReports = (mode: EnforcementMode, direction: Direction): boolean =>
   TABLE[mode][direction].default === 'reports'
 
@@ -68,13 +62,13 @@ export const reportsWithoutRule = (mode: string | null): boolean => mode === 'vi
 export const passesByDefault = (mode: string | null): boolean =>
   isMode(mode) && TABLE[mode].inbound.default === 'passes' && TABLE[mode].inbound.deny === 'drops'
 
-/** Returns true if a source or destination has a VEN, but its mode is not known. */
+/** Returns true if an end has a VEN but its mode is not known. */
 export const isModeUntold = (mode: string | null): boolean => mode !== null && !isMode(mode)
 
 /**
- * Returns true if the recorded decision "allowed" on a connection between hosts in these modes may mean only that no
- * deny rule matched (P52). This is so if no host requires an allow rule, and at least one host is in an unknown mode or
- * lets connections pass by default. A host that is idle or has no VEN (null) requires no allow rule.
+ * Returns true if the decision "allowed", recorded between hosts in these modes, may mean only that no deny rule
+ * matched (P52). It may if no host requires an allow rule, and at least one host is in an unknown mode or lets
+ * connections pass by default. A host that is idle or has no VEN (null) requires no allow rule.
  */
 export const mayPassByDefault = (...modes: readonly (string | null)[]): boolean =>
   modes.some((mode) => passesByDefault(mode) || isModeUntold(mode)) && !modes.some(allowsByRule)

@@ -15,11 +15,11 @@ export function uniteAddresses(sets: readonly AddressSet[]): AddressSet {
   return { ipv4: of('ipv4'), ipv6: of('ipv6') }
 }
 
-/** Returns the number of intervals of a set, which is the number of texts that `nameAddresses` returns for it. */
+/** Returns the number of intervals in a set, which is also the number of strings that `nameAddresses` returns. */
 export const countIntervals = ({ ipv4, ipv6 }: AddressSet): number => ipv4.length + ipv6.length
 
 /**
- * Writes a set of addresses as other firewalls read it: each interval is a single address (`10.0.0.1`), a network
+ * Writes a set of addresses in the notation of other firewalls: each interval as an address (`10.0.0.1`), a network
  * (`10.0.0.0/24`) or a range (`10.0.0.1-10.0.0.9`).
  */
 export const nameAddresses = (set: AddressSet): string[] =>

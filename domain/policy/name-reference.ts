@@ -1,7 +1,7 @@
 import type { ReferenceNames } from '../inventory/reference-names.js'
 
 /**
- * Returns the name of an object that a rule refers to. This is `key=value` for a label, and otherwise its name, or its
+ * Returns the name of an object to which a rule refers: `key=value` for a label, and for anything else its name, or its
  * href if it has no name.
  */
 export function nameReference(target: unknown, names: ReferenceNames): string | undefined {

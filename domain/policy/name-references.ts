@@ -5,9 +5,10 @@ import { loadUserGroups, type ReferenceNames } from '../inventory/reference-name
 import type { PolicyCatalog } from './load-snapshot.js'
 
 /**
- * Creates a function that returns the names of objects from a policy that was already read, without further requests.
- * Virtual services remain hrefs unless the rule itself includes their names.
- * @param workloadName returns the name of a workload if the workload was read.
+ * Creates a function that returns the names of objects in a policy that was already read, without further requests.
+ * Virtual services are shown by href unless the rule itself contains their names.
+ *
+ * @param workloadName returns the name of a workload, if it was read.
  */
 export function namesOf(
   { labelOf, listOf, serviceOf, groupOf }: Pick<PolicyCatalog, 'labelOf' | 'listOf' | 'serviceOf' | 'groupOf'>,
@@ -34,8 +35,8 @@ export function namesOf(
 }
 
 /**
- * Adds to `names` the names of the user groups in the conditions of rules. User groups are not part of the policy, so
- * each group is read separately, and a group that this account is not permitted to read remains an href.
+ * Adds to `names` the names of user groups in the conditions of rules. User groups are not part of the policy, so each
+ * is read separately; those that this account may not read are shown by href.
  */
 export async function withUserGroups(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },

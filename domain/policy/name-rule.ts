@@ -6,23 +6,22 @@ import { selectorOf } from './read-actor.js'
 import { describeConditions } from './rule-conditions.js'
 import type { AnyRule } from './rule-in-force.js'
 
-/**
- * Maximum number of entries listed for each side and for the services. The description only needs to identify the rule.
- */
+/** Maximum number of entries listed for each side and for the services, which is enough to recognise the rule. */
 const MOST_NAMED = 4
 
 const IN_LINE: ReadonlySet<string> = new Set(['consumers', 'providers', 'ingress_services', 'egress_services'])
 
 /**
- * Returns true if the one-line description of a rule lists all entries of this field. Only the fields for the sides and
- * the services of a rule are listed.
+ * Returns true if the one-line description of a rule lists all entries of this field. It can list only the sides and
+ * the services.
  */
 export const isWholeInLine = (field: string, value: unknown): boolean =>
   IN_LINE.has(field) && Array.isArray(value) && value.length <= MOST_NAMED
 
 /**
- * Describes a rule in one line, with every condition that is not the default, such as `role=web to role=db, 5432/tcp;
- * only authenticated machines (machine_auth)`. Two rules that differ in their conditions have different descriptions.
+ * Describes a rule in one line that contains every condition other than the default, such as `role=web to role=db,
+ * 5432/tcp; only authenticated machines (machine_auth)`. Two rules with different conditions have different
+ * descriptions.
  */
 export function nameRule(rule: AnyRule, names: ReferenceNames): string {
   const { consumers, providers, ingress_services: services, egress_services: programs } = rule

@@ -10,36 +10,29 @@ import { countOf } from '../text/describe-numbers.js'
 import { mapBounded, workInTurns, type Steps } from '../text/pace-work.js'
 import type { FlowEnd } from '../traffic/flow-ends.js'
 
-/** Maximum number of workloads whose modes are read from the list of all workloads. */
+/** Maximum number of workloads whose modes are read as a list. */
 const MOST_WORKLOADS = 50_000
 /**
- * Maximum number of workloads of one type that are looked up one by one. If more are needed, the list of all workloads
- * of this type is read.
+ * Maximum number of workloads of one type that are looked up one by one. If more are needed, the list of all such
+ * workloads is read.
  */
 const MOST_LOOKED_UP = 20
 const IN_FLIGHT = 5
 
-/**
- * The present enforcement modes of the sources and destinations of traffic. They may differ from the modes that traffic
- * rows report.
- */
+/** The present enforcement modes of the ends of traffic. They may differ from the modes in traffic rows. */
 export interface PresentModes {
   /**
-   * Reads the modes of the given sources and destinations, or of all workloads if `ends` is absent. Further calls may
-   * add other sources and destinations. If some modes cannot be read, `notes` says so, and no error is thrown. Rejects
-   * if the call is cancelled.
+   * Reads the modes of the given ends, or of all workloads if `ends` is absent. Further calls may add other ends. If
+   * some modes cannot be read, `notes` says so, and no error is thrown. Rejects if the call is cancelled.
    */
   look: (ends?: Iterable<FlowEnd>) => Promise<void>
   /**
-   * Returns the mode of a source or destination according to the PCE's inventory of workloads. If the workload was not
-   * found or could not be read, the mode is `unknown` if traffic rows report the workload as managed, and `none` if
-   * they report it as unmanaged. The mode that a row itself reports is never used, because it may be outdated.
+   * Returns the mode of an end according to the PCE's inventory. If the workload was not found or could not be read,
+   * the mode is `unknown` if traffic rows report the workload as managed, and `none` if they report it as unmanaged.
+   * The mode in a row is never used, because it may be outdated.
    */
   modeOf: (end: FlowEnd) => EndMode
-  /**
-   * Returns notes about the workloads whose mode was requested but is not known, because they were not found or could
-   * not be read.
-   */
+  /** Returns notes about the workloads whose mode was requested but is not known. */
   notes: () => string[]
 }
 
@@ -58,10 +51,10 @@ interface Read {
   shared?: Inventories
 }
 
-/** The stores of modes that were read, by type of workload. The types are spelled as in hrefs. */
+/** The stores of modes by type of workload, spelled as in hrefs. They contain what was read so far. */
 export type Inventories = Readonly<Record<string, Inventory>>
 
-/** Creates the stores of modes. Each store reads a workload, or the list of all workloads of its type, at most once. */
+/** Creates the stores of modes. A store reads each workload, or the list of all workloads of its type, at most once. */
 export const createInventories = (source: Source, isWhole = false): Inventories => ({
   workloads: createInventory(source, HOSTS, isWhole),
   kubernetes_workloads: createInventory(source, PODS, isWhole),
@@ -103,8 +96,8 @@ export function createPresentModes(source: Source, { known = new Map(), isWhole,
         return managed ? 'unknown' : 'none'
       }
       if (present !== undefined) return present
-      // A workload that a row reports as unmanaged may have become managed since. So the notes also mention such a
-      // workload if its present mode could not be read.
+      // A workload that a row reports as unmanaged may have become managed since. If its present mode could not be
+      // read, the notes therefore mention it, too.
       if (!managed && inventory !== undefined) unmanaged.add(workload)
       if (managed || inventory !== undefined) unread.set(workload, inventory?.whyUnread() ?? 'they are of another kind')
       return managed ? 'unknown' : 'none'
@@ -132,8 +125,8 @@ const isAway = (error: PceError): boolean =>
 /** A store of the modes of workloads of one type, as far as they were read. */
 interface Inventory {
   /**
-   * Reads the workloads with these hrefs one by one. If there are too many, or if the argument is null, reads the list
-   * of all workloads.
+   * Reads the workloads with these hrefs one by one. If there are too many, or if the argument is null, the complete
+   * list is read.
    */
   look(hrefs: ReadonlySet<string> | null): Promise<void>
   /** Returns the mode of a workload; `absent` if there is no such workload; undefined if it could not be read. */
@@ -142,9 +135,9 @@ interface Inventory {
   whyUnread(): string
 }
 
-/** The functions that read the workloads of one type. */
+/** The functions by which workloads of one type are read. */
 interface Reading {
-  /** Reads a single workload. Absent if workloads of this type can only be read as a list. */
+  /** Reads a single workload. It is absent if workloads of this type can be read only as a list. */
   readOne?: (source: Source, href: string) => Promise<Workload>
   /** Reads the list of workloads. `unread` is the reason why some are missing; null if all were read. */
   readAll: (source: Source) => Promise<{ modes: ReadonlyMap<string, EndMode>; unread: string | null }>
@@ -159,8 +152,8 @@ function createInventory(source: Source, { readOne, readAll }: Reading, isKnown:
     if (source.signal.aborted || !(error instanceof PceError || error instanceof ToolError)) throw error
     unread = error.message.replace(/\.$/u, '')
   }
-  // If the PCE refuses to show one workload, it may still show others. But if the PCE is overloaded or does not answer,
-  // it is not asked again.
+  // A PCE that refuses to show one workload may still show others. A PCE that is overloaded or does not answer is not
+  // asked again.
   const lookUp = async (read: NonNullable<typeof readOne>, href: string): Promise<void> => {
     try {
       const one = await read(source, href)
@@ -218,8 +211,8 @@ const HOSTS: Reading = {
 }
 
 /**
- * The functions that read Kubernetes workloads. No source says how the PCE returns a single one, so only the list is
- * read (P106).
+ * The functions by which Kubernetes workloads are read. How the PCE returns a single one is not documented, so only the
+ * list is read (P106).
  */
 const PODS: Reading = {
   async readAll(source) {

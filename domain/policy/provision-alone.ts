@@ -3,9 +3,9 @@ import { withGroup, withList, withService, type PolicyChange } from './apply-cha
 import type { PolicySnapshot } from './load-snapshot.js'
 
 /**
- * Returns the policy that would be in force if the pending draft of the changed object were provisioned alone, without
- * the new change. It is the active policy with the draft of that object. It also has the objects that exist only in the
- * draft, because the PCE provisions these together with the objects that refer to them.
+ * Returns the policy that would be in force if the changed object's pending draft were provisioned alone, without the
+ * new change: the active policy with the draft of this object. The PCE provisions objects that exist only in the draft
+ * together with the objects that refer to them, so those are included too.
  */
 export function provisionAlone(active: PolicySnapshot, draft: PolicySnapshot, change: PolicyChange): PolicySnapshot {
   const base = withNewObjects(active, draft)

@@ -1,30 +1,36 @@
 import { quote } from '../text/escape-text.js'
 
-/** The end of a rule, as its description says it by the written convention `[expires: YYYY-MM-DD]` (D274). */
+/** When a rule ends, according to the marker `[expires: YYYY-MM-DD]` in its description (D274). */
 export type Expiry =
-  /** The description says nothing of an end. */
+  /** The description does not say when the rule ends. */
   | { kind: 'none' }
-  /** The description says `[expires: never]`. */
+  /** The description contains the marker `[expires: never]`. */
   | { kind: 'never' }
-  /** `date` is the last day of the rule, and `over` the first instant after it in UTC, in milliseconds. */
+  /**
+   * `date` is the last day of the rule. `over` is the first instant after that day in UTC, in milliseconds since the
+   * epoch.
+   */
   | { kind: 'ends'; date: string; over: number }
-  /** The description says something of an end that is not the convention. `isMarker` is true if it is in brackets. */
+  /** The description mentions an end, but not as a valid marker. `isMarker` is true if the mention is in brackets. */
   | { kind: 'unclear'; why: string; isMarker: boolean }
 
 const DAY_MS = 86_400_000
-/** Finds everything that may be about an end. Text in brackets that begins like this is meant as a marker. */
+/** Matches everything that may announce the end of a rule. In brackets, it counts as an attempt at a marker. */
 const SIGN = /\[\s{0,9}expir|expir/giu
-/** Characters that nobody sees, and that would hide a marker from the search. */
+/** Invisible characters, which could hide a marker from the search. */
 const INVISIBLE = /\p{Default_Ignorable_Code_Point}/gu
 const MARKER = /^\[\s{0,9}expires\s{0,9}:\s{0,9}(\d{4}-\d\d-\d\d|never)\s{0,9}\]/iu
-/** Number of characters after the beginning of a sign in which a marker has to end, or in which prose names a day. */
+/**
+ * Number of characters that are searched after a word such as `expires`: for the bracket that closes an expiry marker,
+ * or in free text for a year.
+ */
 const REACH = 60
-/** Maximum number of days that a reason lists. */
+/** Maximum number of dates that a reason lists. */
 const MOST_NAMED = 3
 
 /**
- * Reads the end of a rule from its description. Prose that names a year near the word `expires` is unclear, too, unless
- * there is a marker: an end that somebody wrote must not read as "never".
+ * Reads from a rule's description when the rule ends. If there is no marker, a year near the word `expires` makes the
+ * answer `unclear`, because an end that somebody wrote down must not be taken for "never".
  */
 export function readExpiry(description: string | null | undefined): Expiry {
   const text = (description ?? '').normalize('NFKC').replace(INVISIBLE, '')
@@ -59,17 +65,19 @@ export function readExpiry(description: string | null | undefined): Expiry {
 /** The form of a marker, for messages. */
 export const FORM = '[expires: YYYY-MM-DD]'
 
-/** Returns the first instant of a day in UTC, in milliseconds; null if the text is not a day of the calendar. */
+/**
+ * Returns the first instant of a day in UTC, in milliseconds since the epoch; null if the string is not a calendar day.
+ */
 export function startOfDay(text: string): number | null {
   if (!/^\d{4}-\d\d-\d\d$/u.test(text)) return null
   const at = Date.parse(`${text}T00:00:00Z`)
-  // Some engines take 30 February for a day in March.
+  // Some engines read 30 February as a day in March.
   return Number.isNaN(at) || new Date(at).toISOString().slice(0, 10) !== text ? null : at
 }
 
 /**
- * Returns the description with the marker of this last day. The marker is in front, where a narrow column shows it and
- * where it is kept if a text is cut at its end.
+ * Returns the description with a marker for this last day. The marker comes first, where it is visible in a narrow
+ * column and survives if the description is truncated.
  */
 export const markExpiry = (description: string, date: string): string => `[expires: ${date}] ${description}`.trim()
 

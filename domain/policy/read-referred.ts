@@ -12,26 +12,23 @@ import { NO_CONTENT } from './diff-fields.js'
 import { digestContents } from './digest-content.js'
 import { digestLarge } from './digest-large.js'
 
-/** An object, as it was read, to which the requests of a call refer directly or through other objects. */
+/** An object to which the requests of a call refer, directly or through other objects, as it was read. */
 export interface ReferredObject {
   href: string
-  /** The path segment that names the object's type, such as `ip_lists`. */
+  /** The path segment of the object's type in hrefs, such as `ip_lists`. */
   kind: string
   /** The fields that count as the object's content; null if the object could not be read. */
   content: Record<string, unknown> | null
-  /**
-   * A digest of the whole content, if the content is too large to be kept in memory. In this case, `content` has only
-   * the name.
-   */
+  /** A digest of the content, if it is too large to be kept in memory. In this case, `content` has only the name. */
   digest?: string
   /**
-   * True if the object was not read, because it is larger than the limit for any answer or because other large objects
-   * had used up the total limit.
+   * True if the object was not read, because it is larger than any answer may be or because other large objects had
+   * used up the total limit.
    */
   isTooLarge?: true
   /**
-   * `target` if the call writes or deletes this object or an object inside it; `named` if a request refers to it;
-   * `inside` if no request refers to it, but another of these objects does.
+   * How the call relates to the object. `target`: it writes or deletes this object or one inside it. `named`: a request
+   * refers to the object. `inside`: no request refers to it, but another of these objects does.
    */
   as: 'target' | 'named' | 'inside'
 }
@@ -39,17 +36,17 @@ export interface ReferredObject {
 /** The objects that the requests of a call refer to, directly or through other objects. */
 export interface ReferredObjects {
   /**
-   * The objects to which the requests refer, in the order of the requests, followed by the objects to which these
+   * The objects to which the requests refer, in the order of the requests, followed by the objects to which those
    * refer.
    */
   objects: readonly ReferredObject[]
   /** Number of further objects that were not read because the maximum number of objects was reached. */
   unread: number
-  /** A digest of all objects to which the requests refer, including those that could not be read (D232). */
+  /** A digest of all these objects, including those that could not be read (D232). */
   digest: string
 }
 
-/** The planned requests of a dry run, and the previous values that they replace. */
+/** The planned requests of a dry run, and the values that they would replace. */
 export interface PlannedCall {
   requests: readonly PlannedRequest[]
   previous?: unknown
@@ -58,23 +55,25 @@ export interface PlannedCall {
 /** Maximum number of objects read for one call. */
 const MOST_READ = 100
 /**
- * Maximum size of an object that is kept in memory. Once all objects in memory together exceed this size, only objects
- * of up to MOST_HELD_LATER are kept. Of every larger object, only a digest is computed while it arrives.
+ * Maximum size of an object that is kept in memory. When the objects in memory together exceed this size, only objects
+ * of up to MOST_HELD_LATER are kept. Larger objects are not kept; only their digest is computed while they arrive.
  */
 const MOST_HELD = 8 * 1024 * 1024
 const MOST_HELD_LATER = 64 * 1024
-/** Total number of bytes read for digests of large objects, after which no further large object is read. */
+/** Maximum number of bytes read to compute digests of large objects. After that, no further large object is read. */
 const MOST_STREAMED = 64 * 1024 * 1024
-/** Number of bytes counted for an object that was found to be too large while it was read: the limit for any answer. */
+/**
+ * Number of bytes counted for an object that turned out to be too large while it was read: the limit for any answer.
+ */
 const READ_IN_VAIN = 32 * 1024 * 1024
 const IN_FLIGHT = 4
 
-/** The value that stands for all fields of an object, apart from the PCE's records of authors and times. */
+/** Stands for all fields of an object except the PCE's records of authors and times. */
 const WHOLE = null
 /**
- * The fields that count as the content of an object, by type. All fields of policy objects count, even unknown ones
- * (D222). VENs and clusters report some fields of other objects, and for these objects only the fields that people
- * choose count. Objects of types not listed here are not read, because they may contain secrets.
+ * The fields that count as an object's content, by type. Of policy objects, all fields count, even unknown ones (D222).
+ * Some other objects have fields that VENs and clusters report; of these objects, only the fields that people choose
+ * count. Types that are not listed here are not read, because they may contain secrets.
  */
 const FIELDS: Readonly<Record<string, readonly string[] | typeof WHOLE>> = {
   rule_sets: WHOLE,
@@ -117,16 +116,17 @@ interface Reader {
 }
 
 /**
- * An object that the call refers to. `withInside` is true if the call writes or deletes the object and therefore
- * affects its contents too.
+ * An object to which the call refers. `withInside` is true if the call writes or deletes the object, which affects its
+ * contents too.
  */
 interface Named extends Pick<ReferredObject, 'href' | 'as'> {
   withInside?: true
 }
 
 /**
- * Reads the objects to which the requests of a call refer, and the objects to which these refer in turn, with the
- * caller's own credentials. An object that cannot be read is listed without content. Rejects if the call is cancelled.
+ * Reads, with the caller's credentials, the objects to which the requests of a call refer and the objects to which
+ * those refer. An object that cannot be read is listed without content. Rejects if the call is cancelled.
+ *
  * @param kinds the types whose objects are read; all types if absent.
  */
 export async function readReferred(
@@ -153,14 +153,14 @@ export async function readReferred(
         let one = read[index]!
         if (one !== 'too large') held += one.size
         else {
-          // Large objects are read one after the other, so that the limit on the bytes of large objects also applies to
-          // the same objects in every run.
+          // Large objects are read one after the other, so that in every run the limit on bytes is reached at the same
+          // object.
           one = streamed > MOST_STREAMED ? tooLarge(named) : await readLarge(reader, named)
           streamed += one.size
         }
         const { object, inside } = one
         found.set(object.href, object)
-        // The rules of a rule set are part of the rule set, so they are not read as separate objects.
+        // The rules of a rule set belong to it and are not read as separate objects.
         const hrefs = inside.filter((href) => parseHref(href)?.parent?.href !== object.href)
         for (const href of hrefs) next.push({ href, as: 'inside' })
       }
@@ -183,8 +183,8 @@ const tooLarge = ({ href, as }: Named): Read => ({
 function namedBy({ requests, previous }: PlannedCall): Named[] {
   const targets = requests.flatMap(({ method, path }) =>
     targetsOf(method, path).map((href, at): Named => {
-      // If a call enables a rule set or changes its scopes, all its rules take effect as they are. So the rules count
-      // as part of its content.
+      // If a call enables a rule set or changes its scopes, all its rules take effect as they are, so they count as its
+      // content.
       const withInside = method !== 'POST' && at === 0
       return { href, as: 'target', ...(withInside && { withInside }) }
     }),
@@ -195,9 +195,9 @@ function namedBy({ requests, previous }: PlannedCall): Named[] {
   return [...named.filter((one) => !isWorkload(one)), ...named.filter(isWorkload)]
 }
 
-/** Returns the object that the path of a request identifies, and the object that contains it. */
+/** Returns the object that a request's path identifies, and the object that contains it. */
 function targetsOf(method: string, path: string): string[] {
-  // A POST creates an object that has no href yet. The part of the path before the last segment is its container.
+  // A POST creates an object that has no href yet. The path without its last segment is that of the container.
   const parsed = parseHref(method === 'POST' ? path.replace(/\/[a-z_]+$/, '') : path)
   if (parsed?.id === undefined || /^bulk_/.test(parsed.id)) return []
   const own = method === 'POST' ? path.replace(/\/[a-z_]+$/, '') : path
@@ -210,10 +210,7 @@ function onlyOnce(named: readonly Named[]): Named[] {
   return [...first.values()]
 }
 
-/**
- * Lists the hrefs inside a value in the order in which they occur. Placeholders for objects that do not exist yet do
- * not count.
- */
+/** Lists the hrefs inside a value in order of appearance, except placeholders for objects that do not exist yet. */
 export function hrefsIn(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(hrefsIn)
   if (typeof value !== 'object' || value === null) return []
@@ -259,12 +256,12 @@ async function readOne(
   }
 }
 
-/** Reads the name of an object that is too large to be kept in memory, and computes the digest of its content. */
+/** Reads the name of an object that is too large for memory, and computes the digest of its content. */
 async function readLarge(reader: Reader, { href, as, withInside }: Named): Promise<Read> {
   const { kind = '' } = parseHref(href) ?? {}
   const unread = { href, kind, content: null, as }
   const withRules = withInside === true && kind === 'rule_sets'
-  // Whether a workload has a VEN is known only at its end, so its addresses always count here.
+  // Whether a workload has a VEN is known only after it has been read to the end, so its addresses always count here.
   const isPart = (field: string) => isContent(kind, field, withRules) || (kind === 'workloads' && ADDRESSES.has(field))
   try {
     const read = await digestLarge(reader, href, isPart, hrefsIn, withRules)
@@ -286,7 +283,7 @@ function contentOf(kind: string, object: PceObject, withRules: boolean): Record<
     Object.entries(object).filter(([name, value]) => value != null && isContent(kind, name, withRules)),
   )
   // The addresses of a managed workload are left out, because its VEN reports them and they change. Those of an
-  // unmanaged workload are entered by people.
+  // unmanaged workload count, because people enter them.
   const addresses =
     kind === 'workloads' && !isManaged(object as Workload)
       ? { public_ip: object['public_ip'] ?? null, interfaces: addressesOf(object['interfaces']) }

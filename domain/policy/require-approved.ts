@@ -2,9 +2,10 @@ import type { Approval } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
 
 /**
- * Checks, before the first write of a confirmed call, that the call would still write what the person approved. The
- * confirm token is already used up at this point.
- * @param approved undefined if nothing had to be confirmed; the check then passes.
+ * Checks, before a confirmed call writes anything, that it would still write what the person approved. The confirm
+ * token is already used up at this point.
+ *
+ * @param approved undefined if nothing had to be confirmed, in which case the check passes.
  * @param digest the digest of what would be written now.
  * @param message the message of the error; it says what has changed since the approval.
  * @throws {ToolError} confirm_required with `reason: stale` and `params_hash`.

@@ -10,32 +10,31 @@ import { createServices } from './rule-boxes/service-boxes.js'
 import type { RuleInForce } from './rule-in-force.js'
 import type { Steps } from '../text/pace-work.js'
 
-/** The space of all connections. The connections about which a rule decides are a set of boxes in this space. */
+/** The space of all connections. The connections about which a rule decides form a set of boxes in it. */
 export interface RuleSpace {
   dimensions: Dimensions
-  /** Returns, as boxes, the connections about which a rule decides at the given end of the connection. */
+  /** Returns, as boxes, the connections about which a rule decides at the given end. */
   boxesOf(rule: RuleInForce, end: WrittenEnd, reading: Reading): Box[]
   /**
-   * Determines whether a rule covers nearly any address, or nearly any connection. Such a rule deserves a warning,
-   * regardless of all other rules.
+   * Determines whether a rule covers nearly any address or nearly any connection, and therefore deserves a warning,
+   * whatever other rules there are.
    */
   breadthOf(rule: RuleInForce): Breadth
   /**
-   * The cost of comparing two boxes of this space, as a multiple of the cost in a small space. It grows with the number
-   * of values per dimension, because a mask has one bit for each value. The permitted number of steps of a comparison
-   * is divided by this cost.
+   * The cost of comparing two boxes, as a multiple of the cost in a small space. It grows with the number of values per
+   * dimension, because a mask has one bit for each value. The permitted number of steps is divided by this cost.
    */
   stepCost: number
   /**
-   * False if it would have taken too long to determine which domain name patterns contain which others. In this case, a
-   * box that is found to be covered by other boxes is certainly covered, but any other box may be covered too.
+   * False if it would have taken too long to determine which domain name patterns contain which others. A box that is
+   * found to be covered is then certainly covered, but other boxes may be covered too.
    */
   isComplete: boolean
   /** The ambiguities found so far in the rules that were converted to boxes. */
   ambiguities: ReadonlySet<Ambiguity>
 }
 
-/** Masks with up to this number of values add nothing noticeable to the cost of comparing two boxes. */
+/** Up to this number of values, masks add nothing noticeable to the cost of comparing two boxes. */
 const VALUES_PER_COST = 16_384
 
 /**
@@ -49,7 +48,7 @@ export function* createRuleSpace(rules: readonly RuleInForce[]): Steps<RuleSpace
   const services = yield* createServices(rules, bit)
   const { endsOf } = createEnds(addresses, createLabels(rules, bit, ambiguities), bit, ambiguities)
 
-  /** Lists the pairs of source and destination that a rule names, for each scope of its rule set. */
+  /** Lists the pairs of source and destination that a rule names within each scope of its rule set. */
   const pairsOf = (placed: RuleInForce, reading: Reading): Pair[] => {
     const { rule, scopes } = placed
     const { virtual, plain } = conditionsOf(placed, services, bit, reading)
@@ -59,7 +58,7 @@ export function* createRuleSpace(rules: readonly RuleInForce[]): Steps<RuleSpace
       const sources = endsOf(placed, 'consumers', rule.unscoped_consumers === true ? [] : scope, reading)
       return endsOf(placed, 'providers', scope, reading).flatMap((dst) =>
         sources
-          // No rule decides about connections from a workload to itself, so such pairs are left out.
+          // No rule decides about connections of a workload to itself, so pairs of a workload with itself are left out.
           .filter((src) => src.self === undefined || src.self !== dst.self)
           .map((src) => ({ src, dst, conditions: dst.isVirtual ? virtual : plain })),
       )
@@ -80,8 +79,8 @@ export function* createRuleSpace(rules: readonly RuleInForce[]): Steps<RuleSpace
         .filter((pair) => pair[end].isWritten)
         .flatMap(toBoxes),
     breadthOf: (placed) =>
-      // The breadth of a rule also counts pairs of two addresses. The rule has no effect on them, because neither
-      // address is a workload to which the PCE could send the rule.
+      // Pairs of two addresses count towards the breadth of a rule. The rule has no effect on such pairs, because
+      // neither end is a workload to which the PCE could send the rule.
       measureBreadth(placed.rule, () => pairsOf(placed, new Set()).flatMap(toBoxes), addresses.isMost),
   }
 }

@@ -4,8 +4,8 @@ import { nameReference } from './name-reference.js'
 import type { ReferenceNames } from '../inventory/reference-names.js'
 
 /**
- * The fields of a rule that are not conditions: its providers, consumers and services, its state, and the PCE's records
- * about it.
+ * The fields of a rule that are not conditions: its providers, consumers and services, its state, and the PCE's
+ * records.
  */
 export const NO_CONDITION: ReadonlySet<string> = new Set([
   ...NO_CONTENT,
@@ -25,8 +25,7 @@ export const NO_CONDITION: ReadonlySet<string> = new Set([
 ])
 
 /**
- * The known values of a rule's `network_type`. Other values come from later PCE releases, and their meaning is not
- * known.
+ * The known values of a rule's `network_type`. Later PCE releases may have other values, whose meaning is not known.
  */
 const NETWORKS = ['brn', 'non_brn', 'all']
 
@@ -47,16 +46,16 @@ export const CONDITIONS: readonly string[] = [
   'resolve_labels_as',
 ]
 
-/** Returns the fields of a rule that are set and that this release of the MCP server does not know. */
+/** Returns the fields that are set in a rule and that this release of the MCP server does not know. */
 export const unknownFieldsOf = (rule: object): [field: string, value: unknown][] =>
   Object.entries(rule).filter(
     ([field, value]) => !NO_CONDITION.has(field) && !CONDITIONS.includes(field) && isSaid(value),
   )
 
 /**
- * Returns those fields of a rule, apart from providers, consumers and services, that narrow or widen it and differ from
- * the default. The values are as the PCE has them. An unknown field that is set is included, because it may be a
- * condition of a later release.
+ * Returns the conditions of a rule, apart from providers, consumers and services, that narrow or widen the rule and
+ * differ from the default. Values are as the PCE has them. An unknown field that is set is included, because it may be
+ * a condition of a later release.
  */
 export function conditionFieldsOf(rule: object): Record<string, unknown> {
   const fields = rule as Record<string, unknown>
@@ -66,12 +65,12 @@ export function conditionFieldsOf(rule: object): Record<string, unknown> {
   return Object.fromEntries([...known, ...unknownFieldsOf(rule)])
 }
 
-/** The conditions that do not restrict who may connect, or that even admit more connections. */
+/** The conditions that do not restrict who may connect, or even let more connections in. */
 const NOT_NARROWING = new Set(['stateless', 'use_workload_subnets', 'resolve_labels_as', 'network_type'])
 
 /**
  * Returns true if conditions of a rule admit only some of the connections that its providers, consumers and services
- * describe, such as those of certain users, machines or networks. An unknown field counts too, because it may be such a
+ * describe, such as those of certain users, machines or networks. An unknown field counts too, because it may be a
  * condition.
  */
 export const isLimited = (rule: { network_type?: unknown }): boolean =>
@@ -81,15 +80,15 @@ export const isLimited = (rule: { network_type?: unknown }): boolean =>
     (field) => !NOT_NARROWING.has(field) && !field.startsWith('all_ips_except_for_in_'),
   )
 
-/** Maximum number of user groups that are named, and maximum number of characters quoted from an unknown value. */
+/** Maximum number of user groups that are named, and of characters that are quoted from an unknown value. */
 const MOST_GROUPS = 4
 const MOST_CHARACTERS = 80
 
 /**
- * Describes the conditions that narrow or widen a rule apart from its providers, consumers and services. There is one
- * phrase for each condition that is not the default. Each phrase contains the value or the field's name as the PCE has
- * it.
- * @param besides a field that is left out of the description because the caller shows it elsewhere.
+ * Describes the conditions that narrow or widen a rule, apart from its providers, consumers and services. There is one
+ * phrase for each condition that differs from the default; it contains the value or the field's name as the PCE has it.
+ *
+ * @param besides a field to leave out, because the caller shows it elsewhere.
  */
 export function describeConditions(rule: object, names: ReferenceNames, besides?: string): string[] {
   const fields = Object.entries(conditionFieldsOf(rule)).filter(([field]) => field !== besides)

@@ -5,7 +5,7 @@ import { RULE_TYPES } from '../../schemas/rule-shapes.js'
 export type RuleType = (typeof RULE_TYPES)[number]
 
 /**
- * For each type of rule, its rank in the order in which rule types decide about a connection (P50), and its name in the
+ * For each type of rule, its rank in the order in which types decide about a connection (P50), and its name in the
  * PCE's rule searches and policy checks.
  */
 const TYPES = {

@@ -6,26 +6,26 @@ import { quote } from '../text/escape-text.js'
 import type { ChangedObject } from './describe-changes.js'
 import { changedRules } from './diff-rule-set.js'
 
-/** Maximum number of authors whose names are read in search of the requested author. */
+/** Maximum number of authors whose names are read to find the requested one. */
 const MOST_FILTERED = 100
 /** Maximum number of authors named in a note. */
 const MOST_NAMED = 10
 
 interface Authorship<T> {
-  /** A count with a noun, such as "3 changes", that describes the items in a note. */
+  /** A count with a noun, such as "3 changes", that notes use for the items. */
   what: string
-  /** Returns the hrefs of those authors of an item that are known without a further request. */
+  /** Returns the hrefs of those authors of an item that are known without another request. */
   authorsOf: (item: T) => readonly string[]
   /**
-   * Reads the hrefs of further authors. It is called with the items of which the requested user is not yet known to be
-   * an author.
+   * Reads the hrefs of further authors. It is called with the items of which the requested user is not known to be an
+   * author yet.
    */
   readMore?: (items: readonly T[]) => Promise<ReadonlyMap<T, readonly string[]>>
 }
 
 /**
- * Selects the items of which this user, given by href or exact name, is an author. If no item is selected, `notes` say
- * who the authors are. They also say how many authors' names are not known.
+ * Selects the items of which this user, given by href or exact name, is an author. If there are none, `notes` say who
+ * the authors are. They also say how many authors' names are not known.
  */
 export async function selectByAuthor<T>(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,

@@ -15,7 +15,7 @@ import { authorsOfObject, selectByAuthor } from './select-by-author.js'
 
 type Reading = Pick<ToolContext<true>, 'pce' | 'signal'>
 
-/** The criteria by which a comparison selects the changes that it shows. A change must meet all given criteria. */
+/** The criteria by which a comparison selects the changes to show. A change must meet all given criteria. */
 export interface ChangeFilter {
   type?: ChangeSubsetType
   /** The href of an object in any version. The href of a rule selects its rule set. */
@@ -77,8 +77,8 @@ async function selectNamed(
   type: ChangeSubsetType | undefined,
 ): Promise<TypedPendingChange[]> {
   const types = LISTED_TYPES.filter((one) => type === undefined || one === type)
-  // The list of pending changes contains the object's name in the draft, or no name. Its name in the active version may
-  // be another one.
+  // The list of pending changes contains an object's name in the draft, or no name at all. In the active version, the
+  // object may have another name.
   const unsure = changes.filter((change) => updateTypeOf(change) !== 'create' || typeof change.name !== 'string')
   const unsureTypes = types.filter((one) => unsure.some((change) => change.type === one))
   const named = new Set([
@@ -129,8 +129,8 @@ const MOST_READ = 250
 
 /**
  * Selects the changes that an author made. The list of pending changes says who edited an object, but not who edited
- * its rules. So a rule set that somebody else edited last is read to look at its rules, and an object for which the
- * list has no author is read too. The result `read` has the draft and active versions of the objects that were read.
+ * its rules. So if somebody else edited a rule set last, its rules are read, and if the list names no author, the
+ * object is read. `read` in the result has the draft and active versions of these objects.
  */
 export async function selectPendingBy(ctx: Reading, changes: readonly TypedPendingChange[], author: string) {
   const read = new Map<TypedPendingChange, ReadVersions>()

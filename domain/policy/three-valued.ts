@@ -45,8 +45,8 @@ export const UNDECIDED = {
 export type Reason = keyof typeof UNDECIDED
 
 /**
- * An undecided answer with its reasons, without duplicates and in alphabetical order. Answers with the same reasons are
- * represented by the same object, so they can be compared with `===`.
+ * An undecided answer with its reasons, each once and in alphabetical order. Answers with the same reasons are the same
+ * object, so they can be compared with `===`.
  */
 export interface Unknown {
   readonly unknown: readonly Reason[]
@@ -65,10 +65,7 @@ export function unknown(...reasons: readonly Reason[]): Unknown {
   return known
 }
 
-/**
- * For some of the reasons why an answer is undecided, the unconfirmed fact of docs/pce-facts.md on which the answer
- * depends.
- */
+/** For some reasons why an answer is undecided, the unconfirmed fact in docs/pce-facts.md behind the reason. */
 const ASSUMED: Partial<Record<Reason, string>> = {
   exclusion: 'P65',
   iptables: 'P19',
@@ -77,15 +74,15 @@ const ASSUMED: Partial<Record<Reason, string>> = {
   selective_outbound: 'P51',
 }
 
-/** Returns the unconfirmed facts on which the given answers depend, without duplicates and in alphabetical order. */
+/** Returns the unconfirmed facts on which the given answers depend, each once and in alphabetical order. */
 export const assumedBy = (answers: readonly Answer[]): string[] => {
   const facts = answers.flatMap((answer) => (isUnknown(answer) ? answer.unknown.map((reason) => ASSUMED[reason]) : []))
   return [...new Set(facts.filter((fact) => fact !== undefined))].sort()
 }
 
 /**
- * Returns the reasons of undecided answers as one text, without duplicates and in one order, however the answers came.
- * The text is empty if nothing is undecided.
+ * Returns the reasons of undecided answers as one string, each once and in a fixed order. The string is empty if
+ * nothing is undecided.
  */
 export const listReasons = (answers: Iterable<Answer>): string => {
   const reasons = new Set([...answers].flatMap((answer) => (isUnknown(answer) ? answer.unknown : [])))
@@ -96,7 +93,7 @@ export const listReasons = (answers: Iterable<Answer>): string => {
 }
 
 /**
- * Returns the phrase `undecided because of …`, with which a sentence can be completed, or an empty text if nothing is
+ * Returns the phrase `undecided because of …`, with which a sentence can be completed, or an empty string if nothing is
  * undecided.
  */
 export const undecidedBecause = (answers: Iterable<Answer>): string => {
@@ -140,8 +137,8 @@ export function anyOf(answers: Iterable<Answer>): Answer {
 }
 
 /**
- * Combines two answers to the same question from different sources. A decided answer wins over an undecided one, and
- * two contradicting answers become undecided.
+ * Combines two answers to the same question from different sources. A decided answer beats an undecided one, and
+ * contradicting answers become undecided.
  */
 export function settle(a: Answer, b: Answer): Answer {
   if (isUnknown(a)) return isUnknown(b) ? merge(a, b) : b

@@ -17,14 +17,14 @@ type Side = 'providers' | 'consumers'
 type Blocks = readonly TrafficSelector[][] | null
 
 /**
- * Maximum number of alternatives for one side of a query or for its services. With more alternatives, the query does
- * not restrict this side or the services at all.
+ * Maximum number of alternatives for one side of a query or for its services. If there are more, the query leaves this
+ * side or the services unrestricted.
  */
 const MOST_BLOCKS = 200
 
 /**
  * Builds the traffic filter for the connections to which any of the given rules may apply. If the PCE's query cannot
- * express a rule exactly, the filter is wider than the rule, and never narrower.
+ * express a rule exactly, the filter is wider than the rule, never narrower.
  */
 export function trafficOfRules(rules: readonly CuttingRule[]): TrafficOfRules {
   const join = (side: Side) => joinBlocks(rules.map(({ placed, policy }) => blocksOf(placed, side, policy)))
@@ -70,8 +70,8 @@ function blocksOf({ scopes, rule }: PlacedRule, side: Side, policy: PolicySnapsh
 }
 
 /**
- * Returns true if a query that names an IP list selects exactly what a rule with this list selects. This is so if the
- * list has no pending change and contains only addresses.
+ * Returns true if a query for an IP list selects exactly what a rule with this list selects, which is so if the list
+ * has no pending change and contains only addresses.
  */
 function isExact(href: string, policy: PolicySnapshot): boolean {
   const list = policy.listOf(href)
@@ -81,9 +81,9 @@ function isExact(href: string, policy: PolicySnapshot): boolean {
 }
 
 /**
- * Returns the alternative selections of labels that satisfy all entries. Labels with the same key are alternatives.
- * Exclusions are ignored, and so is each key that occurs in a group with labels of several keys. Returns null if no
- * selection is left, if a label or group is not known, or if there are too many alternatives.
+ * Returns the alternative label selections that satisfy all entries. Labels with the same key are alternatives.
+ * Exclusions are ignored, and so is every key that occurs in a group with several keys. Returns null if no selection is
+ * left, if a label or group is not known, or if there are too many alternatives.
  */
 function multiplyOut(
   entries: readonly RuleSet['scopes'][number][number][],
@@ -95,7 +95,7 @@ function multiplyOut(
     if (exclusion === true) continue
     const one = label === undefined ? undefined : labelOf(label.href)
     const members = group === undefined ? (one === undefined ? undefined : [one]) : membersOf(group.href)
-    // An unknown label may be an alternative to the labels of any key.
+    // A label that is not known may be an alternative to the labels of any key.
     if (members === undefined || members.length === 0) return null
     for (const { key, href } of members) byKey.set(key, (byKey.get(key) ?? new Set()).add(href))
     if (new Set(members.map(({ key }) => key)).size > 1) for (const { key } of members) unclear.add(key)

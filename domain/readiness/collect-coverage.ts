@@ -7,7 +7,7 @@ import { groupRows, type Group, type Grouping } from '../traffic/group-rows.js'
 import type { FlowPath } from '../traffic/read-both-ways.js'
 import { isNotAllowed, isUncovered, readWord, tallyDecisions } from './tally-decisions.js'
 
-/** A draft rule that would allow traffic that is not allowed today, and the amount of this traffic. */
+/** A draft rule that would allow traffic that is not allowed today, and how much of such traffic there is. */
 interface MatchingRule {
   /** Href of the rule, or the name of an essential rule. */
   rule: string
@@ -19,14 +19,14 @@ export type Coverage = ReturnType<ReturnType<typeof collectCoverage>['result']>
 export type PathCoverage = Coverage['inbound']
 
 /**
- * Collects the policy coverage of an application. Each row of its traffic is added once, after the rules have been
- * applied to the row. A row inside the application counts as inbound, as outbound and as intra.
+ * Collects the policy coverage of an application. Each row of its traffic is added once, after the rules have decided
+ * about it. A row inside the application counts as inbound, as outbound and as intra.
  */
 export function collectCoverage(encoder: FlowEncoder) {
   const decision = textColumn(encoder, 'decision')
   const draft = textColumn(encoder, 'draftDecision')
   const paths = { inbound: coverPath('src'), outbound: coverPath('dst'), intra: coverPath('src') }
-  // The totals over all rows. Each row counts once here, even if it counts for several directions.
+  // The totals over all rows. A row counts once here, even if it counts for several directions.
   const overall = { active: tallyDecisions(encoder), draft: tallyDecisions(encoder, 'draftDecision') }
   const matching = groupRows({ rules: textColumn(encoder, 'rules') })
 
@@ -64,7 +64,7 @@ export function collectCoverage(encoder: FlowEncoder) {
       // Undecided rows do not count, because it is not known whether the draft would change anything for them.
       if (isNotAllowed(word) && readDecision(draft.value(draft.code(row))) === 'allowed') matching.add(row)
     },
-    /** `hasRules` is false if the PCE did not say which draft rules match. */
+    /** `hasRules` is false if the PCE did not report which draft rules match. */
     result: (own: Application, { hasDraft, hasRules }: { hasDraft: boolean; hasRules: boolean }) => ({
       inbound: paths.inbound.result(own, hasDraft),
       outbound: paths.outbound.result(own, hasDraft),
@@ -78,8 +78,8 @@ export function collectCoverage(encoder: FlowEncoder) {
 }
 
 /**
- * Adds up, for each draft rule, the rows that it matches. A row may match several rules, whose names the encoder joins
- * with commas (T8).
+ * Adds up the rows that each draft rule matches. A row may match several rules, whose names the encoder joins with
+ * commas (T8).
  */
 function countRules(
   groups: Iterable<{ keys: { rules: string | null }; rows: number; measures: { connections: number } }>,
@@ -96,13 +96,13 @@ function countRules(
   return [...found.values()].sort((a, b) => b.connections - a.connections || (a.rule < b.rule ? -1 : 1))
 }
 
-/** The number of rows in a group that no rule is known to allow (`flows`), and the number of their connections. */
+/** Number of rows in a group that no rule is known to allow (`flows`), and number of their connections. */
 export interface Uncovered {
   flows: number
   connections: number
   /**
-   * Number of connections counted in `connections` that are certainly not allowed now and that the draft would allow;
-   * null if the draft was not read.
+   * Number of connections in `connections` that are certainly not allowed now but that the draft would allow; null if
+   * the draft was not read.
    */
   draft_allowed_connections: number | null
 }
@@ -117,13 +117,14 @@ export interface UncoveredService extends Uncovered {
 const MAX_PROCESSES = 5
 
 /**
- * The key of a group of uncovered rows. It consists of `K`, the decision on these rows and the decision of the draft.
+ * The key of a group of uncovered rows: `K`, what the active policy decides about these rows, and what the draft
+ * decides.
  */
 type Drafted<K> = K & { decision: string | null; draft: string | null }
 
 /**
- * Groups uncovered rows in two ways: by service, and by the party on the given side. This party is an application or,
- * if it belongs to none, a single source or destination.
+ * Groups uncovered rows in two ways: by service, and by the party on the given side. The party is an application or, if
+ * it belongs to none, a single host or address.
  */
 export function collectUncovered(encoder: FlowEncoder, side: Side) {
   const [decision, draft] = [textColumn(encoder, 'decision'), textColumn(encoder, 'draftDecision')]
@@ -136,13 +137,13 @@ export function collectUncovered(encoder: FlowEncoder, side: Side) {
   return {
     add(row: FlowRow): void {
       services.add(row)
-      // Code 0 means that the source or destination belongs to no application.
+      // Code 0 means that this end belongs to no application.
       if (application.code(row) === 0) ends.add(row)
       else applications.add(row)
     },
     /**
-     * Returns all groups, those with the most connections first. The application `own` is not listed as a remote
-     * application.
+     * Returns all groups, those with the most connections first. The application itself (`own`) is not listed as a
+     * remote application.
      */
     result: (own: Application, hasDraft: boolean) => ({
       services: fold(services, hasDraft, ({ port, proto }) => `${port} ${proto}`, startService, addProcess).map(

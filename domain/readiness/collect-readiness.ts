@@ -13,7 +13,7 @@ export type ReadinessTraffic = ReturnType<ReturnType<typeof collectReadiness>['r
 
 /**
  * Collects the facts that determine the readiness of an application. Each row of its traffic is added once, after the
- * rules have been applied to the row.
+ * rules have decided about it.
  */
 export function collectReadiness(encoder: FlowEncoder) {
   const tally = tallyDecisions(encoder)
@@ -38,21 +38,18 @@ export function collectReadiness(encoder: FlowEncoder) {
 }
 
 /**
- * A source or destination that belongs to no application, because it lacks an app or env label. Therefore no rule for
- * applications can cover it.
+ * A source or destination without an app or env label. It belongs to no application, so no rule for applications can
+ * cover it.
  */
 export interface UnlabelledEnd {
   endpoint: string
   ip: string | null
   kind: 'unlabelled' | 'half_labelled'
-  /**
-   * Numbers of rows (`flows`) and connections of this source or destination. Rows about which policy cannot decide do
-   * not count.
-   */
+  /** Numbers of rows (`flows`) and connections of this party, except those about which policy cannot decide. */
   flows: number
   connections: number
   /**
-   * Number of rows counted in `flows` that no rule is known to allow. `uncovered_connections` is the number of their
+   * Number of rows in `flows` that no rule is known to allow. `uncovered_connections` is the number of their
    * connections.
    */
   uncovered_flows: number
@@ -60,13 +57,13 @@ export interface UnlabelledEnd {
 }
 
 /**
- * The parties with which an application exchanges traffic, grouped by whether policy allows this traffic. Applications
- * are sorted by name.
+ * The parties with which an application exchanges traffic, grouped by how much of this traffic policy allows.
+ * Applications are sorted by name.
  */
 export interface Remotes {
-  /** Applications whose rows are all allowed. Rows about which policy cannot decide do not count. */
+  /** Applications all of whose rows are allowed. Rows about which policy cannot decide do not count. */
   covered: Application[]
-  /** Applications that have both allowed rows and rows that are not allowed, or that have undecided rows. */
+  /** Applications with both allowed and not allowed rows, or with undecided ones. */
   partlyCovered: Application[]
   /** Applications with no allowed row. */
   uncovered: Application[]
@@ -75,8 +72,8 @@ export interface Remotes {
 }
 
 /**
- * Groups the sources (or destinations) of rows by whether policy allows their traffic. Rows whose source and
- * destination both enforce nothing are ignored, because policy cannot decide about them.
+ * Groups the sources (or destinations) of rows by whether policy allows their traffic. Rows between two ends that
+ * enforce nothing are ignored, because policy cannot decide about them.
  */
 export function judgeRemotes(encoder: FlowEncoder, side: Side): { add(row: FlowRow): void; result(): Remotes } {
   const application = applicationColumns(encoder)[side]
@@ -85,7 +82,7 @@ export function judgeRemotes(encoder: FlowEncoder, side: Side): { add(row: FlowR
   const ends = groupRows({ end: wholeEndColumn(encoder, side), decision })
   return {
     add(row) {
-      // Code 0 means that the source or destination belongs to no application.
+      // Code 0 means that this end belongs to no application.
       if (application.code(row) === 0) ends.add(row)
       else applications.add(row)
     },

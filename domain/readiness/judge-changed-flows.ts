@@ -20,9 +20,8 @@ import type { TrafficWindow } from '../traffic/traffic-window.js'
 import { readPolicyInForce } from './tally-decisions.js'
 
 /**
- * The change of the enforcement mode at the source or destination of a flow. `isVague` marks a source or destination,
- * such as a virtual service, that stands for workloads that are not known individually. `isUntold` marks a workload
- * whose current mode the PCE does not report.
+ * The change of the enforcement mode at one end of a flow. `isVague`: the end, such as a virtual service, stands for
+ * workloads that are not known individually. `isUntold`: the PCE does not report the workload's current mode.
  */
 export interface EndChange extends ModeChange {
   isVague?: true
@@ -30,23 +29,20 @@ export interface EndChange extends ModeChange {
 }
 
 /**
- * The workloads whose modes change: the filter that selects their traffic, a function that recognises them as sources
- * or destinations of flows, and a function that returns the mode change of each.
+ * The workloads whose modes change: a filter for their traffic, a function that recognises them as ends of flows, and a
+ * function that returns the mode change of each.
  */
 export interface ChangedEnds {
   filter: TrafficQuery['sources']
-  /**
-   * Returns true if the source or destination of a flow is one of these workloads, whether or not its own mode changes.
-   */
+  /** Returns true if an end of a flow is one of these workloads, whether or not its mode changes. */
   isOwn: (end: FlowEnd) => boolean
-  /** Returns the mode change of a source or destination; null if its mode stays the same or if it has no mode. */
+  /** Returns the mode change of an end; null if its mode stays the same or if it has no mode. */
   changeOf: (end: FlowEnd) => EndChange | null
-  /** The modes, by href, of workloads that have already been read and whose mode stays the same. */
+  /** The modes, by href, of workloads that were already read and whose mode stays the same. */
   known?: ReadonlyMap<string, EndMode>
   /**
-   * Returns what policy takes a source or destination for after the change, if that is something else than before, such
-   * as a mere address where a workload has been unpaired; null otherwise. Rules may then apply, or no longer apply, at
-   * the other end too.
+   * Returns the form in which policy sees an end after the change, if that differs from before; otherwise null. For
+   * example, an unpaired workload becomes a mere address. As a result, other rules may apply at the opposite end.
    */
   seenAfter?: (end: FlowEnd) => FlowEnd | null
 }
@@ -66,7 +62,7 @@ export const MODE_EFFECTS = [
 ] as const
 export type ModeEffect = (typeof MODE_EFFECTS)[number]
 
-/** Connections with the same source, destination, port and policy decision, and the effect of the new modes on them. */
+/** Connections with the same source, destination, port and policy decision, and what the new modes do to them. */
 export interface JudgedFlow {
   /** The direction as seen from the workloads whose mode changes. `intra` is traffic between two of these workloads. */
   direction: 'inbound' | 'outbound' | 'intra'
@@ -76,13 +72,13 @@ export interface JudgedFlow {
   proto: number | null
   connections: number
   effect: ModeEffect
-  /** The source or destination, or both, whose mode change causes the effect; empty if nothing changes. */
+  /** The ends whose mode change causes the effect; empty if nothing changes. */
   by: readonly FlowEnd[]
-  /** The reason for the doubt if the effect is only possible or is undecided. */
+  /** If the effect is only possible, or undecided, the reason for the doubt. */
   undecided: Answer
-  /** True if the effect depends on rules and not only on the modes. */
+  /** True if the effect depends on rules, too, not only on modes. */
   isByRules: boolean
-  /** The way in which the recorded decision contradicts the rules of today. */
+  /** How the recorded decision contradicts the present rules. */
   disagreement: Disagreement
 }
 
@@ -97,11 +93,11 @@ export interface JudgedReads extends BothWays {
 export type JudgingContext = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>
 
 /**
- * Reads the traffic of the workloads whose mode changes, in a time window, and passes each group of rows to `take`
- * together with the effect of the new modes on it. The effect is derived only from the active policy and the present
- * modes. The decision that follows from these is compared with the one that the PCE recorded (D78). Resolves with the
- * details of the inbound and the outbound query. If the traffic could not be read, resolves with a sentence that says
- * why, and `take` is not called. Rejects if the call is cancelled.
+ * Reads the traffic, in a time window, of the workloads whose mode changes. Passes each group of rows to `take`,
+ * together with the effect of the new modes, which is derived from the active policy and the present modes alone. The
+ * decision that follows from these is compared with the one that the PCE recorded (D78). Resolves with the details of
+ * the inbound and the outbound query. If the traffic could not be read, resolves with a sentence that says why, and
+ * `take` is not called. Rejects if the call is cancelled.
  *
  * @param complete the option `complete` of `createConversationReader`
  */
@@ -127,8 +123,8 @@ export async function judgeChangedFlows(
       })
     const paths = { dst: group(), src: group() }
     const keep = (side: Side, row: FlowRow) => void paths[side].add(row)
-    // Traffic between two of the changed workloads appears in the answers to both queries and must be counted only
-    // once, as `readBothWays` does.
+    // Both queries return the traffic between two of the changed workloads. It must count only once, as in
+    // `readBothWays`.
     const destinations = new Set<number>()
     let repeated = 0
     const read = createConversationReader(ctx, encoder, complete)
@@ -143,8 +139,8 @@ export async function judgeChangedFlows(
     })
     const isSeen = paths.dst.size + paths.src.size > 0
     const policy = isSeen ? await readPolicyInForce(pce, signal, labels) : null
-    // For workloads whose mode changes, the change already contains the present mode from the inventory. So only the
-    // other workloads are looked up.
+    // If a workload's mode changes, the present mode is already known from the change. So only other workloads are
+    // looked up.
     const present = createPresentModes({ pce, signal }, { known: ends.known ?? new Map() })
     await present.look(staying(paths, ends))
     const judge = createFateJudge(createConnectionJudge(policy), ends, present.modeOf)
@@ -169,7 +165,7 @@ export async function judgeChangedFlows(
   }
 }
 
-/** Iterates over the sources and destinations whose mode stays the same. */
+/** Iterates over the ends whose mode stays the same. */
 function* staying(
   { src, dst }: Record<Side, Grouping<Keys>>,
   { changeOf }: Pick<ChangedEnds, 'changeOf'>,
@@ -178,8 +174,8 @@ function* staying(
 }
 
 /**
- * The source or destination of a connection, and whether it drops the connection before and after the change. `cause` is
- * the end whose change decides this: the end itself, or the other one if policy takes that one for something else.
+ * One end of a connection, and whether it drops the connection before and after the change. `cause` is the end whose
+ * change decides this: the end itself or, if policy sees the opposite end in another form, that one.
  */
 interface MovedEnd {
   cause: FlowEnd
@@ -189,7 +185,7 @@ interface MovedEnd {
   after: Answer
 }
 
-/** Creates the function that determines the effect on a group of rows from its source, destination and service. */
+/** Creates the function that determines the effect on a group of rows from its ends and its service. */
 function createFateJudge(
   judgeOf: ReturnType<typeof createConnectionJudge>,
   { changeOf, seenAfter = () => null }: Pick<ChangedEnds, 'changeOf' | 'seenAfter'>,
@@ -208,8 +204,7 @@ function createFateJudge(
     const own = { cause: end, isRejudged: false, change }
     if (change.isVague !== true)
       return { ...own, now: drops(presentMode(change), 'now'), after: drops(change.to, 'after') }
-    // A vague source or destination stands for several workloads. These may currently be in any mode, and some of them
-    // may keep their mode.
+    // A vague end stands for several workloads, which may be in any mode now, and some of which may keep their mode.
     const some = (mode: EndMode, when: keyof typeof judges) => both(drops(mode, when), unknown('virtual_service'))
     return { ...own, now: some('full', 'now'), after: some(change.to, 'after') }
   }
@@ -238,7 +233,7 @@ function createFateJudge(
   }
 }
 
-/** Derives the effect from whether source and destination drop the connection before and after the change. */
+/** Derives the effect from whether each end drops the connection before and after the change. */
 function fateOf(ends: readonly MovedEnd[]): Pick<Fate, 'effect' | 'by' | 'undecided'> {
   const now = anyOf(ends.map((one) => one.now))
   const after = anyOf(ends.map((one) => one.after))
@@ -260,8 +255,8 @@ function fateOf(ends: readonly MovedEnd[]): Pick<Fate, 'effect' | 'by' | 'undeci
 }
 
 /**
- * Returns true if a source or destination becomes, or may become, stricter (or looser, depending on `direction`): by its
- * own mode, or because policy takes the other end for something else.
+ * Returns true if an end becomes, or may become, stricter (or looser, depending on `direction`), because of its own
+ * mode or because policy sees the opposite end in another form.
  */
 function mayTurn({ change, isRejudged }: MovedEnd, direction: 'stricter' | 'looser'): boolean {
   if (isRejudged) return true

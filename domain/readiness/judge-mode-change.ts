@@ -17,14 +17,14 @@ import {
 /** Number of days for which traffic is read, the same as for a readiness assessment. */
 export const MODE_CHANGE_DAYS = 30
 
-/** The traffic with one peer that would be lost. The direction is as seen from the workload whose mode changes. */
+/** Traffic with one peer that would be lost. The direction is as seen from the workload whose mode changes. */
 export interface ModeLoss {
   direction: 'inbound' | 'outbound'
   /** The peer as `app (env)`, or its host name or address if it has no application. */
   peer: string
   /**
-   * The effect on the traffic. `cut`: according to the rules, the traffic would certainly be lost. `possibly_cut`: it
-   * is undecided whether the traffic would be lost.
+   * What happens to the traffic. `cut`: according to the rules, it would certainly be lost. `possibly_cut`: it is
+   * undecided whether it would be lost.
    */
   effect: 'cut' | 'possibly_cut'
   connections: number
@@ -36,9 +36,8 @@ export interface ModeLoss {
 export interface ModeChangeTraffic {
   reads: JudgedReads
   /**
-   * Numbers of connections by effect. `blocked` connections are already blocked. `possibly_blocked` connections are
-   * possibly blocked now and would pass. For `undecided` connections, the new mode makes no difference, and it is
-   * undecided whether they pass.
+   * Numbers of connections by effect. `blocked`: blocked already. `possibly_blocked`: possibly blocked now, but would
+   * pass in the new mode. `undecided`: the new mode makes no difference, and it is undecided whether they pass.
    */
   connections: {
     cut: number
@@ -48,16 +47,11 @@ export interface ModeChangeTraffic {
     possibly_blocked?: number
     undecided?: number
   }
-  /**
-   * Number of `blocked` connections that would pass in the new mode, because neither source nor destination would then
-   * block them.
-   */
+  /** Number of `blocked` connections that would pass in the new mode, because neither end would block them any more. */
   opened: number
-  /**
-   * The lost traffic. Certain losses come first, then possible ones; within each group, the busiest peer comes first.
-   */
+  /** The lost traffic: certain losses first, then possible ones, each with the busiest peers first. */
   losses: ModeLoss[]
-  /** A phrase `undecided because of …` with the reasons for doubt. It is empty if nothing is undecided. */
+  /** A phrase `undecided because of …` with the reasons for doubt; empty if nothing is undecided. */
   undecided: string
   /** The reasons why it is undecided whether `undecided` connections pass; empty if there are no such connections. */
   undecidedStays: string
@@ -69,7 +63,7 @@ export interface ModeChangeTraffic {
 
 /**
  * Determines, for each peer, which traffic of the last 30 days would be cut if all the given workloads changed to
- * another enforcement mode. Resolves with a sentence that says why if the traffic could not be read. Rejects if the
+ * another enforcement mode. If the traffic could not be read, resolves with a sentence that says why. Rejects if the
  * call is cancelled.
  */
 export async function judgeModeChange(

@@ -17,7 +17,7 @@ export function recommendCoverage(found: Coverage, reliance: Reliance): string {
   if (percentage === null) return [describeNothing(flows, reliance), ...reliance.modes].join(' ')
   const missing = notAllowed(flows)
   const uncovered = missing + flows.undecided
-  // The advice leaves out undecided rows, because a rule may already allow them.
+  // Undecided rows are left out of the advice, because a rule may already allow them.
   const decided = coverage({ ...flows, undecided: 0 }) ?? percentage
   return [
     uncovered === 0
@@ -75,8 +75,8 @@ function describeDraft({ overall, wouldAllow }: Coverage, missing: number): stri
 const MAX_NAMES = 5
 
 /**
- * Recommends next steps, the most urgent one first. Each sentence follows from a figure in the answer. The list is
- * empty if there is nothing to do.
+ * Recommends next steps, the most urgent first. Each sentence is based on a figure in the answer. The list is empty if
+ * there is nothing to do.
  */
 export function recommendReadiness(facts: ReadinessFacts, { score, level, unscored, obstacles }: Readiness): string[] {
   const { fleet, decisions, outbound, intra, remotes, ringfence, reliance } = facts

@@ -8,7 +8,7 @@ import { quote } from '../text/escape-text.js'
 import type { Remotes } from './collect-readiness.js'
 import { coverage, judged, type Decisions, type Reliance } from './tally-decisions.js'
 
-/** The state of an application's ringfence: whether it exists in the draft, and whether it is in force. */
+/** Whether an application's ringfence exists in the draft, and whether it is in force. */
 export interface RingfenceState {
   /** The rule set name that was searched for. */
   name: string
@@ -20,15 +20,14 @@ export interface RingfenceState {
   provisioned: boolean
   /** True if the ringfence in the draft differs from the active one. */
   pending_changes: boolean
-  /**
-   * Other rule sets with the name of the ringfence, each with the reason why it is not the ringfence described here.
-   */
+  /** Other rule sets with the name of the ringfence, each with the reason why it is not the ringfence. */
   conflicts: { href: string; why: 'other_scope' | 'pending_deletion' | 'same_scope' }[]
 }
 
 /**
- * Combines the draft and active versions of a ringfence. A ringfence counts as existing if it is in the draft (T15,
- * T10). If several rule sets have its name and scope, the first enabled one is described, and the others are conflicts.
+ * Combines the draft and active versions of a ringfence. A ringfence exists if it is in the draft (T15, T10). If
+ * several rule sets have its name and scope, the first enabled one counts as the ringfence, and the others are
+ * conflicts.
  */
 export function describeRingfence(draft: RingfenceFound, active: RingfenceFound): RingfenceState {
   const [drafts, actives] = [draft, active].map(({ ruleSet: one, others }) => (one === null ? [] : [one, ...others]))
@@ -51,8 +50,8 @@ export function describeRingfence(draft: RingfenceFound, active: RingfenceFound)
 }
 
 /**
- * Numbers of workloads of the application. `modes` counts only managed workloads, because the mode of an unmanaged
- * workload has no meaning.
+ * Numbers of the application's workloads. `modes` counts only managed ones, because the mode of an unmanaged workload
+ * has no meaning.
  */
 interface Fleet {
   total: number
@@ -62,8 +61,8 @@ interface Fleet {
   /** Number of managed workloads for which the PCE does not say whether they are online. */
   onlineUnknown: number
   /**
-   * Number of Kubernetes workloads among all workloads. `unread` is the reason why Kubernetes workloads could not be
-   * read; null if they were read.
+   * `kubernetes`: number of Kubernetes workloads among all workloads. `unread`: the reason why they could not be read,
+   * or null.
    */
   kubernetes: number
   unread: string | null
@@ -73,7 +72,7 @@ export interface ReadinessFacts {
   fleet: Fleet
   /** The decisions on all rows of the application. */
   decisions: Decisions
-  /** The decisions on rows that lead out of the application (`outbound`) and on rows that stay inside it (`intra`). */
+  /** The decisions on rows that leave the application (`outbound`) and on rows that stay inside it (`intra`). */
   outbound: Decisions
   intra: Decisions
   /** The parties from which the application receives traffic. */
@@ -96,16 +95,16 @@ export interface Readiness {
   level: Level
   /** The reason why there is no score. */
   unscored?: string
-  /** The reasons why the application is not ready regardless of its score; empty if there are none. */
+  /** The reasons why the application is not ready, whatever its score; empty if there are none. */
   obstacles: string[]
   factors: Factor[]
 }
 
 /**
  * Scores the readiness of an application (T20). Without traffic or without a managed workload, there is no score.
- * Regardless of the score, an application is not ready if a stricter mode may block traffic that is allowed now. It is
- * also not ready if it is not known what the mode would block, because Kubernetes workloads or iptables rules have an
- * effect that cannot be determined.
+ * Whatever its score, an application is not ready if a stricter mode may block traffic that is allowed now, or if it is
+ * not known what the mode would block, because Kubernetes workloads or iptables rules have an effect that cannot be
+ * determined.
  */
 export function scoreReadiness(facts: ReadinessFacts): Readiness {
   const unscored = whyUnscored(facts)

@@ -32,7 +32,7 @@ interface DecisionTally {
   result(): Decisions
 }
 
-/** Counts rows by the decision in one of their decision columns. */
+/** Counts rows by the decision in one of their columns. */
 export function tallyDecisions(encoder: FlowEncoder, column: DictionaryName = 'decision'): DecisionTally {
   const groups = groupRows({ decision: textColumn(encoder, column) })
   return {
@@ -49,7 +49,7 @@ export function tallyDecisions(encoder: FlowEncoder, column: DictionaryName = 'd
   }
 }
 
-/** Converts the text in a decision column to a decision. */
+/** Converts the string in a decision column to a decision. */
 export const readWord = (word: string | null): DecidedWord => (word === 'undecided' ? word : readDecision(word))
 
 /** Returns true if traffic with this decision is not known to be allowed by any rule. */
@@ -59,19 +59,19 @@ export const isUncovered = (word: DecidedWord): boolean => word === 'undecided' 
 export const isNotAllowed = (word: DecidedWord): boolean => word !== 'undecided' && isStopped(word)
 
 /**
- * Returns the number of rows or connections about which policy can decide, including undecided ones. Only `unknown` is
- * left out.
+ * Returns the number of rows or connections about which policy can decide, which are all except `unknown` ones.
+ * Undecided ones are included.
  */
 export const judged = (counts: Record<DecidedWord, number>): number =>
   JUDGED_DECISIONS.reduce((sum, word) => sum + counts[word], counts.undecided)
 
-/** Returns the number of rows or connections that certainly no rule allows. */
+/** Returns the number of rows or connections that no rule allows for certain. */
 export const notAllowed = (counts: Record<DecidedWord, number>): number =>
   judged(counts) - counts.allowed - counts.undecided
 
 /**
- * Returns the share of allowed rows among all rows except `unknown` ones, in percent with one decimal; null if there
- * are no such rows, or if all of them are undecided.
+ * Returns the percentage of allowed rows among all rows except `unknown` ones, with one decimal; null if there are no
+ * such rows, or if all of them are undecided.
  */
 export function coverage(counts: Record<DecidedWord, number>): number | null {
   const all = judged(counts)
@@ -83,34 +83,34 @@ function noDecisions(): Decisions {
   return { flows: none(), connections: none() }
 }
 
-/** The facts that limit how reliable the decisions on an application's rows are. */
+/** Facts that limit how reliable the decisions on an application's rows are. */
 export interface Reliance {
   /**
-   * Number of rows that no rule is known to allow and that pass, or may pass, because the source or destination is in
-   * selective mode or in an unknown mode.
+   * Number of rows that no rule is known to allow and that pass, or may pass, because an end is in selective mode or in
+   * an unknown mode.
    */
   byDefault: number
   /**
-   * Number of rows for which it is undecided whether rules allow them, without rows of protocols that VENs always
-   * allow.
+   * Number of rows for which it is undecided whether rules allow them. Protocols that VENs always allow are not
+   * counted.
    */
   open: number
-  /** A phrase `undecided because of …` with the reasons why rows are undecided. It is empty if no row is undecided. */
+  /** A phrase `undecided because of …` with the reasons why rows are undecided; empty if no row is. */
   undecided: string
   /**
-   * Number of rows that are possibly, but not certainly, blocked already. `uncovered` is the number of those that no
-   * rule allows. `because` gives the reasons why it is undecided whether they are blocked.
+   * Number of rows that may already be blocked, but not certainly. `uncovered` is the number of those that no rule
+   * allows; `because` says why it is undecided whether they are blocked.
    */
   maybeBlocked: { rows: number; uncovered: number; because: string }
   /**
-   * Number of iptables rules that apply to the application and whose effect cannot be determined; null if they could
-   * not be counted.
+   * Number of iptables rules that apply to the application, whose effect cannot be determined; null if they could not
+   * be counted.
    */
   iptables: number | null
   /** The unconfirmed assumptions about the PCE on which these numbers depend. */
   assumes: readonly string[]
   /**
-   * Number of allowed rows about which only the remote party decides, because the application's workload in them has no
+   * Number of allowed rows about which only the remote party decides, because the application's own workload has no
    * VEN.
    */
   elsewhere: number
@@ -121,10 +121,10 @@ export interface Reliance {
 }
 
 /**
- * Decides about the rows of an application by the policy in force and the present modes of source and destination,
- * whatever the PCE recorded (D78). If a draft is given, the rows are also decided by the draft; it is the same object
- * as `policy` if nothing is pending. The PCE's own draft decision is not used, because for a source or destination that
- * enforces nothing it may say "allowed" without a rule.
+ * Decides about the rows of an application by the policy in force and the present modes of both ends, whatever the PCE
+ * recorded (D78). If a draft is given, it also decides about the rows; without pending changes, it is the same object
+ * as `policy`. The PCE's own draft decision is not used, because it may say "allowed" without a rule if an end enforces
+ * nothing.
  */
 export function decideByRules(
   encoder: FlowEncoder,
@@ -140,7 +140,7 @@ export function decideByRules(
   const recorded = noDisagreement()
   let [byDefault, open, elsewhere, mayStop, mayStopUncovered] = [0, 0, 0, 0, 0]
   return {
-    /** Decides a row by the rules and passes it on with this decision in place of the recorded one. */
+    /** Decides about a row by the rules and passes it on with this decision in place of the recorded one. */
     take(given: FlowRow, path: FlowPath, pass: (row: FlowRow, path: FlowPath) => void): void {
       const { row, word, undecided, mayBeBlocked, modes, disagreement } = decide(given)
       const { src, dst, count, connections } = row

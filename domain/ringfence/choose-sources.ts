@@ -13,33 +13,32 @@ import { nearNames } from '../text/compare-texts.js'
 import { quote, trimBlanks } from '../text/escape-text.js'
 import type { Application } from '../traffic/applications.js'
 
-/** The caller's choice of the sources of traffic that a ringfence should let in. */
+/** Which sources of traffic a ringfence should let in, as the caller gave it. */
 export interface SourcesAsked {
   /**
-   * Sources to leave out: single applications, or an app or env label. Such a label leaves out all applications that
-   * have it.
+   * Sources to leave out: single applications, or an app or env label, which leaves out every application that has it.
    */
   exclude_sources?: readonly ApplicationReference[]
   /**
-   * Env labels. A source is let in only if it has one of them. Each is given as its value, `env=VALUE`, `{key, value}`
-   * or an href.
+   * Env labels of the sources to let in; a source must have one of them. Each is given as its value, `env=VALUE`,
+   * `{key, value}` or an href.
    */
   environments?: readonly LabelReference[]
 }
 
-/** The caller's choice after its labels have been looked up. */
+/** Which sources a ringfence should let in, after all labels have been looked up. */
 export interface SourceChoice {
   /** Returns true if the given source application gets no allow rule. */
   leavesOut(source: Application): boolean
-  /** Returns the exclusions that the caller chose but that match none of the given sources. */
+  /** Returns the caller's exclusions that match none of the given sources. */
   unused(sources: readonly Application[]): string[]
   /** All labels that the choice names. */
   labels: readonly Label[]
 }
 
 /**
- * Looks up the labels of a choice of sources. Names are compared exactly and case-sensitively (D94). Throws the errors
- * of `findApplicationLabels`: not_found and invalid_argument.
+ * Looks up the labels by which a caller chooses sources. Names are compared exactly and case-sensitively (D94). Throws
+ * the errors of `findApplicationLabels`: not_found and invalid_argument.
  */
 export function chooseSources(
   labels: LabelIndex,

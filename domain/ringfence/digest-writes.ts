@@ -8,9 +8,9 @@ import { bodyOf } from './write-ringfence.js'
 
 /**
  * Returns the SHA-256 digest, in lower-case hex, of planned ringfences (D75). It covers the traffic window and, for
- * each application, the planned writes with the contents of the services that the rules name, and the sources that are
- * left out, or the reason why nothing is written. The digest ignores connection counts and any order that depends on
- * these counts, because they change by themselves.
+ * each application, either the reason why nothing is written, or the planned writes with the contents of the services
+ * in their rules and the sources that are left out. Connection counts, and any order that depends on them, are ignored,
+ * because they change by themselves.
  */
 export function digestWrites(window: TrafficWindow, planned: readonly BatchOutcome[]): string {
   const rows = planned
@@ -35,8 +35,8 @@ const writesOf = (prepared: Prepared) => [
 ]
 
 /**
- * Returns the name and the entries of a service object. Returns null for ports that are written into the rule itself,
- * because they are part of the rule's body.
+ * Returns the name and the entries of a service object. Returns null for ports written directly into a rule, because
+ * these are part of the rule's body.
  */
 const contentOf = (resolved: ResolvedService): unknown =>
   'ports' in resolved ? null : [resolved.service.name, SERVICE_LISTS.map((list) => resolved.service[list] ?? null)]

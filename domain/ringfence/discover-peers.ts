@@ -26,37 +26,41 @@ import { createConversationReader, type FlowsRead } from '../traffic/read-flows.
 import { always, anyOf, isUnknown, type Answer, type Reason } from '../policy/three-valued.js'
 import { workInTurns, type Steps } from '../text/pace-work.js'
 
-/**
- * What happens to a connection today, according to the active policy and the present modes of source and destination.
- */
+/** What happens to a connection today, according to the active policy and the present modes of its ends. */
 export interface Today extends Pick<DecidedEnds, 'word' | 'undecided'> {
   /** Whether the source or the destination drops the connection. */
   drops: Answer
-  /** True if the connection passes, or may pass, only because a mode lets connections pass that no rule matches. */
+  /**
+   * True if the connection passes, or may pass, only because no rule matches it and a mode lets such connections pass.
+   */
   isByDefault: boolean
-  /** How the decision that the PCE recorded contradicts the rules, if it does. */
+  /** How the decision that the PCE recorded contradicts the rules; null if it does not. */
   disagreement: Disagreement
 }
 
 /**
- * What happens to a connection from the application to a destination, today and in the mode for which the ringfence is
+ * What happens to a connection from the application to a destination: today, and in the mode for which the ringfence is
  * intended.
  */
 export interface TodayOutbound extends Today {
   /** Whether the source drops the connection today. */
   sourceDrops: Answer
-  /** Whether the source drops the connection in the intended mode, whichever other changes are provisioned by then. */
+  /**
+   * Whether the source drops the connection in the intended mode, no matter which other changes are provisioned by
+   * then.
+   */
   dropsThen: Answer
 }
 
-/** The modes and rules by which flows are evaluated. */
+/** The modes and rules by which flows are judged. */
 export interface Judging {
   /**
-   * The present modes of the application's workloads. The modes of other workloads are read when they occur in traffic.
+   * The present modes of the application's workloads. The modes of other workloads are read when traffic shows them.
    */
   modes: ReadonlyMap<string, EndMode>
   /**
-   * Functions that evaluate connections by the active policy and by the draft. Both are the same if nothing is pending.
+   * Functions that judge connections by the active policy and by the draft. They are the same function if nothing is
+   * pending.
    */
   active: (connection: Connection) => EndJudge
   draft: (connection: Connection) => EndJudge
@@ -64,7 +68,7 @@ export interface Judging {
   selective: boolean
 }
 
-/** A group of inbound traffic whose flows do not differ in anything that matters to a plan. */
+/** A group of inbound traffic. Its flows differ in nothing that matters to a plan. */
 export interface InboundFlow {
   source: FlowEnd
   /** The source application; null unless the source has both an app and an env label. */
@@ -98,8 +102,8 @@ export interface OutboundFlow {
 }
 
 /**
- * The traffic of an application in the queried time window. A flow object is created only when the iteration reaches
- * it.
+ * The traffic of an application in the queried time window. Flow objects are created only when the iteration reaches
+ * them.
  */
 export interface Discovery {
   inbound: Iterable<InboundFlow>
@@ -110,7 +114,7 @@ export interface Discovery {
 }
 
 /**
- * Reads the traffic to and from an application, whatever the PCE decided about it (T15), and evaluates it by the active
+ * Reads the traffic to and from an application, whatever the PCE decided about it (T15), and judges it by the active
  * policy. Throws the errors of the traffic reader.
  */
 export async function discoverFlows(
@@ -149,8 +153,8 @@ export async function discoverFlows(
   }
   const { look, modeOf: modeNow, notes } = createPresentModes(ctx, { known: modes, shared: inventories })
   await look(endsOf(inbound, outbound))
-  // A virtual service or similar object can have the labels of the application without being a workload. It may stand
-  // for workloads in any mode.
+  // An object such as a virtual service can have the labels of the application without being a workload. The workloads
+  // behind it may be in any mode.
   const modeWithin = (end: FlowEnd): EndMode => (end.workload === null ? 'unknown' : modeNow(end))
   const modesOf = {
     inbound: (keys: Ends) => [modeNow(keys.source), modeWithin(keys.destination)] as const,
@@ -194,16 +198,16 @@ export async function discoverFlows(
 }
 
 /**
- * Returns the mode that a workload of the application will have once the application is in the mode for which the
- * ringfence is intended. A workload in full enforcement keeps this mode. A workload in an unknown mode may be in full
- * enforcement, so its future mode is not known.
+ * Returns the mode of an application's workload once the application is in the mode for which the ringfence is
+ * intended. A workload in full enforcement stays there. A workload in an unknown mode may be in full enforcement, so
+ * its future mode is not known.
  */
 const modeThen = (mode: EndMode, selective: boolean): EndMode =>
   !selective ? 'full' : mode === 'full' || mode === 'unknown' || mode === 'none' ? mode : 'selective'
 
 type Ends = Pick<Connection, 'source' | 'destination'>
 
-/** Applies `judge` to the keys of each group and returns the results in the order of the group numbers. */
+/** Applies `judge` to the keys of each group and returns the results in the order of the groups' numbers. */
 function* judgeGroups<K extends object, T>(groups: Grouping<K>, judge: (keys: K) => T): Steps<T[]> {
   const judged: T[] = []
   for (const { keys } of groups) {
@@ -214,8 +218,8 @@ function* judgeGroups<K extends object, T>(groups: Grouping<K>, judge: (keys: K)
 }
 
 /**
- * Determines what happens to a connection today, without regard to the decision that the PCE recorded, and then
- * compares the result with that decision.
+ * Determines what happens to a connection today without regard to the decision that the PCE recorded, and then compares
+ * the result with this decision.
  */
 function judgeToday(judge: EndJudge, modes: DecidedEnds['modes'], recorded: string): Today {
   const { word, undecided, verdicts } = decideEnds(judge, modes)
@@ -235,7 +239,7 @@ const mapped = <T, U>(items: Iterable<T>, map: (item: T) => U): Iterable<U> => (
   },
 })
 
-/** A port with observed traffic, the recorded decision and, for inbound traffic, the effect of the ringfence. */
+/** A port with observed traffic, with the recorded decision and, for inbound traffic, the effect of the ringfence. */
 export interface ObservedPort {
   port: number | null
   /** IANA protocol number. */
@@ -243,7 +247,7 @@ export interface ObservedPort {
   connections: number
   policy_decision: string
   effect?: FlowEffect
-  /** The reasons for the doubt if the effect is `possibly_cut`. */
+  /** If the effect is `possibly_cut`, the reasons for the doubt. */
   dependsOn?: readonly Reason[]
 }
 
@@ -255,7 +259,7 @@ export interface Peer {
 
 export interface RemoteApplication extends Peer, Application {}
 
-/** The categories of sources. Sources in the categories `internet` and `unknown_ip` are in no IP list except Any. */
+/** The categories of sources. A source in `internet` or `unknown_ip` is in no IP list except the Any list. */
 export const SOURCE_KINDS = [
   'application',
   'half_labelled',
@@ -266,7 +270,7 @@ export const SOURCE_KINDS = [
 ] as const
 export type SourceKind = (typeof SOURCE_KINDS)[number]
 
-/** A source that lacks an app or env label, so that no rule by these labels can name it. */
+/** A source without an app or env label, so that no rule by these labels can include it. */
 export interface OtherSource extends Peer {
   kind: SourceKind
   ip: string | null

@@ -75,8 +75,8 @@ export function hasExactScope({ scopes }: Pick<RuleSet, 'scopes'>, labels: reado
 /**
  * Finds the application's ringfence with this name, including its deny rules; null if there is none. Throws
  * already_exists {existing_ruleset, reason} if the name belongs to another rule set, or if the ringfence is disabled or
- * pending deletion, because rules written into it would then have no effect. Throws ambiguous_name if several rule sets
- * have this name and the application's scope, because rules must not be written into one of them at random.
+ * pending deletion, because new rules in it would have no effect. Throws ambiguous_name if several rule sets have both
+ * this name and the application's scope, because it is not clear which of them should get the rules.
  */
 export async function findOwnRuleSet(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
@@ -126,37 +126,36 @@ export interface Remote {
 }
 
 /**
- * The traffic for which an allow rule of a ringfence is needed: that from a remote application, or null for traffic
+ * The traffic that an allow rule of a ringfence must permit: traffic from a remote application, or, if null, traffic
  * inside the application.
  */
 export type Need = Remote | null
 
 /**
  * What the existing rules of a ringfence already allow and deny. `covering` returns the href of a rule that allows all
- * the traffic for which an allow rule is needed.
+ * of the traffic in question.
  */
 export interface Existing {
   covering(need: Need): string | undefined
   /**
-   * Returns the rules that seem intended for the traffic of one of the given needs (see `Need`) but do not allow all of
-   * it, each with the reason.
+   * Returns the rules that seem to be intended for one of the given needs (see `Need`) but do not allow all of its
+   * traffic, each with the reason.
    */
   shortOf(needs: readonly Need[]): { href: string; reason: string }[]
-  /** Returns the href of a deny rule that covers all the given consumers and services. */
+  /** Returns the href of a deny rule that covers all the given consumers and services, if there is one. */
   coveringDeny(consumers: readonly Actor[], services: readonly IngressService[]): string | undefined
   /**
-   * Hrefs of the deny rules in force that do something other than block every source outside the scope, on some
-   * services or on all. Override deny rules are not included.
+   * Hrefs of deny rules in force that do more or less than block every source outside the scope on some or all
+   * services. Override deny rules are not included.
    */
   otherDenies: string[]
-  /** True if a deny rule in force denies everything from outside the scope. */
+  /** True if a deny rule in force denies everything that comes from outside the scope. */
   deniesAllInbound: boolean
   overrideDenies: string[]
 }
 
 /**
- * Interprets the rules of an existing rule set whose scope is the application. If there is no rule set, nothing is
- * covered.
+ * Interprets the rules of an existing rule set whose scope is the application. Without a rule set, nothing is covered.
  */
 export function readExisting(ruleSet: Pick<RuleSet, 'rules' | 'deny_rules'> | null, known: Known): Existing {
   const rules = (ruleSet?.rules ?? []).map((rule) => ({ rule, reason: narrownessOf(rule, known) }))
@@ -189,7 +188,7 @@ export function readExisting(ruleSet: Pick<RuleSet, 'rules' | 'deny_rules'> | nu
 
 /**
  * Returns the reason why an allow rule permits less than a ringfence rule for the same consumers would; null if it
- * permits at least as much.
+ * permits no less.
  */
 function narrownessOf(rule: Rule, known: Known): string | null {
   if (rule.enabled === false) return 'it is disabled'
@@ -206,7 +205,7 @@ function narrownessOf(rule: Rule, known: Known): string | null {
   if (!rule.consumers.some(({ actors }) => actors === 'ams')) {
     if (rule.consumers.some(({ label_group: group }) => group !== undefined))
       return 'its consumers include a label group'
-    // A label whose key is neither app nor env narrows the set of workloads that the app and env labels select.
+    // A label with any other key narrows the set of workloads that the app and env labels select.
     if (rule.consumers.some(({ label }) => label !== undefined && !APPLICATION.has(known.keyOf(label.href) ?? '')))
       return 'further labels narrow its consumers'
   }
@@ -216,18 +215,15 @@ function narrownessOf(rule: Rule, known: Known): string | null {
   return null
 }
 
-/**
- * Returns true for actors that add workloads or addresses to a side of the rule. The effect of all other actors is not
- * known.
- */
+/** Returns true for actors that add workloads or addresses to a side of a rule. What other actors do is not known. */
 const isWidening = ({ actors, label, label_group: group, workload, ip_list: list }: Actor) =>
   actors === 'ams' || [label, group, workload, list].some((selector) => selector !== undefined)
 
 const APPLICATION = new Set(['app', 'env'])
 
 /**
- * Returns true if the consumers of a rule include every source for which the allow rule is needed (see `Need`). Labels
- * with the same key are alternatives.
+ * Returns true if the consumers of a rule include every source of the given need (see `Need`). Labels with the same key
+ * are alternatives.
  */
 function isFor({ consumers, unscoped_consumers: unscoped }: Rule, need: Need): boolean {
   const all = consumers.some(({ actors }) => actors === 'ams')
@@ -237,8 +233,8 @@ function isFor({ consumers, unscoped_consumers: unscoped }: Rule, need: Need): b
 }
 
 /**
- * Returns true if a rule seems intended for the traffic of the given need (see `Need`), even if it does not allow all
- * of it. A label group or a label dimension among its consumers may stand for the labels that the need requires.
+ * Returns true if a rule seems to be intended for the given need (see `Need`), even if it does not allow all of its
+ * traffic. A label group or label dimension among its consumers may stand for the labels of the need.
  */
 function mayBeMeantFor(rule: Rule, need: Need, keyOf: Known['keyOf']): boolean {
   if (isFor(rule, need)) return true
@@ -263,8 +259,8 @@ const isPlain = (
   rule.all_ips_except_for_in_providers !== true
 
 /**
- * Returns true if a deny rule applies to sources outside the scope and to all workloads of the scope, and is restricted
- * by nothing but its consumers and services.
+ * Returns true if a deny rule applies to sources outside the scope and to all workloads in the scope, and nothing
+ * restricts it except its consumers and services.
  */
 const isPlainDeny = (rule: Pick<DenyRule, 'consumers' | 'providers' | 'unscoped_consumers'> & Partial<DenyRule>) =>
   rule.unscoped_consumers === true &&

@@ -7,8 +7,8 @@ import type { RuleAnswers, Versions } from './read-surroundings.js'
 
 /**
  * The possible effects of a ringfence on a flow, once the ringfence is provisioned and the application's managed
- * workloads are in their intended mode. The intended mode is selective for a selective ringfence and full otherwise,
- * but a workload that is already in full mode stays in it.
+ * workloads are in their intended mode: selective for a selective ringfence, otherwise full. A workload that is already
+ * in full mode stays in it.
  */
 export const FLOW_EFFECTS = [
   'allowed',
@@ -31,13 +31,13 @@ export interface ObservedFlow {
    */
   today: Answer
   /**
-   * The decision of the draft without the ringfence, from the PCE's `draft_policy_decision`; null if the PCE reports
-   * none.
+   * What the draft decides without the ringfence, from the PCE's `draft_policy_decision`; null if the PCE reports
+   * nothing.
    */
   draft: string | null
   /** True if the draft contains allow rules for the flow. */
   hasDraftRules: boolean
-  /** True if the flow stays inside the application, so that the mode of its source changes too. */
+  /** True if the flow stays inside the application, so that the mode of its source will change too. */
   isOwn: boolean
   /** The results of matching the rules against the flow. The rules include the deny rule of the ringfence. */
   rules: RuleAnswers
@@ -46,13 +46,12 @@ export interface ObservedFlow {
 export interface RingfenceAsked {
   selective: boolean
   /**
-   * True if pending changes by others, or pending changes of the ringfence itself, make the draft differ from the
-   * active policy.
+   * True if the draft differs from the active policy because of pending changes, by others or of the ringfence itself.
    */
   hasPending: boolean
 }
 
-/** The effect of the ringfence on a flow and, if the effect is possibly_cut, the reason for the doubt. */
+/** The effect of a ringfence on a flow. If the effect is possibly_cut, the reason for the doubt is included. */
 export interface FlowVerdict {
   effect: FlowEffect
   undecided: Answer
@@ -60,45 +59,43 @@ export interface FlowVerdict {
 
 /** The facts that determine the effect of the ringfence on a flow. */
 interface Facts {
-  /** Whether an override deny rule applies to the flow at a source or destination that enforces policy. */
+  /** Whether an override deny rule applies to the flow at an end that enforces policy. */
   overridden: Verdict
-  /** Whether an allow rule of the ringfence lets the source reach the application on every service. */
+  /** Whether an allow rule of the ringfence lets the flow's source reach the application on every service. */
   covered: Verdict
   /**
-   * True if the draft decision names an override deny rule although the destination has no VEN of this PCE and
-   * therefore enforces nothing.
+   * True if the draft decision names an override deny rule although the destination enforces nothing, because it has no
+   * VEN of this PCE.
    */
   onlySaid: boolean
   /** Whether the active policy drops the flow today, whatever decision the PCE recorded. */
   today: 'blocked' | 'passes' | 'unknown'
-  /** The decision of the draft without the ringfence. */
+  /** What the draft decides about the flow without the ringfence. */
   draft: 'blocked' | 'passes' | 'not given'
   pending: boolean
   /**
-   * Whether the destination drops the flow, because no allow rule lets the flow in and the destination's mode or a deny
-   * rule blocks it.
+   * Whether the destination drops the flow: no allow rule lets it in, and a deny rule or the destination's mode blocks
+   * it.
    */
   destinationDrops: Verdict
   /**
-   * Whether the source drops the flow. This is possible because rules are written to sources too, and because a source
-   * inside the application changes its mode.
+   * Whether the source drops the flow. It may do so because rules are sent to sources too, and because the mode of a
+   * source inside the application will change.
    */
   sourceDrops: Verdict
-  /**
-   * Whether the destination's mode or a deny rule would drop the flow at the destination if there were no allow rule.
-   */
+  /** Whether a deny rule or the destination's mode would drop the flow there if no allow rule let it in. */
   denied: Verdict
   /**
-   * Whether iptables rules, whose effect is not known, may decide about the flow: either today, or later at a source or
-   * destination inside the application.
+   * Whether iptables rules, whose effect is not known, may decide about the flow: today at either end, or later at an
+   * end inside the application.
    */
   bypassed: Verdict
 }
 type Verdict = 'yes' | 'no' | 'unknown'
 
 /**
- * A row of the decision table. The first row whose conditions are all met determines the effect. Facts that `when` does
- * not mention are ignored.
+ * A row of the decision table. The first row whose conditions are all met determines the effect. Facts that are missing
+ * in `when` are ignored.
  */
 interface Row {
   when: Partial<Facts>
@@ -106,7 +103,7 @@ interface Row {
   because: string
 }
 
-/** The decision table: how the facts about a flow determine the effect of a ringfence. */
+/** The decision table, by which the facts about a flow determine the effect of a ringfence. */
 export const DECISIONS: readonly Row[] = [
   {
     when: { bypassed: 'unknown', today: 'passes' },
@@ -176,8 +173,8 @@ export function judgeFlow(flow: ObservedFlow, covered: Answer, asked: RingfenceA
     covered,
     denied,
     bypassed: isBypassed(flow),
-    // If a flow is covered, or is dropped today, an earlier row of the table decides about it, so the next two answers
-    // do not matter.
+    // If a flow is covered or is dropped today, an earlier row of the table decides, so the next two answers do not
+    // matter.
     destinationDrops: isCovered || denied === 'no' ? ('no' as const) : both(denied, not(isLetIn())),
     sourceDrops: isCovered ? ('no' as const) : doesSourceDrop(flow, covered, asked),
     today: flow.today,
@@ -205,9 +202,9 @@ export function judgeFlow(flow: ObservedFlow, covered: Answer, asked: RingfenceA
 const verdictOf = (answer: Answer): Verdict => (isUnknown(answer) ? 'unknown' : answer)
 
 /**
- * Returns the reason why the effect is in doubt: that of the first undecided fact in the row that determined the
- * effect. If the row has no undecided fact, the reason is pending changes or, if nothing is pending, a contradiction
- * between the rules and the draft decision.
+ * Returns the reason for the doubt about an effect: that of the first undecided fact in the row that determined the
+ * effect. If the row has none, the reason is pending changes or, if nothing is pending, a contradiction between the
+ * rules and the draft decision.
  */
 function doubtOf(
   when: Partial<Facts>,
@@ -219,35 +216,35 @@ function doubtOf(
   return doubt ?? unknown(hasPending ? 'pending' : 'contradiction')
 }
 
-/** Two answers about the draft: one from the PCE's draft decision, and one from the rules of the draft. */
+/** Two answers about the draft: one from the PCE's draft decision, and one from the draft's rules. */
 type Told = readonly [seen: Answer, said: Answer]
 
 /**
- * Returns an answer that holds both now and after all pending changes are provisioned, because nobody knows which other
- * changes will be provisioned, or when. If nothing is pending, the active policy and the draft contain the same rules.
- * The decision that the PCE recorded for the active policy is not used, because rules and modes may have changed since.
+ * Returns an answer that holds both now and after pending changes are provisioned, because nobody knows which of them
+ * will be provisioned, or when. If nothing is pending, the active policy and the draft have the same rules. The
+ * decision that the PCE recorded is not used, because rules and modes may have changed since.
  */
 const inBoth = ({ hasPending }: RingfenceAsked, active: Answer, draft: Told): Answer =>
   hasPending ? always(active, settle(...draft)) : settle(draft[0], active)
 
 /**
- * Returns whether traffic that no allow rule lets in is dropped at the destination, by the destination's mode or a deny
- * rule.
+ * Returns whether traffic that no allow rule lets in is dropped at the destination, by a deny rule or the destination's
+ * mode.
  */
 function isDenied({ destination, draft, rules }: ObservedFlow, selective: boolean): Answer {
   if (destination === 'none') return 'no'
   const { own, active, draft: pending } = rules.atDestination('deny')
   const byRules = anyOf([own, always(active, pending)])
-  // The draft decision names a deny rule, but no deny rule was found for the destination. The rule may apply at the
-  // source, or was not read.
+  // The draft decision names a deny rule, but none was found for the destination. It may apply at the source, or was
+  // not read.
   const denied = byRules === 'no' && draft?.endsWith('_by_boundary') === true ? unknown('unexplained') : byRules
   const target = destination === 'full' || !selective ? 'yes' : denied
   return destination === 'unknown' ? both(target, unknown('enforcement')) : target
 }
 
 /**
- * Returns whether an allow rule, other than the new ones of the ringfence, lets the flow in at its destination. Such a
- * rule takes precedence over the deny rule of the ringfence.
+ * Returns whether an allow rule, other than the ringfence's new ones, lets the flow in at its destination. Such a rule
+ * takes precedence over the ringfence's deny rule.
  */
 function isAllowedIn(flow: ObservedFlow, asked: RingfenceAsked): Answer {
   const { own, active, draft } = flow.rules.atDestination('allow')
@@ -257,8 +254,8 @@ function isAllowedIn(flow: ObservedFlow, asked: RingfenceAsked): Answer {
 }
 
 /**
- * Returns whether iptables rules may decide about the flow: either today, at its source or destination, or later, at
- * its destination or at a source inside the application.
+ * Returns whether iptables rules may decide about the flow: today at either end, or later at the destination or at a
+ * source inside the application.
  */
 const isBypassed = ({ source, destination, today, isOwn, rules }: ObservedFlow): Answer =>
   anyOf([
@@ -273,8 +270,8 @@ type WordByDecision = Readonly<Record<JudgedDecision, Word>>
 const NOTHING: WordByDecision = { allowed: 'nothing', potentially_blocked: 'nothing', blocked: 'nothing' }
 const TOLD: Readonly<Record<EndMode, WordByDecision>> = {
   visibility_only: { allowed: 'allowed', potentially_blocked: 'not allowed', blocked: 'not allowed' },
-  // In full mode the destination itself decides "allowed" or "blocked", so "potentially blocked" must come from the
-  // source.
+  // In full mode the destination itself decides "allowed" or "blocked", so "potentially blocked" must be the source's
+  // decision.
   full: { allowed: 'allowed', potentially_blocked: 'allowed', blocked: 'not allowed' },
   // In selective mode, "allowed" may mean only that no deny rule matched.
   selective: { allowed: 'by rules', potentially_blocked: 'not allowed', blocked: 'not allowed' },
@@ -289,8 +286,8 @@ const HIDDEN = unknown('hidden')
 function seenInDraft(flow: ObservedFlow): Answer {
   const { destination, source, draft, hasDraftRules, rules } = flow
   const word = wordOf(draft)
-  // An idle destination makes no decision of its own, so the reported decision is that of the source, if the source has
-  // a VEN. If only the idle side has a VEN, it is treated as if it were in visibility_only mode.
+  // An idle destination makes no decision, so the reported one is that of the source, if the source has a VEN. If only
+  // the idle end has a VEN, it is treated like one in visibility_only mode.
   if (word === null || saysOverride(draft) || (destination === 'idle' && source !== 'none')) return HIDDEN
   const mayBeOfSource = hasDraftRules && source !== 'none' && rules.toAddress() !== 'no'
   const byRules = hasDraftRules && !mayBeOfSource ? 'yes' : hasDraftRules || isEssential(flow) ? HIDDEN : 'no'
@@ -299,9 +296,9 @@ function seenInDraft(flow: ObservedFlow): Answer {
 }
 
 /**
- * Converts a draft decision of the PCE to the answer whether an allow rule lets the flow in at the destination.
+ * Returns whether an allow rule lets the flow in at the destination, as far as a draft decision of the PCE shows it.
  * `byRules` is the answer for "allowed" in selective mode. If the source has no rule for a flow, the destination can
- * let the flow in only by a rule that names the source by its address.
+ * let it in only by a rule that names the source by address.
  */
 function readTold(
   decision: string,
@@ -321,16 +318,15 @@ function readTold(
 }
 
 /**
- * Returns the mode of the source once the application is in its intended mode. A source inside the application changes
- * its mode together with the application.
+ * Returns the mode of the source once the application is in its intended mode. The mode of a source inside the
+ * application changes too.
  */
 const modeOfSource = ({ source, isOwn }: ObservedFlow, { selective }: RingfenceAsked): EndMode =>
   !isOwn || source === 'none' || source === 'full' ? source : selective ? 'selective' : 'full'
 
 /**
- * Returns whether the source drops the flow, in its future mode (see `modeOfSource`). A deny rule that applies to all
- * workloads is also written to every managed source. It is not known for certain whether a source in selective mode
- * enforces it (P51).
+ * Returns whether the source drops the flow in its future mode (see `modeOfSource`). A deny rule that applies to all
+ * workloads is also sent to every managed source. Whether a source in selective mode enforces it is not certain (P51).
  */
 function doesSourceDrop(flow: ObservedFlow, covered: Answer, asked: RingfenceAsked): Answer {
   const { draft: said, hasDraftRules, rules } = flow
@@ -353,16 +349,16 @@ function doesSourceDrop(flow: ObservedFlow, covered: Answer, asked: RingfenceAsk
 
 /**
  * Returns true if pending changes may change the decision at the source. This matters only if the PCE reports no draft
- * decision, which would reflect them.
+ * decision, which would take them into account.
  */
 const changesAtSource = ({ atSource }: RuleAnswers): boolean =>
   (['allow', 'deny'] as const).some((kind) => atSource(kind).active !== atSource(kind).draft)
 
 /**
- * Returns whether an override deny rule applies, at the destination or at a source that enforces policy, once both are
- * in their new modes. The PCE reports only the stricter of their two decisions, and so hides the reason of the other
- * one. Therefore the rules are evaluated too. The answer is undecided if the rules and the PCE disagree, or if the
- * draft and the active policy disagree.
+ * Returns whether an override deny rule applies at the destination, or at a source that enforces policy, once both are
+ * in their new modes. The PCE reports only the stricter of their decisions, which hides the reason of the other one, so
+ * the rules are evaluated too. The answer is undecided if rules and PCE disagree, or if draft and active policy
+ * disagree.
  */
 function isOverridden(flow: ObservedFlow, asked: RingfenceAsked): Answer {
   const { destination, source, rules } = flow
@@ -384,15 +380,15 @@ function outgoing(flow: ObservedFlow, asked: RingfenceAsked): Versions {
   return mode === 'unknown' ? says : weaken(says, stops(mode, 'outbound', 'override_deny'))
 }
 
-/** Combines each of the three answers with the given doubt by a logical AND. */
+/** Combines each of the three answers with the given doubt by AND. */
 const weaken = ({ own, active, draft }: Versions, doubt: Answer): Versions => {
   const [a, b, c] = [own, active, draft].map((answer) => both(answer, doubt))
   return { own: a as Answer, active: b as Answer, draft: c as Answer }
 }
 
 /**
- * Returns true if the source will or may enforce policy once the application is in its intended mode. A source inside
- * the application changes its mode together with the application.
+ * Returns true if the source will, or may, enforce policy once the application is in its intended mode. The mode of a
+ * source inside the application changes too.
  */
 const willSourceEnforce = ({ source, isOwn }: ObservedFlow) =>
   source !== 'none' && (isOwn || isEnforcing(source) || source === 'unknown')
@@ -400,7 +396,7 @@ const willSourceEnforce = ({ source, isOwn }: ObservedFlow) =>
 /** Returns whether the draft decision proves that an override deny rule applies. */
 function draftSaysOverride(flow: ObservedFlow): Answer {
   const { destination, source, draft } = flow
-  // The decision "potentially blocked" may come from a source that will not enforce an override deny rule.
+  // "Potentially blocked" may be the decision of a source that will not enforce an override deny rule.
   const isOfSource = draft?.startsWith('potentially') === true && source !== 'none' && !willSourceEnforce(flow)
   if (saysOverride(draft)) return isOfSource ? HIDDEN : 'yes'
   const isSilent = (mode: EndMode, other: EndMode) =>

@@ -21,7 +21,7 @@ import { applicationName, applicationOf, nameEnds } from '../traffic/application
 import type { FlowEnd } from '../traffic/flow-ends.js'
 import type { Group } from '../traffic/group-rows.js'
 
-/** Traffic to the services to close, with the same ends and the same port. */
+/** Traffic from one source to one destination on one port, to the services that a closure would close. */
 export interface ClosedFlow {
   source: FlowEnd
   destination: FlowEnd
@@ -30,11 +30,11 @@ export interface ClosedFlow {
 }
 
 /**
- * What a closure does to the traffic of an application, worst first. `cut_once_enforced`: it is cut as soon as the
- * workloads enforce policy. `opened`: it is blocked today, and a rule of the closure lets it in, or may, because that
- * rule is by label. `kept_by_exception`: a rule of the closure's own rule set lets it in. `kept_by_rule`: rules that are
- * there already do. `not_reached`: the closure does not concern it, since its destination has no VEN.
- * `blocked_already`: policy of today drops it, and the closure leaves that so.
+ * The possible effects of a closure on traffic, worst first. `cut_once_enforced`: it is cut as soon as the workloads
+ * enforce policy. `opened`: it is blocked today, but a rule of the closure lets it in, or may, because the rule selects
+ * by label. `kept_by_exception`: a rule of the closure's own rule set lets it in. `kept_by_rule`: existing rules let it
+ * in. `not_reached`: the closure does not apply to it, because its destination has no VEN. `blocked_already`: the
+ * present policy drops it, and the closure does not change that.
  */
 export const CLOSURE_FATES = [
   'cut',
@@ -48,13 +48,16 @@ export const CLOSURE_FATES = [
 ] as const
 export type ClosureFate = (typeof CLOSURE_FATES)[number]
 
-/** The policies without the closure's own rule set, so that a plan does not depend on how much of it is written. */
+/**
+ * The policies without the closure's own rule set, so that the plan is the same however much of the rule set exists
+ * already.
+ */
 export interface Baseline {
-  /** Active policy as it is, with which it is judged whether traffic passes today. */
+  /** The complete active policy, by which it is judged whether traffic passes today. */
   today: PolicySnapshot
   active: PolicySnapshot
   draft: PolicySnapshot
-  /** The closure's own rule set in the draft; null if it has to be created. */
+  /** The closure's own rule set in the draft; null if it does not exist yet. */
   own: RuleSet | null
 }
 
@@ -69,7 +72,7 @@ export function withoutOwn(active: PolicySnapshot, draft: PolicySnapshot, own: R
 
 type Compared = ComparedPolicies & { pending: NonNullable<ComparedPolicies['pending']> }
 
-/** Returns the policies without and with a rule set that has the given rules beside those of `own`. */
+/** Returns the policies without and with a rule set that contains the given rules in addition to those of `own`. */
 function compared({ active, draft }: Baseline, rules: readonly PlannedRule[], own: RuleSet | null = null): Compared {
   const planned = plannedRuleSet('/rule_sets/closure', { name: 'closure', scopes: [[]] }, rules)
   const ruleSet = {
@@ -81,10 +84,10 @@ function compared({ active, draft }: Baseline, rules: readonly PlannedRule[], ow
   return { was: draft, is: add(draft), pending: { active, was: active, is: add(active) } }
 }
 
-/** Maximum number of applications that one rule names, as in the rules of callers. */
+/** Maximum number of applications that one rule names, the same limit as for rules that callers write. */
 const MOST_SOURCES = 100
 
-/** An allow rule for those who use the services of one application from one environment. */
+/** An allow rule for the applications of one environment that use the services of one application. */
 export interface KeptUse {
   destination: { app: string; env: string }
   sources: string[]
@@ -99,9 +102,10 @@ interface User {
 }
 
 /**
- * Returns the allow rules that keep the observed uses of the services, one for each application that is used and each
- * environment from which it is. A use is traffic that passes, or may pass, today and that the deny rule alone would take
- * away. Only applications at both ends can be kept by label: everything else is left to the exceptions of the caller.
+ * Returns the allow rules that preserve the observed uses of the services: one for each used application and each
+ * environment from which it is used. A use is traffic that passes, or may pass, today and that the deny rule alone
+ * would cut. Only uses between two applications can be allowed by label; for everything else, the caller must name
+ * exceptions.
  */
 export function* findUses(
   groups: Iterable<Group<ClosedFlow>>,
@@ -155,7 +159,7 @@ function labelOf({ labelHrefOf, labels }: FlowEnd, key: 'app' | 'env'): Actor {
   throw new ToolError('label_not_found', text, { label: `${key}=${labels[key] ?? ''}` })
 }
 
-/** The traffic of one pair of ends that has the same fate. */
+/** Traffic between one source and one destination on which the closure has the same effect. */
 interface ClosedPair {
   source: string
   destination: string
@@ -164,14 +168,17 @@ interface ClosedPair {
   ports: string[]
 }
 
-/** What a closure does to all observed traffic to its services. */
+/** The effects of a closure on all observed traffic to its services. */
 export interface JudgedClosure {
   connections: Record<ClosureFate, number>
-  /** Of each application, or other end, that was asked for the services, by its name. */
+  /** For each application, or other destination, with traffic to the services: the number of connections by effect. */
   destinations: ReadonlyMap<string, Record<ClosureFate, number>>
-  /** Who loses traffic, or may, the worst first. */
+  /** The pairs of source and destination that lose traffic, or may lose it, the worst effects first. */
   lost: ClosedPair[]
-  /** Who is blocked today and gets in by a rule of the closure, or may; the most connections first. */
+  /**
+   * The pairs of source and destination that are blocked today but that the closure lets in, or may let in, the busiest
+   * first.
+   */
   opened: ClosedPair[]
   undecided: string
   assumes: readonly string[]
@@ -182,8 +189,8 @@ const none = (): Record<ClosureFate, number> =>
   Object.fromEntries(CLOSURE_FATES.map((fate) => [fate, 0])) as Record<ClosureFate, number>
 
 /**
- * Judges what the whole rule set does to all observed traffic, with what it has beside the plan. `deny` is the deny rule
- * alone, `rules` are all rules of the plan.
+ * Judges what the whole rule set does to all observed traffic, including rules that it has in addition to the plan.
+ * `deny` is the deny rule alone; `rules` are all rules of the plan.
  */
 export function* judgeClosure(
   groups: Iterable<Group<ClosedFlow>>,
@@ -254,7 +261,7 @@ export function* judgeClosure(
 
 type WordOf = (flow: ClosedFlow) => DecidedWord
 
-/** Returns the fate of traffic that is not blocked today. */
+/** Returns the effect of a closure on traffic that is not blocked today. */
 function fateOf(fate: CutFate, { isConcerned, word }: { isConcerned: boolean; word: string }): ClosureFate {
   if (fate === 'cut' || fate === 'cut_if_alone') return 'cut'
   if (fate === 'undecided' || fate === 'cut_once_enforced') return fate
@@ -264,9 +271,10 @@ function fateOf(fate: CutFate, { isConcerned, word }: { isConcerned: boolean; wo
 }
 
 /**
- * Lists the rules of a type that are in force in active policy or the draft and cover one of the ports, with their rule
- * sets. Allow rules decide before a deny rule and after an override deny rule (P50): those of others let the services
- * in after a closure as before, and override deny rules take away what the closure's own allow rules let in.
+ * Lists the rules of one type that are in force in the active policy or the draft and cover one of the ports, with
+ * their rule sets. An allow rule takes precedence over a deny rule, and an override deny rule over both (P50). So
+ * existing allow rules still let traffic in after a closure, and override deny rules block what the closure's allow
+ * rules let in.
  */
 export function findRulesOn(
   { active, draft }: Baseline,
@@ -284,7 +292,9 @@ export function findRulesOn(
   return [...found].sort(([a], [b]) => compareTexts(a, b)).map(([, one]) => one)
 }
 
-/** Converts services to ports; null if one of them has an entry without ports, which no traffic can be asked for. */
+/**
+ * Converts services to ports; null if one of them has an entry without a port, which a traffic query cannot ask for.
+ */
 export function portsToClose(services: readonly IngressService[], policy: PolicySnapshot): PortRange[] | null {
   const ports = portsOf(services, policy)
   return ports.some(({ port }) => port === null) ? null : ports

@@ -35,8 +35,8 @@ export type RingfenceRuleType = (typeof RINGFENCE_RULE_TYPES)[number]
 export type PeerCoverage = 'already_allowed' | 'newly_allowed'
 
 /**
- * A rule of the ringfence. In an extra-scope rule, which lets in traffic from outside the scope, `remote` is the
- * application that it lets in.
+ * A rule of the ringfence. An extra-scope rule lets in traffic from outside the scope; `remote` is the application that
+ * it lets in.
  */
 export interface RingfenceRule {
   type: RingfenceRuleType
@@ -45,22 +45,22 @@ export interface RingfenceRule {
 
 export interface NewRule extends RingfenceRule {
   asked: RuleArguments
-  /** The traffic for which the allow rule is needed; absent for the deny rule. */
+  /** The traffic that the allow rule must permit; absent for the deny rule. */
   need?: Need
 }
 
 export interface StandingRule extends RingfenceRule {
   href: string
-  /** The traffic for which the allow rule is needed; absent for the deny rule. */
+  /** The traffic that the allow rule must permit; absent for the deny rule. */
   need?: Need
 }
 
-/** An application that was observed as a source, and its treatment in the plan. */
+/** An application that was observed as a source, and what the plan does about it. */
 export interface PlannedRemote extends RemoteApplication {
   coverage: PeerCoverage
   /** True if flows from the application pass, or may pass, only because no deny rule matches them yet. */
   allowedByDefaultPossible: boolean
-  /** How the plan covers the source; `excluded` means that the caller left the source out. */
+  /** The rule by which the plan lets the source in; `excluded` if the caller left it out. */
   rule: 'new' | 'existing' | 'excluded' | 'none'
 }
 
@@ -79,7 +79,7 @@ export interface PlanInput {
   surroundings: Pick<Surroundings, 'judge' | 'judgeAt' | 'hasPending'>
 }
 
-/** The rules of a ringfence and their effects on other applications. Planning makes no calls to the PCE. */
+/** The rules of a ringfence and their effects on other applications. Making the plan takes no requests to the PCE. */
 export interface RingfencePlan {
   newRules: NewRule[]
   standingRules: StandingRule[]
@@ -90,15 +90,18 @@ export interface RingfencePlan {
   /** The sources of inbound traffic, including the application itself, with the effect on each port. */
   sources: Sources
   destinations: RemoteApplication[]
-  /** Outbound traffic that the application's workloads will drop in the mode for which the ringfence is intended. */
+  /**
+   * Outbound traffic that the application's workloads will drop once they are in the mode for which the ringfence is
+   * intended.
+   */
   lostOutbound: LostOutbound
-  /** Connections in either direction whose recorded decision differs from the current decision of the active policy. */
+  /** Connections in either direction whose recorded decision differs from what the active policy decides now. */
   recorded: RecordedOtherwise
   /** The unconfirmed facts about the PCE on which the effects depend. */
   assumes: readonly string[]
 }
 
-/** Plans a ringfence (T15). Throws label_not_found if a source has a label that is missing from the label list. */
+/** Plans a ringfence (T15). Throws label_not_found if the label list lacks a label of a source. */
 export function planRingfence(input: PlanInput): RingfencePlan {
   const { application, labels, discovery, deny, existing, surroundings } = input
   const [app, env] = application
@@ -184,7 +187,7 @@ export function planRingfence(input: PlanInput): RingfencePlan {
     const verdict = judgeOne(flow)
     const { source, destination, today } = flow
     compare(flow)
-    // Rules do not decide about traffic whose source and destination enforce nothing.
+    // If neither end enforces anything, rules do not decide about the traffic.
     if (verdict.effect !== 'not_affected') assumed.add(verdict.undecided, source, destination)
     // Whether an application counts as already_allowed depends on what is allowed today.
     if (flow.application !== null && today.word !== 'unknown') assumed.add(today.undecided, source, destination)
@@ -211,7 +214,7 @@ export function planRingfence(input: PlanInput): RingfencePlan {
   }
 }
 
-/** The reasons for doubt that may disappear if each workload of the application is considered individually. */
+/** Reasons for doubt that may disappear when each workload of the application is considered individually. */
 const OF_DESTINATION: readonly Reason[] = ['address', 'label', 'workload']
 
 const dependsOnDestination = ({ undecided }: FlowVerdict): boolean =>
@@ -237,12 +240,12 @@ export function findRemotes(flows: Iterable<InboundFlow>, own: Application): Fou
     if (today.isByDefault) known.allowedByDefaultPossible = true
     found.set(key, known)
   }
-  // Sorting the keys by code unit orders by app first, then env, because the separator in a key sorts before any
-  // character of a label value.
+  // Comparing the keys by code unit orders them by app first and then by env, because the separator in a key sorts
+  // before any character of a label value.
   return [...found].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, remote]) => remote)
 }
 
-/** Returns the labels of a source. Throws label_not_found if one of them is missing from the label list. */
+/** Returns the labels of a source. Throws label_not_found if the label list lacks one of them. */
 export function labelsOf({ app, env }: Application, labels: LabelIndex): Remote {
   const [appLabel, envLabel] = [labels.find('app', app), labels.find('env', env)]
   if (appLabel !== undefined && envLabel !== undefined) return { app: appLabel, env: envLabel }
@@ -257,7 +260,7 @@ export const DENY_WITHHELD =
 
 /**
  * Removes the new deny rule from a plan if the inbound query reached its row limit. Sources beyond the limit would get
- * no allow rule, and the answer does not list them. Reported effects are still those of the complete ringfence. An
+ * no allow rule and would not appear in the answer. The reported effects are still those of the complete ringfence. An
  * existing deny rule is kept.
  */
 export function withholdDeny(
@@ -280,23 +283,20 @@ export interface LostDestination {
 }
 
 /**
- * The outbound traffic that workloads drop in the mode for which the ringfence is intended. In full enforcement they
- * drop it because no rule allows it; in selective enforcement, perhaps because of deny rules (P51).
+ * The outbound traffic that workloads will drop in the mode for which the ringfence is intended: in full enforcement
+ * because no rule allows it, in selective enforcement possibly because of deny rules (P51).
  */
 export interface LostOutbound {
-  /** Number of connections that certainly no rule allows, without those counted in `byDefault` and `untold`. */
+  /** Number of connections that no rule allows for certain, except those counted in `byDefault` and `untold`. */
   certain: number
   /** Number of connections that pass in selective mode only because no deny rule matches them. */
   byDefault: number
   /** Number of connections that no rule allows and whose source has an unknown mode, which may be selective. */
   untold: number
-  /** Number of connections for which it is undecided whether they would be dropped; `undecided` has the reasons. */
+  /** Number of connections that may or may not be dropped; `undecided` has the reasons. */
   open: number
   undecided: Answer
-  /**
-   * The destinations, busiest first. Destinations for which it is undecided whether connections would be dropped are
-   * left out.
-   */
+  /** The destinations that lose connections, the busiest first. Those that only may lose some are left out. */
   destinations: LostDestination[]
 }
 
@@ -349,8 +349,9 @@ const pick = <K extends string>(key: K, value: string | null) =>
   (value === null ? {} : { [key]: value }) as Partial<Record<K, string>>
 
 /**
- * Returns the name of the counter in `LostOutbound` to which a flow is added. Returns null if the flow is not counted:
- * the source certainly does not drop it in the intended mode or, for a selective ringfence, drops it already.
+ * Returns the name of the counter in `LostOutbound` to which a flow is added, or null if it is not counted. It is not
+ * counted if its source certainly does not drop it in the intended mode or, for a selective ringfence, drops it
+ * already.
  */
 function reasonOf(
   { sourceMode, today }: OutboundFlow,
@@ -360,8 +361,8 @@ function reasonOf(
   // A source without a VEN will enforce nothing.
   if (sourceMode === 'none' || dropsThen === 'no') return null
   if (isUnknown(dropsThen)) return 'open'
-  // A workload that certainly drops something although the ringfence is intended for selective enforcement is in full
-  // enforcement already.
+  // A workload that certainly drops something although the intended mode is selective must already be in full
+  // enforcement.
   if (selective) return null
   if (sourceMode === 'unknown') return 'untold'
   // In selective mode, a source lets connections pass even if no rule allows them (P52).

@@ -39,7 +39,7 @@ import {
 } from './plan-closure.js'
 import { writeRingfence } from './write-ringfence.js'
 
-/** A closure as a caller asks for it. */
+/** A closure of services as the caller requests it. */
 export interface ClosureAsked {
   services: ServiceReferences
   exceptions: readonly { consumers: readonly ActorReference[]; providers?: readonly ActorReference[] }[]
@@ -52,12 +52,12 @@ export interface ClosureAsked {
 /** A closure that is ready to be written. Up to this point, a dry run and a real run are identical. */
 export interface PreparedClosure {
   body: RuleSetBody
-  /** The rule set that is there already; null if it has to be created. */
+  /** The existing rule set of the closure; null if it does not exist yet. */
   existing: RuleSet | null
   uses: KeptUse[]
   /** All rules in the order in which they are written: the deny rule comes last. */
   rules: PlannedRule[]
-  /** The rules of these that the rule set lacks. */
+  /** Those of `rules` that the rule set does not contain yet. */
   missing: PlannedRule[]
   /** True if the deny rule is left out for now, because not all traffic was read. */
   isWithheld: boolean
@@ -65,11 +65,11 @@ export interface PreparedClosure {
   read: FlowsRead
   judged: JudgedClosure
   open: ReturnType<typeof findRulesOn>
-  /** The override deny rules on these services, which beat the allow rules of the closure. */
+  /** The override deny rules on these services, which take precedence over the closure's allow rules. */
   overriding: ReturnType<typeof findRulesOn>
-  /** Number of rules in force that the rule set has beside the plan. */
+  /** Number of rules in force that the rule set contains in addition to the plan. */
   besides: number
-  /** The workloads by application and mode, those with a VEN. */
+  /** The workloads with a VEN, by application and mode. */
   groups: readonly ModeGroup[]
   managedModes: Readonly<Record<string, number>>
   modeNotes: readonly string[]
@@ -79,11 +79,11 @@ export interface PreparedClosure {
 
 type Context = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>
 
-/** Maximum number of rules that a closure may have. The console shows 500 rules of a rule set. */
+/** Maximum number of rules in a closure. The console shows 500 rules of a rule set. */
 const MOST_RULES = 400
 
 /**
- * Resolves everything that the caller names, reads policy and traffic, and plans the rule set that closes the services:
+ * Looks up everything that the caller names, reads policy and traffic, and plans the rule set that closes the services:
  * allow rules for the exceptions and for the observed uses, and one deny rule. Nothing is written. Throws the errors of
  * the lookups, invalid_argument for services without ports and for too many rules, already_exists and ambiguous_name
  * for another rule set of this name, and the errors of the traffic reader.
@@ -218,7 +218,7 @@ const bodyOf = (name: string, named: string, existing: RuleSet | null): RuleSetB
     ? { name, description: `Closes ${named} everywhere but for its allow rules`, scopes: [[]] }
     : { name, scopes: [[]] }
 
-/** Returns the planned rules that a rule set does not have, in their order. A disabled rule is none. */
+/** Returns the planned rules that a rule set lacks, in order. A disabled rule counts as missing. */
 export function missingOf(rules: readonly PlannedRule[], ruleSet: RuleSet | null): PlannedRule[] {
   return rules.filter(({ collection, body }) => {
     const stored = (collection === 'sec_rules' ? ruleSet?.rules : ruleSet?.deny_rules) ?? []
@@ -226,7 +226,7 @@ export function missingOf(rules: readonly PlannedRule[], ruleSet: RuleSet | null
   })
 }
 
-/** Counts the rules in force of a rule set that say the same as none of the planned rules. */
+/** Counts the rules in force in a rule set that are not equal to any planned rule. */
 function countBesides(planned: readonly PlannedRule[], { rules, deny_rules: denies }: RuleSet): number {
   const isPlanned = (kind: PlannedRule['collection'], stored: Rule | DenyRule) =>
     planned.some(({ collection, body }) => collection === kind && saysTheSame(body, stored))
@@ -244,10 +244,10 @@ export interface ClosureWritten {
 }
 
 /**
- * Writes what a closure still lacks and reads it back: first the rule set, then the allow rules, and the deny rule last.
- * The rule set is read again before the first write, and once more before the deny rule, which is only written while
- * all allow rules are in place. A failure leaves what exists, which cuts nothing, and the same call completes it.
- * Throws the errors of `writeRingfence`, and already_exists if a rule was taken away meanwhile.
+ * Writes the missing parts of a closure and reads it back: first the rule set, then the allow rules, and the deny rule
+ * last. The rule set is read again before the first write and before the deny rule, which is written only if all allow
+ * rules are in place. A failure undoes nothing, because an incomplete closure cuts no traffic, and repeating the call
+ * completes it. Throws the errors of `writeRingfence`, and already_exists if a rule was removed meanwhile.
  */
 export function writeClosure(
   ctx: Pick<ToolContext<true>, 'pce' | 'signal' | 'beforeWriting' | 'inOrder'>,

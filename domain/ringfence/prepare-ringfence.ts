@@ -30,8 +30,8 @@ export const DENY_CONSUMERS = ['any', 'ams', 'ams_and_any'] as const
 export type DenyConsumer = (typeof DENY_CONSUMERS)[number]
 
 /**
- * Returns the consumers of the deny rule. If there is no Any IP list, the consumers are all workloads, so that the rule
- * does not cover addresses without a workload. The returned `mode` says which consumers are used.
+ * Returns the consumers of the deny rule. If there is no Any IP list, they are all workloads, so that the rule does not
+ * cover addresses without a workload. `mode` in the result says which consumers are used.
  */
 export function denyConsumersOf(asked: DenyConsumer, anyList: IpList | null): { mode: DenyConsumer; actors: Actor[] } {
   const mode = anyList === null ? 'ams' : asked
@@ -62,8 +62,8 @@ export interface Prepared {
   name: string
   workloads: { total: number; managed: number; enforcement_modes: Record<string, number> }
   /**
-   * The number of the application's Kubernetes workloads, and `unread`: the reason why they could not be read, or null
-   * if they were read.
+   * `kubernetes`: number of the application's Kubernetes workloads. `unread`: the reason why they could not be read, or
+   * null.
    */
   pods: Pick<Workloads, 'kubernetes' | 'unread'>
   ruleSet: RuleSet | null
@@ -88,14 +88,14 @@ export interface Prepared {
   /** The write requests for `plan.newRules`, in the same order. */
   rules: PlannedRule[]
   ranking: EstateRanking | string | null
-  /** Warnings about new rules that existing rules make unnecessary; absent if this was not checked. */
+  /** Warnings about new rules that are unnecessary because of existing rules; absent if this was not checked. */
   covered?: readonly string[]
 }
 
 type Context = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>
 
 /**
- * Reads everything on which a ringfence depends, and plans it (T15). Throws no_workloads (except in a dry run),
+ * Reads everything on which a ringfence depends, and makes its plan (T15). Throws no_workloads (except in a dry run),
  * invalid_deny_service, already_exists, label_not_found, and the errors of the PCE client.
  */
 export async function prepareRingfence(
@@ -218,18 +218,16 @@ function refuseRenamed(pce: PceClient, application: readonly Label[], labels: La
     if (labels.get(href)?.value !== value) throw renamed(pce, `${key}=${value}`)
 }
 
-/**
- * Throws label_not_found if, according to the label list `labels`, a label that an earlier plan used has been renamed
- * or replaced.
- */
+/** Throws label_not_found if the label list shows that a label used in an earlier plan has been renamed or replaced. */
 export function refuseRelabelled(pce: PceClient, { application, discovery }: Prepared, labels: LabelIndex): void {
   refuseRenamed(pce, application, labels)
   refuseRenamedSources(pce, discovery.inbound, labels)
 }
 
 /**
- * Throws label_not_found unless the rules would name exactly the labels that the sources have. Flow rows name labels by
- * value. If a label was renamed after the label list was read, the rules would let in another application.
+ * Throws label_not_found unless the rules would refer to exactly the labels that the sources have. Flow rows contain
+ * label values, not hrefs. If a label was renamed after the label list was read, the rules would let in another
+ * application.
  */
 function refuseRenamedSources(pce: PceClient, flows: Iterable<InboundFlow>, labels: LabelIndex): void {
   for (const { application, source } of flows) {

@@ -34,25 +34,25 @@ interface Source {
   signal: AbortSignal
 }
 
-/** The policy on which the plans of all ringfences of a call are based. */
+/** What was read of the policy. The plans of all ringfences in one call are based on it. */
 export interface PolicyRead {
   draft: PolicySnapshot
   /** The draft href of the built-in service All Services. */
   allServices: string
-  /** Returns the draft with the deny rules of all rule sets. The deny rules are read on first use. */
+  /** Returns the draft with the deny rules of all rule sets, which are read at the first call. */
   readonly wholeDraft: () => Promise<PolicySnapshot>
-  /** Returns the active policy. It is read on first use. */
+  /** Returns the active policy, which is read at the first call. */
   readonly active: () => Promise<PolicySnapshot>
   /**
-   * Returns the policy in force with the deny rules of all rule sets. This is the active policy or, if nothing is
-   * pending, the draft, because both are then the same.
+   * Returns the policy in force with the deny rules of all rule sets. If nothing is pending, this is the draft, which
+   * then equals the active policy.
    */
   readonly inForce: () => Promise<PolicySnapshot>
 }
 
 /**
- * Reads the draft. Throws not_found if the service All Services does not exist, and ambiguous_name if there are several
- * services of this name.
+ * Reads the draft. Throws not_found if there is no service All Services, and ambiguous_name if several services have
+ * this name.
  */
 export async function readPolicy(source: Source, labels: LabelIndex): Promise<PolicyRead> {
   const draft = await loadSnapshot(source, 'draft', labels)
@@ -80,8 +80,8 @@ export async function readPolicy(source: Source, labels: LabelIndex): Promise<Po
 }
 
 /**
- * Returns a function that reads only once and remembers the result. A failed read is not remembered, so the next call
- * reads again.
+ * Returns a function that calls `read` once and remembers the result. A failed read is not remembered, so the next call
+ * tries again.
  */
 function onceRead<T>(read: () => Promise<T>): () => Promise<T> {
   let known: Promise<T> | undefined
@@ -93,8 +93,8 @@ function onceRead<T>(read: () => Promise<T>): () => Promise<T> {
 }
 
 /**
- * Three answers to the same question: from the ringfence's own rules, from all other active rules, and from all other
- * draft rules.
+ * Three answers to one question about a flow: from the ringfence's own rules (`own`), from all other rules of the
+ * active policy, and from all other rules of the draft.
  */
 export interface Versions {
   own: Answer
@@ -102,33 +102,39 @@ export interface Versions {
   draft: Answer
 }
 
-/** The results of matching the rules against one flow. Each result is computed only when it is requested. */
+/** The results of matching the rules against one flow. Each is computed only when it is requested. */
 export interface RuleAnswers {
-  /** Returns the results for the rules that the PCE writes to the destination. */
+  /** Returns the results for the rules that the PCE sends to the destination. */
   readonly atDestination: (kind: RuleType) => Versions
-  /** Returns the results for the rules that the PCE writes to the source. */
+  /** Returns the results for the rules that the PCE sends to the source. */
   readonly atSource: (kind: RuleType) => Versions
-  /** Returns whether an allow rule in any version of the policy names the source by its address and so lets it in. */
+  /**
+   * Returns whether an allow rule, in the ringfence, the active policy or the draft, lets the source in by naming its
+   * address.
+   */
   readonly byAddress: () => Answer
   /**
-   * Returns whether an allow rule in any version of the policy names the destination by its address and so lets the
-   * flow out.
+   * Returns whether an allow rule, in the ringfence, the active policy or the draft, lets the flow out by naming the
+   * destination's address.
    */
   readonly toAddress: () => Answer
   /**
-   * Returns an undecided answer if iptables rules of any version of the policy apply, or may apply, at the source or
-   * destination (`end`); otherwise 'no'.
+   * Returns an undecided answer if iptables rules in any version of the policy apply, or may apply, at the given end of
+   * the flow; otherwise 'no'.
    */
   readonly mayBypass: (end: Side) => Answer
 }
 
-/** The rules that may apply to traffic of the application, including the ringfence's own rules. */
+/**
+ * Functions that match flows against the rules that may apply to traffic of the application, including the ringfence's
+ * own rules; and what is pending or could not be read.
+ */
 export interface Surroundings {
-  /** Matches the rules against traffic to any workload of the application. */
+  /** Matches flows to any workload of the application. */
   readonly judge: RuleJudge
-  /** Works like `judge`, but matches the rules only against traffic to one particular workload. */
+  /** Works like `judge`, but matches only flows to one particular workload. */
   readonly judgeAt: (destination: End) => RuleJudge
-  /** Names of objects with pending changes, which may be provisioned together with the ringfence or without it. */
+  /** Names of objects with pending changes, which may be provisioned with the ringfence or without it. */
   pending: string[]
   /** True if anything is pending, including changes to the ringfence itself. */
   hasPending: boolean
@@ -146,10 +152,10 @@ interface Around {
 
 /**
  * Reads the rules of all rule sets that may apply to traffic to an application: those of the draft and, if a pending
- * change may affect the application, also those of the active policy. If deny rules cannot be read, the traffic to
- * which they may apply is undecided. Throws the errors of the PCE client.
+ * change may affect the application, also those of the active policy. If deny rules of a rule set cannot be read, all
+ * traffic to which they may apply is undecided. Throws the errors of the PCE client.
  *
- * @param own the ringfence's existing rule set, if there is one
+ * @param own the existing rule set of the ringfence; null if there is none
  * @param deny the deny rule that the ringfence will have
  */
 export async function readSurroundings(
@@ -192,17 +198,17 @@ export function divide(snapshot: PolicySnapshot, application: readonly Label[], 
 
 /**
  * Returns the names of objects with pending changes that may affect the application: rule sets, enforcement boundaries,
- * and objects to which their rules refer.
+ * and the objects to which their rules refer.
  */
 function pendingNames({ near, far }: Around, own: RuleSet | null): string[] {
-  // The scope of a changed rule set may have included the application in the active version.
+  // In the active version, the scope of a changed rule set may have included the application.
   const changed = [...pendingHolders(near), ...far.filter(isPending)].map(({ name }) => name)
   const told = JSON.stringify([near.ruleSets, near.boundaries, own])
   const objects = [...near.pendingObjects].flatMap(([href, name]) => (told.includes(`"${href}"`) ? [name] : []))
   return [...changed, ...objects]
 }
 
-/** The deny rule of a ringfence that has not been written yet. It denies traffic from outside the scope. */
+/** The deny rule of a ringfence before it is written. It denies traffic from outside the scope. */
 export type PlannedDeny = Pick<DenyRule, 'providers' | 'consumers' | 'ingress_services'>
 
 /** A function that matches the rules against traffic from a source to one port of a destination. */
@@ -274,7 +280,7 @@ export function judgeByRules(
  */
 type MatchKinds = (kind: RuleType, destination: End | null) => RuleMatch[]
 
-/** Creates a function that builds the matchers for each type of rule when they are first needed. */
+/** Creates a function that builds the matchers for a type of rule when they are first needed. */
 function matchKinds(rules: (kind: RuleType) => PlacedRule[], some: End, snapshot: PolicySnapshot): MatchKinds {
   const made = new Map<RuleType, RuleMatch[]>()
   const compiled = new Map<RuleType, (destination: End) => RuleMatch[]>()

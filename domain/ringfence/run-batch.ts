@@ -17,7 +17,7 @@ export interface BatchArguments extends RingfenceOptions {
   env_name: string
 }
 
-/** An application of a batch: its labels, or the reason why it is not processed. */
+/** An application in a batch: its labels, or the reason why it is not processed. */
 export type BatchEntry = { app: string; env: string } & (
   | { state: 'ready'; application: readonly [Label, Label]; options: RingfenceOptions }
   | { state: 'unknown'; error: ToolError }
@@ -25,9 +25,9 @@ export type BatchEntry = { app: string; env: string } & (
 )
 
 /**
- * Looks up the applications of a batch, in the given order. An application that cannot be found becomes an entry with
- * its error. An application that the batch names twice, in any form, becomes a duplicate. Throws invalid_argument if
- * two different applications would share one rule set, because the second ringfence would fail only after the first had
+ * Looks up the applications of a batch in the given order. An application that cannot be found becomes an entry with
+ * its error; one that the batch names twice, in whatever form, becomes a duplicate. Throws invalid_argument if two
+ * different applications would share one rule set, because the second ringfence would fail only after the first had
  * been written.
  */
 export async function resolveBatch(
@@ -75,9 +75,9 @@ export async function resolveBatch(
 export type OrderedEntry = BatchEntry & { score?: number }
 
 /**
- * If requested, sorts the applications so that infrastructure comes first (T16): by descending score, and applications
- * without traffic last. Applications with equal scores stay in the given order. If the estate cannot be ranked, all
- * applications stay in the given order and a warning says so.
+ * If requested, sorts the applications so that infrastructure comes first (T16): by score from high to low, with
+ * applications without traffic at the end. Applications with equal scores stay in the given order. If the ranking is
+ * not available, all stay in the given order, and a warning says so.
  */
 export async function orderBatch(
   entries: readonly BatchEntry[],
@@ -107,9 +107,9 @@ export type BatchOutcome = { app: string; env: string } & (
 )
 
 /**
- * Processes the applications one after the other. A failure affects only its own application, unless `stopOnError` is
- * true. In this case, a failure stops the batch, and an unknown application stops it before anything is written. When
- * `signal` aborts, the remaining applications are skipped.
+ * Processes the applications one after the other. A failure affects only its own application unless `stopOnError` is
+ * true; then a failure stops the batch, and an application that does not exist stops it before anything is written.
+ * When `signal` aborts, the remaining applications are skipped.
  */
 export async function runBatch(
   { signal, log, progress }: Pick<ToolContext, 'signal' | 'log' | 'progress'>,
@@ -138,8 +138,8 @@ export async function runBatch(
 }
 
 /**
- * Writes the ringfences that `runBatch` planned, one after the other, and handles failures in the same way as
- * `runBatch`. It makes no new plan, so that exactly what was planned is written (D75).
+ * Writes the ringfences that `runBatch` planned, one after the other, and treats failures as `runBatch` does. It does
+ * not plan again, so exactly what was planned is written (D75).
  */
 export async function writeBatch(
   { signal, log, progress }: Pick<ToolContext, 'signal' | 'log' | 'progress'>,

@@ -18,19 +18,19 @@ export interface Shared {
   labels(): Promise<LabelIndex>
   /** Number of days from the start of the window until now. */
   lookbackDays: number
-  /** The caller's choice of the sources to let in. */
+  /** Which sources to let in, as the caller chose. */
   choice: SourceChoice
   /** The time window of all traffic that is read. */
   window: TrafficWindow
   /** True if traffic beyond the row limit is also read, in several parts (D136). */
   complete: boolean
-  /** The workloads whose present modes have been read. */
+  /** The stores of present modes of workloads that have been read. */
   inventories: Inventories
-  /** Returns the policy. It is read again whenever the label list has been read again. */
+  /** Returns the policy. Whenever the label list has been read again, the policy is read again too. */
   policy(): Promise<PolicyRead>
   /**
-   * Returns the ranking of all applications, or a sentence that says why there is none. The ranking is only advice, so
-   * a call does not fail when the ranking fails.
+   * Returns the ranking of all applications, or a sentence that says why there is none. The ranking only gives advice,
+   * so its failure does not make the call fail.
    */
   ranking(): Promise<EstateRanking | string>
 }
@@ -58,7 +58,7 @@ export function shareReads(
       const index = await labels()
       if (policy?.labels !== index) policy = { labels: index, read: readPolicy(ctx, index) }
       return policy.read.catch((error: unknown) => {
-        // A failed read is not remembered, so that the next application repeats it.
+        // A failed read is not remembered, so the next application reads again.
         policy = undefined
         throw error
       })
@@ -73,16 +73,19 @@ export function shareReads(
   }
 }
 
-/** All applications of the estate, ranked by how much other applications depend on them. */
+/** All applications of the organisation, ranked by how much other applications depend on them. */
 export interface EstateRanking {
   rows: InfrastructureRow[]
   read: FlowsRead
 }
 
-/** The ranking options, which are the defaults of the tool identify-infrastructure-services. */
+/** The options of the ranking: the defaults of the tool identify-infrastructure-services. */
 const OPTIONS = { minConnections: 1, productionEnvs: PRODUCTION_ENVS }
 
-/** Ranks all applications of the estate by the traffic of a window (T17). Throws the errors of the reader. */
+/**
+ * Ranks all applications of the organisation by their traffic in a time window (T17). Throws the errors of the traffic
+ * reader.
+ */
 async function rankEstate(
   ctx: Context,
   labels: LabelIndex,
@@ -98,8 +101,7 @@ async function rankEstate(
 }
 
 /**
- * Returns a context in which the progress number keeps rising across several readers, although each reader counts from
- * zero.
+ * Returns a context in which the progress number keeps rising across several readers, each of which counts from zero.
  */
 export function reportRising<C extends Pick<ToolContext, 'progress'>>(ctx: C, prefix = ''): C {
   let step = 0

@@ -50,25 +50,24 @@ async function writeInTurn(
   return { href, ruleHrefs, stored: await verifyRuleSet(pce, href, body, rules, ruleHrefs, signal) }
 }
 
-/** The objects to write: first the rule set, unless it exists, and then its rules in this order. */
+/** The objects to write: the rule set, unless it exists, and then its rules in this order. */
 export interface RingfenceWrite {
   application: readonly Label[]
   body: RuleSetBody
   existing: RuleSet | null
   rules: readonly PlannedRule[]
   /**
-   * Checks, before the deny rule is written, that every allow rule is in place, and throws if one is not. The argument
-   * is the href of the rule set.
+   * Called before the deny rule is written, with the href of the rule set. Throws unless every allow rule is in place.
    */
   beforeDeny: (ruleSet: string) => Promise<void>
 }
 
 /**
  * Writes a ringfence into the draft and returns the hrefs of the rule set and its new rules. A failure stops the
- * writing without undoing anything: allow rules come first, so an incomplete ringfence cuts no traffic, and a repeated
- * call continues from there. If something was written, the error contains `partial` and `written` (D3). It also
- * contains `stands`, which is determined after the failure: all objects of this ringfence that are in the draft now but
- * were not there before the call.
+ * writing without undoing anything: allow rules come first, so an incomplete ringfence cuts no traffic, and repeating
+ * the call continues from there. If something was written, the error contains `partial` and `written` (D3). It also
+ * contains `stands`, determined after the failure: all objects of this ringfence that are in the draft now but were not
+ * before the call.
  */
 export async function writeRingfence(
   ctx: Pick<ToolContext<true>, 'pce' | 'signal' | 'inOrder'>,
@@ -106,8 +105,8 @@ export async function writeRingfence(
 }
 
 /**
- * Counts the objects that still have to be written. `stands` may contain objects that somebody else has written.
- * Therefore, at most one object in `stands` that is not in `written` counts as written by this call's failed request.
+ * Counts the objects that are not written yet. `stands` may include objects of somebody else. Therefore, of the objects
+ * that are in `stands` but not in `written`, at most one counts as written by this call's failed request.
  */
 function countMissing(wanted: number, written: readonly string[], stands: readonly string[] | null, error: unknown) {
   const ours = stands === null ? written.length : written.filter((href) => stands.includes(href)).length
@@ -116,8 +115,8 @@ function countMissing(wanted: number, written: readonly string[], stands: readon
 }
 
 /**
- * Returns the hrefs of the rule set and rules that did not exist before. Returns null if they cannot be read, or if it
- * is not known which of several rule sets was written. `href` is the href of the rule set, if it is known.
+ * Returns the hrefs of the rule set and rules that did not exist before. Returns null if they cannot be read, or if
+ * several rule sets may be the written one. `href` is the href of the rule set, if it is known.
  */
 async function findNew(
   pce: PceClient,
@@ -131,7 +130,7 @@ async function findNew(
     const found = await findRingfence(pce, application, 'draft', signal, name)
     const alike = alikeIn(found)
     if (href === undefined && alike.length > 1) return null
-    // The rule set is included even if its scope was changed meanwhile, because it still contains the written rules.
+    // The rule set is included even if its scope has changed meanwhile, because the written rules are still in it.
     const named = [...alike, ...found.conflicts.map((one) => one.ruleSet)]
     const ruleSet = href === undefined ? alike[0] : named.find((one) => one.href === href)
     if (ruleSet === undefined) return []
@@ -153,7 +152,9 @@ const alikeIn = ({ ruleSet, others }: RingfenceFound): RuleSet[] => (ruleSet ===
 const hrefsOf = (ruleSet: RuleSet | null): string[] =>
   ruleSet === null ? [] : [ruleSet, ...(ruleSet.rules ?? []), ...(ruleSet.deny_rules ?? [])].map(({ href }) => href)
 
-/** Returns the body of the request that creates the rule set. An existing rule set must still have these values. */
+/**
+ * Returns the body of the request that creates the rule set. If the rule set exists, it must still have these values.
+ */
 export function bodyOf({ application, name, ruleSet }: Prepared): RuleSetBody {
   const [app, env] = application
   const scopes = toWireScopes([application.map((label) => ({ label }))])
@@ -173,10 +174,10 @@ export interface RingfenceWritten {
 type Context = Pick<ToolContext<true>, 'pce' | 'signal'>
 
 /**
- * Checks, before the first write, that the rule set is unchanged in the draft. Throws already_exists {reason:
- * changed_meanwhile, changed} if it has changed since the plan was made. This can happen, because the traffic queries
- * take minutes. Workloads are not checked, because a ringfence applies to all workloads that are in its scope when it
- * is written.
+ * Checks before the first write that the rule set in the draft is unchanged. Throws already_exists {reason:
+ * changed_meanwhile, changed} if it has changed since the plan was made, which is possible because the traffic queries
+ * take minutes. Workloads are not checked: a ringfence applies to whichever workloads are in its scope when it is
+ * written.
  */
 async function refuseChanged(ctx: Context, prepared: Prepared): Promise<void> {
   const { ruleSet: planned } = prepared
@@ -190,9 +191,9 @@ async function refuseChanged(ctx: Context, prepared: Prepared): Promise<void> {
 }
 
 /**
- * Checks, before the deny rule is written as the last rule, that the rule set's scope is unchanged and that every
- * planned allow rule, existing or new, is present and enabled. Otherwise, throws already_exists in the same form as
- * `refuseChanged`. `href` is the href of the rule set.
+ * Checks, before the deny rule is written last, that the rule set's scope is unchanged and that every planned allow
+ * rule, existing or new, is present and enabled. Otherwise throws already_exists in the same form as `refuseChanged`.
+ * `href` is the href of the rule set.
  */
 async function refuseUncovered(ctx: Context, prepared: Prepared, href: string): Promise<void> {
   const { ruleSet, changed } = await readAgain(ctx, prepared, href)
@@ -212,9 +213,8 @@ async function refuseUncovered(ctx: Context, prepared: Prepared, href: string): 
 }
 
 /**
- * Returns the current rule set, and how many rule sets have the same name and scope. If the rule set has changed,
- * returns null for it and describes the change in `changed`. If `href` is null, no rule set existed when the plan was
- * made.
+ * Returns the current rule set, and how many rule sets have the same name and scope. If the rule set has changed, it is
+ * null, and `changed` describes the change. If `href` is null, no rule set existed when the plan was made.
  */
 async function readAgain(
   { pce, signal }: Context,
@@ -264,11 +264,11 @@ function compareRules(before: RuleSet, now: RuleSet): string[] {
 
 /**
  * Matches the names of fields that do not affect the traffic to which a rule applies. `update_type` matters only for a
- * pending deletion, which is handled separately.
+ * pending deletion, which is handled elsewhere.
  */
 const BESIDE = /^(created|updated|deleted)_(at|by)$|^update_(type|label)$|^description$|^external_data/
 
-/** Maps the href of each rule to a text that changes whenever the rule changes. */
+/** Maps the href of each rule to a string that changes whenever the rule changes. */
 function rulesOf({ rules, deny_rules: denyRules }: RuleSet): Map<string, string> {
   return new Map(
     [...(rules ?? []), ...(denyRules ?? [])].map((rule: Rule | DenyRule) => {
@@ -280,8 +280,8 @@ function rulesOf({ rules, deny_rules: denyRules }: RuleSet): Map<string, string>
 }
 
 /**
- * Converts a value so that values with equal meaning become equal: the order of list items and of fields is ignored,
- * empty fields are left out, and each reference is replaced with its href.
+ * Converts a value so that values with equal meaning become equal: the order of list items and fields is ignored, empty
+ * fields are left out, and each reference is reduced to its href.
  */
 function canonical(value: unknown): unknown {
   if (Array.isArray(value)) return value.map((item) => JSON.stringify(canonical(item))).sort()

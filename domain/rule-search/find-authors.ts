@@ -22,9 +22,9 @@ interface Stamped {
 }
 
 /**
- * Creates the functions that look up authors. `author` is a user name, full name or href; the whole name must match,
- * but upper and lower case are treated as equal. Throws not_found with similar names. If this account is not permitted
- * to list users, only an href is accepted.
+ * Creates the functions that look up authors. `author` is a user name, full name or href. The whole name must match,
+ * but case is ignored. Throws not_found with similar names. If this account may not list users, only an href is
+ * accepted.
  */
 export async function createAuthorTest(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,

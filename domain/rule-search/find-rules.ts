@@ -24,8 +24,8 @@ import { createAuthorTest, type Authors } from './find-authors.js'
 export interface RuleSearch {
   version: PolicyVersionSelector
   /**
-   * The actors that the rule must name: as source or destination (`actor`), as destination (`provider`) or as source
-   * (`consumer`). An address matches the IP lists that contain it.
+   * The actors that the rule must name: on either side (`actor`), as destination (`provider`), or as source
+   * (`consumer`). An address matches every IP list that contains it.
    */
   ends: Partial<Record<'actor' | 'provider' | 'consumer', ActorReference>>
   service?: ServiceReference | undefined
@@ -36,7 +36,9 @@ export interface RuleSearch {
    * case are treated as equal.
    */
   text?: string | undefined
-  /** The rule must have ended before this day (`YYYY-MM-DD` in UTC), or before the present day if it is `today`. */
+  /**
+   * The rule must have ended before this day (`YYYY-MM-DD` in UTC), or before the present day if the value is `today`.
+   */
   endsBefore?: string | undefined
   types?: readonly RuleType[] | undefined
   /** If true, the rule must be enabled in an enabled rule set. If false, the rule or its rule set must be disabled. */
@@ -44,23 +46,25 @@ export interface RuleSearch {
   pending?: 'create' | 'update' | 'delete' | 'any' | 'none' | undefined
   author?: string | undefined
   /**
-   * A workload by name or href, an address, or labels. The search finds the rules that apply to this target and takes
-   * the scopes of rule sets into account.
+   * A workload by name or href, an address, or labels. The search finds the rules that apply to this target, taking the
+   * scopes of rule sets into account.
    */
   appliesTo?: string | readonly LabelReference[] | undefined
   /**
    * The side on which the target in `appliesTo` must be: `consumer` is the source, `provider` the destination. If
-   * absent, the rule may apply to it on either side.
+   * absent, the rule may apply on either side.
    */
   as?: 'provider' | 'consumer' | undefined
 }
 
 export interface FoundRule extends PlacedRule {
-  /** The sides of the rule that matched the search; undefined if it named neither a source nor a destination. */
+  /**
+   * The sides of the rule that matched the search; undefined if the search named neither a source nor a destination.
+   */
   sides?: Side[]
   /**
-   * Those of the matching sides that include the workload only by its address. For such a side, the PCE does not send
-   * the rule to the workload.
+   * The matching sides that include the workload only by its address, so that the PCE does not send the rule to the
+   * workload.
    */
   byAddress: Side[]
   /** The reasons why it is uncertain whether the rule matches; empty if it certainly matches. */
@@ -87,8 +91,8 @@ export interface RuleSearchResult {
 type Context = Pick<ToolContext<true>, 'pce' | 'signal' | 'now'>
 
 /**
- * Finds rules. If the criteria name a source, destination, service or pending change exactly, and the PCE has a rule
- * search, only the rules that the PCE's search finds are read. This server then tests every rule that was read, so the
+ * Finds rules. If the criteria name a source, destination, service or pending change exactly and the PCE has a rule
+ * search, only the rules that this search finds are read. This server then tests every rule that was read, so the
  * result is the same with and without the PCE's search (D181). Throws an error if a referenced object cannot be found.
  */
 export async function findRules(ctx: Context, search: RuleSearch): Promise<RuleSearchResult> {
@@ -127,8 +131,8 @@ function* testEach(rules: readonly PlacedRule[], test: (rule: PlacedRule) => Fou
 }
 
 /**
- * The note for results of the PCE's rule search. That search does not find iptables rules. The rule sets that contain
- * them are not read, so their number is not known.
+ * The note for results of the PCE's rule search, which does not find iptables rules. The rule sets that contain such
+ * rules are not read, so their number is not known.
  */
 const UNSEARCHED_TABLES = 'Rules in the words of iptables are not searched, and how many there are is not known.'
 
@@ -177,9 +181,9 @@ async function findEnd(
 const isEgress = ({ windows_egress_services: listed }: Service) => (listed?.length ?? 0) > 0
 
 /**
- * Returns queries for the PCE's rule search. The results of all queries together contain every requested rule. Returns
- * null if the PCE's search cannot help: it does not search past versions, it matches texts and authors differently from
- * this server, and it does not find a service by a port inside one of its port ranges (D98).
+ * Returns queries for the PCE's rule search whose results together contain every requested rule. Returns null if the
+ * PCE's search cannot help: it does not search past versions, it matches strings and authors differently from this
+ * server, and it does not find a service by a port inside one of its port ranges (D98).
  */
 function queriesOf(
   { version, text, pending, appliesTo, endsBefore }: RuleSearch,
@@ -198,7 +202,7 @@ function queriesOf(
     ...(pending !== undefined && pending !== 'any' && pending !== 'none' && { update_type: pending }),
   }
   if (sides.length === 0 && Object.keys(exact).length === 0) return null
-  // A query for one side of the rules narrows the result enough. This server tests the other side.
+  // A query for one side of the rules narrows the result enough; this server tests the other side.
   const narrowest = sides.sort((a, b) => a.length - b.length)[0] ?? [{}]
   return narrowest.map((side) => ({ ...side, ...exact }))
 }

@@ -16,7 +16,7 @@ import type { Side } from './name-tests.js'
 import type { PlacedRule } from './read-rules.js'
 
 /**
- * The target of a search for the rules that apply to it: a workload with all its addresses, a single address, or any
+ * The target of a search for rules that apply to it: a workload with all its addresses, a single address, or any
  * workload with certain labels.
  */
 export interface Target {
@@ -30,8 +30,8 @@ const WHERE = { argument: 'applies_to' }
 
 /**
  * Finds the target that a caller names: a workload by href, name or host name; an address, which stands for the
- * workload that has it, if there is one; or labels. A list of one is what is in it. Throws not_found with similar names, ambiguous_name if several
- * workloads have the name or address, and label_not_found.
+ * workload that has it, if there is one; or labels. A list with one entry means the same as the entry. Throws not_found
+ * with similar names, ambiguous_name if several workloads have the name or address, and label_not_found.
  */
 export async function findTarget(
   ctx: Context,
@@ -121,8 +121,8 @@ function targetOfWorkload(labels: LabelIndex, workload: Workload): Target {
 }
 
 /**
- * Returns whether a side of a rule names the target as a workload, and whether it names the target in any way. If the
- * target has several addresses, it is enough that the side names one of them.
+ * Returns two answers: whether a side of a rule names the target as a workload, and whether it names the target at all.
+ * If the target has several addresses, one of them is enough.
  */
 export function namesTarget(
   { rule, holder: { scopes } }: PlacedRule,
@@ -132,7 +132,7 @@ export function namesTarget(
 ): { asWorkload: Answer; any: Answer } {
   const namings = ends.map((end) => namesAt({ scopes, rule }, side, end, objects))
   const asWorkload = anyOf(namings.map((one) => one.asWorkload))
-  // If only the labels of a target are known, it may have any address, so IP lists are not considered.
+  // A target that is known only by its labels may have any address, so IP lists are not considered.
   const byAddress = ends.some(({ isSome }) => isSome === true) ? [] : namings.map((one) => one.byAddress)
   return { asWorkload, any: anyOf([asWorkload, ...byAddress]) }
 }

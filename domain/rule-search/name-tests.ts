@@ -12,21 +12,17 @@ import { compileServices, type ServiceObjects } from '../policy/match-services.j
 type AnyRule = Rule | DenyRule
 export type Side = 'providers' | 'consumers'
 
-/**
- * The criteria for a rule: an actor that the rule names on either side, and a service that the rule names or a port
- * that it covers.
- */
+/** What a rule must name: an actor on either side, and a service that it names or a port that it covers. */
 interface RuleQuestion {
   actor?: ActorReference | undefined
   service?: ServiceReference | undefined
 }
 
 /**
- * Creates a function that tests rules against these criteria; returns undefined if no criteria are given. For a rule
- * set without rules, the created function is called without a rule and returns whether the scopes alone match. This
- * server tests the rules itself (D98), because the PCE's own search (`rule_search`) does not find port ranges that
- * contain the port, and it is not documented how that search compares. Services are those of the policy version that
- * `lookups` uses.
+ * Creates a function that tests rules against these criteria; returns undefined if there are none. For a rule set
+ * without rules, the function is called without a rule and returns whether the scopes alone match. This server tests
+ * the rules itself (D98), because the PCE's own search (`rule_search`) does not find port ranges that contain the port,
+ * and how it compares is not documented. Services are those of the policy version that `lookups` uses.
  * Throws invalid_actor, label_not_found, not_found or ambiguous_name for the actor, and invalid_argument or
  * ambiguous_name for the service.
  */
@@ -51,8 +47,8 @@ export async function createRuleTest(
 }
 
 /**
- * Looks up a referenced actor. An exclusion in the reference is ignored. Throws invalid_actor, label_not_found,
- * not_found, ambiguous_name.
+ * Looks up the actor to which a caller refers. An exclusion in the reference is ignored. Throws invalid_actor,
+ * label_not_found, not_found, ambiguous_name.
  */
 export async function findActor(
   lookups: PolicyLookups,
@@ -63,18 +59,15 @@ export async function findActor(
   return actor as Actor
 }
 
-/**
- * Returns true if this side of a rule names the actor, even as an exclusion. Draft and active hrefs are treated as
- * equal.
- */
+/** Returns true if this side of a rule names the actor, even as an exclusion. Draft and active hrefs count as equal. */
 export function namesActor(rule: Pick<AnyRule, Side>, side: Side, wanted: Actor): boolean {
   const known = identify(wanted)
   return rule[side].some((end) => identify(end) === known)
 }
 
 /**
- * Returns true if a scope contains the label or label group, because all rules of the rule set then require this label
- * of their providers.
+ * Returns true if a scope contains the label or label group, because all rules of the rule set then require it of their
+ * providers.
  */
 function scopesName(scopes: RuleSet['scopes'], wanted: Actor): boolean {
   const known = identify(wanted)
@@ -84,8 +77,8 @@ function scopesName(scopes: RuleSet['scopes'], wanted: Actor): boolean {
 }
 
 /**
- * Returns a text that identifies an actor. An actor has the same text with its draft and its active href, and with and
- * without an exclusion.
+ * Returns a string that identifies an actor. It is the same for the actor's draft and active href, and with and without
+ * an exclusion.
  */
 function identify({ actors, exclusion: _exclusion, ...selector }: Actor): string | undefined {
   if (actors !== undefined) return actors
@@ -95,9 +88,9 @@ function identify({ actors, exclusion: _exclusion, ...selector }: Actor): string
 }
 
 /**
- * Creates a function that tests whether a rule is for the wanted service. A service object matches by its href. A port
- * matches if the rule covers it, whatever process the rule requires. A port range matches if the rule covers its first
- * and its last port. To test for ports, `objects` must contain the services.
+ * Creates a function that tests whether a rule is for the wanted service. A service object is matched by href. A port
+ * matches if the rule covers it, whatever process the rule requires; a port range matches if the rule covers its first
+ * and last port. To test for ports, `objects` must contain the services.
  */
 export function testService(wanted: ResolvedService, objects: ServiceObjects | undefined): (rule: AnyRule) => boolean {
   if ('service' in wanted) {

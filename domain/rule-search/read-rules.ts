@@ -4,7 +4,7 @@ import { ToolError } from '../../schemas/errors.js'
 import type { EnforcementBoundary, RuleSet } from '../../schemas/pce/rule-set.js'
 import { RULE_TYPES } from '../../schemas/rule-shapes.js'
 import type { ToolContext } from '../call.js'
-import { fetchEvery } from '../inventory/fetch-every.js'
+import { fetchEvery, type ListQuery } from '../inventory/fetch-every.js'
 import type { LabelIndex } from '../inventory/labels.js'
 import { toActiveHref } from '../inventory/parse-href.js'
 import { loadDenyRules } from '../inventory/read-rules.js'
@@ -105,7 +105,7 @@ function rulesOf(ruleSet: RuleSet): PlacedRule[] {
   ]
 }
 
-/** Replaces lists of unexpected shape in a rule with readable ones, so that the rule can be searched and shown. */
+/** Replaces rule fields of unexpected shape with readable lists, so that the rule can be searched and shown. */
 const withEnds = <T extends AnyRule>(rule: T): T => ({ ...rule, ...readableEnds(rule) })
 
 /**
@@ -115,9 +115,9 @@ const withEnds = <T extends AnyRule>(rule: T): T => ({ ...rule, ...readableEnds(
 const PCE_PAGE = 500
 
 /**
- * Runs several rule searches on the PCE and returns the distinct rules that at least one of them found, without
- * enforcement boundaries. If the PCE has no rule search, refuses it, or may have truncated the result, returns a text
- * with the reason.
+ * Runs several rule searches on the PCE and returns the rules that they found, each once and without enforcement
+ * boundaries. If the PCE has no rule search, refuses it, or may have truncated the result, returns a string with the
+ * reason.
  */
 export async function searchRules(
   { pce, signal }: Context,
@@ -170,8 +170,8 @@ export function inOrder(rules: readonly PlacedRule[]): PlacedRule[] {
 }
 
 /**
- * Loads the objects that are needed to interpret the rules of a policy version, limited to the types in `needs`. If a
- * rule refers to an object that is missing, answers that depend on this object are undecided.
+ * Loads the objects that are needed to interpret the rules of a policy version, limited to the types in `needs`.
+ * Answers that depend on a missing object are undecided.
  */
 export async function loadCatalog(
   { pce, signal }: Context,
@@ -181,7 +181,8 @@ export async function loadCatalog(
 ): Promise<PolicyCatalog> {
   const read = async <K extends 'services' | 'ipLists' | 'labelGroups'>(kind: K): Promise<never[]> => {
     if (!needs.has(kind)) return []
-    const { items } = await fetchEvery({ api: pce[kind], policyVersion: version, params: {}, signal })
+    const api: ListQuery<object>['api'] = pce[kind]
+    const { items } = await fetchEvery({ api, policyVersion: version, params: {}, signal })
     return (typeof version === 'number' ? asActive(items, version) : items) as never[]
   }
   const [services, lists, groups] = await Promise.all([read('services'), read('ipLists'), read('labelGroups')])

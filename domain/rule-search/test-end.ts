@@ -5,10 +5,11 @@ import { unknown, type Answer } from '../policy/three-valued.js'
 const DAY_MS = 86_400_000
 
 /**
- * Creates a function that tells whether a rule has ended before a day. It is undecided for a rule that says something of
- * an end that cannot be read.
+ * Creates a function that returns whether a rule has ended before a day. It is undecided if the rule's description
+ * mentions an end that cannot be read.
+ *
  * @param before the day, `YYYY-MM-DD` in UTC, or `today`.
- * @throws {ToolError} invalid_argument if it is neither.
+ * @throws {ToolError} invalid_argument if `before` is neither.
  */
 export function testEnd(before: string, now: number): (rule: { description?: string | null | undefined }) => Answer {
   const day = before.trim()

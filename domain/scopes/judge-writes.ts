@@ -12,7 +12,8 @@ import { placeVens } from './place-vens.js'
 import { placeInterface, placeWorkloads } from './place-workloads.js'
 import { createReader, IN_FLIGHT, type Reader } from './read-around.js'
 import { fieldsOf, hrefOf, hrefsIn, nameOf, readTarget, type Write } from './read-write.js'
-import { sayScopes, surveyTerritory, type Territory } from './territory.js'
+import { sayScopes } from './say-scopes.js'
+import { surveyTerritory, type Territory } from './territory.js'
 
 /** Judges the writes of one call by the scopes of its caller. */
 export interface ScopeJudge {
@@ -55,7 +56,7 @@ export function createScopeJudge(pce: PceClient, scopes: CallerScopes, signal: A
 export const refuseOutside = (placed: PlacedObject, scopes: CallerScopes): ToolError =>
   refusePlaced('out_of_scope', placed, { scopes: sayScopes(scopes) })
 
-/** Returns the refusal of a call because of an object, with the object and the condition that it does not meet. */
+/** Returns the error that refuses a call because of one object. It names the object and the condition that it breaks. */
 export function refusePlaced(
   code: ErrorCode,
   { href, kind, name, place }: PlacedObject,
@@ -64,7 +65,7 @@ export function refusePlaced(
   const what = name === undefined ? (href ?? nounOf(kind)) : quote(name)
   const why = place.is === 'inside' ? '' : place.why
   const object = { kind, ...(href !== undefined && { href }), ...(name !== undefined && { name }) }
-  return new ToolError(code, `${what} ${why}. Nothing of it was written.`, {
+  return new ToolError(code, `${what} ${why}.`, {
     object,
     ...(place.is !== 'inside' && { rule: place.rule }),
     ...more,

@@ -127,8 +127,12 @@ function placeAssigned(
       rule: 'protected_label',
       why: `may give the protected label ${territory.nameOf(shielded)}`,
     }
+  // What a change leaves in one of the two fields counts too, so a label outside in either of them is one that is given.
   const isInside = territory.lands.some(({ labels: wanted }) =>
-    [...wanted.values()].every((allowed) => all.some((hrefs) => hrefs.every((href) => allowed.has(href)))),
+    [...wanted].every(([key, allowed]) => {
+      const given = all.filter((hrefs) => hrefs.some((href) => (territory.keyOf(href) ?? key) === key))
+      return given.length > 0 && given.every((hrefs) => hrefs.every((href) => allowed.has(href)))
+    }),
   )
   if (territory.everything || isInside) return INSIDE
   return { is: 'outside', rule: 'profile_labels', why: 'gives labels that are within none of your scopes' }

@@ -9,12 +9,12 @@ import type { Reader } from './read-around.js'
 import { fieldsOf, hrefsIn, nameOf, type Target, type Write } from './read-write.js'
 
 const SHARED: ReadonlySet<string> = new Set(['ip_lists', 'services', 'label_groups'])
-/** Returns true for types of objects that rules of many rule sets use. */
+/** Returns true for the types of objects that rules in many different rule sets may use. */
 export const isShared = (kind: string): boolean => SHARED.has(kind)
 
 /**
- * Places a label, label group, IP list or service by what is protected: the label itself, a group that contains it, and
- * whatever a protected rule uses.
+ * Determines whether a change to a label, label group, IP list or service touches something protected: the label
+ * itself, a label group that contains it, or a rule that uses the object and is protected.
  */
 export async function placeSharedWrite(
   reader: Reader,
@@ -37,7 +37,10 @@ export async function placeSharedWrite(
   return [{ ...about, place: firstOutside([after, await placeShared(reader, href ?? '')]) }]
 }
 
-/** Places an IP list, service or label group by the rules that use it in the draft or in the active policy. */
+/**
+ * Determines whether an IP list, service or label group contains a protected label, or is used by rules on something
+ * protected, in the draft or in the active policy.
+ */
 export async function placeShared(reader: Reader, href: string): Promise<Place> {
   const { territory, signal } = reader
   const own = [...(territory.membersOf(href) ?? [])].find((label) => territory.shield?.has(label))
@@ -56,7 +59,10 @@ export async function placeShared(reader: Reader, href: string): Promise<Place> 
   return INSIDE
 }
 
-/** Places a label group by what it would contain: protected labels, and new ones that protected workloads have. */
+/**
+ * Determines whether a label group may get these members. It may get neither protected labels nor, as additional
+ * members, labels that protected workloads have.
+ */
 async function placeMembers(
   { territory }: Reader,
   { labels, sub_groups: groups }: Record<string, unknown>,
@@ -67,7 +73,7 @@ async function placeMembers(
   const own = after.find((label) => shield?.has(label))
   if (own !== undefined) return outside('protected_label', `would contain the protected label ${say(own)}`)
   const before = href === undefined ? undefined : membersOf(href)
-  // A new group is used by nothing yet.
+  // Nothing uses a new group yet, so only its protected labels matter.
   const added = before === undefined ? [] : after.filter((label) => !before.has(label))
   const [borne] = (await shield?.findBorne(added)) ?? []
   return borne === undefined

@@ -5,12 +5,13 @@ import { placeLabels, placeUnscoped, UNREADABLE, type PlacedObject } from './pla
 import { IN_FLIGHT, MOST_SINGLE, type Reader } from './read-around.js'
 import { fieldsOf, hrefsIn, type Target, type Write } from './read-write.js'
 
-/** The actions on several VENs that are judged by the VENs in their body. */
+/** The actions on several VENs for which the VENs listed in the request body are checked. */
 const LISTED: ReadonlySet<string> = new Set(['unpair', 'upgrade'])
 
 /**
- * Places the VENs that a request changes, unpairs or upgrades, or from which it wants a support report. A VEN is where
- * its workload is. Other actions on VENs are for scope "*".
+ * Determines, for each VEN that a request changes, unpairs, upgrades or asks for a support report, whether it lies
+ * inside the caller's scopes. A VEN lies where its workload lies. All other actions on VENs are allowed only for the
+ * scope "*".
  */
 export async function placeVens(reader: Reader, { method, body }: Write, target: Target): Promise<PlacedObject[]> {
   const { territory } = reader
@@ -39,7 +40,10 @@ export async function placeVens(reader: Reader, { method, body }: Write, target:
   })
 }
 
-/** Returns the workloads of VENs by the hrefs of the VENs. What the PCE does not list is absent. */
+/**
+ * Returns a map from the href of each VEN to the workload of that VEN. VENs that the PCE does not list are missing from
+ * the map.
+ */
 async function workloadsOfVens({ pce, signal }: Reader, vens: readonly string[]): Promise<Map<string, Workload>> {
   const wanted = new Set(vens)
   const own = (workload: Workload): [string, Workload] | undefined => {
@@ -49,7 +53,8 @@ async function workloadsOfVens({ pce, signal }: Reader, vens: readonly string[])
   const api = pce.workloads
   if (wanted.size > MOST_SINGLE) return new Map(await pickEvery({ api, params: { managed: true }, signal }, own))
   const found = await mapBounded([...wanted], IN_FLIGHT, async (ven) => {
-    // A release that does not know this filter answers with all workloads, of which only its own counts.
+    // A PCE release that does not know the filter `ven` returns all workloads, so only the workload of this VEN is
+    // kept.
     const { items } = await fetchEvery({ api, params: { ven, include: 'labels' }, signal })
     return items.flatMap((one) => {
       const pair = own(one)

@@ -111,13 +111,3 @@ function resolveValue(key: string, value: string, labels: LabelIndex, groups: Gr
   const found = labels.find(key, value)
   return found === undefined ? [] : [found.href]
 }
-
-/** Returns a caller's scopes for people, each as `key=value|value, key=value`; `*` stands for everything. */
-export function sayScopes({ everything, grants }: CallerScopes): string[] {
-  if (everything) return ['*']
-  return grants.map(({ labels }) =>
-    Object.entries(labels)
-      .map(([key, values]) => `${key}=${values.join('|')}`)
-      .join(', '),
-  )
-}

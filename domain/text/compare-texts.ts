@@ -1,11 +1,11 @@
 import { distance } from 'fastest-levenshtein'
 
-/** Compares two texts by their UTF-16 code units. All sorted output of this server is in this order. */
+/** Compares two strings by their UTF-16 code units. All sorted output of this server is in this order. */
 export const compareTexts = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 /**
- * Compares two values in a column of a table. Null comes first, numbers are ordered by size, and all other values by
- * their text (objects by their JSON).
+ * Compares two values in a column of a table. Null comes first, numbers are compared by size, and all other values as
+ * strings (objects as JSON).
  */
 export function compareValues(a: unknown, b: unknown): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b
@@ -17,16 +17,19 @@ function sortText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** Maximum number of characters in a name on a PCE. A longer text cannot be a misspelled name. */
+/** Maximum number of characters in a name on a PCE. A longer string cannot be a misspelled name. */
 const LONGEST_NAME = 255
 /**
- * Limits on the work for one hint about similar names (D73): the maximum number of candidates that are considered at
- * all, and the maximum number of those that are compared letter by letter.
+ * Limits on the work for one hint about similar names (D73): how many candidates are considered at all, and how many of
+ * them are compared letter by letter.
  */
 const MOST_CANDIDATES = 5000
 const MOST_COMPARED = 300
 
-/** Returns false if the text is longer than any name. A search for it, or for similar names, would be pointless. */
+/**
+ * Returns false if the string is longer than any name can be, so that searching for it or for similar names is
+ * pointless.
+ */
 export function canBeName(wanted: string): boolean {
   return wanted.length <= LONGEST_NAME
 }
@@ -34,8 +37,8 @@ export function canBeName(wanted: string): boolean {
 /**
  * Returns the candidates that are most similar to `wanted`, best first. Names that contain `wanted` come first, then
  * all others by edit distance, ignoring case. If there are very many candidates, only the first of them are considered,
- * and only the likeliest of these, by length and first letter, are compared. Use this function only to suggest names:
- * if a reference does not match exactly, a similar name must never be used in its place.
+ * and only the likeliest of these, by length and first letter, are compared. Use this function only to suggest names: a
+ * similar name must never take the place of a reference that does not match exactly.
  */
 export function likestNames(wanted: string, candidates: Iterable<string>, limit: number): string[] {
   if (!canBeName(wanted)) return []
@@ -49,7 +52,7 @@ export function likestNames(wanted: string, candidates: Iterable<string>, limit:
 
 /**
  * Returns the similar names that the user may have meant, for a "did you mean" question. Names that are not really
- * similar are left out, because suggesting such a name would be worse than no suggestion.
+ * similar are left out, because a wrong suggestion is worse than none.
  */
 export function nearNames(wanted: string, candidates: Iterable<string>, limit = 5): string[] {
   return likestNames(wanted, candidates, MOST_COMPARED)
@@ -58,8 +61,8 @@ export function nearNames(wanted: string, candidates: Iterable<string>, limit = 
 }
 
 /**
- * Works like `nearNames`, but for names of people. Mail addresses in one organisation always look similar, so the parts
- * before the `@` must be similar too.
+ * Works like `nearNames`, but for names of people. Mail addresses within one organisation always look similar, so the
+ * parts before the `@` must be similar too.
  */
 export function nearPeople(wanted: string, candidates: Iterable<string>, limit = 5): string[] {
   const ownPart = (name: string) => name.toLowerCase().replace(/@.*/s, '')
@@ -69,7 +72,7 @@ export function nearPeople(wanted: string, candidates: Iterable<string>, limit =
 }
 
 /**
- * Returns true if one text could be a typing error of the other: one letter added, missing or different, or two
+ * Returns true if one string could be a typing error of the other: one letter added, missing or different, or two
  * neighbouring letters swapped.
  */
 export function isMisspelling(a: string, b: string): boolean {
@@ -78,14 +81,14 @@ export function isMisspelling(a: string, b: string): boolean {
 }
 
 /**
- * Minimum length of a text for which names that contain it count as similar. A shorter text occurs in too many names.
+ * Minimum length of a string for names that contain it to count as similar. A shorter string occurs in too many names.
  */
 const LEAST_PART = 3
 
 /**
- * Returns true in one of three cases: the name contains the target; the target contains the name, and the target begins
- * with the name or is at most twice as long; or the two differ in at most a quarter of the letters of the longer text,
- * or in one letter. Two swapped letters count as one difference.
+ * Returns true in three cases: the name contains the target; the target contains the name, and begins with it or is at
+ * most twice as long; or they differ in one letter, or in at most a quarter of the letters of the longer one. Two
+ * swapped letters count as one difference.
  */
 function isNear(target: string, name: string): boolean {
   if (target.length >= LEAST_PART && name.includes(target)) return true

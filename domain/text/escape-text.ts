@@ -1,6 +1,6 @@
 /**
- * Maximum number of characters of a text in data that leaves the server, and maximum number for a sentence written by
- * this server (D2). Sentences may be longer than other texts, because they may name several objects.
+ * Maximum number of characters of a string in data that leaves the server, and of a sentence written by this server
+ * (D2). Sentences may be longer, because they may name several objects.
  */
 const LONGEST_TEXT = 1_000
 const LONGEST_SENTENCE = 4_000
@@ -9,35 +9,32 @@ const LONGEST_SENTENCE = 4_000
  * Matches characters that a model reads but a person does not see, or that reverse the text around them: control
  * characters (including line ends and tabs), format characters such as zero-width marks, bidirectional marks and the
  * tag block, variation selectors and other characters that no font draws, private-use and unassigned characters, the
- * blank Braille pattern, and unpaired surrogates. It also matches the first character of any text that looks like one
+ * blank Braille pattern, and unpaired surrogates. It also matches the first character of anything that looks like one
  * of this server's escapes.
  */
 const HIDDEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|⟨(?=U\+[0-9A-F]{4,6}⟩)/gu
 const ESCAPE = /⟨U\+([0-9A-F]{4,6})⟩/g
-/** Matches an incomplete escape or surrogate pair at the end of a text that was clipped in the middle of it. */
+/** Matches an escape or surrogate pair that was cut in the middle, at the end of a clipped string. */
 const TORN_END = /(?:⟨(?:U(?:\+[0-9A-F]{0,6})?)?|[\uD800-\uDBFF])$/
-/** Matches a text that consists only of printable ASCII. Nearly all texts do, and they need no further check. */
+/** Matches a string of only printable ASCII. Nearly all strings are, and they need no further check. */
 const PLAIN = /^[\x20-\x7E]*$/
 const LARGEST_CODE_POINT = 0x10ffff
 
 /**
- * Matches the names of properties whose values are never clipped: those that clients may send back to the PCE, because a
- * clipped identifier would be useless, and the lines of a table, because a clipped line would say less than its rule.
+ * Matches the names of properties whose values are never clipped: identifiers that clients may send back to the PCE,
+ * because a clipped one would be useless, and the lines of a table, because a clipped line would hide a part of its
+ * rule.
  */
 const IDENTIFIER = /(?:^|_)(?:hrefs?|cursor|reference|uuid)$|^csv$/
-/**
- * Matches the names of properties that contain sentences written by this server. These may quote names from the PCE.
- */
+/** Matches the names of properties with sentences written by this server. These may quote names from the PCE. */
 const SENTENCE = /^(?:message|summary|hint|warnings?)$/
 const HREF = /^\/(?:orgs|users)\/[\x21-\x7E]+$/
 
 /**
- * Makes a value safe to leave this server. In every text and property name, hidden characters become visible escapes
- * (`⟨U+202E⟩`). Long texts are clipped and end in an ellipsis, except identifiers, which are recognised by the name of
- * their property or by their form. This is needed because everybody who may create objects in a PCE can choose their
- * names: names are data, and everything in them must be visible. Values that do not change are returned without
- * copying.
- *
+ * Makes a value safe to leave this server. In every string and property name, hidden characters become visible escapes
+ * (`⟨U+202E⟩`). Long strings are clipped and end in an ellipsis, except identifiers, which are recognised by their
+ * property name or their form. This is needed because anyone who may create objects in a PCE can choose their names:
+ * names are data, and everything in them must be visible. Unchanged values are returned without copying.
  * This function must be applied exactly once on every path on which data leaves the server, because a second pass would
  * escape the escapes.
  */
@@ -46,8 +43,8 @@ export function makeSafe<T>(value: T): T {
 }
 
 /**
- * Reverses `makeSafe` in the input of a client: each escape is replaced with the character for which it stands. So a
- * client can refer to an object by its name exactly as it was shown.
+ * Reverses `makeSafe` in a client's input: each escape is replaced with the character for which it stands. A client can
+ * thus refer to an object by its name exactly as it was shown.
  */
 export function readEscapes<T>(value: T): T {
   return mapTexts(value, '', unescapeText, unescapeText) as T
@@ -65,7 +62,7 @@ const HIDDEN_IN_JSON = /[\u007F-\u009F\p{Zl}\p{Zp}\p{Cf}\p{Default_Ignorable_Cod
  */
 export const visibleJson = (value: object): string => escapeJson(JSON.stringify(value))
 
-/** Puts escapes into a JSON text as `visibleJson` does. Parsing the result returns the same value. */
+/** Escapes hidden characters in a JSON string as `visibleJson` does. Parsing the result returns the same value. */
 export const escapeJson = (json: string): string =>
   json.replace(HIDDEN_IN_JSON, (character) =>
     [...Array(character.length).keys()]
@@ -74,8 +71,8 @@ export const escapeJson = (json: string): string =>
   )
 
 /**
- * Replaces hidden characters with visible escapes. Different texts remain different, and `unescapeText` restores the
- * original text.
+ * Replaces hidden characters with visible escapes. Different strings stay different, and `unescapeText` restores the
+ * original.
  */
 export function escapeText(text: string): string {
   if (PLAIN.test(text)) return text
@@ -85,7 +82,7 @@ export function escapeText(text: string): string {
   })
 }
 
-/** Restores the original of a text that was escaped by `escapeText`. */
+/** Restores the original of a string that `escapeText` escaped. */
 export function unescapeText(text: string): string {
   if (!text.includes('⟨U+')) return text
   return text.replace(ESCAPE, (escape, hex: string) => {
@@ -94,14 +91,14 @@ export function unescapeText(text: string): string {
   })
 }
 
-/** Returns true if the text contains invisible characters. */
+/** Returns true if the string contains invisible characters. */
 export function hidesCharacters(text: string): boolean {
   return escapeText(text) !== text
 }
 
 /**
- * Clips a text so that its escaped form has at most `most` characters. A clipped text ends in an ellipsis. The result
- * is not escaped.
+ * Clips a string so that its escaped form has at most `most` characters. A clipped string ends in an ellipsis. The
+ * result is not escaped yet.
  */
 export function clipText(text: string, most: number): string {
   const shown = escapeText(text)
@@ -117,13 +114,13 @@ export function trimBlanks(text: string): string {
 }
 
 /**
- * Maximum number of characters that a sentence quotes from a text; longer texts are clipped. Hrefs are shorter than
+ * Maximum number of characters quoted from a string in a sentence; longer strings are clipped. Hrefs are shorter than
  * this.
  */
 const LONGEST_QUOTATION = 120
 
 /**
- * Quotes a text from elsewhere, such as a name, in a sentence written by this server. The text is clipped and its own
+ * Quotes a string from elsewhere, such as a name, in a sentence written by this server. The string is clipped and its
  * quotation marks are escaped, so that a name cannot end the quotation and pretend to be part of the sentence (D236).
  */
 export function quote(text: string): string {
@@ -145,20 +142,21 @@ function escapeValue(text: string, key: string): string {
   if (shown.length <= LONGEST_TEXT || IDENTIFIER.test(key) || HREF.test(text)) return shown
   if (SENTENCE.test(key)) return clip(shown, LONGEST_SENTENCE)
   const entries = shown.split(', ')
-  // If the text is a comma-separated list with hrefs, each entry is clipped by itself, so that the hrefs remain usable.
+  // In a comma-separated list with hrefs, each entry is clipped by itself, so that the hrefs remain usable.
   return entries.some((entry) => HREF.test(entry))
     ? entries.map((entry) => clip(entry, LONGEST_TEXT)).join(', ')
     : clip(shown, LONGEST_TEXT)
 }
 
-/** Clips an escaped text, but not in the middle of an escape or a surrogate pair. */
+/** Clips an escaped string, but never within an escape or a surrogate pair. */
 function clip(shown: string, most: number): string {
   return shown.length <= most ? shown : `${shown.slice(0, most - 1).replace(TORN_END, '')}…`
 }
 
 /**
- * Applies `ofValue` to every text and `ofName` to every property name inside a value. `key` is the name of the property
- * to which the value belongs. Unchanged parts are not copied, because answers are large and hidden characters are rare.
+ * Applies `ofValue` to every string and `ofName` to every property name inside a value. `key` is the name of the
+ * property that has the value. Unchanged parts are not copied, because answers are large and hidden characters are
+ * rare.
  */
 function mapTexts(
   value: unknown,

@@ -1,4 +1,4 @@
-/** Matches the space after a period or semicolon, which separates two clauses of a text. */
+/** Matches the space after a period or semicolon that separates two clauses. */
 const CLAUSE = /(?<=[.;]) /
 
 /** Builds a regular expression that matches any of these tool names as a whole word. */
@@ -6,8 +6,8 @@ const CLAUSE = /(?<=[.;]) /
 export const anyOf = (names: readonly string[]): RegExp => new RegExp(`(?<![\\w-])(?:${names.join('|')})(?![\\w-])`)
 
 /**
- * Removes every clause of a text in which the regular expression `named` matches. Returns undefined if no clause is
- * left. A clause ends with a period or semicolon.
+ * Removes every clause of a string in which the regular expression `named` matches; undefined if no clause is left. A
+ * clause ends with a period or semicolon.
  */
 export function leaveOutNamed(text: string, named: RegExp): string | undefined {
   if (!named.test(text)) return text

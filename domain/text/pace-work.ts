@@ -27,8 +27,8 @@ export async function mapBounded<T, R>(
 }
 
 /**
- * A long calculation in steps of about a millisecond. It yields wherever it may be interrupted, and finally returns its
- * result.
+ * A long calculation in steps of about a millisecond. It yields wherever it may be interrupted, and returns its result
+ * at the end.
  */
 export type Steps<T> = Generator<void, T, void>
 
@@ -41,20 +41,19 @@ export function finishAtOnce<T>(steps: Steps<T>): T {
 }
 
 /**
- * Maximum time in milliseconds for which calculations may block the event loop. All callers of this server share the
- * event loop.
+ * Maximum time in milliseconds for which calculations may block the event loop, which all callers of this server share.
  */
 const TURN_MS = 10
 
-/** The time at which calculations began in the present turn of the event loop; undefined if none has begun. */
+/** When calculations began in the present turn of the event loop; undefined if none has begun. */
 let begun: number | undefined
 const waiting: (() => void)[] = []
 
 /**
  * Runs a calculation in short turns, because with many objects on the PCE it may take seconds. Between two turns, other
- * calls, progress reports and cancellations are handled. All calculations share the time of a turn, so a turn stays
- * short even if many short calculations follow each other or many calculations run at once. If the signal is aborted,
- * the promise rejects with the signal's reason at the beginning of the next turn.
+ * calls, progress reports and cancellations are handled. All calculations share the time of a turn, so turns stay short
+ * even if many calculations run at once or one after the other. If the signal is aborted, the promise rejects with the
+ * signal's reason at the beginning of the next turn.
  */
 export async function workInTurns<T>(steps: Steps<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted()

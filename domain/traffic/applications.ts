@@ -54,12 +54,14 @@ export const applicationKey = ({ app, env }: Application): string => `${app}|${e
 /** A separator that cannot occur in a label value. */
 const SEPARATOR = '\u0000'
 
-/** Returns a string that is different for each application. */
+/**
+ * Returns a string that identifies an application: two applications have the same one only if both labels are equal.
+ */
 export const applicationId = ({ app, env }: Application): string => `${app}${SEPARATOR}${env}`
 
 /**
  * Returns two columns, with the ids of the applications of source and destination. Code 0 (null) means no application.
- * Both columns use the same codes, so that the two applications of a row can be compared by code.
+ * Both columns use the same codes, so the source's and the destination's application can be compared by code.
  */
 export function applicationIds(encoder: FlowEncoder): Record<Side, Column<string | null>> {
   return endColumns(encoder, (end) => {
@@ -90,5 +92,5 @@ export const withLabels = (labels: readonly Label[]): TrafficQuery['sources'] =>
   exclude: [],
 })
 
-/** Returns a filter for one side of a traffic query that does not restrict this side. */
+/** Returns a filter that leaves one side of a traffic query unrestricted. */
 export const anything = (): TrafficQuery['sources'] => ({ include: [[]], exclude: [] })

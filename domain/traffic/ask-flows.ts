@@ -14,21 +14,21 @@ export interface FlowQuestion {
   keeps: TrafficFilters['keeps']
   draftDecisions: boolean | undefined
   /**
-   * If true, the rows of a query that reaches its row limit are not downloaded, because the caller will divide the
-   * query.
+   * If true and the query reaches its row limit, its rows are not downloaded: the caller will divide the query and ask
+   * again.
    */
   skipFull?: boolean
-  /** The time limit in seconds. If absent, the time limit of the configuration applies. */
+  /** The time limit in seconds. If absent, the configured time limit applies. */
   deadlineSeconds?: number
-  /** A text to put in front of the query's progress messages. */
+  /** A string to put in front of the query's progress messages. */
   prefix?: string
   /** Receives the rows that the filter `keeps` rejects. */
   drop?: (row: FlowRow) => void
-  /** Receives every readable flow exactly as the PCE sent it. */
+  /** Receives every readable flow exactly as the PCE sent it, before any filter of this server is applied. */
   see?: (flow: TrafficFlow) => void
 }
 
-/** The PCE's report about one query, and the number of rows that it returned. */
+/** What the PCE reported about one query, and how many rows it returned for this query. */
 export interface FlowsAsked {
   /** Number of rows that the PCE returned, including unreadable ones. */
   pceFlows: number
@@ -50,8 +50,8 @@ export interface FlowAsker {
 }
 
 /**
- * Creates a function that runs the queries of one call. The numbers in progress reports continue from one query to the
- * next.
+ * Creates a function that runs the queries of one call. The step number in progress reports keeps counting up from one
+ * query to the next.
  */
 export function createFlowAsker(ctx: AskContext, encoder: FlowEncoder): FlowAsker {
   let step = 0
@@ -82,13 +82,15 @@ export function createFlowAsker(ctx: AskContext, encoder: FlowEncoder): FlowAske
         ),
     })
     const pceFlows = outcome.flows + outcome.unparseable
+    // Whether the answer is complete depends on all rows that the PCE returned, also on those that were not passed on.
+    const returned = pceFlows + (outcome.hidden ?? 0)
     const { regions, flows_count: count } = outcome.query
     const isSkipped = outcome.skipped === true
-    const announced = !isSkipped && typeof count === 'number' && count > pceFlows ? count : null
+    const announced = !isSkipped && typeof count === 'number' && count > returned ? count - (outcome.hidden ?? 0) : null
     return {
       pceFlows,
       unparseable: outcome.unparseable + misshapen,
-      isFull: isSkipped || pceFlows >= query.max_results,
+      isFull: isSkipped || returned >= query.max_results,
       silentRegions: (regions ?? []).flatMap((region) => (region.responded ? [] : [region.pce_fqdn])),
       announced,
       rawObservations: outcome.matchesCount,

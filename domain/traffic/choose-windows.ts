@@ -2,7 +2,9 @@ import { ToolError } from '../../schemas/errors.js'
 import { quote } from '../text/escape-text.js'
 import { chooseWindow, readTime, type TrafficWindow, type WindowChoice } from './traffic-window.js'
 
-/** A window of a comparison with its length in hours. Hours that have not passed yet do not count. */
+/**
+ * One of the two time windows that are compared, with its length in hours. Hours that have not passed yet do not count.
+ */
 export interface ComparedWindow {
   window: TrafficWindow
   hours: number
@@ -12,11 +14,14 @@ export interface ComparedWindow {
 export interface ComparedWindows {
   before: ComparedWindow
   now: ComparedWindow
-  /** Sentences about differences between the windows that may look like differences of the traffic. */
+  /**
+   * Sentences that warn of differences between the windows (such as their lengths) that could be mistaken for
+   * differences in traffic.
+   */
   notes: string[]
 }
 
-/** The arguments by which a caller chooses the two windows. */
+/** The arguments with which a caller chooses the two time windows whose traffic is compared. */
 export interface WindowsChoice extends WindowChoice {
   before_start_date?: string
   before_end_date?: string
@@ -27,23 +32,24 @@ const SECOND_MS = 1000
 const HOUR_MS = 3_600_000
 const DAY_MS = 86_400_000
 const WEEK_MS = 7 * DAY_MS
-/** The share by which the lengths of two windows may differ and still count as equal. */
+/** The largest relative difference between the lengths of two windows that still count as equally long. */
 const EQUAL_LENGTH = 0.01
 const WEEKDAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'] as const
 
-/** Returns true if the lengths differ so little that connections can be compared without regard to them. */
+/** Returns true if two windows are so nearly equal in length that their connection counts can be compared directly. */
 export const areEquallyLong = (one: number, other: number): boolean =>
   Math.abs(one - other) <= EQUAL_LENGTH * Math.max(one, other)
 
 /**
- * Chooses the two windows of a comparison. The present one is chosen as in all tools. The one before it has the same
- * length and, by default, lies as few whole days earlier as it takes not to overlap, so that both cover the same times
- * of the day.
+ * Chooses the two windows of a comparison. The present window is chosen as in all tools. By default, the earlier window
+ * has the same length and is shifted back by the fewest whole days that avoid an overlap, so that both windows cover
+ * the same times of day.
  *
  * @param now the current time in milliseconds since the epoch
  * @param days the default of `lookback_days`
- * @throws {ToolError} invalid_window, with the argument, for what is not a date, for a window that has not begun, and
- * for windows that overlap or are in the wrong order; invalid_argument if two arguments choose the earlier window.
+ * @throws {ToolError} invalid_window, with the argument, for a value that is not a date, for a window that has not
+ * begun yet, and for windows that overlap or are in the wrong order; invalid_argument if two arguments both determine
+ * the earlier window.
  */
 export function chooseWindows(now: number, choice: WindowsChoice, days: number): ComparedWindows {
   const { window } = chooseWindow(now, choice, days)

@@ -1,40 +1,40 @@
 import { quote } from '../text/escape-text.js'
 import type { Account } from './parse-account.js'
 
-/** What an account is used by: programs that run by themselves, or a person at a keyboard. */
+/** Who uses an account: programs that run unattended (`service`), or a person at a keyboard (`interactive`). */
 export const ACCOUNT_TYPES = ['service', 'interactive', 'unknown'] as const
 export type AccountType = (typeof ACCOUNT_TYPES)[number]
 
 export interface AccountClass {
   type: AccountType
-  /** True if the form of the account leaves no doubt. Otherwise, the type is a guess. */
+  /** True if the account name has a form that only such accounts can have. Otherwise, the type is a guess. */
   isCertain: boolean
   /** The reason, as a phrase. */
   why: string
 }
 
-/** What the rows of an account show beside its name. */
+/** What traffic rows show about how an account is used, besides its name. */
 export interface AccountUse {
-  /** The file names of its programs. */
+  /** The file names of the programs that ran under the account. */
   programs: readonly string[]
-  /** The Windows services of its programs. */
+  /** The Windows services that ran under the account. */
   windowsServices: readonly string[]
-  /** True if a VEN of an endpoint, such as a laptop, reported it. */
+  /** True if the VEN that reported the account runs on an endpoint, such as a laptop. */
   onEndpoint: boolean
 }
 
-/** Realms that Windows itself has, whose accounts nobody can log in with, in several languages. */
+/** Realms that belong to Windows itself, in several languages. Nobody can log in with an account in such a realm. */
 const BUILT_IN_REALMS = new Set([
   ...['nt authority', 'nt service', 'nt virtual machine', 'iis apppool', 'window manager', 'font driver host'],
   ...['nt-autorität', 'autorite nt', 'autoridad nt', 'autorità nt', 'autoridade nt'],
 ])
-/** The accounts of Windows that have no realm where it is left out. */
+/** Built-in Windows accounts, as they are written when the realm is left out. */
 const BUILT_IN_NAMES = new Set(['system', 'localsystem', 'local service', 'network service'])
 /** Security identifiers of built-in accounts, of services and of application pools (P113). */
 const BUILT_IN_SIDS = ['s-1-5-18', 's-1-5-19', 's-1-5-20']
 const SERVICE_SIDS = ['s-1-5-80-', 's-1-5-82-', 's-1-5-83-']
 
-/** Accounts that packages of Linux distributions and databases create for their daemons. */
+/** Accounts that Linux distributions and database packages create for their daemons. */
 const DAEMONS = new Set(
   (
     'daemon bin sys sync nobody adm lp mail news uucp www-data www nginx apache httpd tomcat jetty node php mysql mariadb postgres ' +
@@ -46,14 +46,14 @@ const DAEMONS = new Set(
   ).split(' '),
 )
 
-/** Words that names of service accounts are made of, between dashes, underscores and dots. */
+/** Words that occur in names of service accounts, separated by dashes, underscores or dots. */
 const SERVICE_WORDS = new Set(
   'svc srv service services sa gmsa msa app daemon bot robot batch job jobs cron task sched scheduler backup monitoring scan scanner deploy build ci agent api sql'.split(
     ' ',
   ),
 )
 
-/** Programs that somebody sits in front of. */
+/** Desktop programs, which show that a person is using the account. */
 const DESKTOP_PROGRAMS = new Set(
   (
     'chrome.exe msedge.exe firefox.exe firefox iexplore.exe safari opera.exe brave.exe outlook.exe excel.exe winword.exe powerpnt.exe ' +
@@ -62,9 +62,9 @@ const DESKTOP_PROGRAMS = new Set(
 )
 
 /**
- * Tells whether an account belongs to a service or to a person. Only the forms that operating systems reserve are
- * certain; names, programs and realms are evidence, and the result says that it is a guess. Where evidence contradicts
- * itself, the type is `unknown`, and the reason has both.
+ * Decides whether an account belongs to a service or to a person. Only name forms that operating systems reserve are
+ * certain. Names, programs and realms are merely evidence, and the result then says that it is a guess. If the evidence
+ * is contradictory, the type is `unknown`, and the reason states both sides.
  */
 export function classifyAccount(account: Account, use: AccountUse): AccountClass {
   const certain = reservedForm(account)
@@ -76,7 +76,7 @@ export function classifyAccount(account: Account, use: AccountUse): AccountClass
   if (service !== null) return guess('service', service)
   if (person !== null) return guess('interactive', person)
   const [windowsService] = use.windowsServices
-  // Some Windows services run as the user who is logged in, so a service alone outweighs no program.
+  // Some Windows services run as the logged-in user, so a Windows service is weaker evidence than a desktop program.
   if (windowsService !== undefined) return guess('service', `runs the Windows service ${quote(windowsService)}`)
   if (account.name === 'administrator') return guess('interactive', 'the administrator, as whom people log in')
   if (use.onEndpoint) return guess('interactive', 'seen on an endpoint')

@@ -3,8 +3,8 @@ import { createDictionary, type DictionaryName, type FlowEncoder, type FlowRow }
 import type { FlowEnd } from './flow-ends.js'
 
 /**
- * A property by which rows can be grouped. `code` reads the property of a row as a number, and `value` returns the
- * value for which such a number stands.
+ * A property by which rows can be grouped. `code` returns the property of a row as a number, and `value` converts this
+ * number back to the value it stands for.
  */
 export interface Column<V = unknown> {
   readonly code: (row: FlowRow) => number
@@ -14,7 +14,7 @@ export interface Column<V = unknown> {
 export type Side = 'src' | 'dst'
 
 /**
- * Creates a column for the field of a row whose texts are in the given dictionary of the encoder. A missing text is
+ * Creates a column for a row field whose strings are stored in the given dictionary of the encoder. A missing string is
  * null.
  */
 export function textColumn({ dictionaries }: FlowEncoder, name: DictionaryName): Column<string | null> {
@@ -23,8 +23,8 @@ export function textColumn({ dictionaries }: FlowEncoder, name: DictionaryName):
 }
 
 /**
- * Creates a column for the decision that the PCE recorded. In the row's field `decision`, the rules' decision may have
- * replaced it.
+ * Creates a column for the decision that the PCE recorded. The row's own field `decision` may instead contain the
+ * decision that this server derived from the rules.
  */
 export const recordedColumn = ({ dictionaries }: FlowEncoder): Column<string | null> => ({
   code: (row) => row.recorded ?? row.decision,
@@ -43,15 +43,18 @@ export const protocolColumn: Column<number | null> = {
   value: (code) => (code === -1 ? null : code),
 }
 
-/** The column of the protocol's name (tcp, udp, icmp …) or its number as text; null if missing. */
+/**
+ * The column of the protocol's name (tcp, udp, icmp …), or of its number as a string if it has no name; null if
+ * missing.
+ */
 export const protocolNameColumn: Column<string | null> = {
   code: (row) => row.proto,
   value: (code) => (code === -1 ? null : protocolName(code)),
 }
 
 /**
- * Creates two columns, for source and destination, with a text that is computed once for each distinct host or address.
- * Both columns use the same codes, so that source and destination of a row can be compared by code.
+ * Creates two columns, for source and destination, whose string is computed once for each distinct host or address.
+ * Both columns use the same codes, so the source and the destination of a row can be compared by code.
  */
 export function endColumns(
   { ends }: FlowEncoder,
@@ -64,7 +67,7 @@ export function endColumns(
   }
 }
 
-/** Creates a column for a text that is computed from the text of another column, once per distinct text. */
+/** Creates a column whose string is computed from the string of another column, once for each distinct string. */
 export function derivedColumn(
   column: Column<string | null>,
   textOf: (text: string | null) => string | null,
@@ -74,15 +77,15 @@ export function derivedColumn(
 }
 
 /**
- * Creates two functions: `codeOf` returns a code for a number (0 or above), and `value` returns the text for which a
- * code stands. Numbers with equal texts get the same code, and the text of each number is computed only once.
+ * Creates two functions. `codeOf` returns a code for a number (0 or above), and `value` returns the string that a code
+ * stands for. Numbers with equal strings share a code, and the string of each number is computed only once.
  */
 function translate(textOf: (number: number) => string | null): {
   readonly codeOf: (number: number) => number
   readonly value: (code: number) => string | null
 } {
   const texts = createDictionary()
-  // The code for each number; -1 if it has not been computed yet.
+  // The code at the index of each number; -1 if it has not been computed yet.
   let codes = new Int32Array(1024).fill(-1)
   return {
     value: texts.value,
@@ -98,7 +101,7 @@ function translate(textOf: (number: number) => string | null): {
   }
 }
 
-/** Creates a column for a text that is computed from the source or the destination of the row. */
+/** Creates a column whose string is computed from the source or the destination of the row. */
 export const endColumn = (
   encoder: FlowEncoder,
   side: Side,
@@ -106,8 +109,8 @@ export const endColumn = (
 ): Column<string | null> => endColumns(encoder, textOf)[side]
 
 /**
- * Creates a column that says to which end of the connection a row's process and user belong. This is the end that
- * reported the flow: the destination if the flow's direction is inbound, and otherwise the source.
+ * Creates a column that names the end of the connection on which the row's process and user ran. This is the end that
+ * reported the flow: the destination if the flow's direction is inbound, otherwise the source.
  */
 export function runsOnColumn({ dictionaries }: FlowEncoder): Column<'destination' | 'source'> {
   const inbound = dictionaries.direction.code('inbound')

@@ -9,33 +9,36 @@ import type { FlowEnd } from './flow-ends.js'
 import { createTupleTable, pickTop, toTime } from './group-tables.js'
 import { growingBlocks, placeInBlock } from './growing-blocks.js'
 
-/** The differences between two windows that are listed, in the order of answers. */
+/** The four kinds of difference between two windows, in the order in which answers list them. */
 export const DIFFERENCES = ['new', 'gone', 'risen', 'fallen'] as const
 export type Difference = (typeof DIFFERENCES)[number]
 
 /**
- * What became of a pair: one of the differences, `same`, or `not_known` if the traffic of a window is not known exactly
- * enough to say.
+ * What happened to a pair (the same traffic in both windows): one of the differences, `same`, or `not_known` if the
+ * PCE's data about a window is not exact enough to decide.
  */
 const KINDS = [...DIFFERENCES, 'same', 'not_known'] as const
 export type Kind = (typeof KINDS)[number]
 
-/** The reasons for which a difference may not be one of the traffic. */
+/** The reasons why a difference may come from the data rather than from the traffic itself. */
 export const DOUBTS = ['cut', 'agents', 'agents_unknown', 'idle', 'rare'] as const
 export type Doubt = (typeof DOUBTS)[number]
 
 export type WindowName = 'before' | 'now'
 
-/** A pair, that is, the values of the columns by which traffic is compared, with its connections in both windows. */
+/**
+ * A pair: one combination of values in the compared columns (by default source, destination, port and protocol), with
+ * its number of connections in each of the two windows.
+ */
 export interface ComparedPair {
   keys: Record<string, string | number | null>
-  /** The decisions about its traffic, strictest first. */
+  /** The policy decisions on the pair's traffic, strictest first. */
   policy: readonly PolicyDecision[]
   before: number
   now: number
-  /** The time of its first observation in the present window; null if it was not seen there or the time is not known. */
+  /** When the pair was first seen in the present window; null if it was not seen there or the time is not known. */
   firstNow: string | null
-  /** The time of its last observation in the window before. */
+  /** When the pair was last seen in the earlier window; null if it was not seen there or the time is not known. */
   lastBefore: string | null
   doubts: readonly Doubt[]
 }
@@ -43,65 +46,75 @@ export interface ComparedPair {
 export interface Comparison {
   /** The number of pairs of each kind. */
   totals: Record<Kind, number>
-  /** For each difference, the number of its pairs by the strictest decision about them. */
+  /** For each kind of difference, the number of pairs by the strictest policy decision on their traffic. */
   byPolicy: Record<Difference, Partial<Record<PolicyDecision, number>>>
-  /** For each doubt, the number of pairs with a difference that have it. */
+  /** For each doubt, the number of pairs whose difference is subject to it. */
   doubts: Partial<Record<Doubt, number>>
-  /** For each difference, its leading pairs: those with the strictest decision first, then the busiest. */
+  /**
+   * For each kind of difference, the pairs to show: those with the strictest decision first, then those that changed
+   * most.
+   */
   pairs: Record<Difference, ComparedPair[]>
-  /** The connections of both windows, of all rows that were seen inside. */
+  /** For each window, the number of connections in all rows that lie inside the window at least in part. */
   connections: Record<WindowName, number>
-  /** Number of rows whose times are outside the window altogether; they are counted in no pair. */
+  /** Number of rows whose times are entirely outside their window. They are not counted in any pair. */
   outside: number
 }
 
-/** What a comparison needs beside the rows. */
+/** What a comparison needs in addition to the rows. */
 export interface ComparisonSource {
   encoder: FlowEncoder
   columns: Columns
   windows: ComparedWindows
   /**
-   * Returns whether the agent at an end could report during the whole of the given window; null if that is not known.
-   * Only asked for managed ends.
+   * Returns whether the agent at an end could report traffic during the whole of the given window; null if that is not
+   * known. It is called only for ends that have an agent.
    */
   reportedIn: (end: FlowEnd, window: WindowName) => boolean | null
-  /** Returns true if the agent at an end reports only a part of the traffic. */
+  /** Returns true if the agent at an end reports only some of its traffic. */
   isIdle: (end: FlowEnd) => boolean
 }
 
-/** A pair has risen, or fallen, if its connections per hour are at least so many times as many, or as few. */
+/** A pair counts as risen (or fallen) only if its connections per hour grew (or shrank) at least by this factor. */
 export const LEAST_FACTOR = 2
 
-/** The least difference of connections by which a pair has risen or fallen, over the length of the shorter window. */
+/**
+ * A pair counts as risen or fallen only if its number of connections, scaled to the shorter window, differs at least by
+ * this much.
+ */
 export const LEAST_CHANGE = 10
 
 /**
- * The number of connections that a pair should have had in the shorter window for its absence to mean something: with
- * fewer, it is missing there by chance in more than one of twenty cases.
+ * If a pair is missing in the shorter window, its absence means something only if at least this many connections were
+ * to be expected there. With fewer, it would be missing by chance in more than one of twenty cases.
  */
 const LEAST_EXPECTED = 3
 
 const [BEFORE, NOW] = [0, 1] as const
 const WINDOWS: readonly WindowName[] = ['before', 'now']
 
-/** The sums of a pair: for each window, the least and the greatest number of its connections; and two times. */
+/**
+ * Number of values stored for each pair: for each window, the least and the greatest possible number of connections;
+ * then the time of the first observation in the present window and of the last one in the earlier window.
+ */
 const SUMS = 6
 const [LEAST, MOST] = [0, 2]
 const [FIRST_NOW, LAST_BEFORE] = [4, 5]
 
-/** The marks of a pair in each window. The first bits hold the decisions. */
+/** The flags that a pair has in each window. They are stored as bits, after the bits for the policy decisions. */
 const MARKS = ['seen', 'perhaps', 'agents', 'agents_unknown', 'idle'] as const
 type Mark = (typeof MARKS)[number]
 const bitOf = (window: number, mark: Mark): number =>
   1 << (POLICY_DECISIONS.length + window * MARKS.length + MARKS.indexOf(mark))
 
 /**
- * Creates a comparison of the traffic of two windows. Rows are added with their window, in any order, after their
- * decisions have been replaced by those of the policy. A row whose times reach out of its window has an unknown number
- * of connections inside (P85), so each pair has a least and a greatest number, and `not_known` is said where the
- * difference depends on it. `finish` returns at most `limit` pairs of each difference.
+ * Creates a comparison of the traffic of two windows. Rows are added in any order, each with the name of its window,
+ * after their decisions have been replaced by those of the policy. If the times of a row extend beyond its window, it
+ * is not known how many of its connections were inside (P85). Each pair therefore has a least and a greatest number of
+ * connections, and is `not_known` if its kind depends on which of them is right. `finish` returns at most `limit` pairs
+ * for each kind of difference.
  *
- * @param isCut whether the rows of a window are incomplete; only asked by `finish`.
+ * @param isCut whether the rows of each window are incomplete
  */
 export function compareWindows({ encoder, columns, windows, reportedIn, isIdle }: ComparisonSource): {
   add(window: WindowName, row: FlowRow): void
@@ -132,7 +145,7 @@ export function compareWindows({ encoder, columns, windows, reportedIn, isIdle }
   const kindOf = (pair: number): Kind => {
     const seen = [BEFORE, NOW].map((window) => has(pair, window, 'seen'))
     const perhaps = [BEFORE, NOW].some((window) => !seen[window] && has(pair, window, 'perhaps'))
-    // A row may begin in the window before, or end in the present one, although the PCE did not answer it there.
+    // The times of a row may reach into the other window, although the PCE returned no such row for that window.
     const contradicts = seen[BEFORE]
       ? sum(pair, LAST_BEFORE) >= bounds[NOW]!.start
       : sum(pair, FIRST_NOW) <= bounds[BEFORE]!.end
@@ -143,21 +156,24 @@ export function compareWindows({ encoder, columns, windows, reportedIn, isIdle }
     const risen = changeOf(least(BEFORE), most(NOW))
     return risen === changeOf(most(BEFORE), least(NOW)) ? risen : 'not_known'
   }
-  /** Compares numbers of connections, each scaled to the length of the shorter window. */
+  /**
+   * Compares a pair's numbers of connections in both windows, after scaling each to the length of the shorter window.
+   */
   const changeOf = (before: number, now: number): 'risen' | 'fallen' | 'same' => {
     const shorter = Math.min(...hours)
     const [was, is] = [(before * shorter) / hours[BEFORE]!, (now * shorter) / hours[NOW]!]
     const isChange = (low: number, high: number) => high >= LEAST_FACTOR * low && high - low >= LEAST_CHANGE
     return isChange(was, is) ? 'risen' : isChange(is, was) ? 'fallen' : 'same'
   }
-  /** The connections of a pair in the shorter window if it had been as busy there as in the longer one. */
+  /** Returns how many connections a pair would have had in the shorter window at the rate seen in the longer one. */
   const expected = (pair: number, window: number) =>
     (sum(pair, MOST + window) * hours[1 - window]!) / (hours[window] as number)
   const isShorter = (window: number) =>
     !areEquallyLong(hours[BEFORE]!, hours[NOW]!) && hours[window]! < hours[1 - window]!
 
   const doubtsOf = (pair: number, kind: Difference, isCut: Readonly<Record<WindowName, boolean>>): Doubt[] => {
-    // The window that has more of the traffic. The doubt is whether the other one lacks it.
+    // The window in which the pair has more traffic. The question is whether data is merely missing in the other
+    // window.
     const fuller = kind === 'new' || kind === 'risen' ? NOW : BEFORE
     const other = 1 - fuller
     const isOneSided = kind === 'new' || kind === 'gone'
@@ -190,7 +206,7 @@ export function compareWindows({ encoder, columns, windows, reportedIn, isIdle }
       if (before === 0) sums[at + FIRST_NOW] = sums[at + LAST_BEFORE] = NaN
       connections[name] += row.connections
       sums[at + MOST + window]! += row.connections
-      // The end of a row that lies inside the window is the time of at least one connection.
+      // If one time of a row lies inside the window, at least one of its connections was inside, too.
       sums[at + LEAST + window]! += !reaches ? row.connections : reachesBoth ? 0 : Math.min(1, row.connections)
       const isUnset = (field: number) => Number.isNaN(sums[at + field])
       if (window === NOW && (isUnset(FIRST_NOW) || row.first < sums[at + FIRST_NOW]!)) sums[at + FIRST_NOW] = row.first
@@ -260,18 +276,21 @@ export function compareWindows({ encoder, columns, windows, reportedIn, isIdle }
   }
 }
 
-/** A number above every possible change in connections per hour, so that ranks by decision never mix. */
+/**
+ * A number greater than any possible change in connections per hour. Multiples of it rank pairs by decision first, and
+ * only then by change.
+ */
 const SPREAD = 1e12
 
 /**
- * Creates a function that returns the marks of a row for what is known of the agents that could have reported it in the
- * other window. If the agent at either end could, there is no mark.
+ * Creates a function that returns the flags of a row that result from its agents: could the agents at its ends have
+ * reported this traffic in the other window, too? If at least one of them could, no flag is set.
  */
 function createReporterMarks(
   { ends }: FlowEncoder,
   { reportedIn, isIdle }: Pick<ComparisonSource, 'reportedIn' | 'isIdle'>,
 ): (row: FlowRow, window: number) => number {
-  // For each window, what is known of the agent at an end: whether it reported in the other window.
+  // For each window and each end seen in it: whether the end's agent reported in the other window.
   const known = WINDOWS.map(() => new Map<number, boolean | null | 'idle'>())
   const stateOf = (code: number, window: number) => {
     const states = known[window]!

@@ -2,8 +2,8 @@ import { isJudged, isStopped, JUDGED_DECISIONS, POLICY_DECISIONS } from '../../s
 import type { PolicyDecision } from '../../schemas/pce/policy-decisions.js'
 
 /**
- * All decisions, from the one that deserves attention first to the one that deserves it last: what is stopped, the
- * strictest first, then what is open, then what is allowed.
+ * All decisions in the order in which they deserve attention: first those that stop traffic now or once it is enforced,
+ * the strictest first; then `unknown`; then `allowed`.
  */
 export const DECISIONS_BY_CONCERN: readonly PolicyDecision[] = [
   ...JUDGED_DECISIONS.filter(isStopped).reverse(),

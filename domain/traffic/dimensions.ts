@@ -52,7 +52,9 @@ const ownName = ({ name, hostname }: FlowEnd): string | null => (name === hostna
 
 /** A dimension: a name by which callers can group traffic. */
 export interface Dimension {
-  /** The columns that the dimension adds to the answer. Empty if the columns depend on the label keys of the PCE. */
+  /**
+   * The names of the columns that the dimension adds to the answer. Empty if they depend on the label keys of the PCE.
+   */
   columns: readonly string[]
   meaning: string
   /** Other accepted names for the same dimension. */
@@ -150,10 +152,10 @@ const SYNONYMS = new Map(
 const LABEL = /^(source|src|destination|dest|dst)_(.+)$/isu
 
 /**
- * Returns the names of the columns for the given dimensions, each once, in the order of first mention. A dimension is a
- * name in `DIMENSIONS` or a label key in `labelKeys` (in any case), written src_<key>, dst_<key>, or <key> for both
- * ends. The names from the specification take precedence over labels with the same name, and labels over other
- * synonyms. `unknown` lists the names that are not dimensions.
+ * Converts dimensions to column names, each listed once, in the order of first mention. A dimension is a name in
+ * `DIMENSIONS`, or a label key from `labelKeys` (in any case), written src_<key>, dst_<key>, or <key> for both ends. A
+ * name can have several meanings: names from the specification come first, then label keys, then other synonyms.
+ * `unknown` lists the names that are not dimensions.
  */
 function columnNames(
   dimensions: readonly string[],
@@ -228,8 +230,8 @@ export interface AvailableDimensions {
 }
 
 /**
- * Creates a recorder. `see` takes each row of an answer, and `available` returns the dimensions that have data in these
- * rows.
+ * Creates a recorder. `see` takes each row of an answer; `available` then returns the dimensions for which these rows
+ * have data.
  */
 export function createDimensionWatch(encoder: FlowEncoder): {
   see(row: FlowRow): void
@@ -239,7 +241,7 @@ export function createDimensionWatch(encoder: FlowEncoder): {
     columnsOf(encoder, [...new Set(NAMED.flatMap((name) => columnsNamed(name, []) ?? []))]),
   )
   const missing = new Map(columns)
-  /** For the number of each source or destination: 1 if its label keys have been recorded, otherwise 0. */
+  /** At the number of each source or destination: 1 if its label keys have been recorded, otherwise 0. */
   let seen = new Uint8Array(1024)
   const labels = new Set<string>()
   const look = (end: number) => {
@@ -281,10 +283,11 @@ export const DEFAULT_GROUPING = [
 ] as const
 
 /**
- * Converts the dimensions that a caller requested to columns. If the caller requested none, the default dimensions
- * apply, with every label key of both ends. If a name is unknown, the labels are read again, and the function fails
- * only if the name is still unknown. The result includes the labels that were used. `optional` lists the columns to
- * leave out if no row has a value for them.
+ * Converts the dimensions that a caller requested to columns. If the caller requested none, the default dimensions are
+ * used, together with every label key of both ends. If a name is unknown, the labels are read again before the function
+ * fails. The result includes the labels that were used. `optional` lists the columns to leave out if no row has a value
+ * for them.
+ *
  * @throws {ToolError} unknown_group_by with `unknown` and `valid`, which lists each dimension once, without synonyms.
  */
 export async function resolveGrouping(

@@ -4,9 +4,8 @@ import { isOffNetwork } from '../inventory/off-network.js'
 import { createFlowEnds, isBare, type FlowEnds, type Place } from './flow-ends.js'
 
 /**
- * One aggregated row of a traffic query as numbers (T8): codes of the encoder's dictionaries, counts and times. A
- * missing port or protocol is -1, and a missing time is NaN. The encoder reuses the same object for every row, so
- * callers must not keep it.
+ * One aggregated row of a traffic query in numbers (T8): dictionary codes, counts and times. A missing port or protocol
+ * is -1, and a missing time is NaN. The encoder reuses one object for all rows, so callers must not keep it.
  */
 export interface FlowRow {
   src: number
@@ -17,25 +16,29 @@ export interface FlowRow {
   windowsService: number
   user: number
   decision: number
-  /** The decision that the PCE recorded, if `decision` contains what the rules decide instead; otherwise absent. */
+  /**
+   * The decision that the PCE recorded, if `decision` holds the decision derived from the rules instead; otherwise
+   * absent.
+   */
   recorded?: number
   direction: number
   state: number
   rules: number
   draftDecision: number
-  /** The name of the network of the end that reported the flow. */
+  /** The network of the end that reported the flow, as a code for its name. */
   network: number
   clientType: number
   /**
-   * The code of all other fields by which a PCE distinguishes rows: transmission, ICMP type and code, and network href.
+   * One code for all remaining fields that make rows of a PCE distinct: transmission, ICMP type and code, and network
+   * href.
    */
   variant: number
-  /**
-   * The number of times that this row counts: 1, or 0 if an earlier part of a divided query already contained it
-   * (D137).
-   */
+  /** How often this row counts: once, or 0 times if an earlier part of a divided query already contained it (D137). */
   count: 0 | 1
-  /** Number of PCE rows for which this row stands. It is more than one if both ends reported the same conversation. */
+  /**
+   * Number of rows of the PCE that were merged into this row: more than one if both ends reported the same
+   * conversation.
+   */
   reports: number
   connections: number
   /**
@@ -154,8 +157,8 @@ export const emptyRow = (): FlowRow => ({
 })
 
 /**
- * Returns a text that is the same for two flows if they have equal values in these fields. The types of the values are
- * not checked, because the text is only compared and never interpreted.
+ * Returns a string that is equal for two flows if and only if they have equal values in these fields. The types of the
+ * values are not checked, because the string is only compared and never interpreted.
  */
 function variantOf({ transmission, icmp_type: type, icmp_code: code, network }: TrafficFlow): string | null {
   const none = (transmission ?? type ?? code ?? network ?? null) === null
@@ -176,7 +179,7 @@ export const clientTypeOf = ({ client_type: type }: TrafficFlow): string | null 
 /**
  * Determines for both ends of a flow whether the end was (or may have been) off the corporate network, or was seen only
  * by an end that was off this network. Returns null if the reporting end was on the corporate network, as in most rows.
- * A row names the network of the reporting end only.
+ * The PCE names a network only for the reporting end.
  */
 function placesOf(flow: TrafficFlow): { src: Place; dst: Place } | null {
   const { src, dst, network, flow_direction: direction } = flow
@@ -193,17 +196,17 @@ function placesOf(flow: TrafficFlow): { src: Place; dst: Place } | null {
 }
 
 /**
- * Returns the hrefs of the rules in a flow as one text. A rule for an essential service is represented by its name,
- * because it has no href.
+ * Returns the hrefs of the rules in a flow, joined into one string. A rule for an essential service has no href and is
+ * represented by its name.
  */
 function rulesOf({ rules }: TrafficFlow): string | null {
   if (rules === undefined || rules === null || rules.length === 0) return null
   return rules.flatMap((rule) => rule.href ?? rule.essential_service_rule ?? []).join(', ')
 }
 
-/** A mapping of texts to small integers (codes) and back. Code 0 means that the text is missing. */
+/** Maps strings to small integers (codes) and back. Code 0 stands for a missing string. */
 interface Dictionary {
-  /** Returns the code of a text. Surrounding white space is ignored, and an empty text counts as missing. */
+  /** Returns the code of a string. Surrounding white space is ignored, and an empty string counts as missing. */
   readonly code: (text: string | null | undefined) => number
   readonly value: (code: number) => string | null
 }

@@ -20,7 +20,7 @@ import { findProvider, type Attribution } from './providers/find-provider.js'
 
 /** The criteria by which rows are selected as egress traffic. */
 export interface EgressChoice {
-  /** Texts to look for in process paths, in any case. An empty list selects every process. */
+  /** Strings to look for in process paths, ignoring case. An empty list selects every process. */
   processes: readonly string[]
   includeInbound: boolean
   /** If true, rows without a process name are left out. */
@@ -28,8 +28,8 @@ export interface EgressChoice {
 }
 
 /**
- * Number of rows left after each step of the selection, in the order of the steps. `without_process` is not a step: it
- * is the number of rows that have an external destination but no process name.
+ * Number of rows left after each step of the selection, in the order of the steps. `without_process` is not a step, but
+ * the number of rows with an external destination and no process name.
  */
 interface EgressSteps {
   /** Number of rows whose process is among the requested processes. */
@@ -42,7 +42,7 @@ interface EgressSteps {
 }
 
 type EgressKeys = {
-  /** The base name of the process; `-` if the row has none. */
+  /** The file name of the process; `-` if the row names no process. */
   process: string
   destination: string
   dst_ip: string
@@ -59,8 +59,8 @@ export type EgressGroup = GroupWithParts<EgressKeys, { user: string | null; sour
 }
 
 /**
- * Further FQDNs that belong to the destination address of a finding: their total number and the busiest of them. They
- * come from other traffic in the same time window.
+ * Further FQDNs of a finding's destination address: how many there are, and the busiest of them. They come from other
+ * traffic in the same time window.
  */
 interface OtherNames {
   total: number
@@ -74,16 +74,16 @@ interface OtherNames {
 export interface Egress {
   steps: EgressSteps
   findings: { total: number; groups: EgressGroup[] }
-  /** The processes that have a name, in descending order of their number of destinations. */
+  /** The processes that have a name, those with the most destinations first. */
   processes: { total: number; rows: EgressProcess[] }
-  /** The providers, in descending order of their number of processes. */
+  /** The providers, those with the most processes first. */
   providers: EgressProvider[]
 }
 
 /**
- * Creates the finder of egress traffic. `limit` is the number of findings to return, in descending order of their
- * number of connections. The number of processes is limited to what fits into an answer. A process or provider names at
- * most `named` of its destinations and processes, or fewer; the counts are of all.
+ * Creates the finder of egress traffic. `limit` is the number of findings to return, those with the most connections
+ * first. The number of processes is limited to what fits into an answer. At most `named` destinations are listed for a
+ * process, and at most `named` processes for a provider, but all of them are counted.
  */
 export function createEgressFinder(
   encoder: FlowEncoder,
@@ -127,8 +127,8 @@ export function createEgressFinder(
   const reached = groupRows({ provider, destination })
   const ip = endColumn(encoder, 'dst', (end) => end.ip)
   const fqdn = endColumn(encoder, 'dst', (end) => end.fqdn)
-  // Many hosts may share one address, such as that of a CDN, and each flow contains at most one of their names. So the
-  // names are collected from all flows.
+  // Many hosts may share one address, such as that of a CDN, but each flow contains at most one host name. Therefore
+  // the names are collected from all flows.
   const known = groupRows({ ip, fqdn })
   const steps = { wanted_rows: 0, outbound_rows: 0, with_external_destination: 0, without_process: 0, egress_rows: 0 }
 
@@ -197,7 +197,7 @@ const MOST_PROCESSES = 50
 /** Maximum number of hosts shown per provider. */
 const MOST_HOSTS = 10
 
-/** A process, the number of its destinations, and its busiest destinations in alphabetical order. */
+/** A process with its number of destinations; the busiest of them are listed in alphabetical order. */
 export interface EgressProcess {
   process: string
   destination_count: number
@@ -205,8 +205,8 @@ export interface EgressProcess {
 }
 
 /**
- * A provider to which traffic goes, the number of processes that connect to it, and the first of these processes in
- * alphabetical order.
+ * A provider to which traffic goes, with the number of processes that connect to it and the alphabetically first of
+ * them.
  */
 export interface EgressProvider {
   provider: string
@@ -215,7 +215,7 @@ export interface EgressProvider {
   process_count: number
   processes: string[]
   destination_count: number
-  /** The destinations that belong to the provider, in descending order of their number of connections. */
+  /** The provider's destinations, those with the most connections first. */
   destinations: string[]
 }
 

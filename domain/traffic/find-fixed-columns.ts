@@ -5,7 +5,7 @@ import type { Grouping } from './group-rows.js'
 
 type Keys = Record<string, string | number | null>
 
-/** The parts of a question about traffic that can fix a column. */
+/** The arguments of a traffic call that can make a column have the same value in every row. */
 interface Asked {
   filters: Pick<TrafficQuery, 'sources' | 'destinations'>
   include_services?: readonly { port?: number | null }[] | undefined
@@ -16,7 +16,7 @@ interface Asked {
   user_name?: readonly string[] | undefined
 }
 
-/** Arguments that are lists of values, and the columns that a single value fixes. */
+/** Arguments that take a list, with the columns that have only one value if the list has a single entry. */
 const BY_LIST = {
   include_services: ['port', 'proto'],
   policy_decisions: ['policy_decision'],
@@ -27,9 +27,9 @@ const BY_LIST = {
 } as const
 
 /**
- * Returns the columns that only repeat the filters of the question, with the one value that they have in every group
- * (D254). The filters say which columns may be fixed, and the groups confirm it: a column counts only if all groups, on
- * this page or not, have the same value in it, so that every page has the same columns.
+ * Returns the columns that merely repeat the caller's filters, each with its one value, so that an answer can leave
+ * them out (D254). A filter makes a column a candidate. The column is returned only if all groups, including those on
+ * other pages, have the same value in it, so that every page has the same columns.
  */
 export function findFixedColumns(
   names: readonly string[],
@@ -55,8 +55,9 @@ export function findFixedColumns(
 }
 
 /**
- * Returns the columns of one end that a condition in every block of its filter may fix. One label may fix the others:
- * an application may be at one location.
+ * Returns the columns of one end that may have a single value because every block of the filter for this end has a
+ * condition on them. A condition on one label may fix other label columns as well: an application may exist at one
+ * location only.
  */
 function columnsOfSide(
   side: 'src' | 'dst',
@@ -73,7 +74,10 @@ function columnsOfSide(
   return [...first].filter((column) => others.every((block) => block.has(column)))
 }
 
-/** Returns the value that all groups have in a column; null if they differ, have none, or there are no groups. */
+/**
+ * Returns the value that all groups have in a column; null if the values differ or are missing, or if there are no
+ * groups.
+ */
 function valueOfAll(grouping: Grouping<Keys>, name: string): string | number | null {
   if (grouping.size === 0) return null
   const value = grouping.value(0, name) ?? null

@@ -17,7 +17,8 @@ import { createMeasures, firstByName, type Measures } from './group-tables.js'
 const MOST_PROCESSES = 5
 
 /**
- * Maximum number of decisions shown per row. There are four decisions today; the limit only matters if a PCE adds more.
+ * Maximum number of decisions shown per row. There are four decisions today, so the limit matters only if a PCE adds
+ * more.
  */
 const MOST_DECISIONS = 10
 
@@ -28,7 +29,7 @@ interface UnlabelledTraffic extends Pick<Measures, 'connections' | 'first_detect
   proto: number | null
   /** Number of connections for each policy decision. */
   policy_decisions: Record<string, number>
-  /** The busiest processes, with the names that the reporting end gave them; absent if there are none. */
+  /** The busiest processes, named as the reporting end named them; absent if there are none. */
   processes?: string[]
 }
 
@@ -43,8 +44,8 @@ export interface UnlabelledPeer extends UnlabelledAddress, UnlabelledTraffic {
 }
 
 /**
- * The traffic between a source and a destination that both have no app label. The field for a name is absent if the PCE
- * does not know a name.
+ * Traffic between a source and a destination neither of which has an app label. If the PCE knows no name for an end,
+ * the field for its name is absent.
  */
 export interface UnlabelledPair extends UnlabelledTraffic {
   src_ip: string
@@ -62,16 +63,16 @@ interface UnlabelledList<T> {
 }
 
 /**
- * The list of peers without an app label. `distinctIps` is the number of distinct addresses in all rows with at least
- * the required number of connections, shown or not.
+ * The peers that have no app label. `distinctIps` is the number of distinct addresses in all rows with at least the
+ * required number of connections, including rows that are not shown.
  */
 interface UnlabelledPeers extends UnlabelledList<UnlabelledPeer> {
   distinctIps: number
 }
 
 /**
- * The lists among which traffic rows are divided, depending on which end has no app label. The index is 0 if both ends
- * have one, 1 if only the source has none, 2 if only the destination has none, and 3 if neither has one.
+ * The lists into which traffic rows are sorted. The index is 0 if both ends have an app label, 1 if only the source
+ * lacks one, 2 if only the destination lacks one, and 3 if both lack one.
  */
 const SECTIONS = ['both_labelled', 'sources', 'destinations', 'both_unlabelled'] as const
 type ConnectionsBySection = Record<(typeof SECTIONS)[number], number>
@@ -197,8 +198,8 @@ interface UnlabelledAddress {
 }
 
 /**
- * The description of an address. `name` is the one name to show: the name of the workload, or else the FQDN, or else
- * the names of the IP lists. `facts` has all names.
+ * The description of an address in two forms. `name` is the single name to show: that of the workload, or else the
+ * FQDN, or else the names of the IP lists. `facts` contains all names.
  */
 interface Description {
   kind: UnlabelledKind
@@ -232,7 +233,7 @@ function describeUnlabelled(ends: readonly FlowEnd[]): Description {
   }
 }
 
-/** Returns the alphabetically first names as one text, followed by the number of further names. */
+/** Joins the alphabetically first names into one string, followed by the number of names left out. */
 function joinNames(texts: readonly string[]): string {
   const names = [...new Set(texts)]
   const first = firstByName(names, NAMES_SHOWN).join(', ')

@@ -8,7 +8,10 @@ import type { OffNetwork } from '../inventory/off-network.js'
 export interface FlowEnd {
   ip: string | null
   fqdn: string | null
-  /** The workload's host name, or its name if it has no host name; for a virtual service or server, its name. */
+  /**
+   * The workload's host name, or its name if it has no host name. For a virtual service or virtual server, the name of
+   * that object.
+   */
   hostname: string | null
   /** The name to display: the name of the workload, or the same as `hostname` if it has none. */
   name: string | null
@@ -30,14 +33,14 @@ export interface FlowEnd {
   /** Whether the host was off the corporate network, according to the rows that it reported (P107). */
   offNetwork?: OffNetwork
   /**
-   * The name of the managed workload that has this address. The row does not report this workload as its source or
-   * destination, because the reporting end was off the corporate network, where the address may belong to another
-   * machine (P107). Null if no workload has the address.
+   * The name of the managed workload that has this address, although the row does not report this workload as the end.
+   * The PCE cannot tell, because the reporting end was off the corporate network, where another machine may have the
+   * same address (P107). Null if no workload has the address.
    */
   bearer?: string | null
 }
 
-/** The information that a row gives on whether one of its ends is off the corporate network (P107). */
+/** What a row reveals about whether one of its ends is off the corporate network (P107). */
 export type Place = 'not said' | 'off' | 'perhaps off' | 'seen from outside'
 
 /**
@@ -48,9 +51,9 @@ export const seenFromOutside = ({ bearer }: FlowEnd): string | null =>
   bearer == null ? null : `address of ${bearer}, seen from outside`
 
 /**
- * Returns the name of a source or destination for lists of endpoints: its FQDN, or else its name, or its address with
- * the IP lists that contain it, or `app (env)`. The address is included so that two hosts of one IP list remain two
- * endpoints.
+ * Returns the name of a source or destination for lists of endpoints: its FQDN, or else its name, or else its address
+ * with the IP lists that contain it, or else `app (env)`. The address is included so that two hosts in one IP list
+ * remain two endpoints.
  */
 export function endpointLabel(end: FlowEnd): string {
   const seen = seenFromOutside(end)
@@ -64,8 +67,8 @@ export function endpointLabel(end: FlowEnd): string {
 
 /**
  * Returns the identity of a source or destination in an application map: the values of its labels with the given keys,
- * as in `app (env)`. Without such a label, it is the phrase of `seenFromOutside`, or else `external:<name>` with the
- * FQDN or the IP lists, or else `unlabelled`.
+ * such as `app (env)`. If it has no such label, the identity is the phrase from `seenFromOutside`, or else
+ * `external:<name>` with its FQDN or IP lists, or else `unlabelled`.
  */
 export function endpointIdentity(end: FlowEnd, keys: readonly string[]): string {
   const labelled = identityFromLabels(end, keys)
@@ -88,8 +91,8 @@ function identityFromLabels(end: FlowEnd, keys: readonly string[]): string | nul
 }
 
 /**
- * Returns the IP lists that contain a source or destination, without the Any list. The Any list contains every address
- * and so says nothing about this address.
+ * Returns the IP lists that contain a source or destination, except the Any list, which contains every address and so
+ * carries no information.
  */
 export const tellingLists = ({ lists }: FlowEnd): string[] => lists.filter((name) => !ANY_IP_LIST_NAMES.includes(name))
 
@@ -142,13 +145,13 @@ export interface FlowEnds {
 interface Entry extends FlowEnd {
   place: Place
   /**
-   * The href of the workload or other object. The source or destination is identified by this href, its address, its
-   * domain name, its `place`, and the hrefs of its labels and IP lists.
+   * The href of the workload or other object at this end. An end is identified by this href, its address, its domain
+   * name, its `place`, and the hrefs of its labels and IP lists.
    */
   object: string | null
   labelHrefs: readonly string[]
   listHrefs: readonly string[]
-  /** The number of the next end with the same address; -1 if there is none. */
+  /** The number of the next entry with the same address; -1 if there is none. */
   next: number
 }
 
@@ -158,21 +161,19 @@ type OtherObject = { href?: string; resource_uuid?: string; name?: string | null
 const OFF = { off: 'yes', 'perhaps off': 'perhaps' } as const
 
 /**
- * Maximum number of entries with the same address that are compared one by one. If an address has more entries, they
- * are found through an index.
+ * Maximum number of entries with the same address that are compared one by one. An address with more entries is looked
+ * up in an index.
  */
 const COMPARED = 8
 
 /**
- * Creates the registry of sources and destinations. `index` looks up labels for which the PCE sends only the href;
- * labels that are not in the index are left out.
+ * Creates the registry of sources and destinations. `index` resolves labels that the PCE sends by href only; labels
+ * that are not in the index are left out.
  */
 export function createFlowEnds(index: LabelIndex | null): FlowEnds {
   const entries: Entry[] = []
   const byIp = new Map<string, number>()
-  /**
-   * The index of the entries of addresses that have many entries: a CDN may serve thousands of names from one address.
-   */
+  /** The index for addresses that have many entries, such as a CDN address that serves thousands of names. */
   const crowded = new Map<string, number>()
   const labelSets = new Map<string, Pick<Entry, 'labels' | 'labelHrefOf' | 'labelHrefs'>>()
   const listSets = new Map<string, Pick<Entry, 'lists' | 'listHrefs'>>()
@@ -182,7 +183,7 @@ export function createFlowEnds(index: LabelIndex | null): FlowEnds {
     const id = hrefs.join(' ')
     let set = labelSets.get(id)
     if (set === undefined) {
-      // The objects have no prototype, so that any text can be a label key.
+      // The object has no prototype, so that any string is safe as a label key.
       const labels = Object.create(null) as Record<string, string>
       const hrefOf = Object.create(null) as Record<string, string>
       for (const label of refs) {
@@ -304,7 +305,7 @@ function otherOf(node: FlowNode): OtherObject | null {
   )
 }
 
-/** Returns true if the PCE reported an address only, because it found no object that has this address. */
+/** Returns true if the PCE reported only an address for an end, because it found no object with this address. */
 export const isBare = (node: FlowNode): boolean => objectOf(node) === null
 
 const objectOf = (node: FlowNode): string | null => {

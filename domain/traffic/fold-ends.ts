@@ -5,18 +5,18 @@ import type { Columns } from './dimensions.js'
 import type { FlowEncoder } from './encode-flow.js'
 import { tellingLists, type FlowEnd } from './flow-ends.js'
 
-/** The last port. */
+/** The highest port number. */
 const LAST_PORT = 65_535
 
-/** The name under which all public sources of which nothing is known count as one. */
+/** The one name for all public sources that are in no IP list and have no name of their own. */
 export const PUBLIC_ADDRESSES = 'public addresses'
 
-/** The code of all folded ports together. A missing port is -1. */
+/** The code that stands for all folded ports together. (A missing port has the code -1.) */
 const FOLDED = -2
 
 /**
- * Creates a column for the destination port in which all TCP and UDP ports from `from` on are one value, such as
- * `49152-65535`. A program that is given another port at each start would otherwise be new and gone at the same time.
+ * Creates a column for the destination port that shows all TCP and UDP ports from `from` upwards as one value, such as
+ * `49152-65535`. Otherwise a program that gets a different port at each start would be reported as both new and gone.
  */
 export function foldedPortColumn(from: number): Column<number | string | null> {
   const range = `${from}-${LAST_PORT}`
@@ -27,10 +27,10 @@ export function foldedPortColumn(from: number): Column<number | string | null> {
 }
 
 /**
- * Creates the columns by which pairs are compared unless the caller chooses others: the applications of both ends, or
- * their hosts, names or addresses where they have none, with port and protocol. Sources outside the inventory are
- * folded, because the visitors of a service are others every day: those of the same IP lists are one, and so are all
- * public ones of which nothing is known. Destinations never are, because a new one may be where data leaves to.
+ * Creates the columns by which traffic is compared by default: source and destination (each as its application, or else
+ * its host, name or address), port and protocol. Sources outside the inventory are folded, because the visitors of a
+ * service change every day: all sources in the same IP lists count as one source, and so do all other public addresses.
+ * Destinations are never folded, because a new destination may be a place to which data leaks.
  *
  * @param isPublic returns whether an address is public (P61)
  */
@@ -43,7 +43,10 @@ export function pairColumns(encoder: FlowEncoder, foldFrom: number, isPublic: (a
   }
 }
 
-/** Returns the name that a source outside the inventory shares with others; null if it has a name of its own. */
+/**
+ * Returns the shared name of a folded source, which must be outside the inventory; null for a source with a name of its
+ * own.
+ */
 function foldedSource(end: FlowEnd, isPublic: (address: string) => boolean): string | null {
   const { ip, fqdn, name, workload } = end
   if (fqdn !== null || name !== null || workload !== null || applicationOf(end) !== null) return null

@@ -22,13 +22,13 @@ interface Selection<K> {
 }
 
 /**
- * All groups in which one key has the same value. Objects for the groups are built only on request, because there may
- * be 200,000 groups and often only the number of groups is needed.
+ * All groups that have the same value in one key. Objects for the groups are built only on request, because there may
+ * be 200,000 groups and often only their number is needed.
  */
 export interface Members<K> {
   total: number
   /**
-   * Lists the distinct values that another key has in these groups, in the order in which the groups first appeared.
+   * Lists the distinct values that these groups have in another key, in the order in which the groups first appeared.
    */
   values<P extends keyof K>(key: P): K[P][]
   /** Returns the groups with the most connections; see `Grouping.busiest`. */
@@ -49,21 +49,20 @@ export interface Grouping<K> {
    */
   busiest(limit: number, minConnections?: number): Selection<K>
   /**
-   * Returns, for each of the given values of a key, the groups with this value that have the most connections. A value
-   * that no group has is left out.
+   * Returns, for each of the given values of a key, the busiest groups that have this value. Values that no group has
+   * are left out.
    */
   busiestWithin<P extends keyof K>(key: P, values: ReadonlySet<K[P]>, limit: number): Map<K[P], Selection<K>>
   /**
-   * Returns, for each of the given values of a key, all groups with this value. A value that no group has is left out.
+   * Returns, for each of the given values of a key, all groups that have this value. Values that no group has are left
+   * out.
    */
   within<P extends keyof K>(key: P, values: ReadonlySet<K[P]>): Map<K[P], Members<K>>
   /** Returns the value of a key in the group with this number. */
   value<P extends keyof K>(number: number, key: P): K[P]
   /** Returns the number of connections of the group with this number. */
   connections(number: number): number
-  /**
-   * Counts the distinct values that a key has in groups with at least `minConnections`; missing values do not count.
-   */
+  /** Counts the distinct values of a key in all groups with at least `minConnections`. Missing values do not count. */
   distinct(key: keyof K, minConnections?: number): number
   /** Iterates over all groups in order of first appearance. */
   [Symbol.iterator](): Iterator<Group<K>>
@@ -168,15 +167,17 @@ export function groupRows<K extends object>(columns: { readonly [P in keyof K]: 
   }
 }
 
-/** A value of an additional column within a group of rows, with the number of connections in the rows that have it. */
+/**
+ * One value of an additional column within a group, with the number of connections in the rows that have this value.
+ */
 export interface Part<V> {
   value: V
   connections: number
 }
 
 /**
- * The values of an additional column within a group of rows. The list of values is built only on request, because there
- * may be 200,000 values.
+ * The values of an additional column within one group. The list is built only on request, because there may be 200,000
+ * values.
  */
 export interface Parts<V> {
   total: number
@@ -205,8 +206,8 @@ export function groupWithParts<K extends object, P extends object>(
 ): GroupingWithParts<K, P> {
   const groups = groupRows<K>(columns)
   const names = Object.keys(parts) as (keyof P)[]
-  // The number of the row's group serves as a column. So the values within groups are grouped by two columns only
-  // (group and value), instead of by all columns of the group plus the value.
+  // The number of the row's group serves as a column, so the values are grouped by only two columns (group and value)
+  // instead of by all columns of the group plus the value.
   let current = 0
   const group: Column<number> = { code: () => current, value: (code) => code }
   const inside = names.map((name) => ({

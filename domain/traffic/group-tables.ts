@@ -28,8 +28,8 @@ export function createTupleTable(width: number): TupleTable {
   // two, and at most half of them are in use.
   let buckets = new Int32Array(1024)
 
-  // Plain loops are used, because for so few numbers, calling methods or iterators of typed arrays takes longer than
-  // the work itself.
+  // Plain loops are faster here: with so few numbers, calling the methods or iterators of typed arrays would take
+  // longer than the comparison itself.
   const equals = (slot: number, tuple: Int32Array) => {
     const block = keys.of(slot)
     const start = placeInBlock(slot) * width
@@ -84,7 +84,7 @@ function hash(numbers: Int32Array, start: number, width: number): number {
 }
 
 /**
- * The totals of some rows. Bytes are counted separately for what the destination received and what it sent. Times are
+ * The totals of a set of rows. Received and sent bytes are counted separately, as seen from the destination. Times are
  * RFC 3339 in UTC, or null if no row has a time.
  */
 export interface Measures {
@@ -145,8 +145,8 @@ export function toTime(milliseconds: number): string | null {
 
 /**
  * Considers the items 0 to size-1 whose value is at least `least`, counts them, and picks the `limit` items with the
- * highest values. Equal values are ordered by `compareTies`. The function avoids sorting all items: a summary may have
- * 200,000 groups and show a hundred, and a full sort would block all other calls.
+ * highest values. Items with equal values are ordered by `compareTies`. Not all items are sorted: a summary may have
+ * 200,000 groups of which a hundred are shown, and a full sort would block all other calls.
  */
 export function pickTop(
   size: number,
@@ -175,8 +175,8 @@ export function pickTop(
     }
 
   const above: number[] = []
-  // The items whose value equals the lowest accepted value compete for the remaining places in the result. `tied` has
-  // the best of them, in order.
+  // Items whose value equals the lowest accepted value compete for the remaining places. `tied` holds the best of these
+  // items, in order.
   const tied: number[] = []
   let places = wanted
   for (let item = 0; item < size; item++) if (valueOf(item) > cut) places -= 1
@@ -202,7 +202,7 @@ function insertSorted(list: number[], item: number, places: number, compare: (a:
   if (list.length > places) list.pop()
 }
 
-/** Returns the alphabetically first `limit` texts without sorting all of them. */
+/** Returns the `limit` alphabetically first strings without sorting all of them. */
 export function firstByName(texts: readonly string[], limit: number): string[] {
   const compare = (a: number, b: number) => compareTexts(texts[a] as string, texts[b] as string)
   return pickTop(texts.length, limit, 0, () => 0, compare).top.map((at) => texts[at] as string)

@@ -2,7 +2,7 @@ import { emptyRow, type FlowRow } from './encode-flow.js'
 import { growingBlocks, placeInBlock } from './growing-blocks.js'
 import type { Steps } from '../text/pace-work.js'
 
-/** Number of values stored for each row: its codes (CODES), and its totals and times (SUMS). */
+/** Numbers of values stored for each row: CODES for its codes, SUMS for its totals and times. */
 const CODES = 16
 const SUMS = 5
 
@@ -12,13 +12,13 @@ const SUMS = 5
  */
 export interface HeldRows {
   /**
-   * Stores a row with the flag `isWanted`, and returns its place, counted from 0. `replay` later passes on both the row
-   * and its flag.
+   * Stores a row with the flag `isWanted` and returns its place, counted from 0. `replay` later passes on the row
+   * together with its flag.
    */
   readonly add: (row: FlowRow, isWanted: boolean) => number
   /**
-   * Adds the totals of a row to those of the stored row in this place, and widens the stored row's first and last
-   * times.
+   * Adds the totals of a row to those of the row stored in this place, and extends the stored first and last times if
+   * needed.
    */
   readonly addTo: (place: number, row: FlowRow) => void
   /** Removes all rows but keeps the memory allocated for the next rows. */
@@ -111,10 +111,7 @@ export function holdRows(): HeldRows {
   }
 }
 
-/**
- * A memory of the rows that earlier parts of a divided query contained, so that a row that occurs again is not counted
- * twice.
- */
+/** Remembers the rows that earlier parts of a divided query contained, so that a repeated row is not counted twice. */
 export interface SeenRows {
   /**
    * Checks whether an earlier part of the query already contained this row. If so, the row's `count` and `reports`
@@ -136,8 +133,8 @@ const MOST_FULL = 0.8
  */
 export function createSeenRows(): SeenRows {
   let size = 0
-  // A place in the hash table consists of the two halves of a row's hash, the last part of the query that contained the
-  // row (0 if the place is free), and the row's state.
+  // A place in the hash table has four numbers: both halves of a row's hash, the number of the last part that contained
+  // the row (0 if the place is free), and the row's state.
   let places = 1 << 14
   let low = new Uint32Array(places)
   let high = new Uint32Array(places)
@@ -201,8 +198,8 @@ export function createSeenRows(): SeenRows {
 export const IDENTITY = 14
 
 /**
- * Writes the values that identify a row into `identity`. These values are the same in every part of a query that
- * contains the row.
+ * Writes the values that identify a row into `identity`. If several parts of a query contain the row, these values are
+ * the same in each.
  */
 export function writeIdentity(row: FlowRow, identity: Int32Array): void {
   identity[0] = row.src

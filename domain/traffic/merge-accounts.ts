@@ -1,34 +1,35 @@
 import { quote } from '../text/escape-text.js'
 import type { Account } from './parse-account.js'
 
-/** An account that may be the same person as the main account of a `Person`, with the reason. */
+/** An account that may belong to the same person as the person's main account, with the reason. */
 export interface Alias {
   account: Account
-  /** Why it may be the same person. */
+  /** Why both accounts may belong to the same person. */
   why: string
 }
 
-/** One or several accounts that are taken for one person, or for one service. */
+/** One or more accounts that are treated as one person or one service. */
 export interface Person {
   /** The account under which the person is shown. */
   main: Account
   /** Other spellings of the main account, which are the same account for certain. */
   spellings: readonly Account[]
-  /** Accounts that may be the same person, without any certainty. */
+  /** Accounts that may belong to the same person; this is not certain. */
   aliases: readonly Alias[]
-  /** Accounts of the same name that were not merged, because there is more than one that they may belong to. */
+  /** Accounts with the same user name that were not merged, because they may belong to more than one person. */
   namesakes: readonly Account[]
 }
 
-/** The number of characters of a host name that Windows keeps as the name of a computer in front of `\`. */
+/** Windows shortens a host name to this many characters when it writes it as a computer name before `\`. */
 const COMPUTER_NAME = 15
 
 /**
- * Merges the accounts that may be one person: those of the same name in realms that may be the same, and the name alone
- * if there is only one such realm. Accounts of the same name in different realms stay apart, and so does the local
- * account of a computer. Only spellings of one account are merged for certain; all others are aliases, with the reason.
+ * Merges accounts that may belong to one person. Accounts with the same user name are merged if their realms may be the
+ * same; an account without a realm is merged with them only if just one realm remains. Accounts in different realms,
+ * and local accounts of a computer, stay separate. Only different spellings of one account are merged with certainty;
+ * all others become aliases, each with a reason.
  *
- * @param accounts all accounts, each once, by descending importance
+ * @param accounts all accounts, each listed once, the most important first
  * @param hosts the host names of the sources, by which local accounts are recognised
  */
 export function mergeAccounts(accounts: readonly Account[], hosts: Iterable<string>): Person[] {
@@ -65,8 +66,8 @@ function mergeNamesakes(accounts: readonly Account[], computers: ReadonlySet<str
 }
 
 /**
- * Creates a function that returns a text that is equal for two realms that may be the same: a domain in its short form
- * and a realm that begins with it (`CORP`, `corp.example`). If several realms begin so, none of them is merged.
+ * Creates a function that returns equal strings for two realms that may be the same: a short domain and a full realm
+ * that begins with it (`CORP` and `corp.example`). If several full realms begin with the short one, none are merged.
  */
 function createRealms(accounts: readonly Account[]): (account: Account) => string {
   const realms = new Map<string, Set<string>>()
@@ -78,7 +79,7 @@ function createRealms(accounts: readonly Account[]): (account: Account) => strin
   return ({ form, realm }) => {
     const text = realm as string
     const first = text.split('.')[0] as string
-    // A domain may be written in full in front of the backslash, too.
+    // The domain before the backslash may also be written in full.
     if ((realms.get(first)?.size ?? 0) > 1) return form === 'domain' && text === first ? `short ${text}` : text
     return realms.has(first) ? first : text
   }

@@ -4,7 +4,7 @@ import type { TrafficWindow } from './traffic-window.js'
 
 /**
  * The side on which the times of a row extend beyond the requested window: before it, after it, or both. This happens
- * because a PCE adds up traffic before it selects the window (P85).
+ * because a PCE aggregates traffic before it applies the window (P85).
  */
 export type OutsideWindow = 'before' | 'after' | 'both'
 
@@ -65,8 +65,8 @@ export function watchReach(window: TrafficWindow): { see(row: FlowRow): void; fo
 }
 
 /**
- * Returns a note on the rows that extend beyond the window, for all queries of one answer together, or an empty text if
- * there are none. Two queries may return the same rows, so the sum is an upper limit.
+ * Returns a note on the rows that extend beyond the window, for all queries of one answer together, or an empty string
+ * if there are none. Two queries may return the same rows, so the sum is an upper limit.
  */
 export function describeReach(readings: readonly ReachingOut[]): string {
   const [rows, connections] = (['rows', 'connections'] as const).map((field) =>

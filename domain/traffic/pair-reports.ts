@@ -7,12 +7,12 @@ import { growingBlocks, placeInBlock } from './growing-blocks.js'
 import { holdRows, IDENTITY, writeIdentity } from './hold-rows.js'
 
 /**
- * Maximum number of seconds between the times of two reports of one conversation. VENs report every ten minutes, and
- * their clocks differ.
+ * Maximum number of seconds between the two reports of one conversation. VENs report every ten minutes, and their
+ * clocks differ.
  */
 const MOST_APART = 600
 
-/** The codes for the end of a conversation that reported a row: its source or its destination. */
+/** Codes for the end that reported a row: the source or the destination. */
 const [SOURCE, DESTINATION] = [0, 1] as const
 
 /**
@@ -142,7 +142,7 @@ export function countReports(encoder: FlowEncoder, take: (row: FlowRow) => void)
 }
 
 /**
- * What is passed on of a cell: the rows of which end, and how many connections. A cell is a part of a conversation; see
+ * How one cell is passed on: which end's rows, and how many connections. A cell is a part of a conversation; see
  * `mergeReports`.
  */
 interface Share {
@@ -153,17 +153,15 @@ interface Share {
   end: number | null
   /** Number of connections that are still to be passed on with these rows. */
   left: number
-  /**
-   * Number of further connections that only the other end reported. They are added to the first row that is passed on.
-   */
+  /** Number of connections that are added to the first row passed on, because only the other end reported them. */
   surplus: number
 }
 
 /**
- * Creates a sink that passes on every conversation once, with the greater of the numbers of connections that its two
- * ends reported. Connections with stricter decisions are counted first. If the ends have no decision in common, only
- * the report of the end with the strictest decision counts. All rows are held until the last row has arrived, because
- * only then are the reports of both ends known (D223).
+ * Creates a sink that passes on every conversation once. If its two ends reported different numbers of connections, the
+ * greater number counts, and connections with stricter decisions are counted first. If the ends agree on no decision,
+ * only the report that contains the strictest decision counts. All rows are held until the last row has arrived,
+ * because only then are the reports of both ends known (D223).
  */
 export function mergeReports(encoder: FlowEncoder, take: (row: FlowRow) => void): ReportSink {
   const tuple = new Int32Array(5)
@@ -181,13 +179,13 @@ export function mergeReports(encoder: FlowEncoder, take: (row: FlowRow) => void)
   const rows: number[] = []
   const identity = new Int32Array(IDENTITY)
   const identities = createTupleTable(IDENTITY)
-  /** For each distinct identity of a row, the place where a row with this identity is held. */
+  /** For each distinct row identity, the place at which the row with this identity is held. */
   const placeOf: number[] = []
   let repeated = 0
 
   /**
-   * Determines for each cell how many connections count, and which end's rows are passed on. Cells of conversations
-   * that only one end reported are left out.
+   * Determines for each cell how many connections count, and which end's rows are passed on. Conversations that only
+   * one end reported have no entries.
    */
   function* share(): Steps<Map<number, Share>> {
     const shares = new Map<number, Share>()
@@ -235,8 +233,8 @@ export function mergeReports(encoder: FlowEncoder, take: (row: FlowRow) => void)
       cellTuple[1] = row.decision
       cellTuple[2] = row.draftDecision
       const cell = cells.add(cellTuple, end, row)
-      // A row that repeats a row of an earlier part is merged into that row. So at most as many rows are held as one
-      // query could return.
+      // A row that repeats a row from an earlier part is merged into it. Therefore no more rows are held than one query
+      // could return.
       writeIdentity(row, identity)
       const slot = identities.slot(identity)
       const earlier = placeOf[slot]
@@ -269,8 +267,8 @@ export function mergeReports(encoder: FlowEncoder, take: (row: FlowRow) => void)
 }
 
 /**
- * Creates a function that returns a number for the strictness of a pair of decisions: one of the active and one of the
- * draft policy. The decision of the active policy counts first, and the decision of the draft policy breaks ties.
+ * Creates a function that returns how strict a pair of decisions is. The decision of the active policy counts first;
+ * the decision of the draft policy breaks ties.
  */
 function createStrictness({ dictionaries: { decision, draftDecision } }: FlowEncoder) {
   const rankOf = (word: string | null) => {

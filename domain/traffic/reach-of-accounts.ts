@@ -15,73 +15,80 @@ import { mergeAccounts, type Person } from './merge-accounts.js'
 import { parseAccount, type Account } from './parse-account.js'
 
 /**
- * What a destination is: an application, a host of the inventory that belongs to none, or external, that is, not in the
- * inventory of the PCE.
+ * The kind of a destination. `application`: it has an app and an env label. `host`: the PCE knows it, but it belongs to
+ * no application. `external`: it is not in the PCE's inventory.
  */
 export type DestinationKind = 'application' | 'host' | 'external'
 
-/** A destination that a person reached, or tried to reach. */
+/** A destination to which a person connected, or tried to connect. */
 export interface Reached {
   to: string
   kind: DestinationKind
   connections: number
   /** The ports, busiest first, as `443/tcp`. */
   ports: readonly string[]
-  /** The decisions about the connections, the one that deserves attention first. */
+  /** The policy decisions on the connections, those that deserve attention first. */
   policy: readonly PolicyDecision[]
 }
 
-/** What a person reached. Connections that policy blocks are no reach; they are counted apart. */
+/** The destinations that a person could reach. Blocked connections do not count as reach and are counted separately. */
 export interface Reach {
   person: Person
   class: AccountClass
-  /** Connections by account, of the person's accounts. */
+  /** The number of connections of each of the person's accounts. */
   connectionsOf: ReadonlyMap<Account, number>
   connections: number
   blockedConnections: number
-  /** Number of sources: workloads, or addresses of none. */
+  /** Number of distinct sources from which the person connected: workloads, or addresses that belong to no workload. */
   hosts: number
-  /** Number of destinations of each kind with connections that are not blocked. */
+  /** For each kind, the number of destinations with connections that are not blocked. */
   reached: Record<DestinationKind, number>
-  /** Number of distinct ports, with their protocols, of these. */
+  /** Number of distinct pairs of port and protocol in the connections that are not blocked. */
   ports: number
   /** The file names of the busiest programs. */
   programs: readonly string[]
 }
 
-/** Rows that say nothing about what an account reaches, with their connections. */
+/** Flow rows from which it cannot be seen what an account reaches: their number, and that of their connections. */
 interface LeftOut {
   rows: number
   connections: number
 }
 
 export interface AccountReach {
-  /** The reach of every person, the widest first. */
+  /** The reach of every person, those with the most destinations first. */
   people: Reach[]
   /** Rows that the source reported without an account. */
   withoutAccount: LeftOut
-  /** Rows that only the destination reported: their account is that of the program that listens. */
+  /**
+   * Flow rows reported only by the destination. The account they name is the one running the listening process, not the
+   * one that opened the connection.
+   */
   ofListeners: LeftOut
-  /** Rows that do not say which end reported them. */
+  /** Flow rows that do not show which end reported them. */
   undirected: LeftOut
-  /** Returns the destinations of each of these people: applications first, then hosts, each by their connections. */
+  /**
+   * Returns the destinations of each of these people: applications first, then hosts, then external ones. Within a
+   * kind, those with the most connections come first.
+   */
   readonly destinationsOf: (people: readonly Reach[]) => Steps<Reached[][]>
 }
 
-/** Collects what accounts reach. */
+/** Collects which destinations each account reaches. */
 export interface AccountReachFinder {
   add(row: FlowRow): void
   finish(): Steps<AccountReach>
 }
 
-/** The first character of the name of a destination in the tables, which tells its kind. */
+/** The kinds of destinations, by the character that is put in front of a destination's name to mark its kind. */
 const KINDS: Readonly<Record<string, DestinationKind>> = { a: 'application', h: 'host', e: 'external' }
 const MOST_PROGRAMS = 3
 const STEP = 512
 
 /**
- * Creates the collector. The user of a row belongs to the end that reported it, so only rows that the source reported
- * say what an account reaches. The decisions of the rows should be those of the policy.
+ * Creates the collector. The user in a flow row belongs to the end that reported the row. So only rows reported by the
+ * source show what an account reaches. The caller should have replaced the recorded decisions in the rows with those of
+ * the policy.
  */
 export function findAccountReach(encoder: FlowEncoder): AccountReachFinder {
   const { dictionaries } = encoder
@@ -229,10 +236,10 @@ export function findAccountReach(encoder: FlowEncoder): AccountReachFinder {
   }
 }
 
-/** The sums of one destination of a person. */
+/** The totals of one destination that a person reached. */
 interface Sums {
   connections: number
-  /** Ports with their connections; a port may occur several times. */
+  /** Ports with their numbers of connections. The same port may occur several times. */
   ports: [string, number][]
   /** The positions of the decisions in POLICY_DECISIONS. */
   policy: Set<number>
@@ -243,14 +250,14 @@ const applicationsFirst = (a: Reached, b: Reached): number =>
   ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind) || b.connections - a.connections || compareTexts(a.to, b.to)
 const noRows = (): LeftOut => ({ rows: 0, connections: 0 })
 
-/** All accounts of a person, merged for certain or not. */
+/** Returns all accounts of a person, including those that are only suspected to be the same person. */
 export const accountsOf = ({ main, spellings, aliases }: Person): Account[] => [
   main,
   ...spellings,
   ...aliases.map(({ account }) => account),
 ]
 
-/** Names a destination, with the first character of its kind in front. */
+/** Returns the name of a destination, preceded by the character that marks its kind. */
 function nameDestination(end: FlowEnd): string {
   const application = applicationOf(end)
   if (application !== null) return `a${applicationName(application)}`
@@ -267,7 +274,7 @@ const busiestFirst = (counted: readonly (readonly [string, number])[]): string[]
   return [...sums].sort(([a, m], [b, n]) => n - m || compareTexts(a, b)).map(([text]) => text)
 }
 
-/** Classifies a person by the account that says most: one that is certain, otherwise the main account. */
+/** Classifies a person by the first account whose class is certain, or else by the main account. */
 function classifyPerson(person: Person, use: Parameters<typeof classifyAccount>[1]): AccountClass {
   const main = classifyAccount(person.main, use)
   return person.aliases
@@ -283,7 +290,7 @@ const widestFirst = (a: Reach, b: Reach): number =>
   b.connections - a.connections ||
   compareTexts(a.person.main.text, b.person.main.text)
 
-/** Creates a table of distinct tuples with sums. `add` returns true if the tuple is new. */
+/** Creates a table that adds up values for distinct tuples. `add` returns true if the tuple is new. */
 function countTuples(width: number) {
   const table = createTupleTable(width)
   const tuple = new Int32Array(width)

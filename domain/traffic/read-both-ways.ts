@@ -27,10 +27,10 @@ export async function readBothWays(
   request: Pick<FlowRequest, 'name' | 'window' | 'draftDecisions' | 'prepare'>,
   take: (row: FlowRow, path: FlowPath) => void,
 ): Promise<BothWays> {
-  // Code 0 stands for null. Here it marks a source or destination that is not part of the application.
+  // Code 0 (null) marks a source or destination that is not part of the application.
   const own = endColumns(encoder, (end) => (hasLabels(end, labels) ? 'own' : null))
-  // An end, such as a virtual service, may belong to the application without having its labels. Only the answer to the
-  // first query shows this, so the destinations in that answer are remembered.
+  // An end such as a virtual service may belong to the application without having its labels. Only the answer to the
+  // inbound query shows this, so the destinations in that answer are remembered.
   const destinations = new Set<number>()
   let repeated = 0
   const inbound = await read(
@@ -44,8 +44,8 @@ export async function readBothWays(
     { ...request, filters: { sources: withLabels(labels), destinations: anything() } },
     (row) => {
       if (destinations.has(row.dst)) repeated += row.reports
-      // This flow stays within the application. The first answer had no row with this destination, because that answer
-      // was incomplete or the flow is new.
+      // If the destination has the labels but was not in the first answer, the flow still stays within the application:
+      // the first answer was incomplete, or the flow is new.
       else take(row, own.dst.code(row) === 0 ? 'outbound' : 'intra')
     },
   )
@@ -57,9 +57,9 @@ export const hasLabels = (end: FlowEnd, labels: readonly Label[]): boolean =>
   labels.every(({ key, value }) => Object.hasOwn(end.labels, key) && end.labels[key] === value)
 
 /**
- * Describes how complete the answers to both queries together are; a row that is in both answers counts once. The
- * number of raw observations is included only if no row is in both answers, because the PCE does not say for how many
- * observations such a row stands.
+ * Describes how complete the two queries are taken together; a row that both returned counts once. The number of raw
+ * observations is given only if no row was returned twice, because the PCE does not say how many observations a row
+ * combines.
  */
 export function describeBothWays({ inbound, outbound, repeated }: BothWays): Reading {
   const { analysed, ...reading } = describeReading(inbound, outbound)

@@ -18,7 +18,7 @@ import type { TrafficFilters } from './resolve-filters.js'
 import type { TrafficWindow } from './traffic-window.js'
 import { waitForEnds } from './wait-for-ends.js'
 
-/** Says which traffic is read from the PCE, and what is done with each row. */
+/** Which traffic to read from the PCE, and what to do with each row. */
 export interface FlowRequest {
   /** The name under which the PCE lists the query. */
   name: string
@@ -48,9 +48,9 @@ export interface FlowRequest {
 
 /** A way to replace each row from the PCE with another row, for example with a row that has a different decision. */
 export interface RowReplacement {
-  /** Returns the row to count and pass on in place of the given one, or null to leave the row out. */
+  /** Returns the row to count and pass on instead of the given one, or null to drop the row. */
   row: (row: FlowRow) => FlowRow | null
-  /** The names of the caller's filters that `row` applies by leaving rows out. */
+  /** The names of those filters of the caller that `row` applies by dropping rows. */
   filters: readonly string[]
 }
 
@@ -63,13 +63,16 @@ export interface FlowsRead {
   /** The row limit that was sent with each query. */
   rowLimit: number
   /**
-   * The number of queries whose rows make up the answer. It is given if the caller requested a complete answer (D136)
-   * or if the window is longer than one query may cover; otherwise it is null.
+   * The number of queries whose rows make up the answer, if the caller requested a complete answer (D136) or the window
+   * is longer than one query may cover; otherwise null.
    */
   parts: number | null
-  /** True if queries that reached the row limit were divided further. */
+  /** True if every query that reached the row limit was divided into smaller ones. */
   divides: boolean
-  /** Number of rows that two of the queries may both have counted (P85). */
+  /**
+   * Number of rows that two of the queries may both have counted, because their times cross the boundary between the
+   * queries' windows (P85).
+   */
   overlapping: number
   /**
    * Number of rows that the PCE returned, including unreadable ones. A row that occurred in several parts counts once.
@@ -79,8 +82,8 @@ export interface FlowsRead {
   rows: number
   unparseable: number
   /**
-   * True if every count is only a lower bound: a row limit was reached, a region did not answer, or the PCE announced
-   * more rows than it sent.
+   * True if all counts are only lower bounds, because a row limit was reached, a region did not answer, or the PCE sent
+   * fewer rows than it announced.
    */
   truncated: boolean
   /** Number of queries that reached the row limit and were not divided further. */
@@ -94,7 +97,9 @@ export interface FlowsRead {
   announced: number | null
   /** The number of raw observations that the PCE aggregated into rows; null if it did not say. */
   rawObservations: number | null
-  /** `reports` if rows are passed on as they are, `conversations` if each conversation is passed on once. */
+  /**
+   * `reports` if rows are passed on as the PCE sent them; `conversations` if each conversation is passed on only once.
+   */
   counts: 'reports' | 'conversations'
   /** Number of connections that the rows contain twice, because both ends of a conversation reported them. */
   repeatedConnections: number
@@ -111,9 +116,9 @@ export interface FlowsRead {
 
 const EVERYTHING = { include: [[]], exclude: [] }
 
-/** A function that reads flows and passes them on row by row. */
+/** A function that reads flows and passes each row to `take`. */
 export interface FlowReader {
-  /** @param eachReport called with every row as the PCE sent it, before conversations are merged. */
+  /** @param eachReport receives every row as the PCE sent it, before conversations are merged. */
   (request: FlowRequest, take: (row: FlowRow) => void, eachReport?: (row: FlowRow) => void): Promise<FlowsRead>
 }
 
@@ -157,8 +162,8 @@ function createReader(
       sums.add(0, row)
       reach.see(row)
     }
-    // A row may have to wait until its source and destination are fully known. So the row is replaced only after this
-    // wait, right before it is passed on.
+    // A row may have to wait until its source and destination have been looked up. It is therefore replaced only when
+    // it is about to be passed on.
     const pass = (row: FlowRow) => {
       const counted = replace === undefined ? row : replace.row(row)
       if (counted === null) return
@@ -275,7 +280,7 @@ export const Reading = {
 }
 export type Reading = { [K in keyof typeof Reading]: Static<(typeof Reading)[K]> }
 
-/** Describes the completeness of the answer to one query, or to several queries for the same window together. */
+/** Describes how complete the answer to one query is, or the combined answer to several queries for the same window. */
 export function describeReading(...readings: readonly [FlowsRead, ...FlowsRead[]]): Reading {
   const [first] = readings
   const sum = (field: 'pceFlows' | 'rows' | 'unparseable') => readings.reduce((total, read) => total + read[field], 0)
@@ -301,7 +306,7 @@ export function describeReading(...readings: readonly [FlowsRead, ...FlowsRead[]
 
 /**
  * Returns sentences that say what the counts of one or several queries for the same window include and leave out.
- * Returns an empty text if the counts are complete.
+ * Returns an empty string if the counts are complete.
  */
 export function coverageNote(...readings: readonly FlowsRead[]): string {
   return [...new Set(readings.map(noteOne)), describeReach(readings.map(({ reachingOut }) => reachingOut))]
@@ -341,7 +346,7 @@ function describeOutside({ rows, unread }: SeenFromOutside): string {
 
 /**
  * Returns a sentence that says whether the reported sums of connections count conversations once or twice if both ends
- * reported them. Returns an empty text if no conversation was reported by both ends.
+ * reported them. Returns an empty string if no conversation was reported by both ends.
  */
 function describeRepetition({ counts, repeatedConnections: repeated }: FlowsRead): string {
   if (repeated === 0) return ''

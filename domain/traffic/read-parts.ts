@@ -14,8 +14,8 @@ import { sampleTraffic } from './split-query.js'
  */
 const UNITS = [86_400_000, 3_600_000, 60_000, 1000] as const
 /**
- * AIM is the share of the row limit that a part of a query should reach. LONGER is the maximum length of a part of the
- * window, as a multiple of the length of the previous part.
+ * AIM: how much of the row limit a part of a query should use. LONGER: how many times longer a part of the window may
+ * be than the part before it.
  */
 const AIM = 0.85
 const LONGER = 8
@@ -34,8 +34,8 @@ interface Slice {
   /** The unit of time at whose boundaries the window is cut, as an index in UNITS. */
   unit: number
   /**
-   * The length in milliseconds of the piece that is queried next. The piece is at the end of the window; null means the
-   * whole window.
+   * The length in milliseconds of the stretch to query next, which lies at the end of the window; null means the whole
+   * window.
    */
   length: number | null
   /**
@@ -53,8 +53,8 @@ export interface PartsRead extends Omit<FlowsAsked, 'isFull'> {
   /** Number of rows that occurred in more than one of these queries. */
   repeated: number
   /**
-   * Number of rows that may be counted by two queries, because their times extend across a time at which the window was
-   * cut.
+   * Number of rows that two queries may both have counted, because the rows' times cross a point at which the window
+   * was cut.
    */
   overlapping: number
 }
@@ -116,8 +116,8 @@ export async function readInParts(
   let rawObservations: number | null = 0
   let draftUnavailable: string | null = null
   /**
-   * Maximum number of rows that the PCE returns for one query: the row limit, or the number of rows in an incomplete
-   * answer that stayed below the limit.
+   * How many rows the PCE returns for one query. This starts as the row limit. If the PCE sends an incomplete answer
+   * with fewer rows than the limit, it becomes the number of rows in that answer.
    */
   let capacity = whole.max_results
   /** True as long as this PCE has returned only rows within the requested window. */
@@ -133,7 +133,7 @@ export async function readInParts(
   }))
 
   const askFor = async (query: TrafficQuery, from: number, to: number, more: Partial<FlowQuestion>) => {
-    // The time that the caller takes to read other data between two parts does not count towards the time limit of the
+    // Time that the caller spends on reading other data between two parts is excluded from the time limit of the
     // queries.
     const since = ctx.now()
     await beforePart?.()
@@ -165,8 +165,8 @@ export async function readInParts(
   }
 
   /**
-   * Divides the piece of a slice between `from` and the slice's end, because this piece has too many rows. Returns the
-   * slices to read instead, in reverse order of reading, or null if the piece cannot be divided further.
+   * Divides the stretch of a slice from `from` to the slice's end, because this stretch has too many rows. Returns the
+   * slices to read instead, in reverse order of reading, or null if the stretch cannot be divided further.
    */
   const divide = async (slice: Slice, from: number, room: number): Promise<Slice[] | null> => {
     const { query, start, end, unit, length, byFilters } = slice
@@ -190,8 +190,7 @@ export async function readInParts(
     ctx.signal.throwIfAborted()
     const { query, start, end, length } = slice
     const size = UNITS[slice.unit]!
-    // The number of parts into which this slice may be divided, so that at least one part is left for every other
-    // slice.
+    // The number of parts into which this slice may be divided while leaving at least one part for every other slice.
     const room = divides ? most - result.parts - left.length : 0
     const mayCut = room > 1 && isCutExact && length !== null
     const from = mayCut ? Math.max(start, beginOf(end, size) - length + size) : start
@@ -217,7 +216,7 @@ export async function readInParts(
     draftUnavailable ??= asked.draftUnavailable
     rawObservations =
       rawObservations === null || asked.rawObservations === null ? null : rawObservations + asked.rawObservations
-    // If there is only one part, its rows cannot repeat rows of another part, so there is no need to remember them.
+    // A query that is answered in one part cannot contain repeated rows, so its rows need not be remembered.
     const isAlone = result.parts === 1 && left.length === 0 && from === start
     const handOver = (row: FlowRow, isWanted: boolean) => {
       if (!isAlone) seen.mark(row, result.parts)

@@ -1,6 +1,6 @@
 import { parseProtocol } from '../inventory/protocols.js'
 
-/** A service as a text names it: a port or a range, a protocol, or both. */
+/** A service written as a string: a port or a port range, a protocol, or both. */
 export interface ServiceOfText {
   port?: number
   to_port?: number
@@ -9,7 +9,7 @@ export interface ServiceOfText {
 
 /**
  * Reads a service in the form that answers show: `443/tcp`, `8000-8010/udp`, a port alone, or a protocol alone. Returns
- * null for any other text. Whether port and protocol go together is not checked.
+ * null for any other string. It is not checked whether the protocol has ports.
  */
 export function readServiceText(text: string): ServiceOfText | null {
   const [first = '', second, ...more] = text.trim().split('/')

@@ -22,7 +22,8 @@ export interface TrafficTerm {
   group: string
   selector?: TrafficSelector
   /**
-   * The network to filter by. A term has either this or `selector`. The PCE cannot filter by networks, so this server
+   * The network to filter by. A term has either `network` or `selector`. The PCE cannot filter by networks, so this
+   * server
    * tests each row.
    */
   network?: Extract<AddressFilter, { network: string }>

@@ -20,8 +20,8 @@ import { readServiceText } from './read-service-text.js'
 import { resolveTrafficTerm, type TermPlace, type TrafficTerm } from './resolve-filter-term.js'
 
 /**
- * The filter references that a caller gave. A flat list is one set of conditions. A list of lists, or of texts such as
- * `app=a&env=b`, contains alternative blocks, which are sent to the PCE unchanged (T7).
+ * The filter references that a caller gave. A flat list is one set of conditions. A list of lists, or of strings such
+ * as `app=a&env=b`, contains alternative blocks, which are sent to the PCE unchanged (T7).
  */
 type IncludeReferences = readonly (LabelReference | readonly LabelReference[])[]
 
@@ -153,12 +153,15 @@ function reporterTests(args: TrafficFilterArguments): ((flow: TrafficFlow) => bo
   ]
 }
 
-/** Matches the `&` before the next condition of a block. A `&` in a name is followed by something else. */
+/**
+ * Matches the `&` that separates two conditions of a block. A `&` that is part of a name is not followed by another
+ * condition.
+ */
 const NEXT_CONDITION = /&(?=\s*(?:[^=&:/\s]+=|(?:iplist|labelgroup|workload):|\/orgs\/))/
 
 /**
- * Converts texts such as `app=a&env=b` to blocks. If there is one, every other text is a block of one condition. A text
- * that is exactly a label is that label, whatever it contains.
+ * Converts strings such as `app=a&env=b` to blocks. If at least one string is such a block, every other string becomes
+ * a block with one condition. A string that is exactly a label always means that label, even if it contains `&`.
  */
 function splitTexts(include: IncludeReferences, labels: LabelIndex): IncludeReferences {
   const isBlock = (entry: unknown): entry is string =>
@@ -191,7 +194,7 @@ function toBlocks(
 }
 
 /**
- * Expands terms to blocks: terms of the same group are alternatives, and every block has one term of each group.
+ * Expands terms to blocks. Terms of the same group are alternatives, and every block gets one term from each group:
  * [app=a, app=b, env=p] becomes (a and p) or (b and p).
  */
 function multiplyOut(terms: readonly TrafficTerm[], argument: string): TrafficTerm[][] {
@@ -211,7 +214,7 @@ function multiplyOut(terms: readonly TrafficTerm[], argument: string): TrafficTe
   )
 }
 
-/** The filter for one side of a traffic query, and the test that this server must apply to the rows. */
+/** The filter for one side of a traffic query, and the test that this server must apply to the rows itself. */
 interface SidePlan {
   query: TrafficQuery['sources']
   /**
@@ -281,7 +284,7 @@ interface TrafficServiceArgument {
   windows_service_name?: string
 }
 
-/** The service filters of a caller. A text is one such as `443/tcp`. */
+/** The service filters of a caller. A string stands for a service such as `443/tcp`. */
 interface ServiceArguments {
   include_services?: readonly (TrafficServiceArgument | string)[]
   exclude_services?: readonly (TrafficServiceArgument | string)[]

@@ -13,12 +13,11 @@ import type { AskContext } from './ask-flows.js'
 import type { FlowEncoder, FlowRow } from './encode-flow.js'
 import { holdRows } from './hold-rows.js'
 
-/** Information on the rows with an address that was seen only from off the corporate network (P107). */
+/** Counts the rows with an address that was seen only from off the corporate network (P107). */
 export interface SeenFromOutside {
   /**
-   * Number of rows with an address that was seen only from off the corporate network and that also belongs to a managed
-   * workload. If the workloads could not be read, this counts all rows with an address that was seen only from off the
-   * corporate network.
+   * Number of rows with an address that was seen only from off the corporate network and that a managed workload also
+   * has. If the workloads could not be read, all rows with an address seen only from off that network are counted.
    */
   rows: number
   /** The reason why the workloads could not be read; null if they were read or did not need to be. */
@@ -30,7 +29,7 @@ const MOST_LOOKED_UP = 5
 
 /**
  * Creates a receiver that passes rows on at once, except rows with an address that was seen only from off the corporate
- * network. Such rows wait until it is known whether managed workloads have these addresses.
+ * network. These rows wait until it is known which of their addresses managed workloads have.
  */
 export function takeFromOutside(
   ctx: Pick<AskContext, 'pce' | 'signal'>,
@@ -67,7 +66,10 @@ export function takeFromOutside(
 
 const spell = (address: string): string => (isAddress(address) ? ipaddr.process(address).toString() : address)
 
-/** Returns the names of the managed workloads that have these addresses, or the reason why they could not be read. */
+/**
+ * Returns the names of the managed workloads by address, for those of the given addresses that such workloads have; or
+ * the reason why the workloads could not be read.
+ */
 async function readBearers(
   { pce, signal }: Pick<AskContext, 'pce' | 'signal'>,
   addresses: ReadonlySet<string>,

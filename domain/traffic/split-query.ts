@@ -8,7 +8,7 @@ import type {
 import { POLICY_DECISIONS, type PolicyDecision } from '../../schemas/pce/policy-decisions.js'
 import { TCP, UDP } from '../inventory/protocols.js'
 
-/** A sample of the rows of a query, counted by each property that can be used to divide the query. */
+/** A sample of a query's rows, counted by each property by which the query could be divided. */
 export interface TrafficSample {
   readonly add: (flow: TrafficFlow) => void
   /**
@@ -21,19 +21,18 @@ export interface TrafficSample {
 /** Maximum number of alternatives on one side of a query, and maximum number of its service filters. */
 const MOST_ALTERNATIVES = 1000
 /**
- * Maximum share of the rows that one query may have after a division. A division that leaves a larger share in one
- * query is useless.
+ * If one of the queries after a division would still have more than this share of the rows, the division is useless.
  */
 const LARGEST_SHARE = 0.9
 /**
- * Maximum number of queries that one division creates. With a higher number, a division would use up the parts that are
- * still allowed; with a lower one, the queries would have to be divided again.
+ * Maximum number of queries that one division creates. With more, a division could use up all parts that are still
+ * allowed; with fewer, the resulting queries would soon have to be divided again.
  */
 const AT_ONCE = 4
 
 type Side = 'sources' | 'destinations'
 
-/** One way to divide a query: the resulting queries, and the share of the sample that the largest of them has. */
+/** One way to divide a query: the resulting queries, and the share of the sample's rows in the largest of them. */
 interface Division {
   queries: TrafficQuery[]
   largest: number
@@ -188,8 +187,8 @@ function within(
 
 /**
  * Divides a query by the labels with one key on one side. A workload has at most one label per key (P16). The last
- * query covers the sources (or destinations) that have none of the labels used in the other queries. Returns null if
- * the query already filters by this key, because it is not known what a PCE does with two values of one key.
+ * query covers the ends that have none of the labels in the other queries. Returns null if the query already filters by
+ * this key, because it is not known how a PCE combines two values of one key.
  */
 function byLabel(
   query: TrafficQuery,
@@ -230,8 +229,8 @@ function byLabel(
 }
 
 /**
- * Distributes items over at most `pieces` groups of about equal weight. Each item, the heaviest first, goes into the
- * group that is lightest so far. Empty groups are dropped.
+ * Distributes items over at most `pieces` groups of about equal weight. Items are placed from heaviest to lightest,
+ * each into the group that is lightest at that point. Empty groups are dropped.
  */
 function share<T>(items: readonly { item: T; weight: number }[], pieces: number): { items: T[]; weight: number }[] {
   const groups = Array.from({ length: pieces }, () => ({ items: [] as T[], weight: 0 }))

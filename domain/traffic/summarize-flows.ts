@@ -15,7 +15,7 @@ import { endpointIdentity, endpointLabel, seenFromOutside } from './flow-ends.js
 import { groupRows, type Grouping, type Group } from './group-rows.js'
 import type { Measures } from './group-tables.js'
 
-/** The service (port and protocol) that a group of traffic rows uses, and the policy decision on these rows. */
+/** The service (port and protocol) of a group of traffic rows, and the policy decision on these rows. */
 interface FlowService {
   port: number | null
   proto: string
@@ -50,7 +50,7 @@ export interface FlowSummary {
 
 /**
  * Creates a collector that sorts rows into the four sections of a summary (T12) in one pass. `finish` builds at most
- * `limit` rows for each section, because building them blocks the event loop, and none of a section that is not wanted.
+ * `limit` rows for each wanted section and none for the others, because building rows blocks the event loop.
  */
 export function createFlowSummary(
   encoder: FlowEncoder,
@@ -116,21 +116,21 @@ interface ProcessDestination extends FlowService {
 interface ProcessSummary extends Measures {
   process: string
   destination_count: number
-  /** Number of all destinations, including those that are left out of `destinations` because of its limit. */
+  /** Number of all destinations, including those left out of `destinations` because of the limit. */
   destinations_total: number
   destinations: ProcessDestination[]
   user_count: number
   users: string[]
 }
 
-/** A summary, by process, of the rows that have a process name (T12). */
+/** The rows that have a process name, summarised by process (T12). */
 interface ProcessSummaries {
   add(row: FlowRow): void
   /** The number of distinct process names. */
   readonly size: number
   /**
-   * Returns the processes with the most connections. Their counts are complete, but only the first few destinations and
-   * users of each are listed.
+   * Returns the processes with the most connections. All their connections are counted, but only the first few
+   * destinations and users of each process are listed.
    */
   busiest(limit: number): ProcessSummary[]
 }

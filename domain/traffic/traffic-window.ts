@@ -87,8 +87,8 @@ function parseTimestamp(text: string): number {
 }
 
 /**
- * Returns true if a text is a date YYYY-MM-DD that exists. JavaScript's Date turns 30 February into a day in March, so
- * a day that does not exist shows up as another month.
+ * Returns true if a string is a date YYYY-MM-DD that exists. JavaScript's Date turns 30 February into a day in March,
+ * so a day that does not exist shows up as another month.
  */
 function isRealDate(text: string): boolean {
   const parts = DATE.exec(text)
@@ -135,11 +135,12 @@ export interface ChosenWindow {
 }
 
 /**
- * Returns the window for a tool that accepts dates or a number of days. The window starts at `start_date`, or else
- * `lookback_days` before now (`days` by default). It ends at `end_date`, or else at the end of today. The number of
- * days is always counted back from now, even if the window ends earlier (D4).
- * @throws {ToolError} invalid_window as parseTrafficWindow does, and if `end_date` is before the start that the number
- * of days gives.
+ * Returns the time window for a tool that accepts either dates or a number of days. The window starts at `start_date`,
+ * or else `lookback_days` (by default `days`) before now, and ends at `end_date`, or else at the end of today. Days are
+ * always counted back from now, even if the window ends earlier (D4).
+ *
+ * @throws {ToolError} invalid_window as parseTrafficWindow does, and if `end_date` is before the start that results
+ * from the number of days.
  */
 export function chooseWindow(now: number, choice: WindowChoice, days: number): ChosenWindow {
   const { start_date: start, end_date: end, lookback_days: back = days } = choice

@@ -6,8 +6,8 @@ import { holdRows } from './hold-rows.js'
 /** The options for holding rows until their sources and destinations have been looked up. */
 interface Waiting {
   /**
-   * A long query is divided into parts, which are read one after the other. If more than this number of rows are held
-   * when the next part begins, all of them are passed on first.
+   * A long query is divided into parts, which are read one after the other. If more rows than this are held when the
+   * next part begins, all of them are passed on first.
    */
   most: number
   prepare: (ends?: Iterable<FlowEnd>) => Promise<void>
@@ -16,9 +16,9 @@ interface Waiting {
 }
 
 /**
- * Holds the rows of a query until the caller has looked up their sources and destinations, so that only sources and
- * destinations that occur in the rows are looked up. If there are too many rows to hold, the caller looks up all
- * possible ones, and later rows are passed on at once.
+ * Holds the rows of a query until the caller has looked up their sources and destinations. This way, only those that
+ * occur in the rows are looked up. If there are too many rows to hold, the caller looks up all possible ones instead,
+ * and later rows are passed on at once.
  */
 export function waitForEnds(
   { ends }: FlowEncoder,

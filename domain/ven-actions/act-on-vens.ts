@@ -14,9 +14,10 @@ export type VenAction =
   | { kind: 'upgrade'; release: string }
 
 /**
- * The outcome for one VEN. `done`: it was read back so. `accepted`: the PCE took the request, and what it leads to is
- * not there yet or cannot be read. `already`: it was so before. `left`: the action cannot apply, for the reason in the
- * note. `differs`: the PCE confirmed, and another state was read back. `unverified`: the PCE's answer was lost.
+ * The outcome for one VEN. `done`: reading the VEN back showed the requested state. `accepted`: the PCE accepted the
+ * request, but its result is not there yet or cannot be read. `already`: the VEN was in this state before. `left`: the
+ * action cannot apply; the note says why. `differs`: the PCE confirmed the action, but another state was read back.
+ * `unverified`: the PCE's answer was lost.
  */
 export type VenOutcomeWord =
   'done' | 'accepted' | 'already' | 'left' | 'failed' | 'differs' | 'unverified' | 'not_attempted'
@@ -31,13 +32,13 @@ export interface VenOutcome {
 
 export interface VensActedOn {
   outcomes: readonly VenOutcome[]
-  /** The error after which no further request was sent, or the reason of a cancellation; null if there was neither. */
+  /** Why no further request was sent: an error, or the reason of a cancellation; null if neither happened. */
   stopped: unknown
-  /** The first error with which the PCE refused a request for one VEN; null if there was none. */
+  /** The first error with which the PCE refused a request for a single VEN; null if there was none. */
   refused: unknown
 }
 
-/** Returns why the action does nothing to a VEN, as an outcome; null if it is to be carried out. */
+/** Returns the outcome that says why the action has no effect on a VEN; null if the action should be carried out. */
 export function whyNot(action: VenAction, ven: ChosenVen): Pick<VenOutcome, 'outcome' | 'note'> | null {
   const { status, version } = ven
   const already = { outcome: 'already' } as const
@@ -61,7 +62,7 @@ export function whyNot(action: VenAction, ven: ChosenVen): Pick<VenOutcome, 'out
   }
 }
 
-/** Returns the state of a VEN that the action changes: its release or its status. */
+/** Returns the part of a VEN's state that the action changes: its release or its status. */
 export const stateOf = ({ kind }: VenAction, { status, version, upgradeTo }: Omit<ChosenVen, 'workload'>) =>
   kind === 'upgrade' ? (upgradeTo === null ? version : `${version ?? 'unknown'}, upgrade to ${upgradeTo}`) : status
 
@@ -91,16 +92,20 @@ export function planVenRequests(action: VenAction, vens: readonly ChosenVen[], o
 
 const STATUS = { suspend: 'suspended', resume: 'active' } as const
 
-/** HTTP statuses with which the PCE refuses a request for the VEN in it, and not the caller or all requests. */
+/**
+ * HTTP statuses by which the PCE refuses a request because of the VEN in it, and not because of the caller or
+ * altogether.
+ */
 const OF_ONE: readonly number[] = [404, 406]
 
 type Ctx = Pick<ToolContext<true>, 'pce' | 'signal' | 'beforeWriting' | 'progress'>
 type Said = Pick<VenOutcome, 'outcome' | 'note'>
 
 /**
- * Carries out the action and reads the VENs back. A request for one VEN that the PCE refuses does not keep it from the
- * others. Otherwise no further request is sent after one that fails, if the call is cancelled, or if the server stops. Throws only if nothing was written: the error of the first
- * request, if it certainly had no effect, or the reason of a cancellation before it.
+ * Carries out the action and reads the VENs back. If the PCE refuses the request for one VEN, the other VENs still
+ * follow. In all other cases, no further request is sent after one fails, after the call is cancelled, or when the
+ * server stops. Throws only if nothing was written: the error of the first request, if this request certainly had no
+ * effect, or the reason of an earlier cancellation.
  */
 export async function actOnVens(ctx: Ctx, action: VenAction, vens: readonly ChosenVen[]): Promise<VensActedOn> {
   const acted = toActOn(action, vens)
@@ -153,7 +158,7 @@ async function send({ pce }: Ctx, action: VenAction, vens: readonly ChosenVen[])
   }
 }
 
-/** Finds what the PCE answered for one VEN. An error that names no VEN may be about any of them. */
+/** Finds the PCE's answer for one VEN. An error that names no VEN may concern any of them. */
 function answerFor({ href }: ChosenVen, errors: readonly ActionError[]): Said {
   const own = errors.filter(({ hrefs }) => hrefs.includes(href))
   const reasons = own.map(({ token, message }) => [token, message].filter((text) => text !== '').join(': '))
@@ -170,12 +175,13 @@ async function lookAgain({ pce, signal }: Ctx, hrefs: readonly string[]): Promis
   try {
     return await readVens({ pce, signal }, hrefs)
   } catch {
-    // The writes have happened, and the call has to report them: that they could not be read back is said of each.
+    // Nothing is thrown, because the writes have happened and must be reported. The outcome of each VEN says that it
+    // could not be read back.
     return null
   }
 }
 
-/** Decides the outcome of one VEN from the PCE's answer and from its state now. */
+/** Determines the outcome for one VEN from the PCE's answer and the VEN's state now. */
 function settle(
   action: VenAction,
   ven: ChosenVen,

@@ -25,17 +25,17 @@ export interface ChosenVen {
   name: string
   status: string | null
   version: string | null
-  /** The release of an upgrade under way. */
+  /** The release to which the VEN is currently being upgraded; null if no upgrade is under way. */
   upgradeTo: string | null
   online: boolean | null
   mode: EnforcementMode | null
-  /** True if it is not known what the workload does with traffic when its VEN runs. */
+  /** True if it is not known what the workload does with traffic while its VEN runs. */
   isUntold: boolean
-  /** Whether the PCE lets the VEN be unpaired; null if it does not say. */
+  /** Whether the PCE allows unpairing the VEN; null if it does not say. */
   mayUnpair: boolean | null
 }
 
-/** The arguments that select VENs by their workloads: a list of names and hrefs, or filters. */
+/** The arguments that select VENs by their workloads: either a list of names and hrefs, or filters. */
 export interface VenChoice {
   workloads?: readonly string[]
   selection?: WorkloadSelection
@@ -50,7 +50,7 @@ const IN_FLIGHT = 4
 const MOST_LISTED = 50
 
 /**
- * Finds the VENs that a call names, sorted by name, each once, and reads their state.
+ * Finds the VENs that a call names, sorted by name and without duplicates, and reads their state.
  *
  * @param most the maximum number of VENs on which the call acts
  * @throws {ToolError} missing_identifier, conflicting_identifiers, the errors of name resolution, invalid_argument for
@@ -76,8 +76,8 @@ export async function chooseVens(ctx: Ctx, choice: VenChoice, most: number): Pro
 }
 
 /**
- * Throws invalid_argument unless a call that writes to what a selection matches says how many it may match. The
- * selection may match more than when the caller last looked.
+ * Throws invalid_argument if a call would write to everything that a selection matches without saying how many VENs
+ * that may be at most. The selection may match more than when the caller last looked.
  */
 export function requireBound({ selection, max_matches: most }: VenChoice, matched: number): void {
   if (selection === undefined || (most !== undefined && matched <= most)) return
@@ -88,7 +88,10 @@ export function requireBound({ selection, max_matches: most }: VenChoice, matche
   throw new ToolError('invalid_argument', text, { argument: 'max_matches', matched })
 }
 
-/** Returns the SHA-256 digest, in lower-case hex, of an action and the state of the VENs that decides what it does (D21). */
+/**
+ * Returns the SHA-256 digest, in lower-case hex, of an action and of the part of the VENs' state that decides what it
+ * does (D21).
+ */
 export function digestVens(action: object, vens: readonly ChosenVen[]): string {
   const rows = vens.map(({ href, name, status, version, mode }) => [href, name, status, version, mode])
   return createHash('sha256')
@@ -155,9 +158,7 @@ async function select(ctx: Reading, filters: WorkloadSelection, most: number): P
   throw new ToolError('no_workloads', text, { argument: 'selection' })
 }
 
-/**
- * Reads VENs by their hrefs. A VEN that the PCE does not have, or no longer has, is missing from the result.
- */
+/** Reads VENs by href. VENs that the PCE does not have, or no longer has, are missing from the result. */
 export async function readVens(
   { pce, signal }: Pick<Reading, 'pce' | 'signal'>,
   hrefs: readonly string[],

@@ -6,20 +6,20 @@ import type { TrafficWindow } from '../traffic/traffic-window.js'
 import type { VenAction } from './act-on-vens.js'
 import type { ChosenVen } from './choose-vens.js'
 
-/** Returns true for actions that change what is enforced. */
+/** Returns true for actions that change which policy is enforced. */
 export const changesEnforcement = ({ kind }: VenAction): boolean => ['suspend', 'resume', 'unpair'].includes(kind)
 
 /**
- * Returns whether the workload of a VEN enforces policy as long as the VEN runs: true in selective and full mode; null
- * if its mode is not known.
+ * Returns whether a VEN's workload enforces policy while the VEN runs: true in selective and full mode; null if its
+ * mode is not known.
  */
 export const enforces = ({ mode }: ChosenVen): boolean | null => (mode === null ? null : isEnforcing(mode))
 
 /**
  * Determines what happens to the observed traffic of the workloads whose VENs are suspended, resumed or unpaired: at
- * the workloads themselves, which drop nothing without a running VEN, and after unpairing also at their peers, for
- * whose rules they are then mere addresses (P104, P124, P125). What a host's own firewall does afterwards is not
- * judged. If the traffic could not be read, returns a sentence with the reason.
+ * the workloads themselves, which drop nothing without a running VEN, and, after unpairing, also at their peers, whose
+ * rules then see them as mere addresses (P104, P124, P125). What a host's own firewall does afterwards is not
+ * considered. If the traffic could not be read, returns a sentence with the reason.
  */
 export function judgeVenAction(
   ctx: JudgingContext,
@@ -37,7 +37,7 @@ export function judgeVenAction(
       changeOf(end) {
         const ven = venAt(end)
         if (ven === undefined) return null
-        // In idle mode a workload drops nothing, as one without a running VEN.
+        // A workload in idle mode drops nothing, just like one without a running VEN.
         if (kind === 'resume') return ven.mode === null || ven.isUntold ? null : { from: 'idle', to: ven.mode }
         // A VEN that is suspended already drops nothing.
         const from = ven.status === 'suspended' ? 'idle' : ven.mode

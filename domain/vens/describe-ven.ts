@@ -21,8 +21,8 @@ export interface VenCondition {
 }
 
 /**
- * The meanings of the PCE's identifiers of conditions. The PCE can filter by the first four. The others are event types
- * and health messages of older releases (P103).
+ * What the PCE's identifiers of conditions mean. The PCE can filter by the first four. The others are event types and
+ * health messages of older releases (P103).
  */
 const MEANINGS: Readonly<Record<string, string>> = {
   'agent.missed_heartbeats': 'no heartbeats arrive from it',
@@ -43,7 +43,7 @@ export const KNOWN_CONDITIONS = Object.keys(MEANINGS).slice(0, 4)
 const MISSED_HEARTBEATS = 'agent.missed_heartbeats'
 const bare = (condition: string): string => condition.replace(/^agent\./, '')
 
-/** Describes a condition in words. For an undocumented condition, these are the words of its identifier. */
+/** Describes a condition in words. For an undocumented condition, the words are taken from its identifier. */
 export const meaningOf = (condition: string): string =>
   MEANINGS[`agent.${bare(condition)}`] ?? bare(condition).replaceAll('_', ' ')
 
@@ -52,12 +52,12 @@ export const meaningOf = (condition: string): string =>
  */
 export const isSameCondition = (a: string, b: string): boolean => bare(a) === bare(b)
 
-/** Returns true if the condition means nothing more than that the VEN is offline. */
+/** Returns true if the condition means only that the VEN is offline. */
 export const isOfSilence = ({ condition }: VenCondition): boolean => isSameCondition(condition, MISSED_HEARTBEATS)
 
 /**
- * Returns the problems of a VEN that its entry in the list of VENs reports, in the PCE's order; null if the entry has
- * no field for problems.
+ * Returns the problems that a VEN's entry in the list of VENs reports, in the PCE's order; null if the entry has no
+ * field for problems.
  */
 export function conditionsOf({ conditions }: Pick<Ven, 'conditions'>): VenCondition[] | null {
   const given = objectsOf(conditions)
@@ -95,8 +95,7 @@ export function agentHealthOf(status: unknown): VenCondition[] | null {
 const isError = (severity: unknown): boolean => /^err/i.test(textOf(severity) ?? '')
 
 /**
- * Reads the two releases from the `info` of a condition's event. They are fields of `info` itself, or of the agent or
- * VEN inside `info`.
+ * Reads both releases from the `info` of a condition's event: from `info` itself, or from the agent or VEN inside it.
  */
 function versionsOf(info: unknown): Pick<VenCondition, 'current_version' | 'desired_version'> {
   const inside = fieldsOf(info)

@@ -14,8 +14,7 @@ export interface MachineFilters {
 type Verdict = boolean | null
 
 /**
- * For each filter, the test that a machine must pass. A test returns true or false, or null if the PCE's data are not
- * sufficient to decide.
+ * For each filter, the test that a machine must pass. It returns null if the PCE's data are not sufficient to decide.
  */
 const TESTS: {
   [K in keyof Required<MachineFilters>]: (machine: Machine, wanted: NonNullable<MachineFilters[K]>) => Verdict
@@ -30,7 +29,7 @@ const TESTS: {
     const isWrong = health === 'warning' || health === 'error'
     if (wanted === 'healthy') return isWrong ? false : isHealthWhole || null
     if (wanted === 'unhealthy') return isWrong || (isHealthWhole ? false : null)
-    // If not all conditions are known, an unknown one may be worse, so only the severity "error" is certain.
+    // If not all conditions are known, an unknown one may be worse, so no severity except "error" is certain.
     if (health === 'error') return wanted === 'error'
     return isHealthWhole ? health === wanted : null
   },

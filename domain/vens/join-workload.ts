@@ -6,9 +6,9 @@ import { agentHealthOf, conditionsOf, joinConditions, type VenCondition, type Ve
 import { fieldsOf, flagOf, objectsOf, textOf } from './read-fields.js'
 
 /**
- * The facts about a machine with a VEN that may come from the PCE's list of VENs or from its list of workloads; null
- * for a fact that is missing. The list of VENs may name workloads by href alone, while the list of workloads has their
- * other fields (P24).
+ * The facts about a machine with a VEN that the PCE's list of VENs or its list of workloads may contain; null for a
+ * missing fact. The list of VENs may identify workloads by href alone, while the list of workloads has their other
+ * fields (P24).
  */
 interface Told {
   status: string | null
@@ -34,7 +34,7 @@ export interface Work extends Told {
   /** The time at which the VEN was paired. */
   pairedAt: string | null
   labels: readonly LabelRef[] | null
-  /** The addresses of the machine's interfaces, and its public address, under which other hosts see it. */
+  /** The addresses of the machine's interfaces, and the public address under which other hosts see it. */
   addresses: readonly string[]
   /** The problems of the VEN; null if the workload has no fields for problems. */
   conditions: readonly VenCondition[] | null
@@ -53,14 +53,11 @@ export interface Machine extends Told {
   workAddresses: readonly string[]
   upgradeTo: string | null
   conditions: readonly VenCondition[]
-  /** The severity of the worst known condition; null if no condition is known and not all conditions were read. */
+  /** The severity of the worst known condition; null if no condition is known but some could not be read. */
   health: VenHealth | null
   /** True if all fields that may contain a condition were read. */
   isHealthWhole: boolean
-  /**
-   * True if the machine's public address, under which other hosts see it, is known, or if it is known that there is
-   * none.
-   */
+  /** True if it is known under which public address other hosts see the machine, or that it has none. */
   isAddressKnown: boolean
 }
 
@@ -94,8 +91,8 @@ export function readWork(workload: Workload): Work {
 export const workloadOf = (ven: Pick<Ven, 'href' | 'workloads'>): string | null => textOf(ownWorkload(ven)['href'])
 
 /**
- * Returns the fields of a VEN's own workload, as the VEN lists them. If it lists several workloads, the one with the id
- * of the VEN is used, otherwise the first one (P24). Returns an empty object if the VEN lists no workload.
+ * Returns the fields of a VEN's own workload, as the VEN lists them. If it lists several workloads, the one with the
+ * VEN's id is used, or else the first one (P24). Returns an empty object if it lists none.
  */
 function ownWorkload({ href, workloads }: Pick<Ven, 'href' | 'workloads'>): Record<string, unknown> {
   const named = objectsOf(workloads) ?? []
@@ -105,7 +102,7 @@ function ownWorkload({ href, workloads }: Pick<Ven, 'href' | 'workloads'>): Reco
 
 const idOf = (href: string | null): string | undefined => href?.split('/').at(-1)
 
-/** Joins a VEN with its workload. If both have a value for the same fact, the value from the VEN is used. */
+/** Joins a VEN with its workload. If both have a value for the same fact, the VEN's value is used. */
 export function joinWorkload(ven: Ven, work: Work | undefined): Machine {
   const own = ownWorkload(ven)
   const interfaces = objectsOf(ven.interfaces)

@@ -32,7 +32,7 @@ export interface VenRow {
   env: string | null
   enforcement_mode: string | null
   last_heartbeat_at: string | null
-  /** A text with the reasons why the VEN needs attention, one for each list in which it is. */
+  /** A string with the reasons why the VEN needs attention, one for each list that contains it. */
   why: string
 }
 
@@ -43,8 +43,8 @@ export interface VersionReference {
 }
 
 /**
- * For each value of a fact, such as the status, the number of VENs that have this value. VENs without a value are
- * counted as `unknown`.
+ * For each value of a fact, such as the status, the number of VENs with this value. VENs without a value count as
+ * `unknown`.
  */
 type Counts = Record<string, number>
 
@@ -56,16 +56,14 @@ export interface FleetHealth {
   /** Number of VENs for which it is not known whether they are enforcing. */
   enforcingUnknown: number
   counts: Record<(typeof COUNTED)[number], Counts>
-  /** For each fact, the number of VENs for which this fact is in neither the list of VENs nor the list of workloads. */
+  /** For each fact, the number of VENs for which neither the list of VENs nor the list of workloads contains it. */
   unknown: Counts
   conditions: { condition: string; means: string; vens: number }[]
   /** The expected versions; null if no VEN reports its version. */
   reference: VersionReference | null
   /** For each list, the number of VENs in it. */
   totals: Record<VenList, number>
-  /**
-   * Returns the rows of the requested lists. A VEN that is in several of these lists appears only in the first of them.
-   */
+  /** Returns the rows of the requested lists. A VEN in several of these lists appears only in the first of them. */
   place(shown: readonly VenList[]): Partial<Record<VenList, VenRow[]>>
   /** Sentences that say what the findings mean for enforcement, beginning with the worst finding. */
   meaning: string[]
@@ -79,7 +77,7 @@ const COUNTED = ['status', 'health', 'version', 'os', 'mode', 'type'] as const
 const HOUR_MS = 3_600_000
 const UNKNOWN = 'unknown'
 
-/** The data that are kept for each VEN. Other data are only counted while the VENs are read. */
+/** The data that are kept for each VEN. All other data are only counted while the VENs are read. */
 interface Kept extends Omit<VenRow, 'why'> {
   status: string
   version: string | null
@@ -87,7 +85,7 @@ interface Kept extends Omit<VenRow, 'why'> {
   target: string | null
   /** Number of whole hours since the last heartbeat; null if no heartbeat is known. */
   silentHours: number | null
-  /** The lists that the VEN is in, each with the reason. */
+  /** The lists that contain the VEN, each with the reason. */
   reasons: Partial<Record<VenList, string>>
 }
 
@@ -156,8 +154,8 @@ export function createFleetCount(now: number, releases: readonly VenRelease[] | 
 }
 
 /**
- * Returns the names of the facts that are needed to assess a machine, but that are in neither the list of VENs nor the
- * list of workloads.
+ * Returns the names of the facts that are needed to assess a machine but are missing in both lists, that of VENs and
+ * that of workloads.
  */
 function notKnown(machine: Machine): string[] {
   const facts = {
@@ -172,8 +170,8 @@ function notKnown(machine: Machine): string[] {
 }
 
 /**
- * Returns the lists that a VEN is in, with the reasons. `out_of_date` is not included, because releases can only be
- * compared after all VENs have been read.
+ * Returns the lists that contain a VEN, with the reasons. `out_of_date` is not included, because releases can be
+ * compared only after all VENs have been read.
  */
 function reasonsOf(machine: Machine, kept: Kept, missing: readonly string[]): Kept['reasons'] {
   const { status, online, sync, health, conditions } = machine
@@ -192,8 +190,8 @@ function reasonsOf(machine: Machine, kept: Kept, missing: readonly string[]): Ke
 }
 
 /**
- * Puts the row of each VEN into the first of the requested lists in which the VEN is. The row has the reasons for all
- * lists in which it is, requested or not.
+ * Puts the row of each VEN into the first requested list that contains it. The row has the reasons for all lists that
+ * contain the VEN, requested or not.
  */
 function place(fleet: readonly Kept[], shown: readonly VenList[]): Partial<Record<VenList, VenRow[]>> {
   const wanted = VEN_LISTS.filter((list) => shown.includes(list))
@@ -243,8 +241,8 @@ const whyOffline = ({ silentHours: hours }: Kept): string =>
     : `no heartbeat for ${hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} d`}`
 
 /**
- * Sorts VENs: those in an enforcing mode come first. Within each of the two groups, those without a known heartbeat
- * come first, then those with the oldest last heartbeat.
+ * Sorts VENs: those in an enforcing mode come first. Within both groups, VENs without a known heartbeat come first,
+ * then those with the oldest last heartbeat.
  */
 const worstFirst = (a: Kept, b: Kept): number =>
   Number(isEnforcing(b.enforcement_mode)) - Number(isEnforcing(a.enforcement_mode)) ||
@@ -253,9 +251,9 @@ const worstFirst = (a: Kept, b: Kept): number =>
   compareTexts(a.href, b.href)
 
 /**
- * Determines the expected version for each type of VEN. It is the default release (some PCEs define one for each type),
- * or else the newest release that the PCE holds, or else the newest version of any VEN. If there are default releases
- * but none for a type, that type has no expected version. An example is containerized VENs, which the PCE does not
+ * Determines the expected version for each type of VEN: the default release (some PCEs define one for each type), or
+ * else the newest release that the PCE holds, or else the newest version of any VEN. If there are default releases but
+ * none for a type, that type has no expected version. One such type is containerized VENs, which the PCE does not
  * upgrade.
  */
 function referenceOf(releases: readonly VenRelease[] | null, fleet: readonly Kept[]): VersionReference | null {

@@ -3,7 +3,7 @@
  * some releases leave fields out. A value of an unexpected type is treated as missing.
  */
 
-/** Returns the value if it is a text that is not empty; null otherwise. */
+/** Returns the value if it is a non-empty string; null otherwise. */
 export const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
 
 /** Returns the value if it is a boolean; null otherwise. */

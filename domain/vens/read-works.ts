@@ -11,9 +11,9 @@ type Context = Pick<ToolContext<true>, 'pce' | 'signal'>
 /** Maximum number of VENs whose workloads are read one by one. If there are more, the list of workloads is read. */
 export const FEW_VENS = 4
 
-/** The facts about VENs that come from the PCE's workloads. */
+/** The facts about VENs that the PCE's workloads contain. */
 export interface Works {
-  /** Returns the facts that the workload of a VEN contains; undefined if the workload is not known. */
+  /** Returns the facts in the workload of a VEN; undefined if the workload is not known. */
   of(ven: Ven): Work | undefined
   /** Returns the workloads whose VEN is not among the given VENs. */
   without(vens: ReadonlySet<string>): Work[]
@@ -22,8 +22,9 @@ export interface Works {
 }
 
 /**
- * Reads the facts about VENs that workloads contain. If the PCE refuses the request, no error is thrown; the result
- * then contains a warning.
+ * Reads the facts about VENs that workloads contain. If the PCE refuses the request, the result contains a warning, and
+ * no error is thrown.
+ *
  * @param labels the labels by which the VENs were selected; they also narrow the list of workloads
  * @param vens the VENs whose workloads are read; if absent, all workloads with a VEN are kept
  */

@@ -8,23 +8,26 @@ import { readWork } from './join-workload.js'
 
 /** What is known about the times at which an agent could report traffic. Times are in milliseconds since the epoch. */
 interface Agent {
-  /** True if the PCE counts the agent as offline, or its VEN as not active; null if the PCE does not say. */
+  /** True if the PCE considers the agent offline or its VEN not active; null if the PCE does not say. */
   isAway: boolean | null
   /** The last heartbeat; NaN if it is not known. */
   heardAt: number
   /** The time at which the agent was paired; NaN if it is not known. */
   pairedAt: number
-  /** True in idle mode, in which an agent reports only a part of the traffic. */
+  /** True in idle mode, in which an agent reports only some of its traffic. */
   isIdle: boolean
 }
 
-/** The agents on workloads, as the PCE describes them now. What they were earlier is known only as far as this says it. */
+/**
+ * The agents on workloads as the PCE describes them now. Their earlier state is known only as far as it follows from
+ * this.
+ */
 export interface AgentWatch {
-  /** Reads the agents of these workloads, or all of them if the argument is absent. Failures are told by `notes`. */
+  /** Reads the agents of these workloads, or all agents if the argument is absent. If this fails, `notes` says so. */
   look(hrefs?: ReadonlySet<string>): Promise<void>
   /**
-   * Returns whether the agent could report during a whole window: false if it has been offline since before the end, or
-   * was paired after the start; null if the PCE does not say.
+   * Returns whether the agent could report traffic during a whole window. False if it went offline before the window's
+   * end or was paired after its start; null if the PCE does not say.
    */
   reportedIn(href: string, window: { start: number; end: number }): boolean | null
   isIdle(href: string): boolean
@@ -79,7 +82,8 @@ export function watchAgents({ pce, signal }: Pick<ToolContext<true>, 'pce' | 'si
       if (agent === undefined) return null
       if (agent.pairedAt > start) return false
       if (agent.isAway === false) return true
-      // Comparisons with NaN are false: whether an agent whose last heartbeat is not known was away then is not known.
+      // Comparisons with NaN are false. If the last heartbeat is not known, it is therefore not known whether the agent
+      // was away.
       if (agent.isAway === true && agent.heardAt >= end) return true
       return agent.isAway === true && agent.heardAt < end ? false : null
     },

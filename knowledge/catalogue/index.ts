@@ -1,7 +1,8 @@
 import { listKnowledge } from './list-knowledge.js'
 
 /**
- * What the lists of resources, templates and prompts need. In a build this is data, so that no text is read for a list
- * and the code that reads texts is loaded with the first of them (scripts/bundle-catalogue.mjs).
+ * The lists of resources, templates and prompts. In a build, they are stored as data, so that answering with a list
+ * reads no document. The code that reads documents is loaded when the first one is requested
+ * (scripts/bundle-catalogue.mjs).
  */
 export const catalogue = await listKnowledge()

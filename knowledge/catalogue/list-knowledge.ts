@@ -28,20 +28,28 @@ export interface ListedPrompt {
   arguments: { name: string; description: string; required: boolean }[]
 }
 
-/** An entry of a list, with the names of the tools that a reader must be offered to see it. */
+/**
+ * An entry of a list. `needs` contains the tools that must be offered to a reader, so that the reader sees the entry.
+ */
 interface Conditional<T> {
   entry: T
   needs: readonly string[]
 }
 
-/** What the lists of resources, templates and prompts need, as JSON that a build keeps in place of the code. */
+/**
+ * The lists of resources, templates and prompts as plain data, so that a build can store them as JSON instead of the
+ * code that makes them.
+ */
 export interface KnowledgeLists {
   resources: readonly ListedResource[]
   templates: readonly Conditional<ListedTemplate>[]
   prompts: readonly Conditional<ListedPrompt>[]
 }
 
-/** Makes the lists, for which it reads the text of every prompt. Rejects with Error if one cannot be read. */
+/**
+ * Makes the lists. To find out which tools a prompt names, it reads the text of every prompt. Rejects with Error if a
+ * text cannot be read.
+ */
 export async function listKnowledge(): Promise<KnowledgeLists> {
   return {
     resources: [

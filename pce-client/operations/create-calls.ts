@@ -24,11 +24,10 @@ export interface Calls {
    */
   readonly href: (kind: Kind, reference: ReferenceLike) => string
   /**
-   * Like `href`, but for a list of references. @throws {PceError} also `invalid_argument` if `references` is not a
-   * list.
+   * Returns the hrefs of several references. @throws {PceError} also `invalid_argument` if `references` is not a list.
    */
   readonly hrefs: (kind: Kind, references: readonly ReferenceLike[]) => string[]
-  /** Fetches the object at a path. */
+  /** Fetches the single object at a path. */
   readonly get: <T>(path: string, options: RequestOptions | undefined) => Promise<T>
   /** Fetches the list at a path. The list is as the PCE sends it, and so may be truncated. */
   readonly list: <T>(path: string, options: RequestOptions | undefined) => Promise<T[]>
@@ -78,7 +77,7 @@ function withOwn(body: object, { json }: SendOptions): object {
 /**
  * Returns the object that a call has created, as it is in the PCE's answer.
  *
- * @param name a text property that every object of this type has (P13); an answer without it counts as unreadable.
+ * @param name the name of a string property that every object of this type has (P13); an answer without it counts as unreadable.
  * @throws {PceError} `outcome_unknown` if the answer is unreadable, since the object exists nevertheless.
  */
 export function madeBy<T extends object>(answer: TracedResponse, what: string, name: keyof T & string): T {

@@ -14,8 +14,8 @@ import type { RequestOptions } from '../types.js'
 import { below, versionSegment, madeBy, saidBy, type Calls } from './create-calls.js'
 
 /**
- * If an answer of the PCE has this many pending changes of one type, or more, it may be truncated. A second request
- * then asks for up to MAX_PENDING changes.
+ * The number of pending changes of one type from which on the PCE's answer may be truncated. A second request then asks
+ * for up to MAX_PENDING changes.
  */
 const PENDING_PAGE = 500
 const MAX_PENDING = 10_000
@@ -100,7 +100,7 @@ function flatten(answer: unknown): TypedPendingChange[] {
   const changes = Array.isArray(answer)
     ? (answer as unknown[]).map((change) => toChange(change, typeInHref(change)))
     : Object.entries(isRecord(answer) ? answer : refusePending()).flatMap(([type, bucket]) => {
-        // Null stands for an empty list (P43).
+        // The PCE may send null in place of an empty list (P43).
         const list = Array.isArray(bucket) ? (bucket as unknown[]) : bucket === null ? [] : [bucket]
         return list.map((change) => toChange(change, type))
       })

@@ -9,7 +9,10 @@ import type { StreamTrafficOptions, TrafficQueryProgress } from '../types.js'
 
 const DEFAULT_DEADLINE_SECONDS = 600
 
-/** One running traffic query, with its progress and a signal that combines its deadline with the caller's signal. */
+/**
+ * A traffic query that is being run: its progress reports, and a signal that aborts at its deadline or when the caller
+ * cancels.
+ */
 export interface TrafficRun {
   readonly signal: AbortSignal
   readonly request: {
@@ -22,8 +25,8 @@ export interface TrafficRun {
   remainingMs(): number
   report(progress: Omit<TrafficQueryProgress, 'elapsedMs' | 'flows'> & { flows?: number }): void
   /**
-   * Returns the error that the caller should see. If the deadline has passed or the caller has cancelled the query,
-   * this error says so; otherwise, it is `error` itself.
+   * Returns the error to throw instead of `error`. If the deadline has passed or the caller has cancelled the query,
+   * the result says so; otherwise, it is `error` itself.
    */
   explain(error: unknown): unknown
   close(): void
@@ -90,7 +93,10 @@ export function beginTrafficRun({ timers }: ClientSettings, options: StreamTraff
 const FIRST_WAIT_MS = 1000
 const WAIT_FACTOR = 1.5
 const LONGEST_WAIT_MS = 10_000
-/** Milliseconds for which a completed query may have no result yet, because of a known race condition at the PCE. */
+/**
+ * The time, in milliseconds after a query's status became `completed`, during which its result may still be missing
+ * because of a known race condition in the PCE.
+ */
 const RESULT_GRACE_MS = 30_000
 
 /** Polls a submitted query at growing intervals until it is done. @throws {PceApiError} `traffic_query_failed`. */
@@ -115,7 +121,7 @@ export async function pollUntilDone(
     if (query.status === 'cancelled' || query.status === 'canceled') {
       throw queryFailed(href, answer.status, 'it was cancelled at the PCE')
     }
-    // The cancellation was requested by somebody else: this client stops polling the queries that it cancels itself. The
+    // Somebody else has requested the cancellation, because this client stops polling a query before it cancels it. The
     // PCE may never finish the cancellation (P11), so the client does not wait for that.
     if (query.status === 'cancel_requested') {
       throw queryFailed(href, answer.status, 'its cancellation was requested at the PCE')
@@ -130,8 +136,8 @@ export async function pollUntilDone(
 }
 
 /**
- * Returns the query in an answer, or undefined if the answer lacks even the query's status. A count may arrive as text;
- * a count that is not a number is left out.
+ * Returns the traffic query that an answer contains, or undefined if the answer lacks even the status of a query.
+ * Counts may be strings of digits; any other count that is not an integer is dropped.
  */
 function readQuery(answer: unknown): AsyncTrafficQuery | undefined {
   if (!isRecord(answer) || typeof answer.status !== 'string') return undefined
@@ -147,8 +153,8 @@ function readCount(count: unknown): number | undefined {
 }
 
 /**
- * Fetches the query again, because its `matches_count` may be final only after the download. If this fails, `query` is
- * returned unchanged, since its rows have arrived anyway.
+ * Fetches the traffic query again after the download, because only then is its `matches_count` certain to be final. If
+ * this fails, returns `query` unchanged, since the rows have already been downloaded.
  */
 export async function readAgain(
   http: Http,
@@ -176,8 +182,8 @@ function queryFailed(path: string, status: number, why: string): PceApiError {
 }
 
 /**
- * Downloads the rows of a finished query and passes them on in batches. If the download breaks off, it starts over.
- * Since the result is a stored file, rows that were passed on before are then skipped.
+ * Downloads the rows of a finished query and passes them on in batches. A download that breaks off starts again from
+ * the beginning. The result is a stored file, so the rows that were already passed on are the same and are skipped.
  *
  * @param bounds the limits for the result: a download that exceeds them is aborted.
  * @param deliver receives a batch, and the number of rows passed on so far, including the batch.
@@ -218,7 +224,7 @@ export async function downloadFlows(
   return { flows, unparseable: taken - flows }
 }
 
-/** Returns true for a usable row, which has at least a source, a destination and a service. */
+/** Returns true if a row is usable, which means that it has at least a source, a destination and a service. */
 function isFlow(row: unknown): row is TrafficFlow {
   if (typeof row !== 'object' || row === null) return false
   const { src, dst, service } = row as Record<string, unknown>
@@ -226,16 +232,17 @@ function isFlow(row: unknown): row is TrafficFlow {
 }
 
 /**
- * Maximum duration in milliseconds of a lookup of draft decisions; the PCE takes about 10 s (P39). The limit ensures
- * that the caller gets the rows of the query even if a lookup never ends.
+ * Maximum time, in milliseconds, to wait for the PCE to compute draft decisions, which usually takes about 10 s (P39).
+ * The limit ensures that the caller gets the rows even if the PCE never finishes.
  */
 const LONGEST_LOOKUP_MS = 60_000
 
 /**
- * Lets the PCE compute what the draft policy would decide for the flows of a finished query (P11); the next download
- * has the decisions in its rows. Returns null on success, or the reason for a failure: the release does not support the
- * lookup, rights are missing, or the lookup fails or does not finish. Such a failure is not thrown, because the rows
- * can be downloaded without the decisions. Throws only if the whole query passes its deadline or is cancelled.
+ * Makes the PCE compute what the draft policy would decide about the flows of a finished query (P11); the next download
+ * then contains these decisions. Returns null on success. If it fails, returns the reason instead of throwing, because
+ * the rows can be downloaded without decisions: the PCE release does not support the computation, the account lacks the
+ * permission, or the computation fails or does not finish in time. Throws only if the deadline of the whole query
+ * passes or the caller cancels it.
  */
 export async function addDraftDecisions(
   http: Http,
@@ -265,8 +272,8 @@ export async function addDraftDecisions(
 }
 
 /**
- * Reads the field `rules` of a query, in which the PCE reports the status of its lookup of draft decisions. No source
- * shows the form of this field (P39), so both a string and an object with a `status` are accepted.
+ * Reads the status of the computation of draft decisions, which the PCE reports in the field `rules` of the query. No
+ * source documents the form of that field (P39), so both a string and an object with a `status` are accepted.
  */
 function lookupStatus(rules: unknown): string | undefined {
   const status = typeof rules === 'object' && rules !== null ? (rules as { status?: unknown }).status : rules

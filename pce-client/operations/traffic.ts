@@ -49,7 +49,7 @@ export function createTrafficOperations(http: Http, settings: ClientSettings): T
     options: StreamTrafficOptions,
     bytes?: number,
   ): Promise<TrafficQueryOutcome> {
-    // The PCE requires max_results, which the specification's TrafficQuery leaves out.
+    // The PCE requires `max_results`, although it is not part of the specification's TrafficQuery.
     const trafficQuery = { ...asked, max_results: asked.max_results ?? MAX_TRAFFIC_ROWS }
     const bounds = { rows: trafficQuery.max_results, bytes }
     const run = beginTrafficRun(settings, options)
@@ -196,7 +196,7 @@ export function createTrafficQueryOperations(
     async deleteAsyncQuery(uuid, options) {
       await calls.delete(pathOf(uuid), options)
     },
-    // Unless JSON is requested, the PCE sends CSV (P71).
+    // `application/json` is sent as the Accept header; without it, the PCE would answer with CSV (P71).
     downloadAsyncQuery: createDownload(calls, (uuid: string) => `${pathOf(uuid)}/download`, 'application/json'),
     async updateAsyncQueryRules(uuid, data = {}, options) {
       await calls.put(`${pathOf(uuid)}/update_rules`, data, options)

@@ -11,7 +11,7 @@ import { segment, errorsOf, importedBy, madeBy, type Calls } from './create-call
 /** Maximum number of workloads in one request (P48, P49). */
 const MOST_UNPAIRED = 1000
 
-/** Operations on workloads beyond the generic ones (S9, P13). */
+/** Operations on workloads in addition to the generic ones (S9, P13). */
 export interface WorkloadOperations {
   /** Lists the network interfaces of a workload. */
   getWorkloadInterfaces(workloadHref: ReferenceLike, options?: RequestOptions): Promise<WorkloadInterface[]>

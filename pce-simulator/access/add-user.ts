@@ -6,8 +6,7 @@ import { roleHref, ROLES } from './role.js'
 import { seedUsers } from './user.js'
 
 /**
- * The value of `expires_in_seconds` for a key that never expires. The keys of the users in the simulator's options get
- * this value.
+ * The value of `expires_in_seconds` for a key that never expires. It is used for the users in the simulator's options.
  */
 const NEVER = -1
 

@@ -18,7 +18,7 @@ export interface KeyFields {
   expires_in_seconds?: number | 'default'
 }
 
-/** The user name and secret of an API key whose values are given rather than generated. */
+/** The user name and secret of an API key that the simulator's user has chosen; all other keys get random values. */
 export interface GivenKey {
   username: string
   secret: string

@@ -8,12 +8,14 @@ import type { World } from '../world.js'
 import { principalOfAccount, principalOfUser } from './principals.js'
 import { permissionsOf } from './permission.js'
 
-/** Decides whether a role permits a write. Every role may read everything (P72). */
+/** Returns true if a role permits a write. Every role may read everything (P72). */
 type Right = (write: Write) => boolean
 
 interface Write {
   call: Call
-  /** The type of the event that the write causes, in two parts: `rule_set` and `update` stand for `rule_set.update`. */
+  /**
+   * The type of the event that the write causes, in two parts: for `rule_set.update`, they are `rule_set` and `update`.
+   */
   noun: string
   verb: string
   /** Returns true if all the given labels and label groups are within the scope of the permission. */

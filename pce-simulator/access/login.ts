@@ -73,7 +73,7 @@ function openSession(call: Call, found: PceObject): Json {
     href,
     ...startSession(world, found),
     inactivity_expiration_minutes: inactivityMinutes(world),
-    // These fields of the answer describe the user's previous login.
+    // These fields describe the user's previous login, not the present one.
     last_login_on,
     last_login_ip_address,
     full_name,

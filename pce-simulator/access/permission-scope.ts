@@ -19,8 +19,8 @@ export const PermissionScope = Type.Array(
 )
 
 /**
- * Returns a scope in the form in which it is stored: as the hrefs of its labels and label groups. Their names are
- * looked up whenever the scope is shown. Throws 406 invalid_uri if a label or label group does not exist.
+ * Returns the stored form of a scope: the hrefs of its labels and label groups. Their names are not stored but looked
+ * up each time the scope is shown. Throws 406 invalid_uri if a label or label group does not exist.
  */
 export function readScope(world: World, scope: Static<typeof PermissionScope>): Record<string, Reference>[] {
   return scope.map(({ label, label_group }) => {

@@ -8,8 +8,8 @@ import { Lifetime } from './service-account.js'
 const CREATE = new Shape('service_accounts_api_keys_post', Type.Object({ expires_in_seconds: Lifetime }, CLOSED))
 
 /**
- * The routes of the keys of a service account. No route lists them, because the answer to a GET of the account contains
- * them (P56).
+ * The API routes for the keys of a service account. There is no route that lists the keys, because a GET of the account
+ * returns them (P56).
  */
 export const serviceAccountKeyRoutes: Route[] = [
   {

@@ -135,7 +135,7 @@ function addPermission(
   world.store('permissions').set({ href, ...fields, auth_security_principal: principal })
 }
 
-/** Gives the account's principal the account's name. */
+/** Keeps the name of the account's principal equal to the name of the account. */
 function nameOf(world: World, account: string, name: string): void {
   const href = principalOfAccount(world, account)
   const store = world.store('auth_security_principals')

@@ -35,7 +35,7 @@ export const userRoutes: Route[] = [
         handle: ({ world, params }) => {
           const current = requireUser(world, params.id!)
           if (current.local_profile === null) throw invalidInput('The user has no local profile')
-          // The user loses the local password and can therefore no longer log in at this PCE.
+          // Without a local profile, the user has no password and can no longer log in at this PCE.
           const { password_digest: _forgotten, ...rest } = current
           world.store('users').set(rest)
           const change = changePlain(user, world, rest, { local_profile: null, type: 'external' })

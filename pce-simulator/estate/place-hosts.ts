@@ -12,7 +12,7 @@ import { shapeManaged } from './shape-workload.js'
 /** A workload together with the facts that the traffic generator needs. */
 export interface Host {
   workload: Workload
-  /** The host as the source or destination of conversations. All conversations of the host share this object. */
+  /** The host in its role as source or destination. All conversations of the host share this object. */
   endpoint: Endpoint
   os: Os
   managed: boolean
@@ -20,7 +20,7 @@ export interface Host {
   user: string | null
 }
 
-/** A group of similar hosts: an application's tier in one environment. */
+/** A group of similar hosts that the estate fills: an application's tier in one environment, or a shared service. */
 export interface Slot {
   app: string
   env: Environment

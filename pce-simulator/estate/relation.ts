@@ -3,12 +3,12 @@ import type { Process } from './data/processes.js'
 import type { Host } from './place-hosts.js'
 import type { Random } from './random.js'
 
-/** The source or destination of one conversation, picked from the hosts or addresses of a relation. */
+/** The source or the destination of one conversation, picked at random for a relation (a type of traffic). */
 export interface Participant {
   endpoint: Endpoint
   /** True if the host runs a VEN and therefore reports its connections. */
   managed: boolean
-  /** The person who runs the processes on the host; null if the processes run as their usual user. */
+  /** The person who runs the process on the host; null if it runs as its usual user. */
   user: string | null
 }
 
@@ -26,18 +26,18 @@ export interface Relation {
   from: Party
   to: Party
   proto: number
-  /** The port; undefined for protocols without ports. */
+  /** The destination port; undefined for protocols without ports. */
   port?: number
-  /** The last port of a range that starts at `port`. */
+  /** The last port of the range that starts at `port`; undefined for a single port. */
   toPort?: number
   icmp?: { type: number; code: number }
   /** The process at the destination; null if no VEN could report it. */
   listener: Process | null
-  /** The process at the source, or a list of program paths if people choose the program themselves. */
+  /** The process at the source, or a list of programs' paths from which the person at the host chooses one. */
   client: Process | readonly string[] | null
   weekly?: boolean
   transmission?: Conversation['transmission']
-  /** An exponent: a conversation has at most about ten to the power of `busy` connections per day. */
+  /** The number of connections per day, as an exponent of ten: a conversation has at most about 10^`busy` of them. */
   busy: number
 }
 

@@ -18,7 +18,7 @@ export interface ManagedFacts {
   online: boolean
   location: Location
   listeners: readonly { port: number; process: Process }[]
-  /** The unique number of the workload's agent. */
+  /** A number that is unique among the VEN agents of the estate. */
   agentId: number
 }
 

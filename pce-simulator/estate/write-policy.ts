@@ -130,8 +130,8 @@ const writeRule = (href: string, rule: RuleSpec, find: Lookup) => ({
 })
 
 /**
- * Converts short texts such as `ams` or `list:<name>` (see data/rule-sets.ts) to actors. Throws RangeError if a text
- * contains a name that the estate does not have.
+ * Converts the short notation of a rule's consumers or providers, such as `ams` or `list:<name>` (see
+ * data/rule-sets.ts), to actors. Throws RangeError if it contains a name that the estate does not have.
  */
 function readActors(words: readonly string[], find: Lookup): Actor[] {
   return words.flatMap((word): Actor[] => {

@@ -72,7 +72,7 @@ export function buildApp(
   }
 }
 
-/** Returns the path below `/api/v2`, without the query. */
+/** Returns the path of a request below `/api/v2`, without the query. */
 const pathOf = (request: FastifyRequest) => new URL(request.raw.url ?? '/', 'http://pce').pathname.slice(BASE.length)
 
 function run(

@@ -22,7 +22,8 @@ export function halfBody(half: Buffer, then: (() => void) | null): Readable {
         sent = true
         this.push(half)
       } else if (then) {
-        // `then` may destroy the socket, which discards unsent bytes. The delay gives the first half time to be sent.
+        // `then` may destroy the socket, which would discard unsent bytes. The delay gives the first half time to be
+        // sent.
         setTimeout(then, 20).unref()
       }
     },

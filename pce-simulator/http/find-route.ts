@@ -2,7 +2,8 @@ import createRouter from 'find-my-way'
 import type { Route } from './route.js'
 
 /**
- * Finds the route of a path below `/api/v2`, with the decoded parameters of the path. Returns null if there is none.
+ * Finds the route for a path below `/api/v2`, and the decoded parameters in the path. Returns null if there is no such
+ * route.
  */
 export type FindRoute = (path: string) => { route: Route; params: Record<string, string> } | null
 
@@ -10,8 +11,8 @@ export type FindRoute = (path: string) => { route: Route; params: Record<string,
 const LONGEST_SEGMENT = 500
 
 /**
- * Creates a lookup of routes by path, whatever the method: a path that only accepts POST must answer 405 to a GET, not
- * 404.
+ * Creates the function that finds routes by path, without regard to the method: if a path accepts only POST, a GET must
+ * be answered with 405 and not with 404.
  */
 export function createFindRoute(routes: readonly Route[]): FindRoute {
   const router = createRouter({ maxParamLength: LONGEST_SEGMENT })

@@ -52,11 +52,11 @@ export interface Fault {
   /** The value of Retry-After: seconds, or any text, which is sent verbatim. */
   retryAfter?: number | string
   /**
-   * The JSON body of `status`, `retry-after` and `answer`, the text of `html`, or the message of `job-failed`. A text
+   * The JSON body of `status`, `retry-after` and `answer`, the text of `html`, or the message of `job-failed`. A string
    * for `answer` is sent as CSV.
    */
   body?: unknown
-  /** The delay of `slow` in milliseconds. */
+  /** The delay in milliseconds before the answer of the fault `slow`. */
   delayMs?: number
   /** The header values that the fault `headers` puts in place of the real ones; null removes a header. */
   headers?: Record<string, string | null>
@@ -162,7 +162,7 @@ async function strikeAfter(request: FastifyRequest, reply: FastifyReply, payload
   const fault = request.fault
   if (!fault) return payload
   if (fault.kind === 'commit-then-drop') {
-    // The stream of the body is no longer needed, so it must not produce the rest of the body.
+    // The answer's body will not be sent, so its stream must stop producing it.
     if (payload instanceof Readable) payload.destroy()
     request.raw.socket.destroy()
     return ''

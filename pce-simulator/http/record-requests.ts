@@ -10,7 +10,7 @@ export interface RecordedRequest {
   query: Record<string, string>
   /** The authentication scheme, such as `Basic`; null without an `authorization` header. */
   scheme: string | null
-  /** All headers except `authorization`. */
+  /** All headers of the request except `authorization`. */
   headers: Record<string, string | string[] | undefined>
   /**
    * The body as parsed JSON, or as text if it was not JSON. Passwords and other secrets are replaced. Undefined if

@@ -9,7 +9,7 @@ export type Verb = 'GET' | 'POST' | 'PUT' | 'DELETE'
 export interface Call {
   world: World
   verb: Verb
-  /** The path without `/api/v2` and without the query. */
+  /** The path of the request without `/api/v2` and without the query. */
   path: string
   params: Record<string, string>
   query: URLSearchParams
@@ -17,7 +17,7 @@ export interface Call {
   /** The parsed JSON body, or the text of a CSV body; undefined for GET and DELETE. */
   body: unknown
   sourceIp: string
-  /** A fault that affects this request but does not prevent the PCE from processing it. */
+  /** A fault that affects this request, but only after the PCE has begun to process it. */
   fault?: Fault | null
 }
 
@@ -29,9 +29,9 @@ export interface Answer {
   rows?: Iterable<unknown>
   /** True if the answer in `rows` or `lines` is sent as a gzip file, without a header that says so (P11). */
   isPacked?: boolean
-  /** A text that is sent line by line. */
+  /** A text answer that is sent line by line. */
   lines?: { type: string; of: Iterable<string> }
-  /** A file that is sent verbatim. */
+  /** A file whose bytes are sent unchanged. */
   file?: { type: string; content: string | Buffer }
   headers?: Record<string, string>
   changes?: Change[]
@@ -39,7 +39,7 @@ export interface Answer {
 
 export interface Action {
   handle(call: Call): Answer
-  /** The type of the event that a write causes, as `<noun>.<verb>`; undefined for reads, which cause no event. */
+  /** The type of the event that a write causes, as `<noun>.<verb>`; undefined for a read, which causes no event. */
   event?: string
   /** True for a POST or PUT that may come without a body; every other POST or PUT must have a body (P5). */
   emptyBody?: boolean
@@ -51,7 +51,7 @@ export interface Route {
   verbs: Partial<Record<Verb, Action>>
 }
 
-/** Creates a route that only reads. */
+/** Creates a route for a GET, which changes nothing. */
 export function readRoute(path: string, handle: (call: Call) => Answer): Route {
   return { path, verbs: { GET: { handle } } }
 }

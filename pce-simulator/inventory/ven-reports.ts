@@ -30,20 +30,23 @@ export const venReportRoutes: Route[] = [
       },
     },
   },
-  readRoute('/orgs/:org/agents/:id/compatibility_report', ({ world, path }) => {
-    const agent = path.replace(/\/compatibility_report$/, '')
-    const workload = findByAgent(world, agent)
-    if (workload === undefined || (workload.enforcement_mode !== 'idle' && UNCERTAIN.reportOnlyOfIdle)) throw notFound()
-    return { status: 200, json: reportOf(world, workload, agent) }
-  }),
+  ...['agents', 'vens'].map((kind) =>
+    readRoute(`/orgs/:org/${kind}/:id/compatibility_report`, ({ world, path }) => {
+      const reporter = path.replace(/\/compatibility_report$/, '')
+      const workload = kind === 'vens' ? findPaired(world, reporter) : findByAgent(world, reporter)
+      if (workload === undefined || (workload.enforcement_mode !== 'idle' && UNCERTAIN.reportOnlyOfIdle))
+        throw notFound()
+      return { status: 200, json: reportOf(world, workload, reporter) }
+    }),
+  ),
 ]
 
 const findByAgent = (world: World, agent: string): PceObject | undefined =>
   pairedWorkloads(world).find((workload) => (agentOf(workload) as { href?: string }).href === agent)
 
-/** Draws a report from the number of the agent: every third has a potential, every other third a major incompatibility. */
-function reportOf(world: World, { os_id: os }: PceObject, agent: string) {
-  const kind = Number(agent.split('/').at(-1)) % 3
+/** Draws a report from the number of the agent or VEN: every third has a potential, every other third a major incompatibility. */
+function reportOf(world: World, { os_id: os }: PceObject, reporter: string) {
+  const kind = Number(/\d+$/.exec(reporter)?.[0] ?? 0) % 3
   const isWindows = typeof os === 'string' && os.startsWith('win')
   const potential = isWindows
     ? { status: kind === 1 ? 'yellow' : 'green', Group_policy: kind === 1 }

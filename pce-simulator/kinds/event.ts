@@ -17,8 +17,8 @@ const EVENT_FILTERS: Filters = {
 export const eventRoutes: Route[] = [
   readRoute('/orgs/:org/events', (call) =>
     answerCollection(call, {
-      // The cast to PceObject is safe: events describe their authors differently from other objects, but neither the
-      // filters nor the truncation of lists depends on the authors.
+      // The cast to PceObject is safe. Events describe their authors in another form than other objects do, but neither
+      // the filters nor the truncation of lists reads the authors.
       objects: call.world.events.newestFirst() as object[] as PceObject[],
       filters: EVENT_FILTERS,
       render: (event) => event,

@@ -28,9 +28,9 @@ export interface GenericKind {
   parent?: string
   /** True if the body of a POST is an array (P38). */
   isArrayCreate?: true
-  /** True if a PUT to an id that the caller chose creates the object (P38). */
+  /** True if a PUT to an unused id, which the caller chooses, creates an object (P38). */
   isUpsert?: true
-  /** True if `bulk_create` creates many objects at once (P12). */
+  /** True if many objects can be created at once with the API's `bulk_create` (P12). */
   isBulkCreate?: true
   /** The default and maximum number of objects in an answer. */
   page?: PlainKind['page']

@@ -58,7 +58,7 @@ export const passwordPolicy: SingleKind = {
   },
 }
 
-/** The kinds of which only a single object exists (P12, P28). */
+/** The kinds that consist of a single object (P12, P28). */
 const SINGLES: readonly SingleKind[] = [
   orgSettings,
   passwordPolicy,

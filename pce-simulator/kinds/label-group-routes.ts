@@ -7,7 +7,7 @@ import { renderLabels } from './render-labels.js'
 
 const PATH = '/orgs/:org/sec_policy/:pversion/label_groups/:id'
 
-/** The routes that list all labels in a group, and the groups that contain it directly or indirectly. */
+/** The routes that list all labels in a label group, and all label groups that contain it, directly or indirectly. */
 export const labelGroupRoutes: Route[] = [
   readRoute(`${PATH}/all_labels`, (call) => {
     const { href, groups } = groupsAround(call)

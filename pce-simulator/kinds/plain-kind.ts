@@ -51,7 +51,7 @@ export interface PlainKind {
    * kind without this function has no DELETE.
    */
   remove?: (world: World, current: PceObject) => Json | null
-  /** Renders the object for a GET. */
+  /** Returns the object in the form in which a GET shows it. */
   render(world: World, object: PceObject, query: URLSearchParams): unknown
 }
 

@@ -6,7 +6,7 @@ import type { UpdateType } from '../store/policy-store.js'
 import { UNCERTAIN } from '../uncertain.js'
 import type { World } from '../world.js'
 
-/** An object in one version of the policy. */
+/** A versioned object, as it is in one version of the policy. */
 export interface Version {
   body: VersionedObject
   updateType: UpdateType | null
@@ -32,7 +32,7 @@ export function requireDraftPath(call: Call): void {
   if (call.params.pversion !== 'draft') throw new Refusal(UNCERTAIN.activeWriteStatus, UNCERTAIN.methodNotAllowedBody)
 }
 
-/** Returns the path of the request with its policy version replaced by `draft`, because the store uses draft hrefs. */
+/** Returns the path of the request with `draft` in place of its policy version, because the store uses draft hrefs. */
 export function draftHref(call: Call): string {
   return call.path.replace(/\/sec_policy\/[^/]+\//, '/sec_policy/draft/')
 }
@@ -49,7 +49,7 @@ export function inVersion(value: unknown, pversion: string): unknown {
   )
 }
 
-/** Requires that no other object in the draft has this name. Objects that are pending deletion count too (P4). */
+/** Requires that no other object in the draft has this name. Objects whose deletion is pending count too (P4). */
 export function requireFreeName(
   world: World,
   type: ChangeSubsetType,

@@ -26,7 +26,7 @@ export interface RuleKind {
   create: Shape
   update: Shape
   defaults: Json
-  /** The read-only fields that the answer to a GET contains in addition to the stored ones. */
+  /** The read-only fields that a GET returns in addition to the stored ones. */
   extra: Json
   check(world: World, rule: Json): void
 }
@@ -80,7 +80,7 @@ export const IP_TABLES_RULES: RuleKind = {
 /** The kinds of rules that have paths of their own. */
 export const RULE_KINDS = [ALLOW_RULES, DENY_RULES]
 
-/** All kinds of rules in a rule set. */
+/** All kinds of rules that a rule set can contain. */
 export const HELD_KINDS = [...RULE_KINDS, IP_TABLES_RULES]
 
 export function rulesOf(ruleSet: VersionedObject, kind: RuleKind): VersionedObject[] {
@@ -104,7 +104,8 @@ export function buildRule(world: World, kind: RuleKind, ruleSetHref: () => strin
 }
 
 /**
- * Applies the fields of a PUT to a rule. A pending creation or deletion stays pending. Throws 406 for invalid fields.
+ * Applies the fields of a PUT to a rule. If the creation or the deletion of the rule is pending, it stays pending.
+ * Throws 406 for invalid fields.
  */
 export function changeRule(world: World, kind: RuleKind, rule: VersionedObject, body: unknown): VersionedObject {
   const { update_type: _said, ...fields } = kind.update.read(body) as Json

@@ -34,7 +34,7 @@ const Entries = Type.Optional(Type.Array(Type.Object({ href: Type.Optional(Type.
 const OPTIONAL = {
   description: Type.Optional(Text),
   enabled: Type.Optional(Type.Boolean()),
-  /** The rules are checked later, with the schemas of the rule kinds. */
+  /** The rules in the body are checked later, each with the schema of its type. */
   rules: Entries,
   ip_tables_rules: Entries,
   ...EXTERNAL_DATA,

@@ -23,7 +23,7 @@ const ResolveAs = Type.Array(OneOf('workloads', 'virtual_services'), { minItems:
 const NetworkType = OneOf('brn', 'non_brn', 'all')
 
 /**
- * The possible providers and consumers of an enforcement boundary (P22). Unlike in a rule, none of them can be
+ * The schema of the providers or consumers of an enforcement boundary (P22). Unlike those of a rule, they cannot be
  * excluded.
  */
 const BOUNDARY_ACTORS = actors({
@@ -39,7 +39,7 @@ export const BOUNDARY_SIDES = {
   ingress_services: IngressServices,
 }
 
-/** The fields of both allow and deny rules. */
+/** The optional fields that allow rules and deny rules share. */
 const CORE = {
   description: Type.Optional(Text),
   egress_services: Type.Optional(Type.Array(Href)),
@@ -76,7 +76,8 @@ const ALLOW_OPTIONAL = {
   log_flow: Type.Optional(Type.Boolean()),
 }
 /**
- * The field `update_type`, which clients send back if they modify an object that they have read. Its value is ignored.
+ * The field `update_type`. Its value is ignored; it is accepted because clients send it back when they change an object
+ * that they have read.
  */
 const UPDATE_TYPE = { update_type: Type.Optional(OneOf('create', 'update', 'delete')) }
 
@@ -89,8 +90,8 @@ const DENY_REQUIRED = {
 const DENY_OPTIONAL = { ...CORE, override: Type.Optional(Type.Boolean()) }
 
 /**
- * The schema of a new allow rule (P20). The all_ips_except_for_in_… fields are missing, because they belong to a later
- * release than the simulated one.
+ * The schema of a new allow rule (P20). The fields whose names begin with `all_ips_except_for_in_` are missing, because
+ * they exist only in later releases than the simulated one.
  */
 export const ALLOW_CREATE = new Shape(
   'sec_policy_rule_sets_sec_rules_post',
@@ -100,7 +101,7 @@ export const ALLOW_UPDATE = new Shape(
   'sec_policy_rule_sets_sec_rules_put',
   Type.Object({ ...optional(ALLOW_REQUIRED), ...ALLOW_OPTIONAL, ...UPDATE_TYPE }, CLOSED),
 )
-/** The schema of a new deny rule (P21), without the fields that only allow rules have. */
+/** The schema of a new deny rule (P21). It lacks the fields that exist only in allow rules. */
 export const DENY_CREATE = new Shape(
   'sec_policy_rule_sets_deny_rules_post',
   Type.Object({ ...DENY_REQUIRED, ...DENY_OPTIONAL }, CLOSED),

@@ -4,9 +4,9 @@ import type { World } from '../world.js'
 import { describeChanges } from './describe-changes.js'
 import { readFields } from './read-fields.js'
 
-/** A kind of which only one object exists. It is read and changed at the path of its collection (P12). */
+/** A kind that consists of a single object, which is read and changed at the path of its collection (P12). */
 export interface SingleKind {
-  /** The route, in Fastify's notation. */
+  /** The path of the object's route, in Fastify's notation. */
   route: string
   /** The name of the kind in event types and in lists of changed objects, such as `workload_settings`. */
   noun: string
@@ -30,7 +30,7 @@ export function singleRoutes(kind: SingleKind): Route[] {
   ]
 }
 
-/** Returns the current fields of the object. */
+/** Returns the current fields of the kind's only object. */
 export function singleOf(world: World, { noun, defaults }: SingleKind): Json {
   return world.singles.get(noun) ?? defaults
 }

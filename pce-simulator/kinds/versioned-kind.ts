@@ -33,7 +33,7 @@ export interface VersionedKind {
   refuseRemoval(world: World, entry: Entry): void
   /** Renders the object for a GET, with draft hrefs. The caller adds `update_type` and `caps`. */
   render?(world: World, body: VersionedObject, query: URLSearchParams): VersionedObject
-  /** Converts the draft to its form after provisioning. */
+  /** Converts the draft of an object to the form that it has after provisioning. */
   settle?(draft: VersionedObject): VersionedObject
 }
 

@@ -7,7 +7,7 @@ import { showRule } from '../kinds/rule-routes.js'
 import { renderScopes } from '../kinds/scopes.js'
 import type { World } from '../world.js'
 
-/** The keys under which answers list the rules of each type (P27). */
+/** For each type of rule, the key under which answers list the rules of that type (P27). */
 export const RULE_TYPES = ['sec_rules', 'deny_rules', 'override_deny_rules', 'ip_tables_rules'] as const
 export type RuleType = (typeof RULE_TYPES)[number]
 

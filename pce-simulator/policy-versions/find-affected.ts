@@ -17,7 +17,7 @@ export interface Affected {
   virtualServers: Set<Entry>
 }
 
-/** Finds everything that a set of changes affects. */
+/** Finds every rule set and workload that a set of changes affects. */
 export function findAffected(world: World, entries: readonly Entry[]): Affected {
   const usage = entries.map((entry) => findPolicyUsage(world, entry.draft.href))
   const ruleSets = new Set([

@@ -45,7 +45,7 @@ export function revert(call: Call): Answer {
   return discard(world, entries)
 }
 
-/** Handles DELETE /sec_policy/pending: reverts everything that is pending. */
+/** Handles DELETE /sec_policy/pending, which reverts every pending change. */
 export function discardPending({ world }: Call): Answer {
   return discard(world, world.policy.pending())
 }

@@ -38,8 +38,8 @@ export function compileActorSearch(
 }
 
 /**
- * Returns the draft href in a field of an actor. If the field contains a keyword such as `ams` instead of an href, the
- * keyword is returned.
+ * Returns the draft href that a field of an actor contains. If the field contains a keyword such as `ams` instead,
+ * returns the keyword.
  */
 function hrefOf(actor: SearchedActor, selector: keyof SearchedActor | undefined): string | undefined {
   const value = selector === undefined ? undefined : actor[selector]

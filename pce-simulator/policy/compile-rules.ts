@@ -10,8 +10,8 @@ import type { Address } from './match-addresses.js'
 export type RuleKind = 'override_deny' | 'allow' | 'deny'
 
 /**
- * A rule within one scope of its rule set. If its providers include virtual services, there is an additional compiled
- * rule for each group of workloads that provide one of them on the same ports.
+ * A rule within one scope of its rule set. If virtual services are among its providers, the rule is compiled once more
+ * for each group of workloads that provide such a service on the same ports.
  */
 export interface CompiledRule {
   /** The href of the rule, or of the enforcement boundary. */
@@ -117,7 +117,10 @@ const CORPORATE = new Set(['brn', 'all'])
 const NOBODY: ActorTest = { asWorkload: () => false, asAddress: () => false }
 const EVERYTHING: Pick<RuleSet, 'scopes'> = { scopes: [[]] }
 
-/** Extends the test for the providers or consumers of a rule so that it also includes the given workloads. */
+/**
+ * Extends a test of whether the providers (or consumers) of a rule include an endpoint, so that the given workloads are
+ * included as well.
+ */
 const withWorkloads = (actors: ActorTest, workloads: ReadonlySet<string>): ActorTest => ({
   ...actors,
   asWorkload: (facts) => actors.asWorkload(facts) || (facts.workload !== null && workloads.has(facts.workload)),

@@ -9,11 +9,11 @@ import type { Verdict } from './judge-end.js'
 import { compileIpList, countAddresses } from './match-addresses.js'
 import { isManaged, osType, type End, type Resolved } from './resolve-observations.js'
 
-/** The observations that an answer combines into one row. Times are milliseconds since the epoch. */
+/** The observations that make up one row of the answer. Times are in milliseconds since the epoch. */
 export interface Row {
   /**
-   * The first of the combined conversations. The other conversations differ from it only in the values that are summed
-   * and in their states.
+   * The first of the conversations that make up this row. The others differ from it only in their states and in the
+   * values that are added up.
    */
   conversation: Conversation
   resolved: Resolved
@@ -23,7 +23,7 @@ export interface Row {
   bytesOut: number
   first: number
   last: number
-  /** The state of the latest observation. */
+  /** The state of the connection in the latest of these observations. */
   state: Conversation['state']
 }
 
@@ -129,12 +129,12 @@ export function describeFlow(
   return draft === null ? flow : Object.assign(flow, describeDraft(draft))
 }
 
-/** Returns the network of the first interface of a source or destination; null if that network is not known. */
+/** Returns the network of the first interface of a source or destination; null if it is not known. */
 const networkOf = ({ workload }: End) => workload?.interfaces?.[0]?.network ?? null
 
 /**
- * Describes a conversation that was reported from outside the corporate network: the other end gets no workload,
- * because the PCE then looks up none for that end's address (P107).
+ * Adapts a conversation that a host outside the corporate network has reported. The PCE then looks up no workload for
+ * the address at the other end, so this end gets none (P107).
  */
 function seenFromOutside({ src, dst, ...rest }: Resolved, { flowDirection }: Conversation): Resolved {
   const bare = (end: End): End => ({ ...end, workload: null })
@@ -154,8 +154,8 @@ export function clientType(
 }
 
 /**
- * Returns the value of `boundary_decision`, which now shows the effect of deny rules. The field was made for
- * enforcement boundaries, which deny rules have replaced (P25).
+ * Returns the value of `boundary_decision`. The field was made for enforcement boundaries, but now shows the effect of
+ * deny rules, which have replaced them (P25).
  */
 export function boundaryDecision({ decision, decidedBy }: Verdict): 'blocked' | 'blocked_by_override_deny' | null {
   if (decision === 'unknown') return null

@@ -113,10 +113,12 @@ export function createEvaluator(
   }
 }
 
-/** A class of sources and destinations that no rule distinguishes from each other. */
+/**
+ * A class of endpoints (sources and destinations). No rule distinguishes the endpoints of one class from each other.
+ */
 interface EndClass {
   id: number
-  /** The enforcement mode; null for addresses and unmanaged workloads, which enforce nothing. */
+  /** The enforcement mode of the workloads; null for addresses and unmanaged workloads, which enforce nothing. */
   mode: NonNullable<Workload['enforcement_mode']> | null
   os: ReturnType<typeof osType>
   provider: Naming
@@ -124,11 +126,12 @@ interface EndClass {
 }
 
 /**
- * The rules that include a source or destination among their providers, or those that include it among their consumers.
+ * Says which rules include an endpoint in the role of provider (or, in a second object, in the role of consumer).
+ * `asWorkload` lists the indexes of the rules that include it as a workload.
  */
 interface Naming {
   asWorkload: readonly number[]
-  /** One value for each rule: true if the rule includes the source or destination as a workload or as an address. */
+  /** For each rule, whether it includes the endpoint at all, either as a workload or as an address. */
   atAll: readonly boolean[]
 }
 

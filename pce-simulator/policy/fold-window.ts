@@ -26,7 +26,7 @@ export function foldWindow(conversation: Conversation, start: number, end: numbe
       : Math.floor((conversation.lastDay - conversation.firstDay) / conversation.everyDays)
   const from = Math.max(0, Math.ceil((start - origin) / step))
   const to = Math.min(lastDay, Math.floor((end - origin) / step))
-  // If `start` or `end` is not a valid date, `from` or `to` is NaN, so that the comparison is false.
+  // If `start` or `end` is not a valid date, `from` or `to` is NaN, and the comparison is false.
   if (!(from <= to)) return null
   return { count: to - from + 1, first: origin + from * step, last: origin + to * step }
 }

@@ -1,7 +1,7 @@
 import type { PolicyDecision } from '../../schemas/pce/policy-decisions.js'
 import type { EnforcementMode } from '../../schemas/pce/workload.js'
 
-/** The rules that apply to a connection at its source or at its destination. */
+/** The rules that apply to a connection at one of its ends, the source or the destination. */
 export interface ApplyingRules {
   essential: boolean
   overrideDeny: readonly string[]
@@ -96,7 +96,7 @@ export type DraftDecision = (typeof DRAFT_DECISIONS)[number]
 
 export interface Verdict {
   decision: PolicyDecision
-  /** The step that decided the verdict; null if no managed workload is involved. */
+  /** The step (see `judgeEnd`) that decided the verdict; null if no managed workload is involved. */
   decidedBy: 'essential' | 'override_deny' | 'allow' | 'deny' | 'default' | null
   /** The verdict as a value of `draft_policy_decision`; null if no managed workload is involved. */
   draftDecision: DraftDecision | null

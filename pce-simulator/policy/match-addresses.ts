@@ -17,7 +17,7 @@ interface Range {
   exclusion: boolean
 }
 
-/** Parses an address. Returns null if it is invalid. */
+/** Parses an IP address. Returns null if it is invalid. */
 export function parseAddress(text: string): Address | null {
   let bytes: number[]
   try {
@@ -31,8 +31,8 @@ export function parseAddress(text: string): Address | null {
 }
 
 /**
- * Caches of compiled address ranges and compiled host names. The key is the array from which they were compiled. These
- * arrays never change, and several IP lists may share one array.
+ * Two caches, for compiled address ranges and compiled host names. The key is the array that was compiled. These arrays
+ * never change, and several IP lists may share one.
  */
 const compiledRanges = new WeakMap<readonly IpRange[], Range[]>()
 const compiledNames = new WeakMap<readonly object[], ((fqdn: string) => boolean)[]>()
@@ -77,14 +77,14 @@ export function countAddresses(list: IpList): number {
   }, 0)
 }
 
-/** Builds a test for host names from a pattern, in which `*` matches any characters. Case is ignored. */
+/** Builds a test for host names from a pattern in which `*` matches any number of characters. Case is ignored. */
 export function compileFqdn(pattern: string): (fqdn: string) => boolean {
   const wanted = pattern.toLowerCase()
   return (fqdn) => {
     const name = fqdn.toLowerCase()
     let [at, place] = [0, 0]
-    // The position of the last star in the pattern, and the number of characters of the name that the pattern matches
-    // up to and including that star.
+    // The position of the latest star in the pattern, and how many characters of the name the pattern matches up to and
+    // including this star.
     let [star, reach] = [-1, 0]
     while (at < name.length) {
       if (wanted[place] === '*') {

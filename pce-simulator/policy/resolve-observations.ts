@@ -3,11 +3,11 @@ import type { Conversation, Endpoint } from '../model.js'
 import { parseAddress, type Address } from './match-addresses.js'
 
 /**
- * The source or destination of a connection as the PCE currently knows it. Equal sources or destinations are
- * represented by the same object, so that each of them is processed only once.
+ * The source or destination of a connection, as the PCE knows it now. If two connections have the same source or
+ * destination, they share one such object, so that it is processed only once.
  */
 export interface End {
-  /** A small number that is unique within one resolver. */
+  /** A small number that no other source or destination of the same resolver has. */
   id: number
   ip: string
   address: Address | null
@@ -26,12 +26,13 @@ export interface Resolved {
   src: End
   dst: End
   /**
-   * A number that is equal for two observations if rules can distinguish them only by their sources and destinations.
+   * A number that depends on everything except source and destination that rules can look at. Two observations with
+   * equal numbers and equal sources and destinations get the same verdict.
    */
   kind: number
   /**
-   * A number that is equal for two observations if they become one row whenever their sources and destinations are
-   * equal too.
+   * A number that depends on everything except source and destination that distinguishes rows. Two observations with
+   * equal numbers and equal sources and destinations become one row.
    */
   row: number
 }

@@ -19,9 +19,9 @@ import { compileFilters } from './select-flows.js'
 
 export interface TrafficState extends RowForm {
   conversations: Iterable<Conversation>
-  /** The workloads by href. */
+  /** The workloads of the estate, by href. */
   workloads: ReadonlyMap<string, Workload>
-  /** The labels by href. */
+  /** The labels of the estate, by href. */
   labels: ReadonlyMap<string, Label>
   active: PolicyView
   /** The draft policy. If it is given, rows contain draft_policy_decision and rules, as after update_rules. */
@@ -49,14 +49,14 @@ export interface TrafficResult {
    * destinations in several rows are the same object.
    */
   flows: TrafficFlow[]
-  /** The number of observations before aggregation, regardless of `max_results`. */
+  /** The number of observations before they are aggregated into rows, whatever `max_results` is. */
   matchesCount: number
 }
 
 /** A result whose rows are generated one by one, so that up to 200,000 rows are never in memory together. */
 export interface TrafficRows {
   rows: Iterable<TrafficFlow>
-  /** The number of rows that the query would have without the PCE's own limit. */
+  /** The number of rows that the query would return without the PCE's own row limit. */
   rowsCount: number
   matchesCount: number
 }
@@ -90,7 +90,7 @@ export function collectTraffic(query: TrafficQueryBody, state: TrafficState): Tr
   const wanted = compileOutcome(query)
   const rows = new Map<string, Row>()
   const { rowLimit = Infinity } = state
-  // Rows beyond the requested number are never generated.
+  // No more rows are created than the query requests.
   const most = query.max_results
   let matchesCount = 0
 
@@ -104,8 +104,8 @@ export function collectTraffic(query: TrafficQueryBody, state: TrafficState): Tr
     const verdict = { ...judge(conversation, resolved), ...(recorded !== undefined && { decision: recorded }) }
     if (!wanted(verdict, clientType(conversation, resolved))) continue
     matchesCount += seen.count * Math.min(conversation.connectionsPerDay, REPORTS_PER_DAY)
-    // The key of a row contains the decision only if it was recorded. Any other decision depends only on the other
-    // parts of the key.
+    // A decision is part of the row's key only if it was recorded with the conversation. Any other decision follows
+    // from the other parts of the key.
     const key = `${resolved.src.id} ${resolved.dst.id} ${resolved.row} ${recorded ?? ''}`
     const row = rows.get(key)
     if (row === undefined) {

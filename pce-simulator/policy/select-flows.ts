@@ -8,10 +8,12 @@ export type FlowTest = (conversation: Conversation, src: End, dst: End) => boole
 type EndTest = (end: End) => boolean
 
 /**
- * Builds the filters of a traffic query by source, destination and service (P25). The blocks of `include` are combined
- * with OR and the selectors in a block with AND; an empty `include` and an empty block match anything.
- * `sources_destinations_query_op` combines the filters of source and destination. A row that matches any entry of
- * `exclude` is always excluded. An unreadable selector matches nothing.
+ * Builds the filter of a traffic query by source, destination and service (P25).
+ *
+ * For sources and for destinations, `include` is a list of blocks of selectors. An endpoint is included if all
+ * selectors of at least one block match it; an empty list and an empty block include everything.
+ * `sources_destinations_query_op` says whether both ends of a flow must be included, or only one. A flow that matches
+ * any entry of `exclude` is always left out. A selector that cannot be read matches nothing.
  */
 export function compileFilters(query: TrafficQuery, policy: Pick<PolicyView, 'ipLists' | 'labelGroups'>): FlowTest {
   const compile = createSelectorCompiler(policy, query.exclude_workloads_from_ip_list_query !== false)
@@ -47,7 +49,7 @@ export function compileFilters(query: TrafficQuery, policy: Pick<PolicyView, 'ip
   }
 }
 
-/** Caches the result of a test for each source and destination, because each of them occurs in many conversations. */
+/** Caches the result of a test for each source or destination, because each of them occurs in many conversations. */
 function remember(test: EndTest): EndTest {
   const results: (boolean | undefined)[] = []
   return (end) => (results[end.id] ??= test(end))
@@ -83,9 +85,9 @@ function createSelectorCompiler(policy: Pick<PolicyView, 'ipLists' | 'labelGroup
 }
 
 /**
- * Builds a test for one service filter, whose fields are combined with AND. A process matches if its full path contains
- * the text in upper or lower case (an assumption, P25); Windows services match by name. A port without a protocol
- * matches any protocol.
+ * Builds a test for one entry of a service filter, all of whose fields must match. A process matches if its full path
+ * contains the given text, ignoring case (an assumption, P25); a Windows service matches only if its whole name is the
+ * given one. A port without a protocol matches any protocol.
  */
 function compileService(filter: TrafficServiceFilter): (service: Conversation['service']) => boolean {
   const { port, to_port, proto, process_name, windows_service_name } = filter

@@ -2,16 +2,16 @@ import type { Fault } from '../http/inject-faults.js'
 import { Refusal, notFound } from '../refusal.js'
 import { UNCERTAIN } from '../uncertain.js'
 
-/** The progress of asynchronous work, which advances with each read. */
+/** The progress of asynchronous work, such as a job, which advances by one step each time it is read. */
 export interface Progress {
   stage: 'waiting' | 'working' | 'done' | 'failed'
   polls: number
   /**
-   * The outcome that the work will have. `stuck` means that it never ends, and `expired` that its result is gone before
-   * it can be fetched.
+   * How the work will end. `stuck` means that it never ends, and `expired` that its result is deleted before it can be
+   * fetched.
    */
   fate: 'done' | 'failed' | 'stuck' | 'expired'
-  /** The error message of work that fails. */
+  /** The error message with which the work fails, if it fails. */
   message: string
 }
 

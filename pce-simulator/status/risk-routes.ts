@@ -6,14 +6,15 @@ import type { World } from '../world.js'
 
 type Risk = NonNullable<NonNullable<Workload['risk_summary']>['ransomware']>
 
-/** Severities as a PCE writes them, worst first. */
+/** The degrees of severity in the PCE's spelling, worst first. */
 const SEVERITIES = ['critical', 'high', 'medium', 'low', 'fully_protected'] as const
-/** The keys of the labels that make an application group. */
+/** The label keys that together define an application group. */
 const GROUP_KEYS = ['app', 'env']
 
 /**
- * The routes of exposure to ransomware (P115, P116). The simulator computes no exposure: it sums up what the workloads
- * of the estate say in `risk_summary`, and like a new PCE it has no summary while none of them says anything.
+ * The API routes for the exposure to ransomware (P115, P116). The simulator does not compute exposure: it only
+ * summarises the field `risk_summary` of the estate's workloads. If no workload has this field, there is no summary, as
+ * on a new PCE.
  */
 export const riskRoutes: Route[] = [
   readRoute('/orgs/:org/reports/risk_summary', ({ world }) => ({
@@ -32,7 +33,7 @@ export const riskRoutes: Route[] = [
     const group = groupsOf(world).find(({ id }) => id === params['id'])
     if (group === undefined) throw notFound()
     const { risks } = group
-    // No source describes the details, so these fields are made up.
+    // No source documents the details, so the fields in this answer are invented.
     return {
       status: 200,
       json: { risk_details: risks.length === 0 ? null : { ransomware: { num_rated: risks.length } } },
@@ -57,7 +58,7 @@ const latest = (risks: readonly Risk[]): string =>
     .sort()
     .at(-1) ?? ''
 
-/** The exposure of a group is that of its worst workload. */
+/** Combines the exposures of a group's workloads. The severity is that of the worst workload. */
 const joinRisks = (risks: readonly Risk[]): Risk => ({
   workload_exposure_severity: SEVERITIES.find((one) => risks.some((risk) => risk.workload_exposure_severity === one))!,
   ransomware_protection_percent: average(risks.map((risk) => risk.ransomware_protection_percent)),

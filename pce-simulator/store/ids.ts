@@ -13,7 +13,7 @@ export class Ids {
     this.#seed = String(seed)
   }
 
-  /** Returns the next integer id of a kind. */
+  /** Returns the next integer id for a kind of object. */
   int(kind: string): number {
     const next = (this.#counters.get(kind) ?? 0) + 1
     this.#counters.set(kind, next)

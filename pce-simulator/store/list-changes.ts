@@ -12,16 +12,16 @@ export const tellListChanges = (changes: Readonly<Record<string, Step>>): Record
   )
 
 /**
- * Returns true if the field is a list before or after the change. The other value may be null, because a new object has
- * no earlier state.
+ * Returns true if the value of the field is a list before or after the change. On the other side it may be null, for
+ * example because a new object has no earlier state.
  */
 const isOfList = ({ before, after }: Step): boolean =>
   (Array.isArray(before) || Array.isArray(after)) &&
   [before, after].every((side) => side === null || Array.isArray(side))
 
 /**
- * Compares two lists. Two entries with an href are the same entry if their hrefs are equal; two entries without an
- * href, only if they are entirely equal.
+ * Compares two lists. Entries with equal hrefs are the same entry; entries without an href are the same only if they
+ * are equal in everything.
  */
 function compareLists({ before, after }: Step): Record<string, unknown[]> {
   const [old, next] = [before, after].map(
@@ -39,7 +39,7 @@ function compareLists({ before, after }: Step): Record<string, unknown[]> {
   )
 }
 
-/** Returns the identity of a list entry as text, so that long lists are compared in one pass. */
+/** Returns a string that identifies a list entry, so that long lists can be compared in one pass. */
 function keyOf(entry: unknown): string {
   const href = (entry as { href?: unknown } | null)?.href
   return typeof href === 'string' ? href : JSON.stringify(entry, withSortedKeys)

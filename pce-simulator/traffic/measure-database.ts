@@ -1,7 +1,7 @@
 import type { World } from '../world.js'
 
 const DAY_MS = 86_400_000
-/** The number of days for which flows are kept. */
+/** The number of days for which the PCE keeps flows. */
 const KEPT_DAYS = 97
 const LIMIT_GB = 100
 /** The size of one stored observation with its indexes, in bytes. */
@@ -13,7 +13,7 @@ interface Share {
   rows: number
 }
 
-/** Describes the content of the traffic database today (P49). */
+/** Reports how many days of traffic the database contains today, and how much space they take (P49). */
 export function measureDatabase(world: World): Record<string, unknown> {
   const today = Math.floor(world.clock() / DAY_MS)
   const firstKept = today - KEPT_DAYS + 1

@@ -115,8 +115,8 @@ export class TrafficQueryRun implements TrafficQuery {
   }
 
   /**
-   * Computes the result. Only the latest result of all queries is cached, because a download usually follows the poll
-   * that completed the query.
+   * Computes the result, or returns it from the cache. Of all queries, only the latest result is cached: a download
+   * usually follows the poll that completed the query.
    */
   #result(withDraft: boolean): TrafficRows {
     const last = this.#world.lastResult
@@ -132,7 +132,7 @@ export class TrafficQueryRun implements TrafficQuery {
 const STATUSES = { waiting: 'queued', working: 'working', done: 'completed', failed: 'failed' } as const
 const RULE_STATUSES = { ...STATUSES, waiting: 'working' } as const
 
-/** Returns the current state of the PCE, from which a query that starts now will be answered. */
+/** Returns the current state of the PCE. A query that starts now is answered from this state. */
 export function readTrafficState(world: World): TrafficState {
   return {
     conversations: world.conversations,

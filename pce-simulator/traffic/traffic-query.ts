@@ -9,7 +9,7 @@ export interface RuleWindow {
 
 export const ALL_ROWS: RuleWindow = { offset: 0, limit: Infinity }
 
-/** An asynchronous traffic query, which query-run.ts implements. */
+/** An asynchronous traffic query. It is implemented in query-run.ts. */
 export interface TrafficQuery {
   readonly href: string
   readonly isCompleted: boolean
@@ -21,9 +21,9 @@ export interface TrafficQuery {
   poll(): void
   /** Cancels the query, unless it has already ended. */
   cancel(): void
-  /** Computes draft decisions from the current draft. */
+  /** Computes the draft decisions for the query's rows from the current draft policy. */
   updateRules(progress: Progress, window: RuleWindow): void
   rows(): TrafficRows['rows']
-  /** Renders the query for a GET. */
+  /** Returns the query in the form in which a GET shows it. */
   describe(): Record<string, unknown>
 }

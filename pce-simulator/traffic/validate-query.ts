@@ -20,7 +20,7 @@ const BOTH_SIDES = [
   only({ workload: Href }),
   only({ ip_list: Href }),
   only({ ip_address: Type.String() }),
-  // Estates contain no cloud resources or data centers, but filtering by them is valid.
+  // Estates contain no cloud resources or data centers, but a query may filter by them.
   only({ cloud_resource: Type.Object({ resource_uuid: Type.String() }) }),
   only({ data_center: Type.Object({ type: OneOf('core', 'cloud', 'aws', 'azure', 'gcp') }) }),
 ]

@@ -12,7 +12,7 @@ export type Filter = (value: string, world: World) => Test
 /** The filters by parameter name. Parameters without a filter are ignored (P8). */
 export type Filters = Readonly<Record<string, Filter>>
 
-/** Creates a filter that matches a part of the text in a field (P8). */
+/** Creates a filter that matches if a field contains the given text (P8). */
 export function partial(field: string): Filter {
   return (value) => {
     const wanted = folded(value)
@@ -78,7 +78,7 @@ export function byLabels(labelSetsOf: (object: PceObject) => readonly ReadonlySe
 }
 
 /**
- * Creates a filter that matches an object if the given text occurs in at least one of its addresses. A text that cannot
+ * Creates a filter that matches an object if at least one of its addresses contains the given text. A text that cannot
  * be part of an address is refused with 406 invalid_ip_address.
  */
 export function byAddress(addressesOf: (object: PceObject) => readonly string[]): Filter {

@@ -1,7 +1,7 @@
 /**
- * The script of this server's MCP Apps (extension io.modelcontextprotocol/ui). It introduces itself to the host and
- * draws the answer of the tool call for which the app was opened. Apart from this introduction, it makes no requests to
- * the host, and it calls no tools.
+ * The script of this server's MCP Apps (extension io.modelcontextprotocol/ui). It performs the handshake with the host,
+ * and then draws the result of the tool call for which the app was opened. Apart from the handshake, it sends no
+ * requests to the host, and it calls no tools.
  */
 import { drawPicture } from '../draw-picture.js'
 import { element } from '../markup.js'
@@ -9,10 +9,10 @@ import { renderFigure, renderTables } from '../page/render-html.js'
 import type { PictureKind } from '../picture.js'
 import { explore } from './explore.js'
 
-/** The supported revision of the MCP Apps extension. */
+/** The revision of the MCP Apps extension that this app supports. */
 const PROTOCOL = '2026-01-26'
 const INITIALIZE_ID = 1
-/** Maximum size of the tables in bytes. Answers are limited in size, and none comes near this limit. */
+/** Maximum size of a picture's tables in bytes. Tool results are limited in size, and none comes near this limit. */
 const MOST_TABLE_BYTES = 4 * 1024 * 1024
 
 interface Message {
@@ -37,7 +37,7 @@ function say(text: string): void {
 }
 
 /**
- * Draws the answer of a tool call. If the call failed, the app only says that there is no picture, because the
+ * Draws the result of a tool call. If the call failed, the app only says that there is no picture, because the
  * conversation already shows the error.
  */
 function draw({ isError, structuredContent, content }: Record<string, unknown>): void {
@@ -70,7 +70,7 @@ window.addEventListener('message', ({ source, data }: MessageEvent<Message>) => 
   if (method === 'ui/notifications/tool-result') draw(params)
   if (method === 'ui/notifications/tool-cancelled') say('The call was cancelled.')
   if (method === 'ui/notifications/host-context-changed') follow(params)
-  // The app answers requests of the host: pings, and the notice that the app will be closed.
+  // The app answers these requests of the host: pings, and the notice that the app will be closed.
   if (id !== undefined)
     send(
       method === 'ping' || method === 'ui/resource-teardown'
@@ -82,7 +82,7 @@ window.addEventListener('message', ({ source, data }: MessageEvent<Message>) => 
 let told = ''
 let isInitialized = false
 function tellSize(): void {
-  // Hosts may ignore messages before the initialization is complete.
+  // Hosts may ignore messages that arrive before the handshake is complete.
   if (!isInitialized) return
   const { width, height } = document.documentElement.getBoundingClientRect()
   const size = { width: Math.ceil(width), height: Math.ceil(height) }

@@ -1,6 +1,7 @@
 /**
- * Makes a picture interactive: the reader can zoom, drag and search it, and switch decisions and views. The script
- * reads only the page, and changes only classes, `hidden` and the transform of the drawing.
+ * Makes a picture interactive: the reader can zoom, drag and search it, hide the lines of a policy decision, and switch
+ * to another view of the same data. The script only reads the page, and changes nothing but classes, the `hidden`
+ * attribute and the transform of the drawing.
  */
 interface Look {
   x: number
@@ -11,7 +12,7 @@ interface Look {
 const SCALES = { least: 0.2, most: 8, step: 1.3 }
 const PAN = 60
 
-/** Makes a picture in the page interactive. This function must be called once for each result of `renderFigure`. */
+/** Makes one picture on the page interactive. Must be called once for each result of `renderFigure`. */
 export function explore(root: HTMLElement): void {
   const stage = root.querySelector<HTMLElement>('.stage')
   if (stage === null) return
@@ -27,7 +28,7 @@ export function explore(root: HTMLElement): void {
     const { x, y, scale } = looks[at]!
     frames[at]!.setAttribute('transform', `translate(${x} ${y}) scale(${scale})`)
   }
-  /** Zooms in or out so that the given point of the drawing stays in its place. */
+  /** Zooms in or out while the given point of the drawing stays where it is. */
   const zoom = (factor: number, point = centre()) => {
     const look = looks[at]!
     const scale = Math.min(SCALES.most, Math.max(SCALES.least, look.scale * factor))
@@ -61,7 +62,9 @@ export function explore(root: HTMLElement): void {
     setFocus(focus)
   }
 
-  /** Highlights the named groups and the groups with which they communicate; null shows everything. */
+  /**
+   * Highlights the named groups of workloads and the groups that communicate with them; with null, nothing is dimmed.
+   */
   function setFocus(names: Set<string> | null): void {
     focus = names
     for (const svg of views) {
@@ -101,8 +104,8 @@ export function explore(root: HTMLElement): void {
       return setFocus(null)
     }
     const counts = views.map((svg) => namesIn(svg, wanted).length)
-    // If another view has more matches than the current one, for example because a group is folded in the current view,
-    // the other view is shown.
+    // The search switches to another view if that view has more matches, for example because a matching group is folded
+    // in the current view.
     const best = counts.indexOf(Math.max(...counts))
     if ((counts[at] ?? 0) < (counts[best] ?? 0)) show(best)
     const names = namesIn(views[at]!, wanted)
@@ -125,7 +128,7 @@ export function explore(root: HTMLElement): void {
   stage.addEventListener(
     'wheel',
     (event) => {
-      // If no modifier key is pressed, the wheel scrolls the page instead of zooming.
+      // Without a modifier key, the mouse wheel scrolls the page instead of zooming the picture.
       if (!event.ctrlKey && !event.metaKey) return
       event.preventDefault()
       zoom(event.deltaY < 0 ? SCALES.step : 1 / SCALES.step, pointOf(event))
@@ -155,7 +158,7 @@ export function explore(root: HTMLElement): void {
 
   let dragged: { from: DOMPoint | { x: number; y: number }; moved: boolean } | null = null
   stage.addEventListener('pointerdown', (event) => {
-    // If the pointer is on a text, a drag does not start, so that the text can be selected.
+    // A drag does not start on text, so that the reader can select the text.
     if (event.button !== 0 || (event.target as Element).closest('text') !== null) return
     dragged = { from: pointOf(event), moved: false }
   })
@@ -184,7 +187,7 @@ export function explore(root: HTMLElement): void {
   stage.addEventListener('pointercancel', drop)
 }
 
-/** Moves the content of a drawing into one element that can be transformed. */
+/** Moves the content of a drawing into a single `g` element, to which the transform is applied. */
 function frameOf(svg: SVGSVGElement): SVGGElement {
   const frame = document.createElementNS('http://www.w3.org/2000/svg', 'g')
   frame.append(...svg.childNodes)

@@ -15,7 +15,7 @@ export interface Card {
 
 export const CARD = { width: 300, height: 42, gap: 8 }
 
-/** Draws a card whose upper left corner is at `x`, `y`. */
+/** Draws a card. `x`, `y` is its upper left corner. */
 export function drawCard(
   { name, detail, look, sign, tooltip, isFold }: Card,
   x: number,
@@ -35,8 +35,8 @@ export function drawCard(
 }
 
 /**
- * Draws cards under a heading, one below the other, starting at `y`. Returns the vertical middle of each card, and the
- * vertical position of the lower end of the column.
+ * Draws a heading and, below it, cards in a column that starts at `y`. Returns the vertical middle of each card, and
+ * the lower end of the column.
  */
 export function drawColumn(
   heading: string,

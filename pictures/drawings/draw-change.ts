@@ -11,8 +11,8 @@ const LINE = 17
 const HEAD = 38
 const RULE_HEAD = 38
 /**
- * Maximum number of items of each type that are drawn. The drawing says how many items it leaves out. It does not refer
- * to a table, because the picture may be shown without one.
+ * Maximum number of items of each type that are drawn. If more exist, the drawing says how many are missing. It does
+ * not point to a table, because the drawing may be shown without one.
  */
 const MOST = { objects: 25, rules: 12, lines: 6, fields: 8, remarks: 3 }
 
@@ -307,8 +307,8 @@ function drawFields(fields: readonly FieldDiff[], top: number): Part {
 }
 
 /**
- * Returns the lines that show one version of a field, either before or after the change. Texts that the other version
- * does not contain are marked and come first.
+ * Returns the lines that show one version of a field: the value before or after the change. Entries that the other
+ * version lacks are marked and come first.
  */
 function markLines(own: readonly string[], other: readonly string[], sign: string): { text: string; look: string }[] {
   const there = new Set(other)

@@ -28,18 +28,18 @@ import {
 
 const SIZE = { height: 38, least: 76, most: 190, outside: 190 }
 /**
- * Distances in the drawing: around the groups of an env, between envs, and between the envs and the nodes outside all
- * envs.
+ * Distances between elements of the drawing, in pixels: around the groups of an environment, between environments, and
+ * between the environments and the nodes outside them.
  */
 const PAD = { env: 18, head: 30, between: 40, rim: 130, edge: 16 }
 /** By default, a map with more groups than this is folded. */
 export const MOST_GROUPS = 30
 const MOST_OUTSIDE = 14
-/** A drawing whose markup has more characters than this may be too large for a page. */
+/** If the markup of a drawing has more characters than this, the drawing may be too large for a page. */
 const LARGE = 500_000
 
 export interface MapOptions {
-  /** A map with more groups than this is folded. With Infinity, no map is folded. */
+  /** The number of groups above which a map is folded. With Infinity, no map is folded. */
   most?: number
   /** If true, a folded map also has an unfolded view. */
   withWhole?: boolean
@@ -56,8 +56,8 @@ export function drawMap(facts: MapFacts, { most = MOST_GROUPS, withWhole = true 
   const shown = folded.groups.filter((one) => one.folded === undefined).length
   const all = `All ${facts.groups.length}`
   const first = drawGroups(folded, 'm0')
-  // The first view has as many groups as requested. If this view may be too large for a page, the picture also gets a
-  // view with fewer groups, which can replace it.
+  // The first view has the requested number of groups. If this view may be too large for a page, the picture also gets
+  // a view with fewer groups, which can take its place.
   const instead = withWhole && first.content.text.length > LARGE ? foldMap(facts, MOST_GROUPS, MOST_OUTSIDE) : facts
   const further = `“Folded further” has the ${MOST_GROUPS - 1} busiest groups; the others are folded, those of an env into one node.`
   const decisions = new Set(facts.edges.map(({ decision }) => decision))
@@ -145,7 +145,7 @@ function widthOf(one: MapGroup): number {
 
 const subtitleOf = ({ connections }: MapGroup) => `${shortNumber(connections)} conn.`
 
-/** Computes the positions of all elements relative to an arbitrary origin. */
+/** Computes the positions of all elements. The origin of the coordinates is arbitrary. */
 function layOut(groups: readonly MapGroup[], edges: readonly MapEdge[]) {
   const boxes: Box[] = groups.map((one) => ({ x: 0, y: 0, width: widthOf(one), height: SIZE.height }))
   const regions = placeRegions(groups, edges, boxes)
@@ -205,8 +205,8 @@ function placeRegions(groups: readonly MapGroup[], edges: readonly MapEdge[], bo
 }
 
 /**
- * Returns the nodes outside the envs that are drawn on the given side: sources on the left, destinations on the right.
- * A node that is both is drawn on the left if it is the source of more connections than it is the destination of.
+ * Returns the nodes outside the environments that are drawn on one side: sources on the left, destinations on the
+ * right. A node that is both is drawn on the left if it has more outbound than inbound connections.
  */
 function outsideOn(side: Side, groups: readonly MapGroup[], edges: readonly MapEdge[]): number[] {
   const balance = new Map<number, number>()
@@ -219,7 +219,7 @@ function outsideOn(side: Side, groups: readonly MapGroup[], edges: readonly MapE
   )
 }
 
-/** Returns the average vertical position of the groups with which a node outside the envs communicates. */
+/** Returns the average vertical position of the groups with which a node outside the environments communicates. */
 function heightOf(at: number, edges: readonly MapEdge[], boxes: readonly Box[]): number {
   const others = edges.flatMap(({ from, to }) => (from === at ? [boxes[to]!.y] : to === at ? [boxes[from]!.y] : []))
   return others.reduce((sum, y) => sum + y, 0) / Math.max(1, others.length)
@@ -237,8 +237,8 @@ function drawName(region: Box & { name: string }): Markup {
 }
 
 /**
- * The order in which lines are drawn, by decision. Lines for allowed traffic come first, so that all other lines are
- * drawn on top of them.
+ * The order in which lines are drawn, by policy decision. Allowed traffic comes first, so that all other lines lie on
+ * top of it.
  */
 const LAYERS: Readonly<Record<Decision, number>> = { allowed: 0, unknown: 1, potentially_blocked: 2, blocked: 3 }
 const BOTTOM_UP = [...DECISIONS].sort((one, other) => LAYERS[one] - LAYERS[other])
@@ -303,7 +303,7 @@ function drawGroup(one: MapGroup, { x, y, width, height }: Box, at: number): Mar
   )
 }
 
-/** Maximum number of folded groups whose names a tooltip lists. */
+/** Maximum number of group names that the tooltip of a folded node lists. */
 const MOST_LISTED = 30
 
 function titleOf({ name, folded, connections }: MapGroup): string {

@@ -193,8 +193,8 @@ function drawEdges(edges: readonly PathEdge[], boxes: readonly Box[], isLayered:
 }
 
 /**
- * Returns a position for the text of a line. It is near that end of the line where fewer lines meet, so that the texts
- * of different lines do not collide.
+ * Returns the position of a line's label. It is near the end of the line where fewer lines meet, so that the labels of
+ * different lines do not collide.
  */
 function onCurve(
   edge: PathEdge,

@@ -14,12 +14,12 @@ import { arrowHeads, box, classOf, element, group, headOf, label, sample } from 
 const PAD = 16
 const COLUMN = { inside: 250, between: 120 }
 /**
- * Maximum number of cards for the sources with the same fate. If there are more such sources, the last ones share one
- * card.
+ * Maximum number of cards for sources with the same fate (for example, to be cut off). If there are more such sources,
+ * the last ones share one card.
  */
 const MOST_CARDS = 14
 const MOST_SERVICES = 4
-/** Maximum number of applications that are drawn; the others are only counted. */
+/** Maximum number of applications that are drawn. Further applications are only counted. */
 const MOST_RINGFENCES = 6
 
 const LOOKS: Readonly<Record<Fate, { sign: string; decision: Decision }>> = {
@@ -164,7 +164,7 @@ function drawArrow(
 ): Markup {
   const { decision } = LOOKS[fate]
   const isCut = fate === 'cut'
-  // The line of a source that is cut off ends shortly before the application.
+  // The line of a source that would be cut off ends shortly before the application.
   const end = isCut ? { x: to.x - 26, y: to.y } : to
   const line = group(
     { class: `edge ${classOf(decision)}`, 'marker-end': isCut ? undefined : headOf(prefix, decision) },
@@ -203,8 +203,8 @@ const servicesIn = (services: readonly string[]): string => {
 }
 
 /**
- * Creates the cards for the sources with the same fate. If there are too many sources, the first ones get cards of
- * their own, and all the others share one card.
+ * Creates the cards for sources with the same fate (for example, to be cut off). If there are too many sources, the
+ * first ones get cards of their own, and all others share one card.
  */
 function foldCards(sources: readonly RingfenceSource[], fate: Fate): { card: Card; fate: Fate }[] {
   const { sign } = LOOKS[fate]

@@ -4,7 +4,10 @@ import { DECISION_WORDS, DECISIONS, type Decision, type LegendEntry } from '../p
 
 export const classOf = (decision: Decision): string => decision.replace('_', '-')
 
-/** Draws a text with its vertical middle at `y`. If it must be clipped to the width, a tooltip shows the whole text. */
+/**
+ * Draws a line of text whose vertical middle is at `y`. If the text is too wide and must be clipped, a tooltip shows it
+ * in full.
+ */
 export function label(
   text: string,
   { x, y, width, size = 12, look = '' }: { x: number; y: number; width: number; size?: number; look?: string },
@@ -59,11 +62,11 @@ export function arrowHeads(prefix: string): Markup {
 
 export const headOf = (prefix: string, decision: Decision): string => `url(#${prefix}-${classOf(decision)})`
 
-/** Draws a sample of a line, 34 by 12 pixels. */
+/** Draws a sample of a line, 34 by 12 pixels, for a legend. */
 const lineSample = (decision: Decision): Markup =>
   sample(element('path', { class: `edge ${classOf(decision)}`, 'stroke-width': 2.5, d: 'M1 6H33' }))
 
-/** Creates a small drawing for a legend. */
+/** Creates a small drawing, such as a sample of a line, for a legend. */
 export const sample = (...content: readonly Markup[]): Markup =>
   element(
     'svg',

@@ -3,8 +3,8 @@ import type { PolicyChange, RuleChangeShown } from '../../schemas/policy-changes
 import { countOf, wholeNumber } from '../picture.js'
 
 /**
- * A field whose value changes. `before` is absent if the field did not exist before the change, and `after` is absent
- * if the field does not exist after it.
+ * A field whose value changes. `before` is missing if the field did not exist before the change, `after` if it no
+ * longer exists afterwards.
  */
 export interface FieldDiff {
   field: string
@@ -18,7 +18,7 @@ export interface ChangedObject {
   name: string
   change: 'create' | 'update' | 'delete' | 'unknown'
   effect: ShownEffect | undefined
-  /** Remarks on the change: its effect, its risks, and problems such as a failure to read the object. */
+  /** Remarks about the change: its effect, its risks, and problems such as an object that could not be read. */
   remarks: readonly string[]
   fields: readonly FieldDiff[]
   rules: readonly ChangedObject[]
@@ -89,8 +89,8 @@ const effectOf = ({ effect, effect_note: note, effect_by_rule_type: byType }: Ju
   effect ?? (byType !== undefined || note?.startsWith('Mixed') === true ? 'mixed' : 'undecided')
 
 /**
- * Returns what is said of the effect of a rule. A rule of which nothing is said has the effect of its object, or that of
- * all rules of its kind in it.
+ * Returns the stated effect of a rule. If none is stated for the rule itself, it is the effect of its rule set, or the
+ * one stated for all rules of its type in that rule set.
  */
 function effectOfRule(rule: RuleChangeShown, { effect, effect_by_rule_type: byType }: Judged): Judged {
   if (rule.effect !== undefined || rule.effect_note !== undefined || rule.effect_by_rule_type !== undefined) return rule
@@ -164,8 +164,8 @@ function readShown(object: ShownObject): ChangedObject {
 }
 
 /**
- * Returns the value of a field as short texts: one for each entry if the value is a list, in the same order, or a
- * single text for any other value.
+ * Returns the value of a field as short strings: one for each entry of a list, in the same order, or a single one for
+ * any other value.
  */
 export function partsOf(value: unknown): string[] {
   if (value === undefined || value === null) return []
@@ -175,7 +175,9 @@ export function partsOf(value: unknown): string[] {
 
 const PROTOCOLS: Readonly<Record<string, string>> = { 1: 'icmp', 6: 'tcp', 17: 'udp', 58: 'icmpv6' }
 
-/** Names of fields that short texts leave out, because these fields add little to the name of an object. */
+/**
+ * The fields that are left out when an object is shown as a short string, because they add little to the object's name.
+ */
 const QUIET = new Set(['href', 'exclusion'])
 
 function shorten(value: unknown): string {

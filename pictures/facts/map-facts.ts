@@ -11,14 +11,14 @@ export interface MapGroup {
   kind: 'group' | 'external' | 'unlabelled'
   /** The part of the name in brackets; empty if the name has no brackets. */
   env: string
-  /** Number of inbound and outbound connections of the node that the answer shows. */
+  /** The number of inbound and outbound connections of the node, as far as the tool result shows them. */
   connections: number
-  /** The names of the groups that this node represents; absent unless the node was folded from several groups. */
+  /** The names of the groups that this node stands for; present only if several groups were folded into the node. */
   folded?: readonly string[]
 }
 
 /**
- * The traffic with one decision between two groups. `from` and `to` are the indexes of these groups in the list of
+ * The traffic between two groups that got the same policy decision. `from` and `to` are indexes into the list of
  * groups.
  */
 export interface MapEdge {
@@ -41,7 +41,7 @@ export type MapAnswer = Pick<TrafficSummary, 'app_to_app' | 'section_totals' | '
 const OUTSIDE = 'external:'
 const UNLABELLED = 'unlabelled'
 
-/** Reads the part of the answer that is about traffic between applications. `notes` says what is not on the map. */
+/** Reads the part of the result that is about traffic between applications. `notes` says what the map does not show. */
 export function readMap(answer: MapAnswer): MapFacts {
   const { app_to_app: rows = [], section_totals: sections, totals, window } = answer
   const groups: MapGroup[] = []
@@ -86,8 +86,8 @@ function kindOf(name: string): Pick<MapGroup, 'kind' | 'env'> {
 }
 
 /**
- * Returns the name of a group without its env, because the env is shown next to it. For a node outside the envs, the
- * whole name is returned.
+ * Returns the name of a group without its environment, which is shown next to it. For a node outside the environments,
+ * returns the whole name.
  */
 export function shortName({ name, kind, env }: MapGroup): string {
   if (kind === 'external') return name.slice(OUTSIDE.length)

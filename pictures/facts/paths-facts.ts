@@ -2,13 +2,13 @@ import { countOf, decisionOf, DECISIONS, quoted, windowInWords, wholeNumber, typ
 import type { MovementAnswer } from '../../tools/ringfence/detect-lateral-movement-paths.js'
 
 export interface PathNode {
-  /** The key as it is in the answer: `app|env`. */
+  /** The key of the node, as the tool result gives it: `app|env`. */
   key: string
   isStart: boolean
   isTarget: boolean
-  /** True if the answer calls the node an articulation point, which connects parts that would otherwise be separate. */
+  /** True if the tool result calls the node an articulation point: without it, parts of the graph would be separate. */
   isBridge: boolean
-  /** Number of hops from the start or, if there is no start, to the target; null if the node is on no path. */
+  /** The number of hops from the start or, if no start was given, to the target; null if the node is on no path. */
   hop: number | null
 }
 
@@ -16,7 +16,9 @@ export interface PathEdge {
   from: number
   to: number
   connections: number
-  /** The most open of the decisions about the traffic of the edge. `unknown` means that the traffic may be blocked. */
+  /**
+   * The most permissive policy decision on the traffic of this edge. `unknown` means that the traffic may be blocked.
+   */
   decision: Decision
   decisions: Readonly<Record<string, number>>
   ports: readonly string[]
@@ -28,7 +30,7 @@ export interface PathEdge {
 export interface PathsFacts {
   nodes: readonly PathNode[]
   edges: readonly PathEdge[]
-  /** The complete paths, each as a list of the keys of its nodes. */
+  /** The complete paths; each path is a list of node keys. */
   paths: readonly (readonly string[])[]
   title: string
   notes: readonly string[]
@@ -74,11 +76,11 @@ export function readPaths(answer: MovementAnswer): PathsFacts {
   return { nodes, edges, paths: paths.map(({ path }) => path), ...describe(answer, isPaths, listed.length) }
 }
 
-/** The rank of each decision by how much traffic of an edge it lets through; 0 is the most open decision. */
+/** Ranks the policy decisions by how much traffic of an edge they let through; rank 0 is the most permissive one. */
 const OPENNESS: Readonly<Record<Decision, number>> = { allowed: 0, potentially_blocked: 1, unknown: 2, blocked: 3 }
 const MOST_OPEN_FIRST = [...DECISIONS].sort((one, other) => OPENNESS[one] - OPENNESS[other])
 
-/** Returns the most open of the decisions about the traffic of an edge. */
+/** Returns the most permissive of the policy decisions on the traffic of an edge. */
 function openBy(decisions: Readonly<Record<string, number>>): Decision {
   const found = new Set(Object.keys(decisions).map(decisionOf))
   return MOST_OPEN_FIRST.find((decision) => found.has(decision)) ?? 'unknown'
@@ -118,7 +120,7 @@ function describe(
 
 const quoteKey = (key: string) => quoted(showKey(key))
 
-/** Formats the key `payments|prod` as `payments (prod)`. */
+/** Formats a node's key for people: `payments|prod` becomes `payments (prod)`. */
 export function showKey(key: string): string {
   const at = key.lastIndexOf('|')
   return at === -1 ? key : `${key.slice(0, at)} (${key.slice(at + 1)})`

@@ -2,7 +2,7 @@ import type { ShownCall, ShownField } from '../../schemas/approvals.js'
 import type { RingfenceAnswer } from '../../schemas/ringfence.js'
 import { countOf, windowInWords, wholeNumber } from '../picture.js'
 
-/** The fate of a source: what happens to it when the ringfence is enforced. */
+/** What happens to a source when the ringfence is enforced, such as being cut off or let in by a new rule. */
 export type Fate = 'cut' | 'perhaps-cut' | 'let-in' | 'allowed'
 
 export const FATE_WORDS: Readonly<Record<Fate, string>> = {
@@ -12,23 +12,23 @@ export const FATE_WORDS: Readonly<Record<Fate, string>> = {
   allowed: 'allowed already',
 }
 
-/** A source that reaches the application, or several similar sources together. */
+/** A source, or several similar sources together, that reaches the application. */
 export interface RingfenceSource {
   name: string
   fate: Fate
   /** The services that the source reaches, such as `443/tcp`. */
   services: readonly string[]
-  /** Further information about the source. */
+  /** Additional information about the source, for people. */
   detail: string
 }
 
-/** An application with its ringfence. */
+/** An application, and the sources and destinations of its traffic in relation to its ringfence. */
 export interface Ringfence {
   name: string
   ruleSet: string
-  /** Short statements about the application's workloads: their number and their enforcement modes. */
+  /** Short statements about the application's workloads: how many there are, and in which enforcement modes. */
   inside: readonly string[]
-  /** The sources, sorted by their fate, worst first. */
+  /** The sources, sorted by what happens to them, worst first. */
   sources: readonly RingfenceSource[]
   /** The destinations to which the application connects. The ringfence has no rules for them. */
   destinations: readonly { name: string; services: readonly string[]; detail: string }[]
@@ -99,7 +99,7 @@ const listLosses = ({ would_be_cut: losses }: Answer): RingfenceSource[] =>
     ].join(', '),
   }))
 
-/** Returns true for an answer that contains the plan, which the short answer of a real call does not. */
+/** Returns true if the result of create-ringfence contains the whole plan. The short result of a real run does not. */
 const hasPlan = (answer: Answer) => answer.inbound_remote_apps !== undefined
 
 /** Lists the applications that the rules of a written ringfence let in, new rules first. */
@@ -188,7 +188,7 @@ export function readShownRingfences(shown: ShownCall): RingfenceFacts | null {
   return ringfences.length === 0 ? null : { ringfences, notes: [], warnings: [] }
 }
 
-/** A source that would lose traffic, in the form in which the approval page shows it. */
+/** A source that would lose traffic, as the approval page shows it. */
 interface ShownLoss {
   source: string
   ports: readonly string[]

@@ -12,7 +12,7 @@ function leave({ x, y, width, height }: Box, towards: { x: number; y: number }):
 
 /**
  * Returns a curve between the edges of two boxes, as the `d` attribute of an SVG path. The curve bends to one side, so
- * that it does not hide the curve in the opposite direction. `lane` separates several curves in the same direction.
+ * that it does not cover the curve in the opposite direction. `lane` keeps several curves in the same direction apart.
  */
 export function curveBetween(from: Box, to: Box, lane = 0): string {
   const [dx, dy] = [to.x - from.x, to.y - from.y]
@@ -33,9 +33,9 @@ export function curveAcross(from: { x: number; y: number }, to: { x: number; y: 
 }
 
 /**
- * Creates a function that computes the thickness of a line in pixels from its number of connections. A line with
- * `busiest` connections has thickness `most`. The scale is logarithmic and steep, because the traffic of lines differs
- * by factors of thousands, but only few lines should be thick.
+ * Creates a function that computes the thickness of a line, in pixels, from its number of connections. `busiest` is the
+ * highest number of connections, and `most` the thickness of its line. The scale is logarithmic and steep, because the
+ * numbers differ by factors of thousands, but only a few lines should be thick.
  */
 export function thicknessScale(busiest: number, most = 6): (connections: number) => number {
   const whole = Math.log10(1 + busiest) || 1

@@ -14,8 +14,8 @@ export interface Link {
 }
 
 /**
- * The simulation treats boxes as circles, although boxes are wider than high. Vertical distances are divided by this
- * factor after the simulation to make up for it.
+ * The simulation treats boxes as circles, although they are wider than high. To make up for this, vertical distances
+ * are divided by this factor afterwards.
  */
 const STRETCH = 2.6
 const STEPS = 200
@@ -27,7 +27,7 @@ const GAP = { x: 46, y: 34 }
  */
 export function placeBoxes(sizes: readonly { width: number; height: number }[], links: readonly Link[]): Box[] {
   const nodes = sizes.map((size, index) => ({ ...size, index, x: 0, y: 0 }))
-  // The nodes start on the same spiral on which d3 would place nodes without a position.
+  // The nodes start on the spiral on which d3 itself would place nodes that have no position.
   for (const [at, node] of nodes.entries()) {
     const [radius, angle] = [40 * Math.sqrt(at + 0.5), at * Math.PI * (3 - Math.sqrt(5))]
     Object.assign(node, { x: radius * Math.cos(angle), y: radius * Math.sin(angle) })
@@ -51,8 +51,8 @@ export function placeBoxes(sizes: readonly { width: number; height: number }[], 
 const MOST_ROUNDS = 300
 
 /**
- * Moves overlapping boxes apart. Each pair is moved horizontally or vertically, whichever takes the shorter move; for
- * this comparison, horizontal moves are divided by `STRETCH`.
+ * Moves overlapping boxes apart. Each pair is moved horizontally or vertically, whichever is the shorter way. For this
+ * comparison, horizontal distances are divided by `STRETCH`.
  */
 function pushApart(boxes: Box[]): void {
   for (let round = 0; round < MOST_ROUNDS; round++) {
@@ -88,7 +88,7 @@ export function boundsOf(boxes: readonly Box[]): { left: number; top: number; ri
 }
 
 /**
- * Arranges rectangles in rows, tallest first, so that all rows together are about `ratio` times as wide as high.
+ * Arranges rectangles in rows, tallest first, so that the whole arrangement is about `ratio` times as wide as high.
  * Returns the upper left corners of the rectangles.
  */
 export function packInRows(

@@ -7,18 +7,18 @@ import { PAGE_STYLE } from './page-style.js'
 /** Maximum size of an HTML file in bytes. */
 const MOST_BYTES = 1024 * 1024
 /**
- * Number of bytes that are reserved for tables (about 2,000 rows). Drawings must not use these bytes, because screen
- * readers can read only the tables.
+ * The number of bytes reserved for tables, enough for about 2,000 rows. Drawings must not use this space, because
+ * tables are all that screen readers can read.
  */
 const TABLE_BYTES = 256 * 1024
 
-/** The parts of a page that do not come from the picture but from the program that writes the file. */
+/** The parts of a page that come from the program that writes the file, and not from the picture. */
 export interface HtmlParts {
   /** The script inside the page that makes the picture interactive. */
   script: string
-  /** Returns the hash of a text as `sha256-…`, the form that a content security policy requires. */
+  /** Returns the hash of a string as `sha256-…`, the form that a content security policy requires. */
   hash: (text: string) => string
-  /** The author and date at the bottom of the page. */
+  /** The author and date, shown at the bottom of the page. */
   foot: string
 }
 
@@ -79,7 +79,7 @@ function fitViews(picture: Picture, bytes: number): Picture {
 
 const bytesOf = (text: string) => new TextEncoder().encode(text).length
 
-/** Renders the heading, sentences, controls, drawing and legend. */
+/** Renders a picture's heading, sentences, controls, drawing and legend. */
 export function renderFigure(picture: Picture): Markup {
   const { title, notes, warnings, views, legend } = picture
   return fragment([
@@ -165,14 +165,12 @@ function renderTools({ views, legend }: Picture): Markup {
 const fieldset = (name: string, choices: readonly Child[][]): Markup =>
   element('fieldset', {}, element('legend', {}, name), ...choices.map((choice) => element('label', {}, ...choice)))
 
-/** Number of rows from which a table is collapsed until the reader opens it. */
+/** The number of rows from which on a table stays collapsed until the reader opens it. */
 const MOST_OPEN = 60
-/** Number of bytes reserved for the markup around the rows of a table. */
+/** The number of bytes reserved for the markup of a table apart from its rows. */
 const AROUND_TABLE = 600
 
-/**
- * Renders the tables of a picture within a size limit in bytes. A sentence gives the number of rows that are left out.
- */
+/** Renders the tables of a picture within a size limit in bytes. If rows are left out, a sentence says how many. */
 export function renderTables(tables: readonly Table[], bytes: number): Markup {
   // Space is reserved for the markup of all tables first, because a table is rendered even if there is no space for its
   // rows.

@@ -10,7 +10,10 @@ export interface AdmissionOptions {
   perMinute: number
   /** Maximum number of simultaneous requests from one caller; 0 means no limit. */
   atATime: number
-  /** Returns the caller of a request, or null if the sender is unknown. Requests of unknown senders are not counted. */
+  /**
+   * Returns the caller of a request, or null if the sender is unknown. Requests of unknown senders are not counted
+   * here.
+   */
   ownerOf: (request: FastifyRequest) => Owner | null
   /** If false, this plugin limits only simultaneous requests, because the requests per minute are counted elsewhere. */
   isCounted?: boolean
@@ -20,14 +23,11 @@ export interface AdmissionOptions {
    */
   hook?: 'onRequest' | 'preParsing'
   /**
-   * Refuses a request of a person whose access was revoked. `revocation` is what the store has of this person;
-   * undefined if it does not respond. Absent if the routes check this themselves.
+   * Refuses the request if the sender's access was revoked. `revocation` is the sender's revocation in the store, null
+   * if there is none, and undefined if the store did not respond. Absent if the routes check this themselves.
    */
   requireAccess?: (request: FastifyRequest, reply: FastifyReply, revocation?: Revocation | null) => unknown
-  /**
-   * Counts a request in this process. It is called while the store does not respond, so that the limits apply even
-   * then.
-   */
+  /** Counts a request in this process. Called while the store does not respond, so that the limits apply even then. */
   chargeHere: (request: FastifyRequest) => Promise<void>
 }
 
@@ -38,10 +38,10 @@ declare module 'fastify' {
 }
 
 /**
- * Applies the limits of each caller across all replicas. One round trip to the store counts the request, reserves one
- * of the caller's slots for simultaneous requests, and reads the caller's keystore record and revocation (D139, D282). While the store does
- * not respond, requests continue and are counted by this process alone. If a later step needs the store, that step
- * fails by itself; a separate gate refuses calls that change something (D140).
+ * Applies limits to each caller across all replicas. A single round trip to the store counts the request, reserves one
+ * of the caller's slots for simultaneous requests, and reads the caller's keystore record and revocation (D139, D282).
+ * While the store does not respond, requests are still served and only counted by this process. If a later step of a
+ * request needs the store, that step fails; calls that change something are refused by a gate of their own (D140).
  */
 export default fp<AdmissionOptions>(
   (app, { admissions, perMinute, atATime, ownerOf, isCounted = true, hook = 'onRequest', ...more }, done) => {
@@ -55,7 +55,7 @@ export default fp<AdmissionOptions>(
         const { record, revocation, holdPlace } = await admissions.admit({ owner, perMinute, atATime, isCounted })
         request.admittedWith = { record }
         found = revocation
-        // If the client has already disconnected, the slot that was reserved for the request is released at once.
+        // If the client has already disconnected, the slot reserved for its request is released at once.
         request.heldPlaces?.add((by) => holdPlace(by === 1))
         if (request.heldPlaces === null) holdPlace(false)
       } catch (error) {

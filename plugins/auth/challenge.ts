@@ -5,14 +5,14 @@ import type { BearerError, InvalidTokenError } from './read-token.js'
 
 interface ChallengeOptions {
   metadataUrl: string
-  /** The scopes, separated by blanks. */
+  /** The scopes that clients should request, separated by blanks. */
   scope: string
 }
 
 /**
- * Builds the value of the header WWW-Authenticate. It contains the URL of the protected resource metadata (S7), the
- * error code and reason if the request had an access token (RFC 6750, 3), and the scopes that the client should request.
- * It contains nothing that a client sent.
+ * Builds the value of the header WWW-Authenticate. It contains the URL of the protected resource metadata (S7) and the
+ * scopes that the client should request. If the request had an access token, it also contains the error code and reason
+ * (RFC 6750, 3). Nothing in it was sent by a client.
  */
 export function renderChallenge(
   { metadataUrl, scope }: ChallengeOptions,
@@ -24,7 +24,7 @@ export function renderChallenge(
   return `Bearer ${parameters.map(([name, value]) => `${name}=${quote(value)}`).join(', ')}`
 }
 
-/** Formats a text as a quoted-string (RFC 9110, 5.6.4). */
+/** Formats a string as a quoted-string (RFC 9110, 5.6.4). */
 const quote = (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"`
 
 const MESSAGES = {
@@ -33,7 +33,7 @@ const MESSAGES = {
   insufficient_scope: 'The access token lacks the scope that this server requires.',
 }
 
-/** Converts the refusal of an access token to ToolError `unauthorized {reason}`, which every route can send. */
+/** Converts the refusal of an access token to ToolError `unauthorized {reason}`, which any route can send. */
 export function explainRefusal(refusal: InvalidTokenError): ToolError {
   const { error, reason } = refusal
   return new ToolError('unauthorized', MESSAGES[error ?? 'missing'], { reason }, { cause: refusal })

@@ -3,7 +3,7 @@ import type { Algorithm } from './read-token.js'
 
 interface DownloadOptions {
   fetch: typeof globalThis.fetch
-  /** Cancels the download. */
+  /** The signal that cancels the download. */
   signal: AbortSignal
 }
 
@@ -12,16 +12,16 @@ const LARGEST_SET = 1024 * 1024
 
 /**
  * Downloads the key set at `url` and returns its `keys` (RFC 7517, 5). Rejects with an Error that briefly says what is
- * wrong. It rejects if there is no complete answer within 5 s, if the answer is a redirect or has another status than
- * 200, if it has more than 1 MiB after decompression, and if it is anything but a JSON object with an array of keys.
+ * wrong: no complete answer within 5 s, a redirect or any status other than 200, more than 1 MiB after decompression,
+ * or anything but a JSON object with an array of keys.
  */
 export async function downloadKeys(url: string, { fetch, signal }: DownloadOptions): Promise<readonly unknown[]> {
   signal.throwIfAborted()
   const bound = new AbortController()
   let timer: NodeJS.Timeout | undefined
   let callOff = () => {}
-  // The abort signal alone does not limit the duration: Node.js 20 may garbage-collect the signal, and reading a
-  // stalled body would then never end.
+  // The time limit needs a timer of its own: Node.js 20 may garbage-collect the abort signal, and reading a stalled
+  // body would then never end.
   const over = new Promise<never>((_resolve, reject) => {
     const end = (why: string) => {
       const error = new Error(why)
@@ -81,10 +81,10 @@ function keysIn(text: string): unknown {
   }
 }
 
-/** A public key for one algorithm. Its JWK contains only the members that make up the key. */
+/** A public key for one signature algorithm. Its JWK contains only the members that make up the key. */
 export type SigningKey = JsonWebKey & {
   alg: Algorithm
-  /** The id of the key; null if the provider gives it none. */
+  /** The id of the key; null if the provider has given it none. */
   kid: string | null
 }
 
@@ -97,7 +97,7 @@ const MOST_RSA_BITS = 8192
 /** Maximum number of keys in a key set; identity providers publish only a handful. */
 const MOST_KEYS = 100
 
-/** By key type: the JWK members that make up a key, and the algorithms for which the key may be used. */
+/** For each key type, the JWK members that make up a key, and the algorithms with which such a key can be used. */
 const KINDS: Record<string, { members: readonly string[]; algorithms: readonly Algorithm[]; curve?: string }> = {
   RSA: { members: ['n', 'e'], algorithms: ['RS256', 'PS256'] },
   EC: { members: ['crv', 'x', 'y'], algorithms: ['ES256'], curve: 'P-256' },
@@ -105,9 +105,9 @@ const KINDS: Record<string, { members: readonly string[]; algorithms: readonly A
 }
 
 /**
- * Selects the keys of a key set with which this server may verify signatures. They keep the order of the set. A key
- * that is suitable for several algorithms has one entry for each of them. Keys for encryption, keys for other
- * operations or algorithms, and weak or invalid keys are left out (RFC 7517, 5: unknown keys are ignored).
+ * Selects the keys of a key set with which this server can verify signatures, in the order of the set. A key that suits
+ * several algorithms gets one entry for each of them. Keys for encryption, keys for other operations or algorithms, and
+ * weak or invalid keys are left out, as RFC 7517, 5 recommends for unknown keys.
  */
 export function selectKeys(set: readonly unknown[]): SigningKey[] {
   return set.flatMap(usesOf).slice(0, MOST_KEYS)

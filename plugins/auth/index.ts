@@ -45,9 +45,9 @@ export interface AuthMetadataOptions {
 declare module 'fastify' {
   interface FastifyInstance {
     /**
-     * Verifies an access token from any source and resolves with its identity. Rejects with ToolError `unauthorized
-     * {reason}`, also if the access of the identity was revoked, or `keys_unavailable`. Every refusal is logged with the
-     * id of the request.
+     * Verifies an access token, wherever it comes from, and resolves with its identity. Rejects with ToolError
+     * `unauthorized {reason}`, also if the identity's access was revoked, or `keys_unavailable`. Every refusal is
+     * logged with the id of the request.
      */
     verifyToken(token: string, request: FastifyRequest): Promise<Identity>
     /**
@@ -57,14 +57,15 @@ declare module 'fastify' {
     readBearer(request: FastifyRequest): string | null
     /**
      * Identifies the sender of a request by the access token in its Authorization header. The result is not a promise
-     * if the token was verified a moment ago. The promise rejects with the errors of `verifyToken`, after
-     * WWW-Authenticate was set on the reply, or with `rate_limited` if too many tokens from this address have been
-     * refused. The function itself never throws.
+     * if the token was verified a moment ago. The promise rejects with the errors of `verifyToken`, after setting
+     * WWW-Authenticate on the reply, or with `rate_limited` if too many tokens from this address have been refused.
+     * Never throws synchronously.
      */
     authenticate(request: FastifyRequest, reply: FastifyReply): Identity | Promise<Identity>
     /**
-     * Refuses an identity whose access was revoked, with the errors of `authenticate`. `known` is the revocation, if it
-     * was already read. The result is not a promise if the store can be read at once, and the identity has access.
+     * Refuses an identity whose access was revoked, with the same errors as `authenticate`. `known` is the revocation,
+     * if it was already read. If the store can be read at once and the access was not revoked, the result is not a
+     * promise.
      */
     requireAccess(
       identity: Identity,
@@ -72,14 +73,15 @@ declare module 'fastify' {
       reply: FastifyReply,
       known?: Revocation | null,
     ): Identity | Promise<Identity>
-    /** Returns the value of the header WWW-Authenticate for a request without an access token. */
+    /** Returns the value of the header WWW-Authenticate for a request that has no access token. */
     challenge(): string
-    /** Returns true if this server has keys with which it can verify tokens. The readiness check uses it. */
+    /** Returns true if this server has loaded keys with which it can verify tokens. The readiness check calls this. */
     areKeysLoaded(): boolean
   }
   interface FastifyRequest {
     /**
-     * The sender's identity; null until the token has been verified, and on routes that do not authenticate callers.
+     * The identity of the sender; null until the token has been verified, and on routes that do not authenticate
+     * callers.
      */
     identity: Identity | null
   }
@@ -88,7 +90,7 @@ declare module 'fastify' {
 const REMEDY_OF_KEYS =
   'Check MCP_OAUTH_JWKS_URL, and whether this machine can reach it; for a private CA set NODE_EXTRA_CA_CERTS. Without keys no token can be checked.'
 
-/** Returns the reason why a call of `fetch` failed, which is in the `cause` of the error. */
+/** Returns why a call of `fetch` failed. The reason is in the `cause` of the error. */
 function whyNot(error: unknown): string {
   const { message, cause } = error as Error
   return (cause as { code?: unknown } | undefined)?.code === undefined ? message : inWords(cause)
@@ -124,7 +126,7 @@ export const accessTokens = fp<AccessTokensOptions>(
 
     /**
      * Logs the refusal of an access token (S12) and returns the error for the client. A missing token is logged only at
-     * level info, because every client begins without a token.
+     * level info, because every client starts without a token.
      */
     function refusalOf(error: unknown, request: FastifyRequest): unknown {
       if (!(error instanceof InvalidTokenError)) return error
@@ -163,8 +165,8 @@ export const accessTokens = fp<AccessTokensOptions>(
       const refusal = refusalOf(error, request)
       if (error instanceof InvalidTokenError) {
         reply.header('www-authenticate', renderChallenge(terms, error))
-        // Tokens that have merely expired do not count against the limit for refused tokens: all clients behind a proxy
-        // may share one address, and they must still be able to renew their tokens.
+        // A token that has merely expired does not count towards the limit on refused tokens: all clients behind a
+        // proxy may share one address, and they must still be able to renew their tokens.
         if (error.error !== null && !error.isGenuine) await countRefusal(request)
       }
       throw refusal
@@ -193,13 +195,16 @@ export const accessTokens = fp<AccessTokensOptions>(
   { name: 'access-tokens', dependencies: ['errors', 'rate-limits', 'client-address'] },
 )
 
-/** Creates the refusal of a token whose owner's access was revoked. It does not count as a sign of guessed tokens. */
+/**
+ * Creates the refusal of a token whose owner's access was revoked. It does not count towards the limit on refused
+ * tokens, which is meant for guessed tokens.
+ */
 const revoked = () => Object.assign(new InvalidTokenError(ACCESS_REVOKED), { isGenuine: true })
 
 /**
- * Requires an access token on the routes that are registered beside this plugin. A request without a valid token is
- * refused before its body is read, and so is one of a person whose access was revoked, unless `isAdmitted` says that
- * the admission of requests checks this. For any other request, `request.identity` is set to the identity in the token.
+ * Requires an access token on the routes that are registered beside this plugin, and sets `request.identity`. A request
+ * without a valid token is refused before its body is read. So is a request of a person whose access was revoked,
+ * unless `isAdmitted` says that the admission plugin checks this.
  */
 export default fp<{ tracing?: Tracing; isAdmitted?: boolean }>(
   (app, { tracing, isAdmitted = false }, done) => {
@@ -212,8 +217,8 @@ export default fp<{ tracing?: Tracing; isAdmitted?: boolean }>(
     app.addHook('onRequest', (request, reply, next) => {
       const identity = inStage(tracing, 'auth', () => identify(request, reply))
       if (identity instanceof Promise) return identity.then((known) => void (request.identity = known))
-      // If the identity is already known, the hook returns no promise: while a hook waits, an arriving body must be
-      // held in the stream, which is expensive (D211).
+      // If the identity is already known, the hook returns no promise. While a hook waits, the stream must buffer the
+      // arriving body, which is expensive (D211).
       request.identity = identity
       next()
       return undefined
@@ -256,7 +261,7 @@ function refuseOtherMethods(app: FastifyInstance, url: string): void {
   })
 }
 
-/** Starts a timer that does not keep the process alive. Returns the function that stops it. */
+/** Starts a timer that does not keep the process alive, and returns a function that stops it. */
 function unreferencedTimer(fn: () => void, ms: number): () => void {
   const timer = setTimeout(fn, ms).unref()
   return () => clearTimeout(timer)

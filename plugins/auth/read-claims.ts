@@ -5,8 +5,8 @@ import { InvalidTokenError } from './read-token.js'
 type Claims = Record<string, unknown>
 
 /**
- * The contents of an access token, with times in seconds since the epoch. `checkTimes` decides whether the token is
- * valid now.
+ * The relevant contents of an access token. Times are in seconds since the epoch; `checkTimes` decides whether the
+ * token is valid now.
  */
 export interface ReadClaims {
   identity: Identity
@@ -28,8 +28,8 @@ const FOREIGN_CLAIMS = ['nonce', 'at_hash', 'c_hash', 's_hash'] as const
 const FOREIGN_TYPES = new Set(['ID', 'Refresh', 'Offline', 'Logout'])
 
 /**
- * Throws InvalidTokenError unless `iss` is exactly the configured issuer (S10). If the issuer uses a different name in
- * access tokens, `iss` must be exactly that name (D203).
+ * Throws InvalidTokenError unless the claim `iss` is exactly the configured issuer (S10). If the issuer uses another
+ * name in access tokens, `iss` must be exactly that other name (D203).
  */
 export function checkIssuer({ iss }: Claims, { issuer, tokenIssuer = issuer }: OAuthConfig): void {
   if (iss !== tokenIssuer) throw new InvalidTokenError('iss mismatch')
@@ -72,13 +72,13 @@ export function readClaims(payload: Claims, oauth: OAuthConfig): ReadClaims {
 
 /** The claims that may contain a person's name, in order of preference (OpenID Connect Core, 5.1). */
 const NAME_CLAIMS = ['name', 'preferred_username'] as const
-/** Claims that name the client: RFC 9068, 2.2; OpenID Connect Core, 2; Entra ID version 1; Okta. */
+/** The claims that name the client: RFC 9068, 2.2; OpenID Connect Core, 2; Entra ID version 1; Okta. */
 const CLIENT_CLAIMS = ['client_id', 'azp', 'appid', 'cid'] as const
 const LONGEST_SHOWN = 128
 
 /**
- * Returns an object with the single field `field`. Its value is the first of the named claims whose content may be
- * shown to people. Returns an empty object if there is no such claim.
+ * Returns an object with a single property, `field`, whose value is the first of the named claims that may be shown to
+ * people. Returns an empty object if there is no such claim.
  */
 function shownAs<F extends 'name' | 'clientId'>(
   field: F,
@@ -106,8 +106,8 @@ function readTime(payload: Claims, name: 'exp' | 'nbf' | 'iat'): number | undefi
 }
 
 /**
- * Returns true if the token is an access token. Usually, a `nonce` means that it is an ID token. Older Keycloak
- * releases, however, also put the nonce of the login into access tokens; the type of these tokens is `Bearer`.
+ * Returns true if the token is an access token. A `nonce` usually marks an ID token, but older Keycloak releases copy
+ * the nonce of the login into access tokens too; those have the type `Bearer`.
  */
 function isAccessToken(payload: Claims): boolean {
   const { typ, events } = payload
@@ -125,7 +125,7 @@ function readGroups(payload: Claims, names: readonly string[]): readonly string[
   const groups = new Set<string>()
   for (const name of names) {
     const values = Object.hasOwn(payload, name) ? payload[name] : follow(payload, name.split('.'))
-    // In place of the groups, Entra ID may send the name of a source (`src1`) from which they can be requested.
+    // Instead of the groups, Entra ID may send the name of a source, such as `src1`, from which they can be requested.
     if (typeof values === 'string' && isElsewhere(payload, name)) continue
     for (const value of [values].flat()) if (typeof value === 'string' && value !== '') groups.add(value)
   }

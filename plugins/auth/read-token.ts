@@ -23,14 +23,14 @@ const MOST_HEADERS = 200
  */
 const TYPES = new Set(['at+jwt', 'application/at+jwt', 'jwt'])
 /**
- * The header members with which a token announces extensions that the reader must understand, or an unencoded payload
- * (RFC 7515, 4.1.11; RFC 7797). This server supports neither.
+ * The header members by which a token declares an unencoded payload, or extensions that the reader must understand (RFC
+ * 7515, 4.1.11; RFC 7797). This server supports neither.
  */
 const REFUSED_MEMBERS = ['crit', 'b64'] as const
 
 /**
- * Creates the function that splits an unverified token. It returns how the token was signed, and the encoded payload.
- * Keys that a token contains or refers to (`jwk`, `jku`, `x5c`, `x5u`) are never read. The function throws
+ * Creates the function that splits a token into how it was signed and its encoded payload, without verifying the
+ * signature. Keys that a token contains or refers to (`jwk`, `jku`, `x5c`, `x5u`) are never read. The function throws
  * InvalidTokenError.
  */
 export function createHeadReader(): (token: string) => { head: Head; payload: string } {
@@ -158,8 +158,8 @@ export function authorizationsOf(rawHeaders: readonly string[]): string[] {
 }
 
 /**
- * The reason why a token is refused. The log and the challenge (WWW-Authenticate) contain this text. The texts are
- * fixed, so that neither the log nor the challenge contains anything that a client sent.
+ * The reasons for refusing a token. They appear in the log and in the challenge (WWW-Authenticate). These strings are
+ * fixed, so that neither place contains anything that a client sent.
  */
 type Reason =
   | 'no token'
@@ -187,15 +187,14 @@ type Reason =
 /** Error codes of the WWW-Authenticate header (RFC 6750, 3.1). */
 export type BearerError = 'invalid_token' | 'insufficient_scope'
 
-/** A missing or invalid token (S10, S12); always answered with 401. */
+/** The error for a missing or invalid token (S10, S12), always answered with 401. */
 export class InvalidTokenError extends Error {
   override readonly name = 'InvalidTokenError'
   /**
-   * True if the token was refused although the provider signed it, for example because it has expired or is meant for
-   * another service.
+   * True if the provider has signed the refused token: it has expired, for example, or is meant for another service.
    */
   isGenuine = false
-  /** `error` is null for a request without a token, because the challenge then contains no error code. */
+  /** `error` is null for a request without a token, because the challenge then has no error code. */
   constructor(
     readonly reason: Reason,
     readonly error: BearerError | null = 'invalid_token',

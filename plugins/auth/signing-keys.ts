@@ -3,7 +3,7 @@ import { ToolError } from '../../schemas/errors.js'
 import { downloadKeys, selectKeys, type SigningKey } from './fetch-keys.js'
 import type { Algorithm } from './read-token.js'
 
-/** Runs `fn` after `ms` milliseconds; returns a function that cancels it. */
+/** Runs `fn` after `ms` milliseconds. Returns a function that cancels this. */
 export type Schedule = (fn: () => void, ms: number) => () => void
 
 interface SigningKeysOptions {
@@ -12,7 +12,7 @@ interface SigningKeysOptions {
   /** Returns milliseconds since the epoch. */
   now: () => number
   schedule: Schedule
-  /** Called when new keys come into use that differ from the previous ones. `count` is their number. */
+  /** Called when new keys replace different ones. `count` is the number of new keys. */
   changed: (count: number) => void
   /** Called when a download has ended. `isLoaded` is true if the download contained usable keys. */
   fetched?: (isLoaded: boolean) => void
@@ -20,27 +20,27 @@ interface SigningKeysOptions {
   failed: (error: unknown, ageSeconds: number | null) => void
 }
 
-/** The keys with which the identity provider signs tokens. */
+/** The public keys with which tokens of the identity provider are verified. */
 export interface SigningKeys {
   /**
    * Returns the key that a token names, or null if there is no such key. The result is a promise only if no keys are
-   * loaded or they are due for a refresh. The promise rejects with ToolError `keys_unavailable {retry_after}` if no
-   * keys were ever loaded, or if the last loaded keys are at least an hour old.
+   * loaded or the loaded ones must be refreshed. The promise rejects with ToolError `keys_unavailable {retry_after}` if
+   * no keys were ever loaded, or if the last loaded ones are at least an hour old.
    */
   find(alg: Algorithm, kid: string | null): SigningKey | null | Promise<SigningKey | null>
   /**
-   * Returns an object that identifies the current set of keys. Returns null if no usable keys are loaded or they are
-   * due for a refresh.
+   * Returns an object that identifies the current set of keys. Returns null if no usable keys are loaded, or if they
+   * must be refreshed.
    */
   edition(): object | null
   /**
-   * Downloads the keys again, because a token names an unknown key. Does nothing if this was tried less than 30 s ago.
-   * Never rejects.
+   * Downloads the keys again, because a token names an unknown key. Does nothing if the previous attempt was less than
+   * 30 s ago. Never rejects.
    */
   refetch(): Promise<void>
   /**
-   * Downloads the keys for the first time and then refreshes them regularly. Never rejects; if the provider is down,
-   * the download is repeated.
+   * Downloads the keys for the first time, and then again at regular intervals. If the provider is down, the download
+   * is repeated. Never rejects.
    */
   load(): Promise<void>
   /** Returns true if there are keys with which tokens can be verified. */
@@ -97,8 +97,8 @@ export function createSigningKeys(options: SigningKeysOptions): SigningKeys {
   }
 
   /**
-   * Puts downloaded keys into use. If they are the same as the current keys, the current objects stay in use, so that
-   * everything cached for them stays valid.
+   * Puts downloaded keys into use. If they equal the current keys, the current objects are kept, so that everything
+   * cached for those objects stays valid.
    */
   function take(keys: SigningKey[]): void {
     if (keys.length === 0) throw new Error('the answer has no usable key')
@@ -159,7 +159,7 @@ interface KeyRing {
   find(alg: Algorithm, kid: string | null): SigningKey | null
 }
 
-/** An address that leads nowhere, so that get-jwks cannot reach the network if a key is not in its cache. */
+/** An address that leads nowhere. It keeps get-jwks off the network if a key is not in its cache. */
 const NOWHERE = 'urn:no-network/'
 
 /**
@@ -172,7 +172,7 @@ const NOWHERE = 'urn:no-network/'
  */
 function createKeyRing(keys: readonly SigningKey[]): KeyRing {
   const ring = buildGetJwks({ max: Math.max(1, keys.length), ttl: Number.MAX_SAFE_INTEGER })
-  // The cache is an LRUCache, although the library's own types do not say so.
+  // The cache is an LRUCache, although the library's own types do not declare that.
   const cache = ring.cache as unknown as { set(key: string, value: SigningKey): void }
   const known = new Set<string>()
   const only = new Map<Algorithm, SigningKey | null>()
@@ -189,7 +189,7 @@ function createKeyRing(keys: readonly SigningKey[]): KeyRing {
     find(alg, kid) {
       const name = nameOf(alg, kid === null ? (only.get(alg)?.kid ?? null) : kid)
       if (!known.has(name) || (kid === null && !only.get(alg))) return null
-      // For a cached key, the library returns the key itself and not a promise.
+      // For a key in its cache, the library returns the key itself and not a promise.
       return ring.getJwk({ domain: NOWHERE, alg, kid: name }) as unknown as SigningKey
     },
   }
@@ -199,7 +199,7 @@ function createKeyRing(keys: readonly SigningKey[]): KeyRing {
 const nameOf = (alg: Algorithm, kid: string | null) => (kid === null ? alg : `${alg} ${kid}`)
 
 /**
- * Creates a clock that counts milliseconds since its creation and ignores backward steps of the system clock. A
+ * Creates a clock that counts milliseconds since its creation and never goes back, even if the system clock does. A
  * correction of the system time therefore neither makes old keys look younger nor stops the periodic downloads.
  */
 function steadyClock(now: () => number): () => number {

@@ -39,11 +39,13 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
     return fetched
   }
 
-  /** Verifies the signature of a token and reads everything in it that does not depend on the current time. */
+  /**
+   * Verifies the signature of a token, and reads everything in it whose validity does not depend on the current time.
+   */
   async function read(token: string, digest: string): Promise<ReadClaims> {
     const { head, payload } = readHead(token)
-    // The current set of keys is noted before the key is looked up: if new keys arrive during the lookup, the key may
-    // not be among them.
+    // The current set of keys is noted before the key is looked up. If new keys arrive during the lookup, the found key
+    // may not belong to the new set.
     const edition = keys.edition()
     const key = (await keys.find(head.alg, head.kid)) ?? (await fetchKey(head, payload))
     checkSignature(token, key)
@@ -55,8 +57,8 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
   }
 
   /**
-   * Returns the remembered claims of a token. Returns null if the token must be verified: it is unknown or was verified
-   * too long ago, or the keys have changed or are due for a refresh.
+   * Returns the remembered claims of a token. Returns null if the token must be verified anew: it is unknown, its
+   * verification was too long ago, or the keys have changed or must be refreshed.
    */
   function recall(digest: string): ReadClaims | null {
     const known = remembered.get(digest)
@@ -75,7 +77,7 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
 
   return {
     verify(token) {
-      // Only digests are stored, never the tokens themselves.
+      // The map contains only digests of tokens, never the tokens themselves.
       const digest = hash('sha256', token, 'base64')
       const claims = recall(digest)
       return claims === null ? read(token, digest).then(judge) : judge(claims)
@@ -92,7 +94,8 @@ interface Remembered {
 }
 
 /**
- * Runs a check on a token whose signature has been verified. If the check fails, sets `isGenuine` of the error to true.
+ * Runs a check on a token whose signature has been verified. If the check fails, `isGenuine` of the error is set to
+ * true.
  */
 function genuine<T>(judge: () => T): T {
   try {
@@ -129,7 +132,7 @@ function createSignatureCheck(): (token: string, key: SigningKey) => void {
   }
 }
 
-/** Returns true for an error that means that the token could not be read, so that its signature was not checked. */
+/** Returns true if the error means that the token could not be parsed, so that its signature was not checked. */
 const isUnreadable = ({ code }: TokenError) =>
   code === TokenError.codes.malformed || code === TokenError.codes.invalidPayload
 

@@ -42,7 +42,7 @@ export function createClientFinder(trusted: TrustedProxies | undefined, onUnixSo
   }
 }
 
-/** Splits the header into its entries, last entry first. Empty list elements are left out (RFC 9110, 5.6.1). */
+/** Splits X-Forwarded-For into its entries, last entry first. Empty list elements are left out (RFC 9110, 5.6.1). */
 const entriesFromRight = (header: string) =>
   header
     .split(',')
@@ -50,13 +50,16 @@ const entriesFromRight = (header: string) =>
     .filter((entry) => entry !== '')
     .reverse()
 
-/** Removes the port from an entry, because some proxies write `192.0.2.1:4711` or `[2001:db8::1]:4711`. */
+/**
+ * Removes the port from an entry of X-Forwarded-For, because some proxies write `192.0.2.1:4711` or
+ * `[2001:db8::1]:4711`.
+ */
 function withoutPort(entry: string): string {
   const [, v6, v4] = /^(?:\[(.*)\]|([\d.]+))(?::\d{1,5})?$/.exec(entry) ?? []
   return v6 ?? v4 ?? entry
 }
 
-/** Parses an address. Returns null if the text is not an address. Short forms such as `127.1` are not accepted. */
+/** Parses an IP address. Returns null if the string is not an address. Short forms such as `127.1` are not accepted. */
 function readAddress(text: string): Address | null {
   return isIP(text) === 0 ? null : ipaddr.process(text.replace(/%.*/, ''))
 }

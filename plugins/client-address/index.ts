@@ -5,7 +5,7 @@ import { createClientFinder, networkOf } from './find-client.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The address of the client, for the log and the audit entries; null on a Unix socket without a trusted proxy. */
+    /** The address of the client, for the log and audit entries; null on a Unix socket without a trusted proxy. */
     clientAddress: string | null
     /** The network of the client's address. All limits per address use it as their key. */
     clientNetwork: string

@@ -19,12 +19,13 @@ import type { ApprovalConfig, ConfirmConfig } from '../../schemas/config.js'
 import type { ConfirmedCall } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { Meter } from '../../schemas/metrics.js'
-import type { ApprovalRow, Approvals as ApprovalRows } from '../../schemas/state.js'
+import type { ApprovalEnding, ApprovalRow, Approvals as ApprovalRows } from '../../schemas/state.js'
 import type { AnyTool } from '../../tools/define.js'
 import { attempt } from './attempt.js'
 import { keyOf, ownerKey } from './confirmed-call.js'
 import { redeem, type Redemption, type Yes } from './life.js'
 import { type Ended, endOnce, rememberEnded } from './remember-ended.js'
+import { overridesOf } from './overrides.js'
 import { createSeal, parseSealed } from './seals.js'
 
 export interface ApprovalsOptions {
@@ -56,7 +57,10 @@ export interface ApprovalsOptions {
 }
 
 /** The facts that the gate adds to a call in order to ask a person about it. */
-export type ApprovalQuestion = Pick<ApprovalRequest, 'boundTo' | 'shown' | 'ownerName' | 'client' | 'requestId'>
+export type ApprovalQuestion = Pick<
+  ApprovalRequest,
+  'boundTo' | 'shown' | 'ownerName' | 'client' | 'requestId' | 'guardrails' | 'persons'
+>
 
 export type ApprovalService = ReturnType<typeof createApprovals>
 /**
@@ -74,10 +78,12 @@ const ID = /^[\w-]{43}$/
 const MOST_LISTED = 100
 const MOST_LISTED_OF_EACH = 10
 /**
- * Maximum number of rows that are skipped, because this server did not write them, while a list of approval requests is
- * compiled.
+ * Maximum number of rows that are skipped, because this server did not write them or they do not belong there, while a
+ * list of approval requests is compiled.
  */
 const MOST_PASSED_OVER = 1000
+/** Maximum number of approval requests on one page of the list of all live requests. */
+const MOST_ON_PAGE = 25
 const UNAUDITED = 'The audit log cannot be written, so nothing was decided.'
 /** Interval, in milliseconds, at which the store is polled for a decision that another replica may have recorded. */
 const LOOK_MS = 2000
@@ -111,8 +117,9 @@ export function createApprovals(options: ApprovalsOptions) {
   const requestOf = ({ id, request }: ApprovalRow) =>
     parseSealed<ApprovalRequest>(requests.open(request, [audience, id]))
 
-  const decisionOf = (row: ApprovalRow) =>
-    row.decision === null ? null : parseSealed<ApprovalDecision>(decisions.open(row.decision, aboutOf(row)))
+  const openDecision = (row: ApprovalRow, sealed: string | null) =>
+    sealed === null ? null : parseSealed<ApprovalDecision>(decisions.open(sealed, aboutOf(row)))
+  const decisionOf = (row: ApprovalRow) => openDecision(row, row.decision)
 
   function open(row: ApprovalRow): AskedApproval | null {
     const request = requestOf(row)
@@ -120,29 +127,34 @@ export function createApprovals(options: ApprovalsOptions) {
     // the sealed request.
     if (request === null || !isAt(row, request)) return null
     const decision = decisionOf(row)
-    // If the signature of the decision is invalid, this server did not write the decision, so the stored request cannot
-    // be trusted either.
+    const first = openDecision(row, row.firstDecision)
+    // If the signature of a decision is invalid, this server did not write the decision, so the stored request cannot be
+    // trusted either. Neither can it if a first approval is one where none can be.
     if (row.decision !== null && decision === null) return null
-    return { request, decision, state: stateOf(row, request, decision) }
+    if (row.firstDecision !== null && (first?.verdict !== 'approved' || request.persons !== 2)) return null
+    return { request, decision, first, state: stateOf(row, { request, decision, first }) }
   }
 
   function stateOf(
     { id, ending: stored, expiresAt: ends }: ApprovalRow,
-    { expiresAt }: ApprovalRequest,
-    decision: ApprovalDecision | null,
+    { request, decision, first }: Omit<AskedApproval, 'state'>,
   ): ApprovalState {
     const ending = endedHere.get(id) ?? stored
     if (ending !== null) return ending
     // The store may let the row expire earlier, because of later requests. The approval request is never valid beyond
     // the expiry time that is sealed in it.
-    if (Math.min(expiresAt, ends) <= now()) return 'expired'
-    return decision === null ? 'pending' : decision.verdict
+    if (Math.min(request.expiresAt, ends) <= now()) return 'expired'
+    if (decision === null) return 'pending'
+    // Somebody who can write to the store can put the first approval into the place of the second one, and a server of
+    // an earlier release takes one approval for enough.
+    const isWhole = request.persons !== 2 || areTwo(request, [first, decision])
+    return decision.verdict === 'approved' && !isWhole ? 'void' : decision.verdict
   }
 
-  function partOf({ owner, tool }: ApprovalRequest, person: Identity): ApprovalPart {
+  function partOf({ owner, tool, persons }: ApprovalRequest, person: Identity): ApprovalPart {
     const role = roleOf(person)
     const isAllowed = role !== null && rolesOf.get(tool)?.includes(role) === true
-    if (isSame(owner, person)) return method === 'page' && isAllowed ? 'asker' : 'watching'
+    if (isSame(owner, person)) return method === 'page' && persons !== 2 && isAllowed ? 'asker' : 'watching'
     return role === 'admin' && isAllowed ? 'admin' : 'nobody'
   }
 
@@ -170,6 +182,7 @@ export function createApprovals(options: ApprovalsOptions) {
       approval_id: request.id,
       approval: event,
       ...(!isSame(by, request.owner) && { asked_by: request.owner }),
+      ...(request.persons === 2 && { overrides: overridesOf(request) }),
       ...more,
     }
   }
@@ -193,9 +206,16 @@ export function createApprovals(options: ApprovalsOptions) {
     }
   }
 
+  function requireAdmin(person: Identity): void {
+    if (roleOf(person) !== 'admin') throw new ToolError('forbidden', 'Only an admin revokes what waits for approval.')
+  }
+
   function noteDecided(id: string): void {
     for (const wake of waiting.get(id) ?? []) wake()
   }
+
+  const end = (id: string, ending: ApprovalEnding) =>
+    endOnce(endedHere, id, ending, () => attempt(() => rows.end(id, ending)))
 
   /** Finds the row of an approval request by an id from a URL. The id can be any text. */
   const rowOf = (id: string) => (ID.test(id) ? attempt(() => rows.get(id)) : Promise.resolve(null))
@@ -249,37 +269,56 @@ export function createApprovals(options: ApprovalsOptions) {
       return { asked, isNew }
     },
 
+    /** Returns true if the time in which the request could be decided and used is over. */
+    isOver: ({ request }: AskedApproval): boolean => request.expiresAt <= now(),
+
     /**
-     * Redeems an approved request (see `redeem` in life.ts). The result is `stale` also if the person who approved the
-     * request may no longer do so, or if this person's or the asker's access was revoked meanwhile.
+    /**
+     * Gives up an approval request, so that nobody decides about it any more. Resolves with false if it had ended before.
+     */
+    async giveUp({ request }: AskedApproval, requestId: string): Promise<boolean> {
+      if (!(await end(request.id, 'void'))) return false
+      const told = { request_id: requestId, decision: 'denied', reason: 'confirm_required' } as const
+      await tryToNote('void', entryOf('void', request, request.owner, told))
+      noteDecided(request.id)
+      return true
+    },
+
+    /**
+     * Redeems an approved request (see `redeem` in life.ts). The result is `stale` also if what was approved does not
+     * cover the guardrails that the call touches now (`isEnough`), if a person who approved the request may no longer do
+     * so, or if such a person's or the asker's access was revoked meanwhile. Rejects with the ToolError of `revokedError`
+     * if an admin revoked the request meanwhile.
      */
     async redeem(
-      { request, decision }: AskedApproval,
+      asked: AskedApproval,
       findBinding: () => Promise<string>,
-      { signal, requestId }: { signal?: AbortSignal; requestId: string },
+      { signal, requestId, isEnough }: { signal?: AbortSignal; requestId: string; isEnough: boolean },
     ): Promise<Redemption> {
+      const { request, decision, first } = asked
       const { id, boundTo, owner, askedAt } = request
-      const isOver = (person: Owner, at: number) => attempt(async () => isRevokedSince?.(person, at))
-      const isLapsed =
-        decision === null ||
-        !mayDecide(request, decision.by) ||
-        (await isOver(owner, askedAt)) === true ||
-        (await isOver(decision.by, decision.at)) === true
-      const isUsed = async () => endedHere.get(id) === 'used' || (await attempt(() => rows.get(id)))?.ending === 'used'
-      const end = (ending: 'used' | 'void') => endOnce(endedHere, id, ending, () => attempt(() => rows.end(id, ending)))
+      const given = [first, decision].filter((one) => one !== null)
+      const isOver = async (person: Owner, at: number) =>
+        (await attempt(async () => isRevokedSince?.(person, at))) === true
+      let isLapsed = !isEnough || decision === null || given.some(({ by }) => !mayDecide(request, by))
+      for (const { person, at } of [{ person: owner, at: askedAt }, ...given.map(({ by, at }) => ({ person: by, at }))])
+        isLapsed ||= await isOver(person, at)
+      const hasEnded = async (as: ApprovalEnding) =>
+        endedHere.get(id) === as || (await attempt(() => rows.get(id)))?.ending === as
+      const isUsed = () => hasEnded('used')
       const yes: Yes = {
         boundTo,
         lapsed: isLapsed ? 'stale' : null,
         isUsed,
         async lapse(why) {
-          if (!(await end('void'))) return (await isUsed()) ? 'replayed' : why
-          const told = { request_id: requestId, decision: 'denied', reason: 'confirm_required' } as const
-          await tryToNote('void', entryOf('void', request, request.owner, told))
-          return why
+          if (await approvals.giveUp(asked, requestId)) return why
+          if (await hasEnded('revoked')) throw revokedError(request)
+          return (await isUsed()) ? 'replayed' : why
         },
         async claim() {
-          const isFirst = await end('used')
+          const isFirst = await end(id, 'used')
           if (isFirst) meter?.approval('used')
+          else if (await hasEnded('revoked')) throw revokedError(request)
           return isFirst
         },
       }
@@ -325,38 +364,94 @@ export function createApprovals(options: ApprovalsOptions) {
       }
     },
 
-    async decide(id, { verdict, by, note: written }, from) {
-      const row = await rowOf(id)
-      const asked = row === null ? null : open(row)
-      const part = asked === null ? 'nobody' : partOf(asked.request, by)
-      if (row === null || asked === null || part === 'nobody') throw unknown()
-      if (part === 'watching') throw notTheirs(method, asked.request, by)
-      if (asked.state === 'expired') throw expired()
-      if (asked.state !== 'pending') return { won: false, approval: asked }
-      const { name, iss, sub, groups, hasGroupsOverage } = by
-      const text = cleanNote(written ?? '') || undefined
-      const decision: ApprovalDecision = {
-        verdict,
-        by: { iss, sub, groups, hasGroupsOverage, name },
-        note: text,
-        at: now(),
+    async live(person, from) {
+      requireAdmin(person)
+      const approvals: AskedApproval[] = []
+      let next = from
+      for (let passed = 0; passed < MOST_PASSED_OVER;) {
+        const found = await attempt(() => rows.live(next, MOST_ON_PAGE))
+        for (const row of found) {
+          if (approvals.length === MOST_ON_PAGE) return { approvals, next }
+          // As in `waitingFor`, opening a row can take long.
+          await setImmediate()
+          next = { expiresAt: row.expiresAt, id: row.id }
+          const asked = open(row)
+          if (asked !== null && desk.mayRevoke(asked, person)) approvals.push(asked)
+          else passed += 1
+        }
+        if (found.length < MOST_ON_PAGE) return { approvals, next: null }
       }
-      const told = { ...originOf(from), role: roleOf(by), note: text }
-      const isDenied = verdict === 'denied' ? ({ decision: 'denied', reason: 'approval_denied' } as const) : {}
-      // The audit entry is written before the decision, so that every decision has one. If somebody else decided first,
-      // a second entry says so.
+      return { approvals, next }
+    },
+
+    mayRevoke: ({ request, state }, person) =>
+      roleOf(person) === 'admin' && REVOCABLE.includes(state) && partOf(request, person) !== 'nobody',
+
+    async revoke(id, by, from) {
+      const asked = await look(id)
+      if (asked === null || partOf(asked.request, by) === 'nobody') throw unknown()
+      requireAdmin(by)
+      if (!desk.mayRevoke(asked, by)) return { won: false, approval: asked }
+      const { request } = asked
+      const told = { ...originOf(from), role: roleOf(by) }
+      // As with decisions, the audit entry comes first, so that no revocation is without one.
       try {
-        await note(verdict, entryOf(verdict, asked.request, by, { ...told, ...isDenied }))
+        await note('revoked', entryOf('revoked', request, by, told))
       } catch (cause) {
         throw new ToolError('audit_unavailable', UNAUDITED, {}, { cause })
       }
-      const won = await attempt(() => rows.decide(id, decisions.seal(JSON.stringify(decision), aboutOf(row))))
-      const stands = await look(id)
-      if (!won) await tryToNote('lost', entryOf('lost', asked.request, by, { ...told, decision: 'denied' }))
+      const won = await end(id, 'revoked')
+      if (!won) await tryToNote('lost', entryOf('lost', request, by, { ...told, decision: 'denied' }))
       noteDecided(id)
-      if (stands === null) throw unknown()
-      if (!won && stands.state === 'expired') throw expired()
-      return { won, approval: stands }
+      const approval = await look(id)
+      if (approval === null) throw unknown()
+      return { won, approval }
+    },
+
+    async decide(id, { verdict, by, note: written }, from) {
+      for (;;) {
+        const row = await rowOf(id)
+        const asked = row === null ? null : open(row)
+        const part = asked === null ? 'nobody' : partOf(asked.request, by)
+        if (row === null || asked === null || part === 'nobody') throw unknown()
+        if (part === 'watching') throw notTheirs(method, asked.request, by)
+        if (asked.state === 'expired') throw expired()
+        const hasApproved = asked.first !== null && isSame(asked.first.by, by)
+        if (asked.state !== 'pending' || (verdict === 'approved' && hasApproved)) return { won: false, approval: asked }
+        const { name, iss, sub, groups, hasGroupsOverage } = by
+        const text = cleanNote(written ?? '') || undefined
+        const decision: ApprovalDecision = {
+          verdict,
+          by: { iss, sub, groups, hasGroupsOverage, name },
+          note: text,
+          at: now(),
+        }
+        const isFirst = verdict === 'approved' && asked.request.persons === 2 && asked.first === null
+        const event = isFirst ? 'approved_first' : verdict
+        const told = { ...originOf(from), role: roleOf(by), note: text }
+        const more = {
+          ...(verdict === 'denied' && ({ decision: 'denied', reason: 'approval_denied' } as const)),
+          ...(event === 'approved' && asked.first !== null && { first_approved_by: ownerOf(asked.first.by) }),
+        }
+        // The audit entry is written before the decision, so that every decision has one. If somebody else decided
+        // first, a second entry says so.
+        try {
+          await note(event, entryOf(event, asked.request, by, { ...told, ...more }))
+        } catch (cause) {
+          throw new ToolError('audit_unavailable', UNAUDITED, {}, { cause })
+        }
+        const sealed = decisions.seal(JSON.stringify(decision), aboutOf(row))
+        const after = verdict === 'approved' ? (row.firstDecision ?? undefined) : undefined
+        const won = await attempt(() => (isFirst ? rows.approveFirst(id, sealed) : rows.decide(id, sealed, after)))
+        const stands = await look(id)
+        if (!won) await tryToNote('lost', entryOf('lost', asked.request, by, { ...told, decision: 'denied' }))
+        if (stands?.state !== 'pending') noteDecided(id)
+        if (stands === null) throw unknown()
+        // Of two first approvals at the same time one is stored; the other one becomes the second.
+        if (!won && isFirst && stands.state === 'pending' && stands.first !== null) continue
+        if (!won && stands.state === 'expired') throw expired()
+        return { won, approval: stands }
+      }
     },
   }
 
@@ -402,7 +497,28 @@ export function createApprovals(options: ApprovalsOptions) {
 /** The states of an approval request that is still valid, whether or not somebody has decided about it. */
 const LIVE: readonly ApprovalState[] = ['pending', 'approved', 'denied']
 
+/** The states in which an approval request can still lead to a run of its call, so that it can be revoked. */
+const REVOCABLE: readonly ApprovalState[] = ['pending', 'approved']
+
+/**
+ * Returns the error for a call whose approval request an admin revoked. It holds until the request would have expired,
+ * because a client that repeats the call would otherwise open the same question again at once.
+ */
+export const revokedError = ({ paramsHash, id, expiresAt }: ApprovalRequest): ToolError =>
+  new ToolError('approval_denied', 'An admin has revoked the request to approve this call. Nothing was changed.', {
+    reason: 'revoked',
+    params_hash: paramsHash,
+    approval_id: id,
+    denied_until: new Date(expiresAt).toISOString(),
+  })
+
 const isSame = (one: Owner, other: Owner) => one.iss === other.iss && one.sub === other.sub
+
+const ownerOf = ({ iss, sub }: Owner): Owner => ({ iss, sub })
+
+/** Returns true if both have approved, and they are two different people, neither of them the caller. */
+const areTwo = ({ owner }: ApprovalRequest, [first, second]: readonly [ApprovalDecision | null, ApprovalDecision]) =>
+  first !== null && !isSame(first.by, second.by) && !isSame(first.by, owner) && !isSame(second.by, owner)
 
 /**
  * Returns true if an approval request is really about this call. Anyone who can write to the store could have stored
@@ -431,11 +547,11 @@ const unknown = () => new ToolError('not_found', 'There is no such approval.')
 const expired = () =>
   new ToolError('approval_expired', 'The time to decide about this call is over. It has to be asked again.')
 
-function notTheirs(method: ApprovalDesk['method'], { owner }: ApprovalRequest, by: Identity): ToolError {
+function notTheirs(method: ApprovalDesk['method'], { owner, persons }: ApprovalRequest, by: Identity): ToolError {
   return new ToolError(
     'forbidden',
-    isSame(owner, by) && method === 'two-person'
-      ? 'You have asked for this call yourself, so an admin other than you decides about it.'
+    isSame(owner, by) && (method === 'two-person' || persons === 2)
+      ? `You have asked for this call yourself, so ${persons === 2 ? 'two admins' : 'an admin'} other than you decide${persons === 2 ? '' : 's'} about it.`
       : 'Your role does not let you decide about this call.',
   )
 }

@@ -1,9 +1,10 @@
 import type { AskedApproval } from '../../schemas/approvals.js'
 import { ToolError } from '../../schemas/errors.js'
-import type { Approvals } from './approvals.js'
+import { type Approvals, revokedError } from './approvals.js'
 import { describeCall } from './confirmed-call.js'
 import { fitShown } from './fit-shown.js'
-import { NOTHING_SHOWN, type Standing, type Way } from './life.js'
+import { type HashedCall, NOTHING_SHOWN, type Standing, type Way } from './life.js'
+import { isEnough, overridesOf } from './overrides.js'
 
 /**
  * The messages for calls that are confirmed on a page. There are none about malformed or mismatching tokens, because
@@ -16,8 +17,14 @@ const MESSAGES = {
     'What the call would do, or who approved it, is no longer what it was, so it is asked again. Nothing was changed.',
 }
 
+/** The message for a call that a guardrail forbids unless two persons approve it. */
+const TWO =
+  'Two people have to approve this call before it runs, because of a guardrail of the operator (see guardrails). Nothing was changed.'
+
 /** The person who must decide, in words for the model. */
 const WHO = { page: 'the person you work for', 'two-person': 'an admin other than the person you work for' } as const
+const whoOf = ({ method }: Approvals, persons: 2 | undefined) =>
+  persons === 2 ? 'two admins other than the person you work for' : WHO[method]
 
 /**
  * The way of asking on a page (D143): a person logs in with a browser and decides there, and the repeated call finds
@@ -25,12 +32,21 @@ const WHO = { page: 'the person you work for', 'two-person': 'an admin other tha
  * (URL elicitation, D157).
  */
 export const byPage = (approvals: Approvals): Way => ({
-  async find({ tool, callerContext, paramsHash }) {
+  hasPage: true,
+
+  async find(call) {
+    const { tool, callerContext, paramsHash } = call
     const found = await approvals.find(describeCall(tool, callerContext, paramsHash))
-    return found === null ? unasked('missing') : standingOf(found, approvals)
+    if (found === null) return unasked('missing')
+    if (found.state !== 'pending' || isEnough(found.request, call)) return standingOf(found, approvals, call)
+    // A guardrail has come, so that the decision about what was shown would not be enough.
+    await approvals.giveUp(found, call.call.requestId)
+    return unasked('stale')
   },
 
-  async ask({ tool, call: { requestId }, callerContext, paramsHash, note }, { reason, outlook, instead }) {
+  async ask(hashed, { reason, outlook, instead }) {
+    const { tool, callerContext, paramsHash, note, guardrails = [], persons } = hashed
+    const { requestId } = hashed.call
     const call = describeCall(tool, callerContext, paramsHash)
     const onPce = call.pce && { pce: call.pce }
     if (outlook.boundTo === null)
@@ -47,14 +63,21 @@ export const byPage = (approvals: Approvals): Way => ({
       requestId,
       ownerName: tokenSays?.name,
       client: cleanName(tokenSays?.clientId ?? client),
+      ...(guardrails.length > 0 && { guardrails }),
+      ...(persons === 2 && { persons }),
     }
     const { asked, isNew } = await approvals.ask(call, question, instead)
     // Another process or a simultaneous call has already asked this question. A person may even have decided by now.
     if (!isNew) return pending(approvals, asked)
-    note({ approval_id: asked.request.id, approval: 'asked' })
+    note({
+      approval_id: asked.request.id,
+      approval: 'asked',
+      ...(persons === 2 && { overrides: overridesOf(question) }),
+    })
+    const missing = persons === 2 ? TWO : MESSAGES.missing
     return {
-      message: reason === 'expired' || reason === 'stale' ? MESSAGES[reason] : MESSAGES.missing,
-      hint: `Only a person can approve it, in their browser: show the summary, and give approval_url to ${WHO[approvals.method]}. Once they have decided, repeat exactly the same call: it then runs, or says that it was denied. A confirm token is of no use here.`,
+      message: reason === 'expired' || reason === 'stale' ? MESSAGES[reason] : missing,
+      hint: `Only ${persons === 2 ? 'people' : 'a person'} can approve it, in their browser: show the summary, and give approval_url to ${whoOf(approvals, persons)}. Once they have decided, repeat exactly the same call: it then runs, or says that it was denied. A confirm token is of no use here.`,
       details: { ...onPce, ...whereOf(approvals, asked) },
     }
   },
@@ -62,8 +85,8 @@ export const byPage = (approvals: Approvals): Way => ({
 
 const unasked = (reason: keyof typeof MESSAGES) => ({ state: 'unasked', reason }) as const
 
-function standingOf(found: AskedApproval, approvals: Approvals): Standing {
-  const { request, decision, state } = found
+function standingOf(found: AskedApproval, approvals: Approvals, call: HashedCall): Standing {
+  const { request, decision, first, state } = found
   const { id, boundTo } = request
   switch (state) {
     case 'pending':
@@ -72,18 +95,29 @@ function standingOf(found: AskedApproval, approvals: Approvals): Standing {
       return { state: 'denied', boundTo, question: id, refusal: denied(found) }
     case 'approved': {
       const { iss, sub } = decision!.by
+      const overrides = overridesOf(request)
       return {
         state: 'approved',
         boundTo,
         redeem: ({ call: { requestId }, context: { signal }, findBinding }) =>
-          approvals.redeem(found, findBinding, { signal, requestId }),
-        redeemed: { approval_id: id, approval: 'used', approved_by: { iss, sub } },
+          approvals.redeem(found, findBinding, { signal, requestId, isEnough: isEnough(request, call) }),
+        ...(overrides.length > 0 && { overrides }),
+        redeemed: {
+          approval_id: id,
+          approval: 'used',
+          approved_by: { iss, sub },
+          ...(first !== null && { first_approved_by: { iss: first.by.iss, sub: first.by.sub } }),
+          ...(overrides.length > 0 && { overrides }),
+        },
         replayed: {
           message: 'The approval was used by another run of this call; this one did not run.',
           facts: { approval_id: id },
         },
       }
     }
+    case 'revoked':
+      if (approvals.isOver(found)) return unasked('expired')
+      return { state: 'denied', boundTo, question: id, refusal: revokedError(found.request) }
     case 'used':
       return unasked('missing')
     case 'expired':
@@ -93,17 +127,22 @@ function standingOf(found: AskedApproval, approvals: Approvals): Standing {
   }
 }
 
-const whereOf = (approvals: Approvals, { request }: AskedApproval) => ({
+const whereOf = (approvals: Approvals, { request, first }: AskedApproval) => ({
   approval_url: approvals.urlOf(request.id),
   approval_id: request.id,
   expires_at: new Date(request.expiresAt).toISOString(),
+  ...(request.persons === 2 && { approvals_given: first === null ? 0 : 1, approvals_needed: 2 }),
 })
 
 function pending(approvals: Approvals, asked: AskedApproval): ToolError {
-  const { paramsHash, shown } = asked.request
+  const { paramsHash, shown, persons } = asked.request
   const details = { params_hash: paramsHash, summary: shown.summary, ...whereOf(approvals, asked) }
-  return new ToolError('approval_pending', 'Nobody has decided about this call yet. Nothing was changed.', details, {
-    hint: `Give approval_url to ${WHO[approvals.method]}, and repeat exactly the same call once they have decided; asking again and again does not help.`,
+  const message =
+    asked.first === null
+      ? 'Nobody has decided about this call yet. Nothing was changed.'
+      : 'One of the two people who have to approve this call has done so. Nothing was changed.'
+  return new ToolError('approval_pending', message, details, {
+    hint: `Give approval_url to ${whoOf(approvals, persons)}, and repeat exactly the same call once they have decided; asking again and again does not help.`,
   })
 }
 

@@ -30,8 +30,9 @@ function fitPage(shown: ShownCall): ShownCall {
   const kept = { ...around, ...clipLists(around), objects: [] as ShownObject[] }
   let room = MOST_SHOWN_BYTES - jsonBytes(kept)
   // Space is reserved for at least the names of the objects that follow.
-  const bare = shown.objects.map(({ fields: _fields, parts: _parts, warnings: _warnings, ...object }) => ({
+  const bare = shown.objects.map(({ fields: _fields, parts: _parts, warnings: _warnings, evidence, ...object }) => ({
     ...object,
+    ...(evidence && { evidence: { says: evidence.says } }),
     fields: [],
     note: LEFT_OUT,
   }))

@@ -10,8 +10,11 @@ import { paramsHash } from './params-hash.js'
  *        ▲                 │ └─── no ───▶ denied       │   └──▶ replayed: another run of it has begun
  *        └── out of time ──┴── out of time, or what the call would do has changed
  *
- * If a call brings an approval that has expired (`expired`) or was for something else (`stale`), a new question is
- * asked.
+ * - From `unasked`: a person is asked (`asked`).
+ * - From `asked`: the person says yes (`approved`) or no (`denied`), or the time runs out (`unasked`).
+ * - From `denied`: the call stays refused as long as it would do the same; otherwise, the person is asked anew (`asked`).
+ * - From `approved`: the call runs (`redeemed`), but only once: a further run is refused (`replayed`). If the approval has
+ *   expired (`expired`), or the call would now do something else (`stale`), the person is asked anew (`asked`).
  */
 export type Standing =
   /** Nobody has been asked about the call, or an earlier question about it is void. */
@@ -32,6 +35,8 @@ interface Approved {
   /** The digest of what was shown to the person. */
   boundTo: string
   redeem(call: HashedCall): Promise<Redemption>
+  /** The guardrails that the approval overrides. */
+  overrides?: Approval['overrides']
   /** Facts to add to the audit entry of the run. */
   redeemed?: AuditFacts
   /** The message and the audit facts for every further run, which is refused because the approval has been used. */
@@ -43,6 +48,8 @@ export type HashedCall = CallToConfirm & { paramsHash: string }
 
 /** A way of asking a person: with a token that the client fetches, on a page, or with a form in the client. */
 export interface Way {
+  /** True if the person decides on a page. */
+  readonly hasPage?: true
   /**
    * Determines the state of the confirmation from the arguments of the call and from the store. Throws ToolError if
    * this client has no way to ask a person.
@@ -75,8 +82,8 @@ export interface Asked {
 export const NOTHING_SHOWN = 'preview_error says why. Fix that, and call again.'
 
 /**
- * Advances a call through the states of its confirmation. Returns the approval if the call may run now; otherwise,
- * throws the refusal, which says what must happen first.
+ * Finds out where the confirmation of a call stands, and does the next step. Returns the approval if the call may run
+ * now; otherwise, throws a refusal that says what must happen first.
  */
 export async function confirmCall(sent: CallToConfirm, way: Way): Promise<Approval> {
   const call = { ...sent, paramsHash: paramsHash(sent.call.arguments) }
@@ -102,7 +109,11 @@ async function admit(call: HashedCall, way: Way, standing: Approved): Promise<Ap
   switch (redemption) {
     case 'spent':
       call.note(standing.redeemed ?? {})
-      return { boundTo: standing.boundTo, paramsHash: call.paramsHash }
+      return {
+        boundTo: standing.boundTo,
+        paramsHash: call.paramsHash,
+        ...(standing.overrides && { overrides: standing.overrides }),
+      }
     case 'replayed':
       call.note(standing.replayed.facts ?? {})
       throw new ToolError('confirm_token_replay', standing.replayed.message, { params_hash: call.paramsHash })
@@ -114,10 +125,12 @@ async function admit(call: HashedCall, way: Way, standing: Approved): Promise<Ap
 
 /** Builds the refusal that shows what the call would do and how to confirm it. */
 async function ask(call: HashedCall, way: Way, reason: ConfirmReason, instead?: string): Promise<ToolError> {
-  const outlook = await call.look()
+  const outlook = await call.look(way.hasPage === true)
   const asked = await way.ask(call, { reason, outlook, instead })
   if (asked instanceof ToolError) return asked
-  const own = { params_hash: call.paramsHash, reason, summary: outlook.summary, ...asked.details }
+  const { guardrails = [] } = call
+  const touched = guardrails.length > 0 && { guardrails: [...guardrails] }
+  const own = { params_hash: call.paramsHash, reason, summary: outlook.summary, ...touched, ...asked.details }
   // The gate's own details are spread twice: at the beginning so that they are listed first, and at the end so that
   // details of a tool cannot overwrite them.
   const details = { ...own, ...outlook.details, ...own }

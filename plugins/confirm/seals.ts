@@ -34,9 +34,9 @@ const isCode = (given: Buffer, key: Buffer, text: string) =>
 const SEALED = /^([0-9a-f]{64})\.(.+)$/s
 
 /**
- * Creates a seal, which signs texts with HMAC-SHA-256. A signature also covers facts about the text, such as the caller
- * and the server's state, and the sealed text can be opened only with the same facts. A sealed text consists of the
- * signature in hex, a dot, and the text. `signed` returns the parts of the text that the signature covers.
+ * Creates a seal, which signs strings with HMAC-SHA-256. A signature also covers facts about the string, such as the
+ * caller and the server's state, and the sealed string can be opened only with the same facts. It consists of the
+ * signature in hex, a dot, and the original string. `signed` returns everything that the signature covers.
  */
 export function createSeal(
   kind: Exclude<keyof typeof LABELS, 'token'>,
@@ -48,7 +48,7 @@ export function createSeal(
   return {
     seal: (text: string, about: readonly unknown[]) =>
       `${codeOf(keys[0]!, factsOf(about, text)).toString('hex')}.${text}`,
-    /** Returns the text if it was sealed with these facts; returns null for any other input. */
+    /** Returns the original string if it was sealed with these facts; returns null for any other input. */
     open(sealed: string, about: readonly unknown[]): string | null {
       const [, code, text] = SEALED.exec(sealed) ?? []
       if (code === undefined || text === undefined) return null

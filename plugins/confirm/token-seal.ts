@@ -18,7 +18,7 @@ export function createTokenSeal(masters: MasterKeys) {
     sign,
     /**
      * Returns the claims of a token that was signed with one of the server's keys and is written exactly as it was
-     * signed; returns null for any other text.
+     * signed; returns null for any other string.
      */
     verify(token: string): unknown {
       if (!isCanonical(token)) return null

@@ -122,7 +122,7 @@ export function createTokens(options: TokensOptions) {
       return { token, jti, expiresIn: config.ttlSeconds }
     },
 
-    /** Reads the text that the client sent as a token. The text can be anything. Never throws. */
+    /** Reads a confirm token as the client sent it, which can be any string. Never throws. */
     read(token: unknown, { owner, tool, paramsHash: hash, pce }: ConfirmedCall): TokenReading {
       if (token === undefined || token === null) return { state: 'missing' }
       const claims = typeof token === 'string' && token.length <= LONGEST ? seal.verify(token) : null
@@ -173,8 +173,8 @@ export function createTokens(options: TokensOptions) {
 
 const VERSION = 1
 /**
- * Maximum length of a confirm token, in characters. Issuers and subjects have a limited length, so a longer text is not
- * a token of this server.
+ * Maximum length of a confirm token, in characters. Issuers and subjects have a limited length, so a longer string
+ * cannot be a token of this server.
  */
 const LONGEST = 8192
 
@@ -204,8 +204,8 @@ const Claims = Type.Object(
 type Claims = Static<typeof Claims>
 
 /**
- * Parses the stored text about what was shown. The text consists of the time at which the question expires, in
- * milliseconds since the epoch, a dot, and the digest.
+ * Parses the stored record of what was shown. It consists of the time at which the question expires, in milliseconds
+ * since the epoch, a dot, and the digest.
  */
 function readShown(text: string): { boundTo: string; expiresAt: number } {
   const dot = text.indexOf('.')

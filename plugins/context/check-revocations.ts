@@ -8,12 +8,12 @@ import type { Revocation, Revocations } from '../../schemas/state.js'
 const SKEW_MS = 30_000
 /** Maximum lifetime of a token in milliseconds. A token without a time of issue may have been issued that long ago. */
 const LONGEST_LIFE_MS = 24 * 60 * 60 * 1000
-/** Maximum number of revocations that a process remembers for the time in which the store cannot be read. */
+/** Maximum number of revocations that a process remembers, so that they still apply while the store cannot be read. */
 const MOST_SEEN = 10_000
 
 /**
- * Creates the checks. Each reads the store, so that a revocation applies in every process to everything that begins
- * after the operator's command has ended.
+ * Creates the checks for revoked access. Each check reads the store. A revocation therefore applies, in every process,
+ * to everything that begins after the operator's command has ended.
  *
  * @param now returns milliseconds since the epoch.
  */

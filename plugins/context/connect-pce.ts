@@ -7,17 +7,17 @@ import {
 } from '../../pce-client/index.js'
 import { inWords, StartupError, type Fault, type PceFromEnvironment } from '../../schemas/config.js'
 
-/** The functions through which a PCE client knows the tool call for which it currently works. */
+/** The functions through which a PCE client finds out for which tool call it is currently working. */
 export interface CurrentCall {
   /** Returns the request id of the current call; undefined outside a call. */
   readonly requestId: () => string | undefined
-  /** Records the status of an answer of the PCE, and the PCE's own request id. */
+  /** Records an answer of the PCE: its status, and the PCE's own request id. */
   readonly noteAnswer: (answer: { status: number; requestId?: string }) => void
-  /** A function that observes every request to the PCE; absent if nothing needs to observe them. */
+  /** Observes every request to the PCE; absent if nothing needs to observe them. */
   readonly onRequest?: PceClientOptions['onRequest']
   /**
    * Resolves if the current call may send a change to the PCE; otherwise, rejects with PceError. Absent if every call
-   * may.
+   * may send changes.
    */
   readonly mayWrite?: () => Promise<void>
 }
@@ -38,7 +38,7 @@ export function connectPce(
   pce: PceFromEnvironment,
   call: CurrentCall,
   log: RetryLog,
-  more: Pick<PceClientOptions, 'lookup' | 'checkPeer' | 'hideReasons' | 'retryCount'> = {},
+  more: Pick<PceClientOptions, 'lookup' | 'checkPeer' | 'hideReasons' | 'retryCount' | 'timers'> = {},
 ): PceClient {
   const { url, port, orgId, bounds } = pce
   const options: PceClientOptions = {

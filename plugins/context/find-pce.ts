@@ -6,7 +6,7 @@ import { ToolError } from '../../schemas/errors.js'
 import type { SealedCredentials } from '../../schemas/state.js'
 
 export interface ConnectOptions {
-  /** If true, requests are never repeated after a failure. */
+  /** If true, the client never repeats a request after a failure. */
   once?: boolean
   /** If true, errors do not say why a connection failed. */
   isTerse?: boolean
@@ -24,13 +24,13 @@ export interface ContextLog {
 }
 
 /**
- * The caller's PCE client. If it is null, `pceProblem` gives the reason; without `pceProblem`, the caller has no
+ * The client for the caller's PCE. If it is null, `pceProblem` gives the reason; if both are missing, the caller has no
  * credentials.
  */
 export interface FoundPce {
   pce: PceClient | null
   pceProblem?: ToolError
-  /** The version of the registration for which `pce` was created. */
+  /** The version of the registered credentials for which `pce` was created. */
   version?: string
 }
 
@@ -54,8 +54,8 @@ export function createPceFinder(ports: {
         pool.drop(owner)
         return { pce: null }
       }
-      // Errors do not tell a caller with the role `reader` why a connection failed. Like everyone, such a caller may
-      // register any address, but does not operate the PCE there (D48).
+      // A caller with the role `reader` is not told why a connection failed. Like everyone, such a caller may register
+      // any address, but does not operate the PCE at that address (D48).
       const isTerse = role === 'reader'
       const variant = `${isTerse ? 'terse' : 'full'} ${record.version}`
       const pce = pool.clientOf(owner, variant, () => connect(record.open(), { isTerse }))
@@ -80,9 +80,9 @@ export interface PcePool {
    * error is passed on, and the owner has no client.
    */
   clientOf(owner: Owner, version: string, create: () => PceClient): PceClient
-  /** Drops the owner's client. */
+  /** Drops the owner's client from the pool. */
   drop(owner: Owner): void
-  /** Drops all clients. */
+  /** Drops all clients from the pool. */
   close(): void
   readonly size: number
 }
@@ -133,23 +133,23 @@ export function createPcePool(now: () => number, max = MOST_CLIENTS): PcePool {
  */
 const keyOf = ({ iss, sub }: Owner) => JSON.stringify([iss, sub])
 
-/** The location of a PCE, with the host in the canonical spelling that the host guard returns. */
+/** The address of a PCE, with the host in the canonical form that the host guard returns. */
 export interface PceEndpoint {
   host: string
   port: number
 }
 
 const MOST_PLACES = 1000
-/** The time, in milliseconds, for which the result of inspecting a PCE's location is reused. */
+/** The time, in milliseconds, for which the result of inspecting a PCE's address is reused. */
 const FRESH_MS = 60_000
-/** Maximum time, in milliseconds, for which a call waits for the inspection of a PCE's location. */
+/** Maximum time, in milliseconds, for which a call waits while a PCE's address is inspected. */
 const INSPECTION_MS = 1000
 
 /**
- * Returns a version of `inspect` that is fast enough to run before every call. It is for servers that cannot guard
- * their connections because a proxy looks names up. A result is reused for a minute, and a call waits at most a second
- * for an inspection. After this second, the function rejects with the error of `inspect`, and the next call inspects
- * the location again.
+ * Returns a version of `inspect`, which checks the addresses of a PCE's host, that is fast enough to run before every
+ * call. It is for servers that cannot guard their connections because a proxy looks names up. A result is reused for a
+ * minute, and a call waits at most a second for an inspection. After this second, the function rejects with the error
+ * of `inspect`, and the next call inspects the location again.
  *
  * @param now returns milliseconds.
  */

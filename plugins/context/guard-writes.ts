@@ -5,7 +5,7 @@ import type { CallerScopes } from '../../schemas/scopes.js'
 /** Maximum time, in milliseconds, for finding out whether a write is allowed. */
 const JUDGE_MS = 60_000
 
-/** Returns the error with which a write outside of the scopes is refused; null if it is inside. */
+/** Returns the error with which a write outside the caller's scopes is refused, or null if the write is inside. */
 export type JudgeWrite = (
   pce: PceClient,
   scopes: CallerScopes,
@@ -14,9 +14,10 @@ export type JudgeWrite = (
 ) => Promise<ToolError | null>
 
 /**
- * Creates the function that returns a client which sends only writes inside the given scopes. It returns the same client
- * for the same arguments, so that what is kept for a client is kept for its callers. Each write is judged by what the
- * PCE has at that moment. A write outside is not sent, and its operation rejects with PceError `write_refused`.
+ * Creates a function that wraps a PCE client, so that only writes inside the given scopes are sent. Each write is
+ * checked against the current state of the PCE. A write outside is not sent, and its operation rejects with PceError
+ * `write_refused`. The same client and scopes always give the same wrapper, so that data cached for a client stays
+ * usable.
  */
 export function createWriteGuard(judge: JudgeWrite): (pce: PceClient, scopes: CallerScopes) => PceClient {
   const guards = new WeakMap<CallerScopes, (pce: PceClient) => PceClient>()
@@ -33,9 +34,9 @@ export function createWriteGuard(judge: JudgeWrite): (pce: PceClient, scopes: Ca
 }
 
 /**
- * Creates the function that returns a client which sends only writes that `refuse` returns no error for. The same client
- * results in the same one. A write that is refused is not sent, and its operation rejects with PceError `write_refused`,
- * whose `reason` is the code of the error.
+ * Creates a function that wraps a PCE client, so that only writes for which `refuse` returns no error are sent. A
+ * refused write is not sent, and its operation rejects with PceError `write_refused`, whose `reason` is the code of
+ * that error. The same client always gives the same wrapper.
  */
 export function createRefusingGuard(
   refuse: (pce: PceClient, writes: readonly PlannedWrite[], signal: AbortSignal) => Promise<ToolError | null>,

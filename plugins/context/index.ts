@@ -28,7 +28,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The keystore record that was read when the request was admitted; absent if admission reads no record. */
     admittedWith?: { record: SealedCredentials | null } | null
-    /** The context of the caller, including the caller's PCE; null until it is known. */
+    /** The context of the caller, which includes the caller's PCE; null until it has been determined. */
     callerContext: CallerContext | null
   }
 }

@@ -6,24 +6,24 @@ import { ToolError } from '../../schemas/errors.js'
 import type { CallerScopes } from '../../schemas/scopes.js'
 import type { SealedCredentials } from '../../schemas/state.js'
 
-/** The PCE of one caller. */
+/** The PCE of one caller, with the client for it. */
 export interface CallerPce {
-  /** The client for the caller's PCE; null if the caller has no usable PCE. */
+  /** The client for the PCE; null if the caller has no usable PCE. */
   pce: PceClient | null
-  /** The reason why `pce` is null; absent if the caller simply has no credentials. */
+  /** The reason why `pce` is null; absent if the caller simply has no PCE credentials. */
   pceProblem?: ToolError
   /**
-   * Checks, before a tool call uses the registered address, that it is the address of a PCE. Rejects with ToolError if
-   * no PCE has ever answered this caller there and none answers now.
+   * Must be called before a tool call uses the registered address. Resolves if a PCE has answered this caller at that
+   * address, earlier or now; otherwise, rejects with ToolError.
    */
   provePce?: (signal: AbortSignal) => Promise<void>
   credentials: CredentialsPort
 }
 
 /**
- * A function that finds the PCE of a caller. Its result is not a promise if all callers share one PCE. The function
- * neither throws nor rejects: a problem with a caller's PCE is part of the result, because that caller must be told.
- * `record` is the caller's keystore record, if the record was read when the request was admitted.
+ * Finds the PCE of a caller. The result is not a promise if all callers share one PCE. The function neither throws nor
+ * rejects: a problem with the caller's PCE is part of the result, because the caller must be told about it. `record` is
+ * the caller's keystore record, if it was read when the request was admitted.
  */
 export type FindPce = (
   identity: Identity,
@@ -31,11 +31,14 @@ export type FindPce = (
   record?: SealedCredentials | null,
 ) => CallerPce | Promise<CallerPce>
 
-/** What limits the writes of callers to parts of the estate. */
+/** The interface that limits the writes of callers to parts of the estate. */
 export interface ScopesPort {
-  /** Returns what the identity may write to. Every call with the same object returns the same value until a reload. */
+  /**
+   * Returns the scopes inside which the identity may write. Until the next reload, the same identity object always
+   * gives the same result.
+   */
   readonly of: (identity: Identity) => CallerScopes
-  /** Returns the client through which the caller's writes pass only within these scopes. */
+  /** Wraps a PCE client, so that only writes inside these scopes are sent. */
   readonly guard: (pce: PceClient, scopes: CallerScopes) => PceClient
 }
 
@@ -45,7 +48,7 @@ export interface OpenedContext extends CallerPce, Origin {
   /** The reason why the caller has no role; absent if the caller's groups simply give no role. */
   roleProblem?: ToolError
   transport: 'http'
-  /** The names of the person and of the client, as the access token states them; only for display. */
+  /** The names of the person and of the client in the access token, which are only displayed. */
   tokenSays?: Pick<Identity, 'name' | 'clientId'>
 }
 
@@ -67,14 +70,14 @@ export function createContextOpener(
   findPce: FindPce,
   scopes: ScopesPort | null = null,
 ): (identity: Identity, origin?: Origin, record?: SealedCredentials | null) => OpenedContext | Promise<OpenedContext> {
-  // The role is stored for each identity object, because the same object always comes from the same access token, whose
-  // groups never change.
+  // The role is cached for each identity object. The same object always comes from the same access token, whose groups
+  // never change.
   const roleOf = rememberRoles(roles)
   return (identity, origin = {}, record) => {
     const role = roleOf(identity)
     const { iss, sub, name, clientId } = identity
     const own = scopes?.of(identity)
-    // Spreads are avoided for speed, because this code runs for every request.
+    // For speed, no objects are spread here, because this code runs for every request.
     const open = ({ pce, pceProblem, provePce, credentials }: CallerPce): OpenedContext => ({
       caller: own === undefined ? { mode, role, iss, sub } : { mode, role, iss, sub, scopes: own },
       transport: 'http',

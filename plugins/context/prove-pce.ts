@@ -6,13 +6,13 @@ import type { ConnectionReport, CredentialsPort } from '../../schemas/credential
 import { connectionHint, ToolError } from '../../schemas/errors.js'
 import type { PceEndpoint } from './find-pce.js'
 
-/** The locations at which a PCE has answered a user since this process started, by user. */
+/** For each user, the addresses at which a PCE has answered this user since the process started. */
 export interface ProvenPces {
   readonly has: (owner: Owner, place: PceEndpoint) => boolean
   readonly add: (owner: Owner, place: PceEndpoint) => void
 }
 
-/** Maximum number of remembered locations. A location that was forgotten must be tried again. */
+/** Maximum number of remembered addresses. An address that was forgotten must be tried again. */
 const MOST_PROVEN = 10_000
 
 export function rememberProven(): ProvenPces {
@@ -30,9 +30,9 @@ const keyOf = ({ iss, sub }: Owner, { host, port }: PceEndpoint) => JSON.stringi
  * the key.
  */
 export interface AttemptTime {
-  /** Aborts when the time is up. */
+  /** The signal that aborts the attempt when its time is up. */
   readonly isUp: AbortSignal
-  /** Resolves when the time is up. */
+  /** Resolves when the time of the attempt is up. */
   readonly rest: () => Promise<void>
   /** Stops the timer when the attempt is over. */
   readonly stop: () => void
@@ -56,13 +56,13 @@ type NoteCheck = CredentialsPort['noteCheck']
 
 /**
  * Creates the function that decides whether a call may use the location of a PCE. A location where a PCE has already
- * answered the caller is permitted at once. Any other location is first tried once, as in a registration. All failures
+ * answered the caller is permitted at once. Any other location is first tried once, in the same way as when a person registers a PCE. All failures
  * except a refused key take the same time, so that the duration of a call reveals nothing about other people's networks
  * (D84). Simultaneous calls share one attempt.
  *
  * @param start starts the timer that gives all failing attempts the same duration.
- * @returns a function that calls `note` once for each attempt, with the problem or, after a success, with undefined. It
- * rejects with ToolError `pce_unreachable`, with `pce_error {http_status}` for a refused key, or with the reason of
+ * @returns a function that tries a location and reports each attempt to the callback `note`: the problem if the attempt
+ * failed, or undefined if it succeeded. The function's promise rejects with ToolError `pce_unreachable`, with `pce_error {http_status}` for a refused key, or with the reason of
  * `signal` if the signal is aborted.
  */
 export function createProver(

@@ -21,7 +21,7 @@ export interface RegistrationPorts {
   now: () => number
   hosts: Pick<PceHosts, 'admit' | 'inspect'>
   connect: Connect
-  /** Drops the pooled client for the owner's previous credentials. */
+  /** Drops the client for the owner's previous credentials from the pool. */
   dropClient: (owner: Owner) => void
   /** Counts a registration; throws ToolError `rate_limited` or `overloaded` if there are too many. */
   limit: (owner: Owner) => void | Promise<void>
@@ -62,7 +62,7 @@ export async function registerCredentials(
 
   const credentials = { ...given, host: admitted.host }
   const facts = credentialFacts(credentials, ports)
-  // The client is created before anything is stored, because credentials for which no client can be created are
+  // The client is created before anything is stored, because credentials from which no client can be created are
   // useless.
   const client = ports.connect(credentials, { once: true })
   const mustWork = !replaceAnyway && (await hasReadable(keystore, owner))
@@ -131,7 +131,7 @@ function refusal(problems: readonly FieldProblem[]): ToolError {
   return new ToolError('invalid_argument', `Nothing was stored. ${said}`, { problems })
 }
 
-/** Returns those fields of the credentials that may be shown. */
+/** Returns the fields of the credentials that may be shown to people. */
 export function credentialFacts(
   credentials: PceCredentials,
   { isTlsChecked }: Pick<RegistrationPorts, 'isTlsChecked'>,
@@ -150,7 +150,7 @@ interface FieldProblem {
 
 const MOST_CHARACTERS = { '/api_key': 255, '/api_secret': 1024, '/label': 100 }
 
-/** Returns the problems with all fields of the credentials except the host. The texts never contain the values. */
+/** Returns the problems with all fields of the credentials except the host. The messages never contain the values. */
 function checkCredentials(credentials: PceCredentials, allowsInsecureTls: boolean): FieldProblem[] {
   const { port, orgId, apiKey, apiSecret, tlsVerify, label } = credentials
   const problems = [

@@ -1,6 +1,6 @@
 import { promises as dns } from 'node:dns'
 import { isIPv6 } from 'node:net'
-import type { PceClient } from '../../pce-client/index.js'
+import type { PceClient, PceClientOptions } from '../../pce-client/index.js'
 import type { Owner } from '../../schemas/caller.js'
 import { StartupError, type PceFromEnvironment, type PerUserConfig } from '../../schemas/config.js'
 import type { CredentialsPort, Keystore, LastChecks, PceCredentials } from '../../schemas/credentials.js'
@@ -45,6 +45,8 @@ export interface UserPcesParts {
    * the timers of Node.js are used.
    */
   startAttempt?: typeof startAttempt
+  /** The source of time and waits of the PCE clients; tests replace it. */
+  timers?: PceClientOptions['timers']
   /** Applies the limit on a caller's registrations across all replicas. */
   admissions?: Admissions
 }
@@ -53,7 +55,7 @@ type UserPcesConfig = Pick<PerUserConfig, 'userPce' | 'login'> & { http: Pick<Pe
 
 export interface UserPces {
   find: FindPce
-  /** Closes the clients of all callers. */
+  /** Closes the PCE clients of all callers. */
   readonly close: () => void
 }
 
@@ -66,14 +68,15 @@ const PATIENCE_MS = 8000
 export const setupUrlOf = ({ http, login }: Pick<UserPcesConfig, 'http' | 'login'>): string | null =>
   login === undefined ? null : `${http.publicUrl}/setup`
 
-/** Returns how a caller registers a PCE, as words that can follow "Register". */
+/** Returns the words that follow "Register" in a hint: where, or with which tool, a caller registers a PCE. */
 const howTo = (setupUrl: string | null) =>
   setupUrl === null ? 'with register-pce-credentials' : `at ${setupUrl} in a browser`
 
 /**
- * Creates the ports through which each caller uses a PCE with the caller's own credentials in the keystore (S14). The
- * credentials are looked up for each request, connections go through the host guard, and clients are pooled by caller
- * and version of the credentials. Throws StartupError for TLS files or a proxy that no client can use.
+ * Creates the functions through which each caller uses a PCE with the credentials that the caller has stored in the
+ * keystore (S14). The credentials are looked up for each request, connections go through the host guard, and clients
+ * are pooled by caller and version of the credentials. Throws StartupError for TLS files or a proxy that no client can
+ * use.
  */
 export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): UserPces {
   const { keystore, lastChecks, log, now, own, resolve = lookUp, patienceMs = PATIENCE_MS } = parts
@@ -105,8 +108,8 @@ export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): Us
   })
 
   /**
-   * Returns an error that says why a PCE's location is forbidden, or null if it is permitted. This function is used
-   * only if connections go through a proxy, because the host guard checks direct connections.
+   * Returns an error that says why the address of a PCE is forbidden, or null if it is permitted. Used only if
+   * connections go through a proxy; otherwise, the host guard checks the connections themselves.
    */
   async function findProblem(place: PceEndpoint): Promise<ToolError | null> {
     try {
@@ -148,8 +151,8 @@ const isTlsChecked = ({ tls, allowInsecureTls }: UserPcesConfig['userPce'], isWa
   tls.verify && (isWanted || !allowInsecureTls)
 
 /**
- * Creates the function that returns, on a per_user server, the port through which a caller manages the caller's own
- * credentials. All these ports use the same keystore (D18).
+ * Creates the function that returns, on a per_user server, the interface through which a caller manages their own
+ * credentials. All these interfaces use the same keystore (D18).
  */
 function createCredentials(
   setupUrl: string | null,
@@ -190,14 +193,14 @@ function notConnected(problem: string, setupUrl: string | null): ToolError {
 }
 
 /**
- * Creates the function that creates the PCE clients of users. A first client is created here at start-up, so that
- * errors in the operator's TLS files and proxy appear then and not at the first call.
+ * Creates the function that creates the PCE clients of users. It also creates one client immediately, so that errors in
+ * the operator's TLS files and proxy appear at start-up and not at the first call.
  */
 function createConnect(
   { userPce }: UserPcesConfig,
   { hosts, places }: { hosts: PceHosts; places: WeakMap<PceClient, PceEndpoint & { connectOnce: () => PceClient }> },
   setupUrl: string | null,
-  { callTracker, log }: UserPcesParts,
+  { callTracker, log, timers }: UserPcesParts,
 ): Connect {
   const { tls, proxyUrl, bounds } = userPce
   const common = { tls, ...(proxyUrl !== undefined && { proxyUrl }), ...(bounds && { bounds }) }
@@ -228,7 +231,12 @@ function createConnect(
       apiSecret,
       tls: { ...shown, verify: isTlsChecked(userPce, tlsVerify) },
     }
-    const guarded = { ...hosts.guard(admitted.host, port), hideReasons: isTerse, ...(once && { retryCount: 0 }) }
+    const guarded = {
+      ...hosts.guard(admitted.host, port),
+      hideReasons: isTerse,
+      ...(once && { retryCount: 0 }),
+      ...(timers && { timers }),
+    }
     try {
       const client = connectPce(pce, callTracker, log, guarded)
       const connectOnce = () => connect(credentials, { once: true, isTerse })

@@ -3,17 +3,17 @@ import { connectionHint } from '../../schemas/errors.js'
 import type { RetryLog } from './connect-pce.js'
 
 /**
- * A watch on the PCE key in shared mode, where everybody uses the same key. If the PCE refuses the key, the server
- * starts and is ready nevertheless (D105). The refusal is reported once in the log, and in the answers of /readyz.
+ * Watches the PCE key in shared mode, where all callers use the same key. If the PCE refuses the key, the server starts
+ * nevertheless and counts as ready (D105). The refusal is reported once in the log, and in the answers of /readyz.
  */
 export interface KeyWatch {
   /** Asks the PCE once whether it accepts the key. Never rejects. */
   readonly check: () => Promise<void>
-  /** Receives the status of every answer of the PCE. */
+  /** Must be called with the status of every answer of the PCE. */
   readonly note: (status: number) => void
   /**
-   * Returns the problem with the PCE key, which /readyz reports. Returns null if the key is accepted or nothing is
-   * known yet. While the key is refused, the PCE is asked again from time to time.
+   * Returns the problem with the PCE key, for /readyz. Returns null if the PCE accepts the key or nothing is known yet.
+   * While the key is refused, the PCE is asked again from time to time.
    */
   readonly problem: () => string | null
   readonly close: () => void
@@ -43,7 +43,7 @@ const REFUSED: Record<number, { problem: string; message: string; remedy: string
   },
 }
 
-/** Matches the part of an error's hint that does not apply in shared mode, where users do not register anything. */
+/** Matches the part of an error's hint that does not apply in shared mode, because users do not register keys there. */
 const REGISTERED = /(: in PCE_HOST)?, or (in )?what was registered(?=\.)/
 
 /**

@@ -1,6 +1,7 @@
 import type { AuditFacts } from '../../schemas/audit.js'
 import type { Approval } from '../../schemas/confirmations.js'
 import { type ErrorDetails, ToolError } from '../../schemas/errors.js'
+import type { TouchedGuardrail } from '../../schemas/guardrails.js'
 import type { ToolContext } from '../../domain/call.js'
 import { nearNames } from '../../domain/text/compare-texts.js'
 import { quote } from '../../domain/text/escape-text.js'
@@ -10,7 +11,7 @@ import { ERROR_TABLE } from '../errors/table.js'
 import type { AuditLog } from './audit-log.js'
 import type { CallerContext, ToolCall } from './call.js'
 
-/** The refusal of a call: the name of the gate that refused it, and the error that the gate threw. */
+/** The refusal of a call: which gate refused it, and the error that this gate threw. */
 export class RefusedCall extends Error {
   override readonly name = 'RefusedCall'
   constructor(
@@ -21,10 +22,12 @@ export class RefusedCall extends Error {
   }
 }
 
-/** The arguments and the context for the handler of an admitted call. */
+/** The arguments and the context that the handler of an admitted call receives. */
 export interface Admitted {
   args: Record<string, unknown>
   context: ToolContext
+  /** The guardrails that the call touches. */
+  guardrails: readonly TouchedGuardrail[]
 }
 
 /**
@@ -46,27 +49,46 @@ export async function admitCall(
       if (gate.needs !== 'call') continue
       asked = gate.name
       const checking = gate.check(subject)
-      // Only a promise is awaited: most gates return a result directly, and every call passes all gates.
+      // The result is awaited only if it is a promise: most gates return a result directly, and every call passes all
+      // gates.
       if (checking !== undefined) await checking
     }
     asked = 'arguments'
     const args = validateArguments(subject.tool, subject.call.arguments)
     const approve = (approval: Approval) => (approved = approval)
+    let found: Pick<ValidSubject, 'guardrails' | 'persons'> = { guardrails: [] }
+    const touch: ValidSubject['touch'] = (guardrails, needsTwo) =>
+      (found = { guardrails, ...(needsTwo && { persons: 2 }) })
     for (const gate of gates) {
-      if (gate.needs !== 'arguments' || !concerns(gate, subject.tool)) continue
+      if (gate.needs !== 'arguments' || !concerns(gate, subject.tool, found.persons)) continue
       asked = gate.name
-      await gate.check({ ...subject, args, context: { ...context, signal: context.beforeWriting }, approve })
+      const inner = { ...context, signal: context.beforeWriting }
+      await gate.check({ ...subject, args, context: inner, approve, touch, ...found })
     }
-    return { args, context: approved === undefined ? context : { ...context, approved } }
+    const { guardrails } = found
+    const inner = approved === undefined ? context : { ...context, approved }
+    return { args, context: args['dry_run'] === true ? leaveRoom(inner, guardrails) : inner, guardrails }
   } catch (thrown) {
     throw new RefusedCall(asked, thrown)
   }
 }
 
-const concerns = ({ onlyConfirmed, onlyPce }: Gate & { needs: 'arguments' }, tool: ToolFacts): boolean =>
-  (onlyConfirmed !== true || tool.requiresConfirm) && (onlyPce !== true || tool.requiresPce)
+/** Takes from the size of a dry run's answer what the guardrails take that are added to it. */
+function leaveRoom(context: ToolContext, guardrails: readonly TouchedGuardrail[]): ToolContext {
+  if (guardrails.length === 0) return context
+  const { responseBudgetBytes: budget } = context.limits
+  const taken = Buffer.byteLength(JSON.stringify({ guardrails }))
+  return { ...context, limits: { ...context.limits, responseBudgetBytes: budget - taken } }
+}
 
-/** The verbs with which tool names begin, each with other verbs that callers write instead. */
+const concerns = (
+  { onlyConfirmed, onlyPce }: Gate & { needs: 'arguments' },
+  tool: ToolFacts,
+  persons: 2 | undefined,
+): boolean =>
+  (onlyConfirmed !== true || tool.requiresConfirm || persons === 2) && (onlyPce !== true || tool.requiresPce)
+
+/** The verbs with which tool names begin. Each is mapped to other verbs that callers write instead. */
 const VERBS: Record<string, readonly string[]> = {
   get: ['list', 'show', 'find', 'search', 'fetch', 'read', 'query', 'describe', 'view'],
   create: ['add', 'new', 'make'],
@@ -101,19 +123,25 @@ interface GateSubject {
   tool: ToolFacts
   call: ToolCall
   callerContext: CallerContext
-  /** Adds facts to the audit entries of the call. They are recorded even if the call is refused. */
+  /** Adds facts to the audit entries of the call, which are recorded even if the call is refused. */
   note(facts: AuditFacts): void
 }
 
-/** A call whose arguments are known to be valid. */
+/** A call whose arguments have been validated. */
 export interface ValidSubject extends GateSubject {
   tool: AnyTool
   /** The arguments, including the defaults from the schema. */
   args: Record<string, unknown>
-  /** The context for lookups by gates. Its signal is aborted as soon as the client has left. */
+  /** The context in which gates look things up. Its signal aborts as soon as the client has left. */
   context: ToolContext
-  /** Passes the approval to the handler (`ToolContext.approved`). */
+  /** Passes an approval on to the handler (`ToolContext.approved`). */
   approve(approval: Approval): void
+  /** The guardrails that the call touches, as the gates before have found. */
+  guardrails: readonly TouchedGuardrail[]
+  /** Present if two persons have to approve the call, whatever its tool. */
+  persons?: 2
+  /** Passes guardrails that the call touches to the gates that follow, and whether two persons have to approve it. */
+  touch(guardrails: readonly TouchedGuardrail[], needsTwo: boolean): void
 }
 
 /** A gate whose decision depends only on the tool and the caller. `check` throws ToolError if the caller is refused. */
@@ -136,7 +164,7 @@ export type Gate =
   | {
       readonly name: string
       readonly needs: 'arguments'
-      /** If true, the gate applies only to tools that require confirmation. */
+      /** If true, the gate applies only to tools that require confirmation, and to calls that need two persons. */
       readonly onlyConfirmed?: boolean
       /** If true, the gate applies only to tools that work on a PCE. */
       readonly onlyPce?: boolean
@@ -180,7 +208,7 @@ export const pceGate = (hint: string, details: ErrorDetails = {}): CallerGate =>
 })
 
 /**
- * Refuses a call that works on a PCE if, at the registered PCE address, no PCE has ever answered this caller and none
+ * Refuses a call that works on a PCE if no PCE has ever answered this caller at the registered address, and none
  * answers now (D84). Throws the error of `CallerContext.provePce`.
  */
 export const provenGate: Gate = {

@@ -6,9 +6,9 @@ import { promisify } from 'node:util'
 import { visibleJson } from '../../domain/text/escape-text.js'
 import type { AuditEntry } from '../../schemas/audit.js'
 
-/** The destination of audit entries. The dispatcher decides what happens if an entry cannot be written. */
+/** The destination of audit entries. If an entry cannot be written, the dispatcher decides what to do. */
 export interface AuditLog {
-  /** Writes an entry at once; throws if that fails. */
+  /** Writes an audit entry at once; throws if that fails. */
   write(entry: AuditEntry): void
   /**
    * Writes an entry at the end of the current turn of the event loop, together with all other entries of this turn.
@@ -83,7 +83,7 @@ export function createFileAudit(
 
   /** Appends lines to the file. `since` is the time of the first line, in milliseconds since the epoch. */
   function append(lines: string, since = Date.now()): void {
-    // After the file was closed, its descriptor number may belong to another file.
+    // After the file was closed, its descriptor number may have been given to another file.
     if (isClosed) throw new Error('the audit log is closed')
     const problem = isFollowed ? null : follow()
     // If no new file can be opened, the old file is used as long as it still has a name: a moved file has one, a
@@ -116,8 +116,8 @@ export function createFileAudit(
   }
 
   /**
-   * Marks the file as checked for this turn of the event loop. Further writes in the turn skip the check, because a
-   * stat call costs as much as writing an entry (D81).
+   * Notes that the file was checked in this turn of the event loop. Further writes in the same turn skip the check,
+   * because a stat call costs as much as writing an entry (D81).
    */
   function noteFollowed(): void {
     if (isFollowed) return
@@ -170,8 +170,8 @@ export function createFileAudit(
       throw error
     }
     if (isLost) throw failed(new Error('the file of the audit log was deleted'))
-    // If several syncs run at the same time, the operating system reports lost data to only one of them. The failure of
-    // any sync therefore counts for all of them.
+    // If several syncs run at the same time, the operating system reports lost data to only one of them. If one fails,
+    // all of them are therefore treated as failed.
     if (failedSyncs !== before) throw new Error('another sync of the audit log has failed in the meantime')
     isUnsynced = false
   }
@@ -188,12 +188,12 @@ export function createFileAudit(
     }
     file = next
     try {
-      // The old file is synced here, because later calls of `sync` sync only the new file, although their callers rely
-      // on the entries in the old file too.
+      // The old file is synced now. Later calls of `sync` sync only the new file, although their callers also rely on
+      // the entries in the old one.
       old.syncNow()
     } catch (cause) {
-      // If this sync fails, the log uses the new file nevertheless. Otherwise, it could never leave a disk that is
-      // permanently broken.
+      // If this sync fails, the log still switches to the new file. Otherwise, it could never get away from a broken
+      // disk.
       noteFailedSync()
       throw new Error('The new file is in use; entries of the old one may not be on the disk.', { cause })
     } finally {
@@ -236,8 +236,8 @@ export function createFileAudit(
 }
 
 /**
- * Formats entries as JSON, with `replica` as their last field. This field is added to the text, because copying an
- * entry to add a field would cost more than formatting it.
+ * Formats entries as JSON, with `replica` as their last field. The field is added to the finished JSON, because copying
+ * each entry to add it would cost more than formatting the entry.
  */
 function linesOf(replica: string | undefined): (entry: object) => string {
   if (replica === undefined) return (entry) => `${visibleJson(entry)}\n`
@@ -245,7 +245,7 @@ function linesOf(replica: string | undefined): (entry: object) => string {
   return (entry) => `${visibleJson(entry).slice(0, -1)}${end}`
 }
 
-/** Collects the lines of a turn of the event loop and passes them on at its end. */
+/** Collects the lines that are logged in one turn of the event loop, and passes them on at its end. */
 function createTurn(write: (lines: string, since: number) => void) {
   let lines = ''
   let since = 0
@@ -298,8 +298,8 @@ function endsInside(path: string, disk: Disk): boolean {
   try {
     fd = disk.openSync(path, 'r')
   } catch {
-    // A write-only file cannot be read. Its last line then counts as incomplete, because an additional empty line
-    // between two entries does no harm.
+    // A write-only file cannot be read. Its last line is then assumed to be incomplete, because an additional empty
+    // line between two entries does no harm.
     return true
   }
   try {
@@ -311,14 +311,14 @@ function endsInside(path: string, disk: Disk): boolean {
   }
 }
 
-/** The log file, open for appending. */
+/** The file of the audit log, open for appending. */
 interface LogFile {
   readonly fd: number
   /** True for a regular file; false for a pipe or a device, which is never rotated. */
   readonly isRegular: boolean
   /** The earliest time at which the file's first entry can have been written. */
   readonly since: string
-  /** Returns true if the open file is the file at the path. Throws if this cannot be determined. */
+  /** Returns true if the open file is still the file at the path. Throws if this cannot be determined. */
   readonly isAt: (path: string) => boolean
   /** Returns true if the file no longer has a name, so that everything written to it is lost. */
   readonly isDeleted: () => boolean
@@ -327,7 +327,7 @@ interface LogFile {
    * at once. The result is true if the file has been deleted, so that its entries are lost.
    */
   sync(): Promise<boolean>
-  /** Does the same as `sync`, but synchronously. */
+  /** Does the same as `sync`, but blocks until it is done. */
   syncNow(): void
   /**
    * Closes the file as soon as no sync of it is running. If it were closed earlier, the sync could hit another file

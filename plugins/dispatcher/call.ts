@@ -29,20 +29,23 @@ export interface CallerContext {
   /** The reason why `pce` is null, which the PCE gate reports; absent if the caller simply has no credentials. */
   pceProblem?: ToolError
   /**
-   * Checks, before a tool call uses the registered address, that it is the address of a PCE. Rejects with ToolError if
-   * no PCE has ever answered this caller there and none answers now.
+   * Must be called before a tool call uses the registered address. Resolves if a PCE has answered this caller at that
+   * address, earlier or now; otherwise, rejects with ToolError.
    */
   provePce?: (signal: AbortSignal) => Promise<void>
   /**
-   * Resolves if the call may send its next change to the PCE, because the caller's access was not revoked meanwhile.
-   * Otherwise, rejects with PceError. Needed for changes only where callers have logged in.
+   * Resolves if the call may send its next change to the PCE. Rejects with PceError if the caller's access was revoked
+   * in the meantime. Present only if callers must log in, and called only before changes.
    */
   mayWrite?: () => Promise<void>
-  /** The port through which tools read and change the caller's own PCE credentials. */
+  /** The interface through which tools read and change the caller's own PCE credentials. */
   credentials: CredentialsPort
-  /** The MCP client as `name/version`; absent if the client has not said what it is. */
+  /** The MCP client as `name/version`; absent if the client has not named itself. */
   client?: string
-  /** The names of the person and of the client in the access token, only for display and never for decisions. */
+  /**
+   * The names of the person and of the client in the access token. They are only displayed and never used for
+   * decisions.
+   */
   tokenSays?: { name?: string; clientId?: string }
   /** The address of an HTTP client, as reported by the socket or by a trusted proxy. */
   clientAddress?: string
@@ -51,7 +54,7 @@ export interface CallerContext {
 /** The context of a request that may list tools. It always has an offer: the tools that the caller may see (D121). */
 export type OfferedContext = CallerContext & { offer: Offer }
 
-/** The means by which a call finds out whether its sender still waits for the answer. */
+/** Shows a call whether the sender of the request still waits for the answer. */
 export interface Sender {
   /** Aborts when the client cancels the call or has left. */
   readonly signal: AbortSignal
@@ -76,7 +79,7 @@ export interface ToolCall {
    */
   consent?: { boundTo: string }
   /**
-   * The question to which the person at the client has said no; present if the transport itself asked this person. The
+   * The question that the person at the client has answered with no; present only if the transport itself asked. The
    * call then does not run, whatever the gates decide.
    */
   declined?: DeclinedCall

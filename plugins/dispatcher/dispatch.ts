@@ -29,15 +29,14 @@ export interface DispatcherOptions extends HandlerPorts {
 
 export interface Dispatcher {
   /**
-   * Runs one call, from the gates to the outcome. Never rejects. A tool name that is unknown, or not offered to the
-   * caller, results in the error `unknown_tool`.
+   * Runs one call from the first gate to the recorded outcome. Never rejects. If the tool is unknown, or not offered to
+   * the caller, the result is the error `unknown_tool`.
    */
   dispatch(call: ToolCall, callerContext: CallerContext): Promise<Dispatched>
   /**
-   * Reads something for a caller, provided that the caller may call the tool `question.tool`: the offer and the gates
-   * apply as they do to a call of this tool without arguments. The read is not a tool call, so it is not audited.
-   * Resolves with null if a gate refuses or the read fails. Never rejects. A process that is about to end does not wait
-   * for the read.
+   * Reads something for a caller who may call the tool `question.tool`. The offer and the gates are applied as for a
+   * call of that tool without arguments. The read itself is not a tool call, so it is not audited. Resolves with null
+   * if a gate refuses or the read fails. Never rejects. A process that is about to end does not wait for the read.
    */
   lookUp<T>(
     question: LookUp,
@@ -45,17 +44,18 @@ export interface Dispatcher {
     read: (context: ToolContext) => Promise<T>,
   ): Promise<T | null>
   /**
-   * Loads what the first calls of these tools need, one part after the other, so that a call that comes meanwhile waits
-   * for one part at most: the schema compiler, the HTTP library of the PCE client, the tools (D253). Never rejects: a call
-   * loads what could not be loaded, or says why it cannot.
+   * Loads the code that the first calls of these tools will need: the schema compiler, the HTTP library of the PCE
+   * client, and the tools themselves (D253). The parts are loaded one after the other, so that a call that arrives
+   * meanwhile waits for at most one of them. Never rejects: what could not be loaded is loaded again by the call that
+   * needs it.
    */
   warmUp(names: Iterable<string>): Promise<void>
   /** Aborts every running call, including changes, and refuses all later calls, because the process is about to end. */
   abortAll(): void
   /**
-   * Answers every running call with an error. Calls that are admitted but have not started are not started any more.
-   * The process then ends without waiting for the calls, so their audit entries are written in the next turns of the
-   * event loop.
+   * Answers every running call with an error. Calls that were admitted but have not started no longer start. The
+   * process then ends without waiting for the calls, so their audit entries are written in the next turns of the event
+   * loop.
    */
   abandonAll(): void
   /** Resolves when no call is running and `expectUntil` expects no further calls. */
@@ -66,27 +66,33 @@ export interface Dispatcher {
   readonly audit: AuditLog | null
 }
 
-/** What `lookUp` must know about a read. `tool` is the name of a tool that reads the same data. */
+/**
+ * What `lookUp` needs to know. `tool` is the name of a tool that reads the same data, so that the same callers may read
+ * it.
+ */
 export type LookUp = Pick<ToolCall, 'requestId'> & Pick<Sender, 'signal'> & { tool: string }
 
-/** The code for calls of a tool, which is loaded with the first call: a person waits for the start of a stdio server. */
+/**
+ * The code that a call of a tool needs. It is loaded with the first call and not before, because a user waits while a
+ * stdio server starts.
+ */
 interface Code extends Pick<typeof Validation, 'validateArguments' | 'findOutputProblems'> {
   tool: AnyTool
 }
 
 interface Run {
-  /** The means to abort the call; null until the tool is known. */
+  /** Aborts this running call; null until its tool is known. */
   ends: CallEnds | null
-  /** Ends the call without waiting for its handler. Has no effect before the call has been allowed to run. */
+  /** Answers the call without waiting for its handler. Has no effect before the call has been allowed to run. */
   abandon: () => void
   /** The index of the call in the list of running calls. */
   at: number
 }
 
 /**
- * Creates the list of running calls, in no particular order. It is not a Set, because a Set creates a new internal
- * table whenever it is emptied. Once an old table is in the old generation of the heap, it keeps all later calls alive
- * until that generation is collected.
+ * Creates the list of running calls, whose order does not matter. It is not a Set, because a Set creates a new internal
+ * table whenever it becomes empty. Once such a table is in the old generation of the heap, it keeps all later calls in
+ * memory until that generation is collected.
  */
 function createRunning() {
   const runs: Run[] = []
@@ -134,7 +140,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       const result = await (tracing === undefined
         ? work()
         : traceCall(tracing, toolOf(call, callerContext)?.name, work, call.trace))
-      return makeSafe(result.ok ? result : { ok: false, error: leaveOutHidden(result.error, hiddenIn(callerContext)) })
+      const limit = limitOf(toolOf(call, callerContext), callerContext)
+      if (result.ok) return makeSafe(limit === undefined ? result : { ok: true, value: { ...result.value, ...limit } })
+      const error = leaveOutHidden(result.error, hiddenIn(callerContext))
+      return makeSafe({ ok: false, error: { ...error, details: { ...error.details, ...limit } } })
     } finally {
       run.ends?.release()
       running.remove(run)
@@ -171,8 +180,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   }
 
   /**
-   * Loads the code for calls of a tool, with the schema compiler. Code that was loaded before is returned as it is and
-   * not as a promise, because every call needs it.
+   * Loads the code for calls of a tool, with the schema compiler. If the code is already loaded, it is returned
+   * directly and not as a promise, because every call needs it.
    */
   function codeOf(tool: ListedTool): Code | Promise<Code> {
     return codes.get(tool.name) ?? loadCode(tool)
@@ -224,8 +233,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       const context = toolContextOf(call, callerContext, run.ends, ports)
       const { note } = record
       const admit = () => admitCall({ tool, call, callerContext, note }, context, options.gates, validateArguments)
-      // While the gates run, requests to the PCE are tracked only for tools that need confirmation, because the confirm
-      // gate previews these calls.
+      // While the gates run, requests to the PCE are tracked only for tools that need confirmation, because only for
+      // these does a gate send such requests, for the preview.
       admitted = await inStage(tracing, 'gates', () =>
         tool.requiresConfirm ? runTracked(call.requestId, admit, options.callTracker, note) : admit(),
       )
@@ -243,7 +252,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       run.abandon = () => resolve({ ok: false, error: convert(writtenOff(tool)) })
       inStage(tracing, 'handler', handle).then(resolve, reject)
     })
-    return end(result, call, record)
+    return end(withGuardrails(result, admitted), call, record)
   }
 
   async function end(result: Dispatched, { sender }: ToolCall, record: CallRecord): Promise<Dispatched> {
@@ -325,6 +334,18 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   }
 }
 
+/**
+ * Returns what is added to every answer of a tool that reads from a PCE, and to the details of every error, for a caller
+ * whose reading is limited: inside of which scopes the caller reads. It is added here, so that no tool can forget it.
+ */
+function limitOf(
+  tool: ListedTool | undefined,
+  { caller: { scopes } }: CallerContext,
+): { reads_limited_to: string[] } | undefined {
+  const readsOnly = tool?.requiresPce === true ? scopes?.readsOnly : undefined
+  return readsOnly && { reads_limited_to: [...readsOnly] }
+}
+
 const unloadable = (tool: string) =>
   `The code of ${tool} cannot be loaded, so nothing was done. The log has the reason: install this server again, and restart it.`
 
@@ -350,12 +371,18 @@ const traceCall = (
   )
 
 /**
- * Returns a sentence about how to get a new confirmation, for a call whose confirmation is used up although it did not
- * run.
+ * Returns a sentence that says how to get a new confirmation, for a call that has used up its confirmation without
+ * running.
  */
 const spentWith = ({ confirmToken, consent }: ToolCall): string => {
   if (confirmToken !== undefined) return ' The confirm token is spent: mint a new one.'
   return consent === undefined ? ' The approval is used up: call again, and it is asked anew.' : ''
+}
+
+/** Adds the guardrails that a call would touch to the answer of its dry run. */
+function withGuardrails(result: Dispatched, { args, guardrails }: Admitted): Dispatched {
+  if (!result.ok || args['dry_run'] !== true || guardrails.length === 0) return result
+  return { ok: true, value: { ...result.value, guardrails } }
 }
 
 const nothing = () => {}
@@ -382,8 +409,8 @@ const writtenOff = ({ effect }: AnyTool) =>
     : new ToolError('outcome_unknown', 'The server is shutting down, and the PCE has not answered yet.')
 
 /**
- * Reads a call as everything after it sees it. This comes before the hash of the arguments (`params_hash`), so that a
- * call with nulls that mean nothing is the same call as one without.
+ * Normalises a call before anything else sees it, even before its arguments are hashed (`params_hash`): a call with
+ * nulls that mean nothing counts as the same call as one without them.
  */
 function readCall(sent: ToolCall, tool: AnyTool): ToolCall {
   const call = tool.requiresConfirm ? takeConfirmToken(sent) : sent

@@ -1,7 +1,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import { unescapeText } from '../../domain/text/escape-text.js'
 
-/** A problem with one argument. */
+/** A problem with one argument of a tool call. */
 export interface Problem {
   /** JSON pointer into the arguments (RFC 6901); empty for the arguments as a whole. */
   path: string
@@ -13,16 +13,13 @@ export interface Problem {
  * that.
  */
 const NAME = 255
-/**
- * Maximum number of characters of a reference such as `app=ordering`, which consists of two names and a sign between
- * them.
- */
+/** Maximum number of characters of a reference such as `app=ordering`: two names and the character between them. */
 const REFERENCE = 2 * NAME + 1
 const LONGER: [RegExp, number][] = [
   [/^description$/, 4096],
   [/^cursor$/, 4096],
-  // The paths of programs and the names of Windows services come from a machine and not from the PCE, so they may be
-  // longer than names of PCE objects.
+  // Paths of programs and names of Windows services come from a machine and not from the PCE, so they may be longer
+  // than the names of PCE objects.
   [/process|windows_service|^service_name$|^api_secret$/, 1024],
   [/(^|_)(name|href|hrefs|hostname|fqdn|fqdns|key|value|namespace)$/, NAME],
 ]
@@ -35,9 +32,9 @@ const MOST_PROBLEMS = 50
 const LONGEST_NAME = 200
 
 /**
- * Returns the maximum number of characters of a text argument: the limit in its schema or, if the schema has none, the
- * limit for arguments with this name (D83). The limits by name are not written into the schemas, because they would
- * make up a twentieth of what a model reads in every conversation.
+ * Returns the maximum number of characters of a string argument: the limit in its schema or, if there is none, the
+ * limit for arguments with this name (D83). The limits by name are not in the schemas, because they would make up a
+ * twentieth of what a model reads in every conversation.
  */
 export function mostCharacters(name: string, schema?: TSchema): number {
   const own = schema?.maxLength as number | undefined
@@ -51,7 +48,7 @@ export function mostCharacters(name: string, schema?: TSchema): number {
 export const mostEntries = (schema?: TSchema): number => (schema?.maxItems as number | undefined) ?? ENTRIES
 
 /**
- * Finds texts and lists that exceed their limit (see `mostCharacters` and `mostEntries`), even in fields that the
+ * Finds strings and lists that exceed their limit (see `mostCharacters` and `mostEntries`), even in fields that the
  * schema does not name. Does not look into values that are themselves too long or nested too deeply. Returns at most 50
  * problems.
  */
@@ -74,7 +71,7 @@ function visit(
   if (typeof value === 'string') {
     const texts = schemas.filter(({ type }) => type === 'string')
     const most = Math.max(...(texts.length > 0 ? texts : [undefined]).map((schema) => mostCharacters(name, schema)))
-    // A visible escape in the text counts as the one character that it represents.
+    // A visible escape such as `\u200b` counts as the one character that it stands for.
     if (value.length > most && unescapeText(value).length > most) refuse(`at most ${most} characters`)
   } else if (Array.isArray(value)) {
     const lists = schemas.filter(({ type }) => type === 'array')

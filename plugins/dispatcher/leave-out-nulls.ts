@@ -3,10 +3,10 @@ import type { ListedTool } from '../../tools/listed-tool.js'
 import { alternativesOf, mapItems, nameMeant, namesOf, type OpenSchema } from './read-synonyms.js'
 
 /**
- * Leaves out of a call's arguments, at every depth, each optional argument whose value is null (D242). Agents send null
- * for an argument that they do not use. An unknown name, a required argument and an entry of a list keep their null, so
- * that the validation refuses them. So does an argument whose schema takes null. The input is never modified; if
- * nothing needs to be left out, the input itself is returned.
+ * Removes optional arguments whose value is null from the arguments of a call, at every depth (D242), because agents
+ * send null for arguments that they do not use. A null is kept if the argument's schema permits it, and also where
+ * validation must refuse it: for an unknown name, for a required argument, and in a list. The input is never modified;
+ * if there is nothing to remove, the input itself is returned.
  */
 export function leaveOutNulls(value: Record<string, unknown>, schema: TSchema): Record<string, unknown>
 export function leaveOutNulls(value: unknown, schema: TSchema): unknown
@@ -35,7 +35,7 @@ function withoutNulls(value: Record<string, unknown>, schema: OpenSchema): Recor
     isSame &&= now === inner
     kept.push([name, now])
   }
-  // `Object.fromEntries` treats `__proto__` as an ordinary property name.
+  // `Object.fromEntries` treats `__proto__` like any other property name.
   return isSame ? value : Object.fromEntries(kept)
 }
 
@@ -43,8 +43,8 @@ const takesNull = (schema: TSchema | undefined): boolean =>
   schema !== undefined && alternativesOf(schema).some(({ type }) => type === 'null')
 
 /**
- * Creates the function that reads the arguments of a call as every part of this server must read them, whichever part
- * sees the call first: without the nulls that mean nothing. Arguments of an unknown tool are returned as they are.
+ * Creates the function that normalises the arguments of a call by removing the nulls that mean nothing. Every part of
+ * the server must use it before it reads arguments. The arguments of an unknown tool are returned unchanged.
  */
 export function createArgumentsReader(
   tools: readonly ListedTool[],

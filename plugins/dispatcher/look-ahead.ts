@@ -18,15 +18,20 @@ async function preview({ tool, args, context }: Pick<ValidSubject, 'tool' | 'arg
 }
 
 /**
- * Previews what the call would do. The result contains the digest to which a person's consent is bound. If the preview
+ * Previews what the call would do. `isForPage` is true if the person decides on a page. The result contains the digest to which a person's consent is bound. If the preview
  * fails, nobody can be shown anything or agree to it, and the result says why. Throws if the client has disconnected.
  * Also throws the error `busy` if no worker place was free for the preview, because a repeated call can succeed as soon
  * as one is free.
  */
-export async function look(subject: ValidSubject): Promise<Outlook> {
+export async function look(subject: ValidSubject, isForPage: boolean): Promise<Outlook> {
   const { context } = subject
   try {
-    const { summary, details = {}, page, boundTo } = await preview(subject)
+    const {
+      summary,
+      details = {},
+      page,
+      boundTo,
+    } = await preview(isForPage ? { ...subject, context: { ...context, isForPage } } : subject)
     return { boundTo, summary, details, page }
   } catch (thrown) {
     if (context.signal.aborted) throw thrown

@@ -1,12 +1,12 @@
 import type { PlannedRequest } from '../../schemas/dry-run.js'
 import type { ValidSubject } from './admit-call.js'
 
-/** The plans of calls that are being admitted, by their arguments. */
+/** The plans of calls that are being admitted. The key is the object with the arguments of a call. */
 const plans = new WeakMap<object, Promise<PlannedRequest[]>>()
 
 /**
- * Returns every request that the call would send to change something, or undefined if its tool cannot say. Several gates
- * ask for it, and it is planned once. Rejects with the errors of the tool.
+ * Returns all requests with which the call would change something, or undefined if the tool cannot list them. The plan
+ * is made only once, although several gates need it. Rejects with the errors of the tool.
  */
 export function planCall({ tool, args, context }: ValidSubject): Promise<PlannedRequest[]> | undefined {
   if (tool.plan === undefined) return undefined

@@ -1,7 +1,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import { FIELD_SYNONYMS, OPEN_FIELDS, VALUE_SYNONYMS } from '../../schemas/synonyms.js'
 
-/** A schema that may be the one of an open object. */
+/** A schema that may belong to an open object. */
 export interface OpenSchema extends TSchema {
   [OPEN_FIELDS]?: readonly string[]
 }
@@ -29,22 +29,23 @@ function readFields(value: Record<string, unknown>, schema: OpenSchema): Record<
   let isSame = true
   for (const [name, inner] of Object.entries(value)) {
     const meant = nameMeant(name, known)
-    // A synonym is kept as it is if the argument that it means is also given, directly or by another synonym.
+    // A synonym is kept as it is if the call already contains the argument that it means, under its own name or under
+    // another synonym.
     const own = meant === undefined || Object.hasOwn(value, meant) || read.has(meant) ? name : meant
     const part = Object.hasOwn(properties, own) ? properties[own] : undefined
-    // If the argument is a list, the caller may have given a single value under a synonym in the singular.
+    // If the argument is a list, its synonym may be in the singular and have a single value.
     const list = own !== name && part?.type === 'array' && !Array.isArray(inner) ? [inner] : inner
     const now = part === undefined ? inner : readSynonyms(list, part)
     read.set(own, now)
     isSame &&= own === name && now === inner
   }
-  // `Object.fromEntries` treats `__proto__` as an ordinary property name.
+  // `Object.fromEntries` treats `__proto__` like any other property name.
   return isSame ? value : Object.fromEntries(read)
 }
 
 const names = new WeakMap<TSchema, ReadonlySet<string>>()
 
-/** Returns the names of the schema's fields. They are cached, because every call needs them. */
+/** Returns the names of the schema's fields. They are cached, because they are needed for every call. */
 export function namesOf(schema: OpenSchema, properties: Record<string, TSchema>): ReadonlySet<string> {
   let known = names.get(schema)
   if (known === undefined) {
@@ -54,7 +55,7 @@ export function namesOf(schema: OpenSchema, properties: Record<string, TSchema>)
   return known
 }
 
-/** Returns the known name that a synonym means; undefined if the name is known itself, or is no synonym. */
+/** Returns the known name that a synonym means; undefined if the name is itself known, or is not a synonym. */
 export function nameMeant(name: string, known: ReadonlySet<string>): string | undefined {
   if (known.has(name) || !Object.hasOwn(FIELD_SYNONYMS, name)) return undefined
   const meant = (FIELD_SYNONYMS[name] ?? []).filter((one) => known.has(one))

@@ -8,7 +8,7 @@ import type { AuditLog } from './audit-log.js'
 import type { CallerContext, ServerLog, ToolCall } from './call.js'
 import { MOST_UPSTREAM_IDS } from './run-handler.js'
 
-/** The means to record one call: in its audit entries, in the server log, and in the metrics. */
+/** Records one call: in its audit entries, in the server log, and in the metrics. */
 export interface CallRecord {
   /**
    * Writes the audit entry that says whether the call may run. Resolves when the entry is written, and rejects if it

@@ -3,6 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { AuditFacts } from '../../schemas/audit.js'
 import type { Limits } from '../../schemas/config.js'
 import { ToolError } from '../../schemas/errors.js'
+import type { TouchedGuardrail } from '../../schemas/guardrails.js'
 import type { Meter } from '../../schemas/metrics.js'
 import type { Tracing } from '../../schemas/tracing.js'
 import type { AnyTool } from '../../tools/define.js'
@@ -28,9 +29,9 @@ export interface HandlerPorts {
   server: ToolContext['server']
   /** Returns milliseconds since the epoch. */
   now: () => number
-  /** The order in which the calls of this process write to the same object; if it is absent, a new one is created. */
+  /** The order in which calls of this process may add to the same object. If it is absent, a new one is created. */
   writeOrder?: WriteOrder
-  /** The ports for metrics and for tracing; each of them is absent if it is switched off. */
+  /** The interfaces for metrics and for tracing. Each is absent if that function is switched off. */
   meter?: Meter
   tracing?: Tracing
 }
@@ -63,7 +64,8 @@ export async function runHandler(
     // The request id is tracked only for calls that send requests to a PCE, because tracking it through every promise
     // is expensive.
     const mayAskPce = tool.requiresPce || tool.effect !== 'read'
-    const value = await (mayAskPce ? runTracked(context.requestId, run, ports.callTracker, note, mayWrite) : run())
+    const may = { mayWrite, overrides: context.approved?.overrides }
+    const value = await (mayAskPce ? runTracked(context.requestId, run, ports.callTracker, note, may) : run())
     const problems = findOutputProblems(tool, value)
     if (problems.length > 0) throw new BrokenAnswerError(problems)
     return { ok: true, value: value as object }
@@ -141,10 +143,10 @@ interface WithEnds {
 }
 
 /**
- * The property descriptors of a context's signals. The signals are own properties, so that a copy of the context has
- * them too, but all contexts share their getters. With getters in an object literal, each context would have functions
- * of its own, and V8 would give it a hidden class of its own. That class would be in the old generation of the heap and
- * keep everything to which the call refers alive until the next major collection.
+ * The property descriptors of a context's signals, which all contexts share. The signals are own properties, so that a
+ * copy of a context has them too. Getters in an object literal would give each context its own functions, and V8 would
+ * then give each context its own hidden class. Such a class would be in the old generation of the heap, and keep
+ * everything to which the call refers in memory until the next major collection.
  */
 const SIGNALS: PropertyDescriptorMap & ThisType<WithEnds> = {
   signal: {
@@ -177,12 +179,12 @@ export class CallEnds {
     private readonly call: Pick<ToolCall, 'sender'>,
   ) {}
 
-  /** The signal that the handler receives as `ToolContext.signal`. */
+  /** The signal that the handler gets as `ToolContext.signal`. */
   get signal(): AbortSignal {
     return this.#controller().signal
   }
 
-  /** The signal that the handler receives as `ToolContext.beforeWriting`. */
+  /** The signal that the handler gets as `ToolContext.beforeWriting`. */
   get beforeWriting(): AbortSignal {
     if (this.tool.effect === 'read') return this.signal
     if (this.#beforeWriting === null) {
@@ -193,15 +195,15 @@ export class CallEnds {
     return this.#beforeWriting
   }
 
-  /** Aborts the call, whatever it is doing. */
+  /** Aborts the call, even if it is in the middle of a change. */
   abort(reason: ToolError): void {
     this.#reason ??= reason
     this.#own?.abort(reason)
   }
 
   /**
-   * Stops listening to the client's signal. It must be called when the call is over, because the signal may continue to
-   * exist for other calls of the same connection.
+   * Stops listening to the client's signal. Must be called when the call is over, because the signal may live on for
+   * other calls of the same connection.
    */
   release(): void {
     for (const release of this.#releases) release()
@@ -224,21 +226,28 @@ function abortWith(signal: AbortSignal, controller: AbortController): () => void
   return () => signal.removeEventListener('abort', abort)
 }
 
+/** What a part of a call may send to the PCE. */
+export interface Permissions {
+  /** Is asked before each change that is sent; without it, none may be sent where callers have logged in. */
+  readonly mayWrite?: CallerContext['mayWrite']
+  /** The guardrails that two persons have overridden for this call. */
+  readonly overrides?: readonly TouchedGuardrail[]
+}
+
 /**
- * Keeps track of the call for which the current code runs. This is needed because one PCE client serves many calls and
- * must send the request id of each call to the PCE.
+ * Keeps track of the call for which the current code is running. One PCE client serves many calls, but must send the
+ * request id of the right call to the PCE.
  */
 export interface CallTracker {
-  /** Runs a part of a call. `mayWrite` is asked before each change that it sends; without it, it may send none. */
-  run<T>(requestId: string, work: () => T, mayWrite?: () => Promise<void>): T
+  /** Runs a part of a call. */
+  run<T>(requestId: string, work: () => T, may?: Permissions): T
   /** Asks `mayWrite` of the current call. Rejects if there is none, or outside a call. */
   readonly requireWrite: () => Promise<void>
+  /** Returns the guardrails that the current call overrides; none outside a call. */
+  readonly overrides: () => readonly TouchedGuardrail[]
   /** Returns the request id of the current call; undefined outside a call. */
   readonly requestId: () => string | undefined
-  /**
-   * Remembers the PCE's own request id, which an answer of the PCE contains. For each call, only the first ids are
-   * kept.
-   */
+  /** Records the PCE's own request id from an answer. For each call, only the first ids are kept. */
   readonly noteAnswer: (answer: { status: number; requestId?: string }) => void
   /** Returns the request ids in the PCE's answers to the current call, in order. */
   readonly upstreamIds: () => readonly string[]
@@ -254,21 +263,22 @@ export const MOST_UPSTREAM_IDS = 20
 const storage = new AsyncLocalStorage<{
   requestId: string
   upstream: string[]
-  mayWrite: (() => Promise<void>) | undefined
+  may: Permissions
 }>()
 
 export function createCallTracker(): CallTracker {
   return {
-    run: (requestId, work, mayWrite) => storage.run({ requestId, upstream: [], mayWrite }, work),
+    run: (requestId, work, may = {}) => storage.run({ requestId, upstream: [], may }, work),
+    overrides: () => storage.getStore()?.may.overrides ?? [],
     async requireWrite() {
-      const mayWrite = storage.getStore()?.mayWrite
+      const mayWrite = storage.getStore()?.may.mayWrite
       if (mayWrite === undefined) throw new Error('a change would be sent to the PCE outside of the handler of a call')
       await mayWrite()
     },
     requestId: () => storage.getStore()?.requestId,
     noteAnswer({ requestId: id }) {
       const { requestId, upstream } = storage.getStore() ?? {}
-      // An id that the PCE has only copied from the request is not remembered.
+      // If the PCE has only copied the id from the request, it is not recorded.
       if (upstream === undefined || id === undefined || id === requestId || upstream.includes(id)) return
       if (upstream.length < MOST_UPSTREAM_IDS) upstream.push(id)
     },
@@ -285,12 +295,12 @@ export function runTracked<T>(
   work: () => Promise<T>,
   callTracker: CallTracker,
   note: (facts: AuditFacts) => void,
-  mayWrite?: () => Promise<void>,
+  may?: Permissions,
 ): Promise<T> {
   const tracked = () =>
     work().finally(() => {
       const ids = callTracker.upstreamIds()
       if (ids.length > 0) note({ upstream_request_ids: [...ids] })
     })
-  return callTracker.run(requestId, tracked, mayWrite)
+  return callTracker.run(requestId, tracked, may)
 }

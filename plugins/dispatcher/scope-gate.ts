@@ -1,17 +1,19 @@
 import type { PceClient } from '../../pce-client/index.js'
 import type { PlannedRequest } from '../../schemas/dry-run.js'
 import { ToolError } from '../../schemas/errors.js'
+import type { AuditFacts } from '../../schemas/audit.js'
 import type { CallerScopes } from '../../schemas/scopes.js'
+import type { AnyTool } from '../../tools/define.js'
 import type { Gate } from './admit-call.js'
 import { planCall } from './plan-call.js'
 
-/** What the gate must know about scopes. */
+/** The functions with which the gate checks scopes. */
 export interface ScopeJudgement {
-  /** Returns the scopes for people, one text for each. */
+  /** Describes the scopes for people, with one string for each scope. */
   readonly say: (scopes: CallerScopes) => string[]
   /**
-   * Returns the error of the first request that would change an object outside of the scopes, with the object, the
-   * condition it does not meet and the scopes in its details; null if all objects are inside.
+   * Returns an error for the first request that would change an object outside the scopes, or null if all requests are
+   * inside. The error's details contain the object, the condition that it does not meet, and the scopes.
    */
   readonly refuse: (
     pce: PceClient,
@@ -19,15 +21,18 @@ export interface ScopeJudgement {
     requests: readonly PlannedRequest[],
     signal: AbortSignal,
   ) => Promise<ToolError | null>
+  /** Returns a refusal as its caller may see it: without what is outside, if the caller's reading is limited. */
+  readonly hide: (refusal: ToolError, scopes: CallerScopes) => ToolError
 }
 
 /**
- * Creates the gate that checks the scopes of the caller before the first write: every request that the call would send
- * has to change only objects inside. A dry run is refused like the call that it stands for. The requests are checked
- * once more when they are sent, by the client that the context of a limited caller has, so that a tool whose plan misses
- * a request cannot write outside (D278).
+ * Creates the gate that checks a call against the caller's scopes before its first write: every request that the call
+ * would send may change only objects inside the scopes. A dry run is refused in the same cases as the call that it
+ * stands for. Each request is checked again when it is sent, by the caller's PCE client, so that a tool whose plan is
+ * incomplete cannot write outside the scopes either (D278). A caller whose reading is limited may call only tools that
+ * limit their answers (D290).
  */
-export const scopeGate = ({ say, refuse }: ScopeJudgement): Gate => ({
+export const scopeGate = ({ say, refuse, hide }: ScopeJudgement): Gate => ({
   name: 'scope',
   needs: 'arguments',
   onlyPce: true,
@@ -35,6 +40,7 @@ export const scopeGate = ({ say, refuse }: ScopeJudgement): Gate => ({
     const { tool, context, callerContext } = subject
     const { scopes } = callerContext.caller
     const { pce } = context
+    if (scopes?.readsOnly !== undefined) refuseUnlimited(tool, scopes.readsOnly, (facts) => subject.note(facts))
     if (scopes === undefined || scopes.everything || tool.effect === 'read' || tool.scope === 'own' || pce === null)
       return
     const said = say(scopes)
@@ -57,6 +63,22 @@ export const scopeGate = ({ say, refuse }: ScopeJudgement): Gate => ({
         },
       }),
     })
-    throw refusal
+    throw hide(refusal, scopes)
   },
 })
+
+/**
+ * Refuses a tool whose answers cannot be limited to the scopes of a caller whose reading is limited, and any tool that
+ * does not say how its answers are limited.
+ */
+function refuseUnlimited(
+  { name, effect, reads, limitsReads }: AnyTool,
+  scopes: readonly string[],
+  note: (facts: AuditFacts) => void,
+): void {
+  const isLimited = limitsReads === true && (effect !== 'read' || reads === 'shown' || reads === 'judged')
+  if (isLimited) return
+  note({ scopes: [...scopes] })
+  const message = `${name} answers about the whole organisation, and you read only inside of your scopes.`
+  throw new ToolError('out_of_scope', message, { rule: 'reads', scopes })
+}

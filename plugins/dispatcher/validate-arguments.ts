@@ -32,8 +32,8 @@ export function validateArguments(tool: AnyTool, sent: Record<string, unknown>):
 }
 
 /**
- * Copies the arguments. Flat arguments, which are the most frequent, are copied in a cheaper way than nested ones. In
- * both cases, `__proto__` is treated as an ordinary, unknown name.
+ * Copies the arguments. Flat arguments, the most frequent case, are copied in a faster way than nested ones. In both
+ * cases, `__proto__` is treated as an ordinary, unknown name.
  */
 const copyOf = (args: Record<string, unknown>): Record<string, unknown> =>
   Object.values(args).every((value) => typeof value !== 'object') ? { ...args } : structuredClone(args)
@@ -123,7 +123,7 @@ export function describeProblems(errors: Iterable<ValueError>): Problem[] {
 
 function problemsOf(error: ValueError): Problem[] {
   if (error.type === ValueErrorType.Union) {
-    // The errors are copied, because their iterators can be read only once.
+    // The errors are copied into arrays, because their iterators can be read only once.
     const variants = error.errors.map((variant) => [...variant])
     const meant = closestVariant(variants, error.path)
     if (meant !== null) return meant.flatMap(problemsOf)
@@ -194,7 +194,7 @@ function unknownName(error: ValueError): string {
   const known = Object.keys(properties)
   if (known.length === 0) return 'unknown argument; none are accepted here'
   const near = nearNames(name, known)
-  // If several known names contain the unknown name, the name of a required argument is suggested.
+  // If several known names contain the unknown name, a required argument is suggested.
   const whole = near.filter((candidate) => candidate.includes(name.toLowerCase()))
   const meant = whole.find((candidate) => required.includes(candidate)) ?? near[0]
   return `unknown argument${meant === undefined ? '.' : `; did you mean '${meant}'?`} Known: ${known.join(', ')}`

@@ -2,8 +2,8 @@ import type { ToolContext, WriteTurn } from '../../domain/call.js'
 import { ToolError } from '../../schemas/errors.js'
 
 /**
- * The permission of one call to add something to an object while no other call does so. `others` is a plain list, so
- * that it can be sent to another thread.
+ * The right of one call to add something to an object while no other call does. `others` is a plain list, so that it
+ * can be sent to another thread.
  */
 export interface Turn {
   /** The hrefs that other calls have added to the object since this call began. */
@@ -12,7 +12,7 @@ export interface Turn {
   leave: (written: readonly string[]) => void
 }
 
-/** The order in which the calls of this process add something to an object: one call at a time (D225). */
+/** Makes the calls of this process take turns when they add something to the same object (D225). */
 export interface WriteOrder {
   /** Marks the beginning of a call. Returns the current time on this order's own logical clock. */
   begin(): number
@@ -34,11 +34,11 @@ interface EnteringCall {
  * ringfence with many rules takes a minute.
  */
 const WAIT_MS = 60_000
-/** Maximum number of calls waiting for one object. */
+/** Maximum number of calls that wait for their turn to add to the same object. */
 const MOST_WAITING = 50
 /**
- * The first is the maximum number of objects whose latest additions are remembered. The second is the maximum number of
- * additions that are remembered for one object.
+ * Maximum number of objects whose latest additions are remembered, and maximum number of additions that are remembered
+ * for each of them.
  */
 const MOST_OBJECTS = 1_000
 const MOST_ADDITIONS = 200
@@ -52,8 +52,8 @@ interface Addition {
 export function createWriteOrder({ waitMs = WAIT_MS }: { waitMs?: number } = {}): WriteOrder {
   let clock = 0
   /**
-   * The calls that wait for their turn, by the object to which they add something. An object has an entry as long as a
-   * call is adding something to it.
+   * For each object, the calls that wait for their turn to add something to it. An object has an entry as long as a
+   * call has the turn.
    */
   const waiting = new Map<string, (() => void)[]>()
   const added = new Map<string, Addition[]>()
@@ -120,8 +120,8 @@ const busy = () =>
   new ToolError('busy', 'Other calls are adding to the same object. Nothing was written.', { retry_after_seconds: 10 })
 
 /**
- * Creates the `inOrder` port of a tool's context. If the call already has the turn for the object, the new work becomes
- * part of that turn, so that a call never waits for itself.
+ * Creates the function `inOrder` of a tool's context. If the call already has the turn for the object, the new work
+ * becomes part of that turn, so that a call never waits for itself.
  */
 export function inOrderBy(enter: (object: string) => Promise<Turn>): ToolContext['inOrder'] {
   const held = new Map<string, WriteTurn>()

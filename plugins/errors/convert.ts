@@ -1,5 +1,5 @@
 import { PceApiError, PceError } from '../../pce-client/index.js'
-import { ACCESS_REVOKED } from '../../schemas/access.js'
+import { codeOfUnsent } from '../../schemas/code-of-unsent.js'
 import {
   connectionHint,
   ToolError,
@@ -7,7 +7,6 @@ import {
   type ErrorDetails,
   type FormQuestion,
 } from '../../schemas/errors.js'
-import { GUARDRAIL_CODES } from '../../schemas/guardrails.js'
 import { ERROR_TABLE } from './table.js'
 
 /**
@@ -27,8 +26,8 @@ export interface ServiceError {
 }
 
 /**
- * This server's error code for each code of the PCE client that has a counterpart. All other codes of the PCE client,
- * except `api_error`, mean a fault of this server and become `internal`.
+ * This server's error code for each code of the PCE client. Two kinds of codes are missing: `api_error`, which
+ * `convertPceError` turns into `pce_error`, and the codes that mean a fault of this server, which become `internal`.
  */
 const PCE_CODES: Partial<Record<PceError['code'], ErrorCode>> = {
   outcome_unknown: 'outcome_unknown',
@@ -43,17 +42,10 @@ const PCE_CODES: Partial<Record<PceError['code'], ErrorCode>> = {
   invalid_href: 'invalid_href',
   body_too_large: 'pce_answer_too_large',
   invalid_response: 'invalid_response',
-  write_refused: 'out_of_scope',
 }
 
-/**
- * The error codes for requests that were not sent for another reason than the caller's scopes, by the `reason` of the
- * error.
- */
-const REFUSED_WRITES: Record<string, ErrorCode> = {
-  [ACCESS_REVOKED]: 'unauthorized',
-  STATE_UNREADABLE: 'state_unavailable',
-}
+/** The codes of requests that were not sent because the access of the caller is over or cannot be checked. */
+const ACCESS_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['unauthorized', 'state_unavailable'])
 const NOTHING_MORE = 'What the call sent before this request stays as it is.'
 
 /**
@@ -108,16 +100,17 @@ export function convertHttp(thrown: unknown): ServiceError {
 const plain = (code: ErrorCode) => withHint(code, ERROR_TABLE[code].message, {})
 
 function convertPceError(error: PceError): ServiceError {
-  const unsent = error.code === 'write_refused' ? REFUSED_WRITES[error.reason ?? ''] : undefined
-  if (unsent !== undefined) return withHint(unsent, error.message, { reason: error.reason }, NOTHING_MORE)
-  const refusal = error.code === 'write_refused' ? GUARDRAIL_CODES.find((one) => one === error.reason) : undefined
-  const code: ErrorCode | undefined = refusal ?? (error.code === 'api_error' ? 'pce_error' : PCE_CODES[error.code])
+  if (error.code === 'write_refused') {
+    // The hints of these codes say that nothing was written, which is true of a call that is refused as a whole.
+    const unsent = codeOfUnsent(error)
+    return withHint(unsent, error.message, ACCESS_CODES.has(unsent) ? { reason: error.reason } : {}, NOTHING_MORE)
+  }
+  const code: ErrorCode | undefined = error.code === 'api_error' ? 'pce_error' : PCE_CODES[error.code]
   if (code === undefined) return plain('internal')
   const details: ErrorDetails = {}
-  if (error.reason !== undefined && error.code !== 'write_refused') details.reason = error.reason
+  if (error.reason !== undefined) details.reason = error.reason
   if (error.hrefs !== undefined) details.hrefs = error.hrefs
-  // The hints of these codes say that nothing was written, which is true of a call that is refused as a whole.
-  let hint = error.code === 'write_refused' ? NOTHING_MORE : connectionHint(error)
+  let hint = connectionHint(error)
   if (error instanceof PceApiError) {
     details.http_status = error.status
     details.token = error.errors[0]?.token ?? ''

@@ -8,7 +8,7 @@ import { renderHttpError } from './render-errors.js'
 import { ERROR_TABLE } from './table.js'
 
 /**
- * Sends an error in the plain HTTP form. An error that the operator must fix is also logged, under the id of the
+ * Sends an error in the plain HTTP format. If the operator must act on the error, it is also logged with the id of the
  * request.
  */
 export function answerHttpError(thrown: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -57,8 +57,8 @@ export function refuseUnreadable(
 }
 
 /**
- * Builds the complete HTTP answer for such a client (RFC 9110: 400, 408 or 431). No hook runs, because there is no
- * request, so the headers are added here.
+ * Builds the complete HTTP answer for a client whose request could not be parsed (RFC 9110: 400, 408 or 431). No hook
+ * runs, because there is no request, so the headers are added here.
  */
 function answerClientError(parserCode: string | undefined, requestId: string, headers: OutgoingHttpHeaders): string {
   const code = CODES[parserCode ?? ''] ?? 'bad_request'

@@ -18,7 +18,7 @@ export function renderError(error: ServiceError, requestId: string): ErrorBody {
 
 export interface HttpErrorAnswer {
   status: number
-  /** The value of the header `Retry-After`, in seconds; present only for the statuses 429 and 503. */
+  /** The value of the header `Retry-After`, in seconds. Present only for the statuses 429 and 503. */
   retryAfter?: number
   body: ErrorBody
 }

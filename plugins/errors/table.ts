@@ -8,10 +8,11 @@ export type Turn = 'caller' | 'operator' | 'pce' | 'nobody'
 
 export interface ErrorRow {
   /**
-   * The HTTP status if the error is the whole answer. The error of a failed tool is part of an answer with status 200.
+   * The HTTP status if the error is the whole answer. The error of a failed tool call is part of an answer with status
+   * 200.
    */
   status: number
-  /** The message for an error that has no more specific one. */
+  /** The message for errors that have no more specific message. */
   message: string
   /** A hint on what the caller can do about the error. */
   hint?: string
@@ -66,7 +67,7 @@ export const ERROR_TABLE: Record<ErrorCode, ErrorRow> = {
   too_many_workloads: {
     status: 403,
     message: 'This affects more workloads than one call may.',
-    hint: 'Nothing of it was written. Do it in parts, each with fewer workloads.',
+    hint: 'Nothing of it was written. Do it in parts, each with fewer workloads; a server with approval by a person (MCP_APPROVAL) has two people approve it as a whole.',
     level: 'warn',
     turn: ['caller', 'operator'],
   },

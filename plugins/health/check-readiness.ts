@@ -5,7 +5,7 @@ type Failure = { name: string; error: unknown } | null
 export interface ReadinessPorts {
   /** Called when the result changes: with the first failed check, or with null if all checks pass again. */
   changed: (failed: Failure) => void
-  /** Returns the current time, in milliseconds of any clock. */
+  /** Returns the time of a clock in milliseconds. Only differences matter, so any clock will do. */
   now?: () => number
   /** The time limit for all checks together, in milliseconds. */
   patienceMs?: number
@@ -81,7 +81,7 @@ export function createReadiness(checks: readonly HealthCheck[], ports: Readiness
   }
 
   return () => {
-    // The checks are run even if one is already known to fail, because a run may find that the problem is over.
+    // The checks are run even while a problem is known, because a run may show that the problem is over.
     if (last === undefined || (!last.isRunning && now() - last.at >= last.freshMs)) last = begin()
     const known = findKnown()
     return (known === null ? last.answer : Promise.resolve(known)).then(tell)

@@ -47,8 +47,8 @@ export default fp<InFlightOptions>(
       const key = keyOf(request)
       const count: Count = (by) => {
         const left = (inFlight.get(key) ?? 0) + by
-        // Most keys stay in the Map when their count is zero. If each request filled and emptied the Map, a new
-        // internal table would be created each time, and would exist until the old generation of the heap is collected.
+        // Most keys stay in the Map when their count is zero. If each request filled and emptied the Map, V8 would
+        // create a new internal table each time, and keep it until the old generation of the heap is collected.
         if (left === 0 && inFlight.size > MOST_AT_REST) inFlight.delete(key)
         else inFlight.set(key, left)
       }
@@ -66,7 +66,7 @@ export default fp<InFlightOptions>(
   { name: 'in-flight', dependencies: ['errors'] },
 )
 
-/** If the Map has more keys than this, a key is deleted as soon as it has no request in flight. */
+/** If the Map has more keys than this, a key is deleted as soon as none of its requests is in flight. */
 const MOST_AT_REST = 1000
 
 /** A function that changes the number of requests in flight by one. */
@@ -77,9 +77,11 @@ type Count = (by: 1 | -1) => void
  * request's answer and all work that it started have ended.
  */
 interface HeldPlaces {
-  /** Adds a further slot, which has already been counted. `count` releases it or occupies it again. */
+  /**
+   * Adds a slot that has already been counted as occupied. `count(-1)` releases it, and `count(1)` occupies it again.
+   */
   add(count: Count): void
-  /** Keeps the slots until this work has ended, even if the answer ends earlier. */
+  /** Keeps the request's slots occupied until this work has ended, even if the answer ends earlier. */
   keepUntil(work: Promise<unknown>): void
 }
 
@@ -140,6 +142,6 @@ function watch(socket: Socket): (() => void)[] {
   return ends
 }
 
-/** Returns true if the client has left. */
+/** Returns true if the client of this request has left. */
 const hasLeft = ({ socket }: IncomingMessage, response: ServerResponse): boolean =>
   response.destroyed || socket.destroyed

@@ -18,9 +18,9 @@ type Params = Record<string, unknown> | undefined
 export interface KnowledgePorts extends ResourceReader {
   knowledge: Knowledge
   lookUp: LookUp
-  /** The request id, which every error contains. */
+  /** The id of the HTTP request, which is part of every error. */
   requestId: string
-  /** Called with each unexpected error, about which no caller can do anything, so that it is logged. */
+  /** Logs an unexpected error, about which no caller can do anything. */
   onFailure: (thrown: unknown) => void
 }
 
@@ -56,7 +56,7 @@ export function answerKnowledge(
 }
 
 /**
- * The time, in milliseconds, for which clients may cache documents and lists. These change only with a new version of
+ * The time, in milliseconds, for which clients may cache documents and lists, which change only with a new version of
  * the server.
  */
 const MINUTES = 5 * 60_000
@@ -64,7 +64,7 @@ const MINUTES = 5 * 60_000
 const OF_EVERYBODY: Cacheability = { ttlMs: MINUTES, cacheScope: 'public' }
 /** The caching rule for answers that depend on the tools offered to the caller. */
 const OF_CALLER: Cacheability = { ttlMs: MINUTES, cacheScope: 'private' }
-/** The caching rule for documents that show the current state of what the PCE manages: they must not be cached. */
+/** The caching rule for resources that show the current state of PCE objects: they must not be cached. */
 const OF_MOMENT: Cacheability = { ttlMs: 0, cacheScope: 'private' }
 
 const resultOf = (result: object, cache?: Cacheability): InnerResult => ({

@@ -22,9 +22,9 @@ interface LifecyclePorts {
 }
 
 /**
- * Answers the requests that serve only the connection between client and server. Only for these requests do the methods
- * depend on the protocol era: in the legacy era, they are the handshake and pings; in the modern era, the discovery of
- * the server and a subscription to changes. Returns null for any other method. Throws RpcFailure.
+ * Answers the requests that only concern the connection between client and server. These are the only methods that
+ * depend on the protocol era: `initialize` and `ping` in the legacy era, `server/discover` and `subscriptions/listen`
+ * in the modern era. Returns null for any other method. Throws RpcFailure.
  */
 export function answerLifecycle(era: Era, call: InnerCall, ports: LifecyclePorts): InnerResult | null {
   switch (`${era} ${call.method}`) {
@@ -47,7 +47,7 @@ function initialize({ params }: InnerCall, { server, capabilities }: LifecyclePo
   const protocolVersion = negotiate(asked)
   const { capabilities: declared } = params ?? {}
   const { form } = readCanAsk((declared ?? {}) as Record<string, unknown>)
-  // Elicitation did not exist in protocol version 2025-03-26.
+  // Protocol version 2025-03-26 has no elicitation, so its clients cannot show forms.
   const shows = { forms: form && protocolVersion !== BATCH_VERSION, apps: readShowsApps(declared) }
   server.onInitialize?.(clientName(params?.clientInfo), protocolVersion, shows)
   return {
@@ -67,10 +67,10 @@ const instructionsOf = ({ listTools, offered }: ServerPorts) => instructionsFor(
 const STREAM_NEEDED = 'subscriptions/listen is answered with a stream: the client must accept text/event-stream.'
 
 /**
- * Answers a request for a subscription. Nothing to which a client could subscribe ever changes, so the server grants no
- * notifications and ends the subscription at once. An open stream would count against the caller's limit for concurrent
- * requests without ever sending anything (MCP subscriptions, "Acknowledgment", "Graceful Closure"). A client that
- * accepts JSON alone would miss the acknowledgement, so it is refused.
+ * Answers `subscriptions/listen`. Nothing to which a client could subscribe ever changes, so the server acknowledges no
+ * notifications and ends the subscription at once. An open stream would occupy one of the caller's slots for
+ * simultaneous requests without ever sending anything (MCP subscriptions, "Acknowledgment", "Graceful Closure"). A
+ * client that accepts only JSON is refused, because it would miss the acknowledgement.
  */
 function listen({ params }: InnerCall, { request, server }: LifecyclePorts): InnerResult {
   const { notifications } = params ?? {}

@@ -40,8 +40,8 @@ export async function answerMessage(
 }
 
 /**
- * Returns the protocol era to which a request seems to belong: that of the version in its params or, if there is none,
- * of the version in its headers. If the request cannot be read, this era determines the format of the error.
+ * Returns the protocol era to which a request seems to belong, according to the version in its params or, if there is
+ * none, in its headers. If the request cannot be read, the error is formatted for this era.
  */
 function guessEra({ params }: JSONRPCRequest, headers: RequestHeaders | undefined): Era {
   const named = claimedVersion(params) ?? headers?.['mcp-protocol-version']

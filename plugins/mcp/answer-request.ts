@@ -23,7 +23,8 @@ export const CAPABILITIES = { tools: {}, ...KNOWLEDGE_CAPABILITIES }
 
 /**
  * The caching rule for lists of tools. A list stays the same until the server restarts, and clients are not notified of
- * a restart. It depends on the caller's role and on request headers that caches ignore, so callers must not share it.
+ * a restart. The list depends on the caller's role and on request headers that caches ignore, so callers must not share
+ * it.
  */
 const OFFERED = { ttlMs: 300_000, cacheScope: 'private' } as const
 
@@ -58,7 +59,7 @@ type Progress = (update: ProgressUpdate) => void
 type Notify = RequestPorts['notify']
 
 /**
- * Runs the work and sends its progress to the client, if the client asked for progress. Nothing is sent after the work
+ * Runs the work and, if the client asked for it, sends notifications about its progress. Nothing is sent after the work
  * has ended. If `eager` is true, a first notification is sent when the work starts (D4); otherwise, only the progress
  * that the work itself reports is sent.
  */
@@ -79,7 +80,7 @@ async function withProgress<T>(
     if (eager) begin()
     return await work((update) => begin().update(update))
   } finally {
-    // `begin` may have assigned `progress`, which the compiler does not notice.
+    // `begin` may have assigned `progress`, but the compiler does not see that.
     ;(progress as ReturnType<typeof startProgress> | null)?.stop()
   }
 }

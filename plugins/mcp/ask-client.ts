@@ -27,7 +27,7 @@ export class ClientRequests {
     return isElicitResult(response?.result) ? response.result : null
   }
 
-  /** Passes on a response of the client. One that answers no open request is ignored. */
+  /** Processes a response of the client. A response to no open request is ignored. */
   settle(response: ClientResponse): void {
     const { id } = response
     if (typeof id === 'number') this.#waiting.get(id)?.(response)
@@ -55,7 +55,7 @@ export class ClientRequests {
   }
 }
 
-/** Returns true for a result in which the answer to a form can be looked up. What it answers is not checked. */
+/** Returns true if a result has the form of an answer to a form. The answer itself is not checked here. */
 const isElicitResult = (result: unknown): result is object =>
   isObject(result) && (result.content === undefined || result.content === null || isObject(result.content))
 

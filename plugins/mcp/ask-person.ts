@@ -5,15 +5,15 @@ import type { InnerCall, InnerResult } from './eras.js'
 import type { Asking, CalledTool, Elicit, RequestPorts, Said } from './ports.js'
 import { invalidParams } from './rpc-failure.js'
 
-/** A function that runs the tool one time. `said` is what the person has answered so far. */
+/** A function that runs the tool once. `said` contains what the person has answered so far. */
 type Run = (said: Said) => Promise<CalledTool>
 
 /** The tool's answer, or a question that the client must ask the person before the tool can run. */
 export type Outcome = CalledTool | { ok: 'ask'; result: InnerResult & { kind: 'input' } }
 
-/** The key, in `inputRequests`, of the only question that this server asks. */
+/** The key of this server's question in `inputRequests`. There is never more than one question. */
 const QUESTION = 'approval'
-/** The name of the form's only field. */
+/** The name of the only field in the form that the person fills in. */
 const FIELD = 'confirm'
 /**
  * Maximum number of questions for one call. It stops an endless exchange with a client that never gives a clear answer.
@@ -63,7 +63,7 @@ export async function runAsking(
   if (result.ok || round >= MOST_ROUNDS) return result
   const { error } = result
   if (error.ask !== undefined && elicit !== undefined) return askNow(error, { elicit, run, rounds: MOST_ROUNDS })
-  // The person was already sent to the approval page and has not decided yet, so the same question is not sent again.
+  // The person was already sent to the approval page but has not decided yet, so the question is not sent again.
   if (answer === 'yes' && error.code === 'approval_pending') return result
   const question = questionOf(error, call)
   if (question === null) return result

@@ -38,8 +38,8 @@ export const acceptsStreams = (headers: IncomingHttpHeaders): boolean => accepte
 type Accepted = 'json' | 'streams'
 
 /**
- * What known values of the Accept header accept. They are remembered, because a client sends the same value with every
- * request, and there are only a few different clients.
+ * Which formats the client accepts, for values of the Accept header that were parsed before. A client sends the same
+ * value with every request, and there are only a few different clients.
  */
 const known = new Map<string, Accepted>()
 const MOST_SPELLINGS = 100
@@ -103,8 +103,8 @@ export function answerRpcError(thrown: unknown, requestId: string, headers: Requ
 }
 
 /**
- * Builds the JSON-RPC body of an error. If the id of the request is unknown, `id` is null in earlier revisions, and
- * absent from revision 2026-07-28 on.
+ * Builds the JSON-RPC body of an error. If the id of the request is unknown, `id` is null before revision 2026-07-28,
+ * and absent from that revision on.
  */
 function errorBody(era: Era, id: RpcErrorBody['id'], code: number, message: string, data: object): object {
   const body = rpcError(id, code, message, data)

@@ -7,7 +7,7 @@ import { RPC } from './read-envelope.js'
 import { invalidParams, RpcFailure } from './rpc-failure.js'
 import { claimedVersion, type Era, isLegacy, MODERN_VERSION, SUPPORTED_VERSIONS, VERSION_KEY } from './versions.js'
 
-/** A request in a form that is the same for both protocol eras (legacy and modern). */
+/** A request in a form that is the same for both eras of MCP: legacy revisions, which begin with `initialize`, and modern ones. */
 export interface InnerCall {
   method: string
   /** The params of the method, without `_meta` and without members that exist in only one protocol era. */
@@ -16,15 +16,15 @@ export interface InnerCall {
   /** The confirm token in `_meta.confirm_token`, unchecked. */
   confirmToken?: unknown
   /**
-   * The client as `name/version`, if this request names it. Null if the request could name the client but does not;
-   * absent if requests of its protocol era cannot name it.
+   * The client as `name/version`. Null if the request could name its client but does not; absent if requests of this
+   * protocol era cannot name a client.
    */
   client?: string | null
   /** The W3C Trace Context in the request, unchecked. */
   trace?: TraceOrigin
-  /** The ways in which the client can ask a person, according to this request. */
+  /** The ways in which the client can ask its user something, according to this request. */
   canAsk: { form: boolean; url: boolean }
-  /** True if the client shows pages beside answers, according to this request. */
+  /** True if the client can show pages beside answers, according to this request. */
   showsApps?: boolean
   /**
    * The person's answers to questions, and the state that the client received with the questions (`requestState`), both
@@ -44,7 +44,7 @@ export interface ReadCall {
 export type InnerResult =
   /** The value that a tool returned; it is also sent as text. */
   | { kind: 'value'; value: object }
-  /** Any other result; `result` contains its members. */
+  /** Any result other than a tool's value; `result` contains its members. */
   | { kind: 'result'; result: object; cache?: Cacheability }
   /** Questions that a person must answer first. The client then repeats the call with the answers. */
   | { kind: 'input'; inputRequests: Record<string, object>; requestState: string }
@@ -85,7 +85,7 @@ export function readCall(request: JSONRPCRequest, headers?: RequestHeaders): Rea
   const params: unknown = request.params
   const claimed = claimedVersion(params)
   const named = headers?.['mcp-protocol-version']
-  // Some clients first discover the server in revision 2026-07-28 and then do a handshake for an earlier revision, but
+  // Some clients first call `server/discover` in revision 2026-07-28 and then `initialize` for an earlier revision, but
   // still send the header of 2026-07-28.
   const isHandshake = method === 'initialize' && named === MODERN_VERSION
   const isUnnamed = claimed === undefined && (isHandshake || named === undefined || isLegacy(named))
@@ -355,8 +355,8 @@ const unsupported = (requested: string | string[]) =>
   )
 
 /**
- * Puts a result into the format of a protocol era, as JSON text. A tool's answer occurs twice in this text, but is
- * serialised only once.
+ * Formats a result for a protocol era, as JSON text. A tool's answer occurs twice in this JSON, but is serialised only
+ * once.
  */
 export function renderResult(inner: InnerResult, era: Era, info: ServerInfo): string {
   if (inner.kind !== 'value') return JSON.stringify(resultOf(inner, era, info))
@@ -367,7 +367,7 @@ export function renderResult(inner: InnerResult, era: Era, info: ServerInfo): st
     : `{"resultType":"complete",${members},"_meta":${JSON.stringify(metaOf(info))}}`
 }
 
-/** Puts a result into the format of a protocol era. */
+/** Formats a result for a protocol era. */
 export function resultOf(inner: InnerResult, era: Era, info: ServerInfo): Record<string, unknown> {
   if (inner.kind === 'input')
     return {
@@ -387,7 +387,7 @@ export function resultOf(inner: InnerResult, era: Era, info: ServerInfo): Record
 
 const metaOf = (info: ServerInfo) => ({ [SERVER_INFO_KEY]: info })
 
-/** An error in the format of a protocol era, with the status for the HTTP answer. */
+/** An error formatted for a protocol era, with the status of the HTTP answer. */
 export interface RenderedError {
   error: { code: number; message: string; data?: object }
   status: number
@@ -396,10 +396,10 @@ export interface RenderedError {
 }
 
 /**
- * Puts an error into the format of a protocol era. In 2026-07-28, an unknown resource counts as invalid params, and an
- * unknown method is answered with HTTP status 404. The code of a refusal in 2026-07-28 is the HTTP status with which
- * other routes of this server answer the same refusal, because that revision reserves the codes that this server uses
- * in earlier revisions.
+ * Formats an error for a protocol era. In 2026-07-28, an unknown resource counts as invalid params, and an unknown
+ * method is answered with HTTP status 404. For a refusal, the code in 2026-07-28 is the HTTP status with which other
+ * routes of this server answer the same refusal, because that revision reserves the codes that this server uses in
+ * earlier revisions.
  */
 export function renderFailure(thrown: unknown, era: Era): RenderedError {
   const isUnexpected = !(thrown instanceof RpcFailure)

@@ -19,8 +19,8 @@ const BACKLOG = 4 * 1024 * 1024
 const PATIENCE_MS = 30_000
 
 /**
- * The answer to a request: the complete JSON-RPC message, and its HTTP status. The status is used only if the answer is
- * not part of a stream or a batch.
+ * The answer to one request: the complete JSON-RPC message, and an HTTP status. The status is not used if the answer is
+ * part of a stream or a batch.
  */
 export interface Answered {
   text: string
@@ -31,8 +31,8 @@ export interface Answered {
 export type Answer = (request: JSONRPCRequest, ports: MessagePorts) => Promise<Answered>
 
 /**
- * The body of the HTTP answer: a JSON text, a stream, or null if the client left before either began. The stream
- * consists of server-sent events or, for a client that does not accept these, of blanks and then the JSON text.
+ * The body of the HTTP answer: JSON text, a stream, or null if the client left before either began. The stream consists
+ * of server-sent events or, if the client does not accept these, of whitespace followed by JSON text.
  */
 type HttpAnswer = Answered | Readable | null
 
@@ -52,8 +52,8 @@ export class HttpExchange implements MessagePorts {
   #gone: AbortController | null = null
   #hasLeft = false
   /**
-   * The finished answers, which are sent when all answers are complete. The list is empty once there is a stream,
-   * because answers are then sent at once.
+   * The finished answers, which are sent together when the last one is complete. Once there is a stream, answers are
+   * sent at once and this list stays empty.
    */
   #texts: string[] = []
   #resolve!: (answer: HttpAnswer) => void
@@ -61,7 +61,7 @@ export class HttpExchange implements MessagePorts {
   #stream: PassThrough | null = null
   #cancelTimer = () => {}
   #closed = false
-  /** What comes before the next answer in a stream without events, in which a batch is a JSON array. */
+  /** The characters before the next answer if the stream has no events: in such a stream, a batch is a JSON array. */
   #before: string
 
   constructor(
@@ -82,7 +82,7 @@ export class HttpExchange implements MessagePorts {
     for (const [at, request] of this.requests.entries()) {
       if (this.#closed) return
       const answered = await answer(request, this)
-      // The stream may have begun during this call, with all the answers before it.
+      // The stream may have been opened during this call, and the earlier answers written to it at once.
       if (at > 0 && this.#stream?.writableNeedDrain === true) await this.#untilTaken()
       if (this.#closed) return
       if (this.#stream === null) this.#texts.push(answered.text)
@@ -132,11 +132,11 @@ export class HttpExchange implements MessagePorts {
   #openStream(): PassThrough {
     if (this.#stream === null) {
       this.#stream = new PassThrough()
-      // If the client leaves before the stream has ended, the stream is destroyed with an error. The error is ignored,
-      // because close() handles the departure.
+      // If the client leaves before the stream has ended, the stream emits an error. It is ignored here, because
+      // close() is called as well.
       this.#stream.on('error', () => {})
       this.#resolve(this.#stream)
-      // These answers may exceed BACKLOG, but they take no more memory than they already did.
+      // These answers may together be larger than BACKLOG, but they were already in memory, so no limit is checked.
       for (const text of this.#texts.splice(0)) this.#stream.write(this.#frame(text))
     }
     return this.#stream
@@ -161,7 +161,7 @@ export class HttpExchange implements MessagePorts {
     })
   }
 
-  /** Sends one message in the stream. */
+  /** Sends one message as part of the stream. */
   #send(json: string): void {
     const stream = this.#openStream()
     // If a client leaves more than BACKLOG bytes unread, it does not get the answer. The changes of its call are
@@ -171,8 +171,8 @@ export class HttpExchange implements MessagePorts {
   }
 
   /**
-   * Returns a message as a part of the stream. An event has a single `data` line, which is possible because JSON text
-   * contains no raw line breaks.
+   * Formats a message for the stream. An event needs only one `data` line, because the JSON text contains no raw line
+   * breaks.
    */
   #frame(json: string): string {
     if (this.hasEvents) return `event: message\ndata: ${json}\n\n`

@@ -26,8 +26,8 @@ export interface McpOptions {
   /** The functions for asking the caller's user; absent if calls never wait for a person. */
   asking?: Omit<Asking, 'owner'>
   /**
-   * Counts `times` more requests against the caller's limit, such as all requests of a batch except the first. Rejects
-   * if there are too many.
+   * Counts `times` additional requests towards the caller's limit, such as all requests of a batch except the first.
+   * Rejects if there are too many.
    */
   charge?: (request: FastifyRequest, times: number) => Promise<void>
   /** The timers for heartbeats and time limits; by default, the timers of Node.js. */
@@ -42,7 +42,7 @@ const OTHER_METHODS: HTTPMethods[] = ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', '
 const JSON_TYPE = 'application/json; charset=utf-8'
 // The headers of a stream. Each event must reach the client at once, even through proxies that buffer (S17).
 const STREAM_HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' }
-// The headers of a JSON text that comes late, after blanks that show proxies that the call is alive.
+// The headers for JSON text that comes late, after whitespace has shown proxies that the call is alive.
 const LATE_JSON_HEADERS = { 'content-type': JSON_TYPE, 'x-accel-buffering': 'no' }
 
 /**
@@ -88,7 +88,7 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
   async function answerPost(request: FastifyRequest, reply: FastifyReply) {
     const envelope = readEnvelope(bodyOf(request), versionOf(request))
     if (envelope.messages.length > 1) await options.charge?.(request, envelope.messages.length - 1)
-    // Notifications and responses are accepted, although without MCP sessions nothing can receive them.
+    // Notifications and responses are accepted, but have no effect: without MCP sessions, nothing is waiting for them.
     if (!envelope.messages.some((message) => message.kind === 'request')) return reply.code(202).send()
     const answer = await serve(envelope, request, reply)
     if (answer === null) return reply.hijack()
@@ -107,8 +107,8 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
       info: options.info,
       listTools,
       offered: callerContext.offer.listed,
-      // In older revisions, a client says only in its handshake whether it shows pages, and the handshake is not
-      // remembered (D6). Therefore the links to pages are always sent; a client that does not know them ignores them.
+      // Before revision 2026-07-28, a client says only in `initialize` whether it can show pages, and that is not
+      // remembered (D6). Links to pages are therefore always sent; clients that do not know them ignore them.
       showsApps: () => true,
       knowledge: options.knowledge,
       orgId: callerContext.pce?.orgId,
@@ -119,14 +119,15 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
       onFailure: (err) => request.log.error({ err }, 'request failed'),
       requestId: () => request.id,
       callTool(call, client) {
-        // If the request itself names the client, this name replaces the one from the User-Agent header.
+        // If the request itself names the client, that name replaces the one in the User-Agent header.
         const work = app.dispatcher.dispatch(call, client ? { ...callerContext, client } : callerContext)
-        // A change is completed even if its client has left. Until then, the request continues to count as in flight.
+        // A call that changes something is completed even if its client has left. Until then, the request counts as in
+        // flight.
         request.heldPlaces?.keepUntil(work)
         return work
       },
     }
-    // The dispatcher counts as busy until the batch is answered, even between two of its calls.
+    // The dispatcher counts as busy until the whole batch is answered, even between two of its calls.
     if (requests.length > 1) app.dispatcher.expectUntil(exchange.ended)
     void exchange.run((one, ports) => answerMessage(one, server, ports, request.headers))
     return exchange.answer

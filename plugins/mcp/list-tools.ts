@@ -3,8 +3,8 @@ import { annotationsOf, describe, titleOf } from '../../tools/define.js'
 import type { ListedTool } from '../../tools/listed-tool.js'
 
 /**
- * Returns one entry of tools/list. The entry is as short as possible without losing meaning for a model, because the
- * list is part of every conversation.
+ * Returns a tool's entry in tools/list. It is as short as possible without losing meaning for a model, because the list
+ * is part of every conversation.
  */
 export function listTool(tool: ListedTool): Tool {
   let entry = listed.get(tool)
@@ -23,5 +23,5 @@ export function listTool(tool: ListedTool): Tool {
   return entry
 }
 
-/** The cached entries, by tool. All servers of a process share them. */
+/** The entries that have been built, by tool. All servers of a process share them. */
 const listed = new WeakMap<ListedTool, Tool>()

@@ -7,7 +7,7 @@ import { anyOf, leaveOutNamed } from '../../domain/text/leave-out-named.js'
  */
 export type ListOffered = (offered: ReadonlySet<string>) => Tool[]
 
-/** Matches an argument's description that refers to the same argument of another tool. */
+/** Matches the description of an argument that only refers to the argument with the same name of another tool. */
 const AS_IN = /^As in ([\w-]+)$/
 
 /**

@@ -9,7 +9,7 @@ import type { ListOffered } from './offered-tools.js'
 import type { Timers } from './progress.js'
 import type { LegacyVersion } from './versions.js'
 
-/** The server as one client sees it: over HTTP for one request, over stdio for the whole process. */
+/** Everything that one client can use: over HTTP for one request, over stdio for the whole process. */
 export interface ServerPorts {
   info: ServerInfo
   /** Returns the entries of tools/list for a set of offered tools, in the order of the list. */
@@ -24,36 +24,36 @@ export interface ServerPorts {
   /** The number of the organisation at the caller's PCE; absent if the caller has no PCE. */
   orgId?: string
   /**
-   * Counts `times` more tool calls against the caller's limit, if one request causes several of them. Rejects if there
+   * Counts `times` additional tool calls towards the caller's limit, if one request causes several. Rejects if there
    * are too many.
    */
   charge?: (times: number) => Promise<void>
   /** Returns the request id for one tool call. The log, the audit log and the PCE receive it. */
   requestId: () => string
-  /** Called with each unexpected error, about which no caller can do anything, so that it is logged. */
+  /** Logs an unexpected error, about which no caller can do anything. */
   onFailure: (thrown: unknown) => void
   /** The functions for asking the caller's user; absent if no call waits for a person or nobody can be asked. */
   asking?: Asking
   /**
-   * Returns true if the client shows pages beside answers. It is called only for requests that do not say this
-   * themselves. If it is absent, no pages are offered for such requests.
+   * Returns true if the client can show pages beside answers. Called only for requests that do not say this themselves.
+   * If it is absent, no pages are offered to such requests.
    */
   showsApps?: () => boolean
   /**
-   * Called during the client's handshake, with its `name/version`, the agreed protocol version, and what it can show to
-   * its user.
+   * Called when a client sends `initialize`: with its `name/version`, the negotiated protocol version, and what it can
+   * show to its user.
    */
   onInitialize?: (client: string | undefined, version: LegacyVersion, shows: { forms: boolean; apps: boolean }) => void
 }
 
-/** What the person at the client has answered about a call so far, and whether this person can be asked. */
+/** What the person at the client has answered about a call so far, and whether the person can be asked. */
 export interface Said {
   consent?: { boundTo: string }
   declined?: DeclinedCall
   canAsk?: boolean
 }
 
-/** The dispatcher as a transport sees it: a function that runs one call of one caller and never rejects. */
+/** The dispatcher from the viewpoint of a transport: runs one call of one caller, and never rejects. */
 export type CallTool = (
   call: {
     name: string
@@ -65,24 +65,24 @@ export type CallTool = (
     progress: (update: ProgressUpdate) => void
     trace?: TraceOrigin
   } & Said,
-  /** The client, with the same meaning as in `InnerCall.client`. */
+  /** The MCP client, with the same meaning as in `InnerCall.client`. */
   client: string | null | undefined,
 ) => Promise<CalledTool>
 
 export type CalledTool = { ok: true; value: object } | { ok: false; error: ServiceError }
 
-/** The functions and facts that are needed for asking the caller's user in the middle of a call. */
+/** The functions and facts that are needed to ask the caller's user something during a call. */
 export interface Asking {
-  /** The caller; null if callers are not authenticated. */
+  /** The caller whose user is asked; null if callers are not authenticated. */
   owner: Owner | null
   /**
-   * Functions that seal and open the state of a question. They may be asynchronous, because their code may be loaded
-   * only with the first question.
+   * Seal and open the state of a question. They may be asynchronous, because their code may be loaded only with the
+   * first question.
    */
   states: { seal(state: RequestState): string | Promise<string>; open: RequestStates['open'] }
   /** Computes the hash of the arguments of a call of the tool (D19). */
   hash: (tool: string, args: Record<string, unknown>) => string | Promise<string>
-  /** Reports people's decisions on the approval page; absent if people do not decide on a page. */
+  /** Reports the decisions that people make on the approval page; absent if nobody decides on a page. */
   watch?: DecisionWatch
 }
 
@@ -98,9 +98,9 @@ type LookUpFor = <T>(
   read: (context: ToolContext<true>) => Promise<T>,
 ) => Promise<T | null>
 
-/** The means by which a call finds out whether its client still waits for the answer. */
+/** Shows a call whether its client still waits for the answer. */
 export interface Departure {
-  /** Aborts when the client cancels or has left. */
+  /** The signal that aborts when the client cancels the call or has left. */
   readonly signal: AbortSignal
   /**
    * Returns true if the client has left. It is present if the transport can tell without `signal`, because creating the
@@ -117,9 +117,9 @@ export interface RequestPorts {
    * Shows a form to the client's user; present if the client has a connection and has said that its user can be asked.
    */
   elicit?: Elicit
-  /** Sends a notification that belongs to the request. */
+  /** Sends a notification that belongs to the request being answered. */
   readonly notify: (method: string, params: object) => void
-  /** True if notifications do not reach the client, because it accepts nothing before the answer. */
+  /** True if the client gets no notifications, because it accepts nothing before the answer. */
   readonly isDeaf?: boolean
 }
 
@@ -129,6 +129,6 @@ export interface MessagePorts extends Departure {
   notify(message: object): void
   /** Shows a form to the client's user, with the same meaning as in `RequestPorts`. */
   readonly elicit?: Elicit
-  /** True if notifications do not reach the client. */
+  /** True if the client gets no notifications. */
   readonly isDeaf?: boolean
 }

@@ -2,7 +2,7 @@ import type { ProgressUpdate } from '../../domain/call.js'
 
 /** The clock and timers for progress and heartbeats. */
 export interface Timers {
-  /** Returns the milliseconds of a clock that never goes back. */
+  /** Returns the time of a clock that never goes back, in milliseconds. */
   now(): number
   /** Runs a function once after `ms` milliseconds. Returns a function that cancels it. */
   after(ms: number, run: () => void): () => void

@@ -1,8 +1,8 @@
 import { RPC } from './read-envelope.js'
 
 /**
- * The JSON-RPC error with which a request is answered. `code` is the error code for revisions with a handshake; it may
- * be replaced by another code for later revisions.
+ * The JSON-RPC error with which a request is answered. `code` is the error code for revisions that begin with
+ * `initialize`; for revision 2026-07-28, it may be replaced.
  */
 export class RpcFailure extends Error {
   override readonly name = 'RpcFailure'

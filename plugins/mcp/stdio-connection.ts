@@ -9,27 +9,29 @@ import { BATCH_VERSION, claimedVersion, isLegacy, type LegacyVersion } from './v
 const LINE_END = Buffer.from('\n')
 
 /**
- * The connection of one client over stdio, with one JSON-RPC message or batch per line. It may contain messages of both
- * protocol eras, in any order, and the rules for envelopes are the same as over HTTP. Requests are answered as over
- * HTTP, too; what a connection adds is a handshake that is remembered, cancellation, and questions to the client
- * (D252).
+ * The connection of one client over stdio, with one JSON-RPC message or batch per line. Messages of both protocol eras
+ * may be mixed. Envelopes follow the same rules as over HTTP, and requests get the same answers. In addition, a
+ * connection remembers the client's `initialize`, and allows cancellation and questions to the client (D252).
  */
 export class StdioConnection {
-  /** The protocol version of the handshake. Before it, the version that is assumed for HTTP requests without a version. */
+  /**
+   * The protocol version that was negotiated in `initialize`. Until then, it is the version that is assumed for HTTP
+   * requests without a version.
+   */
   #version: LegacyVersion = BATCH_VERSION
-  /** What the client has said in the handshake about what it can show to its user. */
+  /** What the client can show to its user, according to its `initialize`. */
   #shows = { forms: false, apps: false }
   readonly #server: ServerPorts
   readonly #asking = new ClientRequests((message) => this.#write(JSON.stringify(message)))
   readonly #batches = new Set<AnswerCollector>()
-  /** The requests that are being answered, each with the controller that cancels it. */
+  /** The requests that are being answered; each is mapped to the controller with which it can be cancelled. */
   readonly #running = new Map<Id, AbortController>()
 
   #hasListed = false
 
   /**
-   * Creates the connection. Nothing is read before `start`. `onListed` is called once, in a turn of the event loop after
-   * the first answer to tools/list.
+   * Creates the connection, which reads nothing before `start`. `onListed` is called once, after the first answer to
+   * tools/list, in a later turn of the event loop.
    */
   constructor(
     private readonly input: Readable,
@@ -48,11 +50,11 @@ export class StdioConnection {
     }
   }
 
-  /** Starts to read and to answer. */
+  /** Starts to read requests from the client and to answer them. */
   start(): void {
     const cut = splitLines((line) => this.#read(line))
     this.input.on('data', cut)
-    // The input may end without a line end after its last line.
+    // The last line of the input may lack a line end.
     this.input.on('end', () => cut(LINE_END))
   }
 
@@ -81,7 +83,7 @@ export class StdioConnection {
     const notify = (message: object) => {
       if (!signal.aborted) this.#write(JSON.stringify(message))
     }
-    // Requests of 2026-07-28 are asked in their answer, and do not depend on the handshake.
+    // Clients of revision 2026-07-28 are asked by means of the answer, whatever an earlier `initialize` said.
     const claimed = claimedVersion(request.params)
     const isAsked = this.#shows.forms && (claimed === undefined || isLegacy(claimed))
     const ports: MessagePorts = {
@@ -90,8 +92,8 @@ export class StdioConnection {
       ...(isAsked && { elicit: (form) => this.#asking.elicit(form, signal) }),
     }
     const { text } = await answerMessage(request, this.#server, ports)
-    // A client may have reused the id for a newer request before this one was answered. The entry then belongs to the
-    // newer request and is kept.
+    // The client may have reused the id for a newer request before this one was answered. The entry then belongs to the
+    // newer request, so it is kept.
     if (this.#running.get(request.id) === controller) this.#running.delete(request.id)
     if (!signal.aborted) this.#reply(request.id, text)
     if (request.method !== 'tools/list' || this.#hasListed) return
@@ -108,8 +110,8 @@ export class StdioConnection {
   }
 
   /**
-   * Cancels a request, about which nothing more is sent (MCP cancellation, "Behavior Requirements"). Its batch does not
-   * wait for it any more.
+   * Cancels a request: nothing more is sent about it (MCP cancellation, "Behavior Requirements"), and its batch no
+   * longer waits for it.
    */
   #cancel(params: unknown): void {
     const id = (params as { requestId?: Id } | undefined)?.requestId
@@ -141,7 +143,7 @@ export class StdioConnection {
 
 type Id = string | number
 
-/** A collector of the answers to one batch. It is complete when every request has an answer. */
+/** Collects the answers to one batch. It is complete when every request has been answered. */
 class AnswerCollector {
   readonly #open: Set<Id>
   readonly #answers: string[] = []
@@ -155,7 +157,7 @@ class AnswerCollector {
     return this.#open.has(id)
   }
 
-  /** Adds an answer, as JSON text. */
+  /** Adds the answer to one request, as JSON text. */
   add(id: Id, answer: string): void {
     this.#open.delete(id)
     this.#answers.push(answer)
@@ -180,9 +182,9 @@ const LINE_FEED = 0x0a
 const LONGEST_LINE = 4 * 1024 * 1024
 
 /**
- * Splits a byte stream into lines at each LF, and skips blank lines. If a line has more than 4 MiB, `onLine` is called
- * once with null, and the bytes are discarded. Bytes are split instead of text, so that a character whose bytes arrive
- * in two chunks stays intact.
+ * Splits a stream of bytes into lines at each LF, and skips blank lines. If a line has more than 4 MiB, its bytes are
+ * discarded, and `onLine` is called once with null. The stream is split before it is decoded, so that a character whose
+ * bytes arrive in two chunks stays intact.
  */
 function splitLines(onLine: (line: Buffer | null) => void): (chunk: Buffer) => void {
   let parts: Buffer[] = []

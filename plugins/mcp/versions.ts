@@ -4,11 +4,11 @@
  */
 export type Era = 'legacy' | 'modern'
 
-/** Revisions with a handshake, newest first. */
+/** The revisions in which a connection begins with `initialize`, newest first. */
 export const LEGACY_VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
 export type LegacyVersion = (typeof LEGACY_VERSIONS)[number]
 
-/** The revision that has no handshake. */
+/** The revision without `initialize`: each request names its revision itself. */
 export const MODERN_VERSION = '2026-07-28'
 
 /** All revisions that this server supports, newest first. */
@@ -26,8 +26,8 @@ export const isLegacy = (version: unknown): version is LegacyVersion =>
   (LEGACY_VERSIONS as readonly unknown[]).includes(version)
 
 /**
- * Negotiates the revision (MCP lifecycle). Returns the requested revision if this server supports it with a handshake;
- * otherwise, returns the newest revision with a handshake. Never fails.
+ * Negotiates the revision for a client that sends `initialize` (MCP lifecycle). Returns the requested revision if this
+ * server supports it and it has `initialize`; otherwise, returns the newest supported one that has. Never fails.
  */
 export const negotiate = (asked: string): LegacyVersion => (isLegacy(asked) ? asked : LATEST_LEGACY)
 

@@ -40,8 +40,8 @@ const statusLabel = (status: number): string => {
 }
 
 /**
- * The error codes for which there is an alert. Their counters start at zero: without this, the first error would not
- * count as an increase.
+ * The error codes for which an alert exists. Their counters start at zero, because an alert would not see the first
+ * error as an increase if the counter appeared only with it.
  */
 const ALERTED = ['internal', 'outcome_unknown', 'pce_unreachable', 'busy', ...GUARDRAIL_CODES] as const
 

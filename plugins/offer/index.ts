@@ -3,15 +3,18 @@ import fp from 'fastify-plugin'
 
 export interface OfferOptions {
   /**
-   * Narrows the operator's offer by the headers of a request. Returns the names of the remaining tools, or undefined if
-   * all tools remain. Throws ToolError for invalid headers.
+   * Reduces the tools that the operator offers to those that a request's headers allow. Returns their names, or
+   * undefined if the headers exclude none. Throws ToolError for invalid headers.
    */
   narrow: (headers: IncomingHttpHeaders) => ReadonlySet<string> | undefined
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The names of the tools to which the client has narrowed its offer; undefined if it has not narrowed it. */
+    /**
+     * The names of the tools to which the client has limited its offer by headers; undefined if it has not limited the
+     * offer.
+     */
     narrowedTo: ReadonlySet<string> | undefined
   }
 }

@@ -39,7 +39,7 @@ export function narrowByHeaders({
   const checkTools = (header: string, names: readonly string[]) =>
     refuseUnknown(header, 'tool', names, known, [...namesOf(offered)])
   return (headers) => {
-    // This shortcut saves work, because most requests have none of these headers.
+    // Most requests have none of these headers, so this check saves work.
     if (FIELDS.every((field) => headers[field] === undefined)) return undefined
     const readOnly = readSwitch(HEADERS.readOnly, headers)
     const toolsets = readNames(HEADERS.toolsets, headers)

@@ -10,8 +10,8 @@ interface OriginGuardOptions {
 }
 
 /**
- * Checks the Host and Origin headers of requests to the routes that are registered beside this plugin, before
- * authorization and before the body is read.
+ * Checks the Host and Origin headers of every request to the routes that are registered beside this plugin. This
+ * happens before authorization and before the body is read.
  */
 export default fp<OriginGuardOptions>(
   (app, options, done) => {
@@ -52,7 +52,7 @@ function checkOrigin(
   }
 }
 
-/** Maximum number of remembered Host values. A client sends the same value with each request. */
+/** Maximum number of remembered Host values. One client sends the same value with each request. */
 const MOST_SPELLINGS = 100
 
 /**

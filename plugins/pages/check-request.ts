@@ -45,17 +45,18 @@ export const CSRF_FIELD = '_csrf'
 /** Matches an approval's id: 256 bits in base64url. */
 const APPROVAL_ID = /^[\w-]{43}$/
 
-/** Returns true if a text has the form of an approval's id. */
+/** Returns true if a string has the form of an approval's id. */
 export const isApprovalId = (text: string): boolean => APPROVAL_ID.test(text)
 
 /**
- * Returns the value if it is the path of an approval page of this server, to which a login may return; returns
- * undefined for any other value.
+ * Returns the value if it is the path of a page about approvals of this server, which is where a login may redirect to;
+ * otherwise, returns undefined.
  */
 export function readOwnPage(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined
   const [, first, second, ...rest] = value.split('/')
-  const isOwn = first === 'approve' && rest.length === 0 && (second === undefined || isApprovalId(second))
+  const isOwn =
+    first === 'approve' && rest.length === 0 && (second === undefined || second === 'all' || isApprovalId(second))
   return isOwn && value.startsWith('/') ? value : undefined
 }
 

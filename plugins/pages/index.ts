@@ -33,9 +33,9 @@ export type { SetupOptions } from './ports.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The visitor of a page; null on other routes and for unknown visitors. */
+    /** The visitor of a page; null on other routes, and for visitors who have not logged in. */
     visit: Visit | null
-    /** The path of the page to which an error page for this request links, without the base path. */
+    /** The path, without the base path, of the page to which an error page for this request links. */
     refusedAt: string | null
   }
 }
@@ -142,7 +142,7 @@ export default async function pages(
   }
 
   /**
-   * Identifies the visitor and sets `request.visit`. Resolves with the path of the page to which a login leads back.
+   * Identifies the visitor and sets `request.visit`. Resolves with the path of the page to redirect to after a login.
    */
   async function identify(
     { authenticate, pageOf }: Admission<FastifyRequest, FastifyReply>,
@@ -157,7 +157,7 @@ export default async function pages(
     const identity = viaBearer
       ? await authenticate!(request, reply)
       : await readSession(person, { issuer, now: now(), ended, isRevoked: options.isRevoked })
-    // Requests of unknown senders do not count against any limit here, because a single sender could otherwise keep
+    // Requests of unknown senders do not count towards any limit here, because one of them could otherwise keep
     // everyone else from logging in.
     if (identity === null) return page
     const { authenticatedAt } = viaBearer ? {} : person!
@@ -191,7 +191,7 @@ export default async function pages(
     // Refusals of unknown senders are recorded only in the server log, because anyone could otherwise fill the disk of
     // the audit log.
     if (identity === undefined) return
-    const route = (request.routeOptions.url ?? home).replace('/:id', '')
+    const route = (request.routeOptions.url ?? home).replace(/\/:id.*$/, '')
     const { id: requestId, clientAddress } = request
     const { mode } = options
     const form = { reason, route, mode, requestId, client: request.headers['user-agent'], clientAddress }
@@ -207,8 +207,8 @@ const unknownAt = ({ authenticate }: Admission<FastifyRequest, FastifyReply>) =>
   authenticate === undefined ? noProgram() : unauthorized()
 
 /**
- * Creates the error for a visitor of a page that requires a browser login. A bearer token is not accepted there: the
- * client of a model has one, so the model could otherwise approve its own calls (D153).
+ * Creates the error for a request with an Authorization header to a page that requires a browser login. A bearer token
+ * is not accepted there: MCP clients have one, so a model could otherwise approve its own calls (D153).
  */
 const noProgram = () =>
   new ToolError(
@@ -221,7 +221,7 @@ const noProgram = () =>
 const dataOf = (request: FastifyRequest) => readSessionData(request.session)
 const visitOf = ({ visit }: FastifyRequest) => visit!
 /**
- * Returns true if the request comes from a program and not from a browser: it has a bearer token, which no page can
+ * Returns true if the request comes from a program and not from a browser: it has a bearer token, which no web page can
  * make a browser send, and no session cookie.
  */
 const isProgram = (request: FastifyRequest) => visitOf(request).viaBearer && request.cookies[COOKIE] === undefined

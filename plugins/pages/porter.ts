@@ -9,16 +9,19 @@ interface Hooks<Request, Reply> {
   preHandler?: (request: Request, reply: Reply, next: () => void) => void
 }
 
-/** The rules for admitting visitors to a page. */
+/** The rules by which visitors are admitted to one page. */
 export interface Admission<Request, Reply> {
   /** Identifies the sender of a bearer token. If it is absent, only browser logins are accepted. */
   authenticate?: (request: Request, reply: Reply) => Promise<Identity>
-  /** Returns the path of the page to which the login and error pages lead back, without the base path. */
+  /**
+   * Returns the path of the page that an error page links to, and that a login redirects to afterwards. It does not
+   * include the base path.
+   */
   pageOf: (request: Request) => string
 }
 
 /**
- * The functions and facts that the surrounding plugin provides for the pages. `Request` and `Reply` are types of the
+ * The functions and facts with which the surrounding plugin supports the pages. `Request` and `Reply` are types of the
  * web framework.
  */
 export interface Porter<Request, Reply> {
@@ -33,12 +36,12 @@ export interface Porter<Request, Reply> {
    * sender is unknown, or if it does not come from a page of this server.
    */
   readonly admit: (admission: Admission<Request, Reply>) => { page: Hooks<Request, Reply>; form: Hooks<Request, Reply> }
-  /** Returns the visitor of an admitted request. */
+  /** Returns the visitor whose request was admitted. */
   readonly visitOf: (request: Request) => Visit
   /** Returns true if the request comes from a program and not from a browser. Its form then needs no CSRF token. */
   readonly isProgram: (request: Request) => boolean
   readonly dataOf: (request: Request) => SessionData
-  /** Returns the CSRF token for the forms of a page for this person. */
+  /** Returns the CSRF token for the forms that a page shows to this person. */
   readonly csrfTokenFor: (identity: Identity, reply: Reply) => string
   readonly sendPage: (reply: Reply, page: string) => Reply
   /** Sets the path of the page to which an error page for this request links. */

@@ -8,7 +8,7 @@ import type { Fetch } from './login/find-provider.js'
 import type { OfferedPce } from './setup/form-fields.js'
 
 /**
- * The home page of this server: the page to which a login leads unless another page started the login. The paths for
+ * The home page of this server: where a login redirects to, unless it was started from another page. The paths for
  * logging in and out begin with the path of the home page.
  */
 export type HomePage = '/setup' | '/approve'
@@ -16,7 +16,7 @@ export type HomePage = '/setup' | '/approve'
 /** The options that the composition passes to the pages. `Request` and `Reply` are types of the web framework. */
 export interface PagesOptions<Request, Reply> extends LoginPorts<Request> {
   mode: PceMode
-  /** The public URL, without a slash at the end. */
+  /** The public URL of this server, without a slash at the end. */
   publicUrl: string
   home: HomePage
   /** The key of 32 bytes that encrypts the session cookie, see `deriveSessionKey`. */
@@ -36,24 +36,24 @@ export interface PagesOptions<Request, Reply> extends LoginPorts<Request> {
   approve?: ApproveOptions
 }
 
-/** The functions and facts of other parts of the server that a login needs. */
+/** The functions and facts that a login needs from other parts of the server. */
 export interface LoginPorts<Request> {
   issuer: string
   groupsOfRole: Readonly<Record<Role, readonly string[]>>
   /**
-   * Resolves with the identity of an access token. Rejects with ToolError `unauthorized {reason}` or
+   * Verifies an access token and resolves with its identity. Rejects with ToolError `unauthorized {reason}` or
    * `keys_unavailable`.
    */
   verifyToken: (token: string, request: Request) => Promise<Identity>
   /**
-   * Counts a request against its caller's limit. It is called for every request of a known person, and for every step
-   * of a login, because a step may cause a request to the identity provider; `request.visit` is null during a login. It
-   * is not called for other requests of unknown visitors. Rejects with ToolError `rate_limited {retry_after}`.
+   * Counts a request towards the caller's limit. It is called for every request of a known person, and for every step
+   * of a login, because a step may cause a request to the identity provider; during a login, `request.visit` is null.
+   * It is not called for other requests of unknown visitors. Rejects with ToolError `rate_limited {retry_after}`.
    */
   limitCaller: (request: Request) => Promise<void>
-  /** The record of used logins and ended sessions, for all processes. */
+  /** The record of completed logins and ended sessions, shared by all processes. */
   usedTokens: UsedTokens
-  /** Rejects if `usedTokens` cannot record anything at the moment. */
+  /** Rejects if the store cannot record used logins at the moment. */
   checkState: () => Promise<void>
   fetch?: Fetch
   /** Returns milliseconds since the epoch. */
@@ -64,7 +64,7 @@ export interface LoginPorts<Request> {
 export interface SetupOptions<Request, Reply> {
   /** The PCEs that users may register; empty if users may register a PCE on any host. */
   offeredPces: readonly OfferedPce[]
-  /** True if users may turn off the verification of the PCE's certificate. */
+  /** True if users may turn off the verification of their PCE's certificate. */
   allowInsecureTls: boolean
   /**
    * Identifies the sender of a request by its Authorization header. Rejects with ToolError `keys_unavailable`,
@@ -72,11 +72,11 @@ export interface SetupOptions<Request, Reply> {
    * on the reply.
    */
   authenticate: (request: Request, reply: Reply) => Promise<Identity>
-  /** Makes one tool call for this person. Never rejects. */
+  /** Makes a tool call on behalf of this person. Never rejects. */
   callTool: (name: string, args: Record<string, unknown>, identity: Identity, request: Request) => Promise<ToolAnswer>
   /**
-   * Counts a test of the PCE connection against the limit of the person in `request.visit`. Rejects with ToolError
-   * `rate_limited {retry_after}`.
+   * Counts a connection test towards the limit of the person in `request.visit`. Rejects with ToolError `rate_limited
+   * {retry_after}`.
    */
   limitPceTries?: (request: Request) => Promise<void>
 }
@@ -88,11 +88,11 @@ export interface ApproveOptions {
   maxAgeSeconds: number
 }
 
-/** The visitor of a page, and how the request identifies this person. */
+/** The visitor of a page, and the way in which the request identified this person. */
 export interface Visit {
   identity: Identity
   viaBearer: boolean
-  /** True if the visitor's form has led to a tool call, which has audit entries of its own. */
+  /** True if the visitor's form has led to a tool call, which writes its own audit entries. */
   isDispatched: boolean
   /**
    * The time at which the visitor entered the password at the provider, in milliseconds since the epoch, if it is

@@ -42,7 +42,7 @@ export const wrongType = () =>
 export const unauthorized = () =>
   new ToolError('unauthorized', 'You are not logged in, or your login has expired. It lasts 15 minutes.')
 
-/** Sets the status and `Retry-After` on a reply. */
+/** Sets the status and the header `Retry-After` of a refusal on the reply. */
 export function announce<Reply extends { code(status: number): Reply; header(name: string, value: unknown): Reply }>(
   { status, retryAfter }: Refusal,
   reply: Reply,
@@ -108,8 +108,8 @@ const TITLES: Partial<Record<ErrorCode, string>> = {
 }
 
 /**
- * Renders the page that is shown instead of the requested page if a request is refused. `back` is the page to which the
- * rendered page links. `canLogIn` is true if this server has a browser login.
+ * Renders the page that is shown when the request for another page is refused. `back` is the page to which it links.
+ * `canLogIn` is true if this server has a browser login.
  */
 export function renderRefusalPage(
   error: ServiceError,

@@ -6,7 +6,7 @@ import { ToolError } from '../../schemas/errors.js'
 export interface LimitOptions {
   /** Maximum number of requests per minute for each key; 0 means no limit. */
   max: number
-  /** Returns the key against which a request is counted. */
+  /** Returns the key under which a request is counted. */
   keyOf: (request: FastifyRequest) => string
 }
 
@@ -25,23 +25,19 @@ declare module 'fastify' {
 const MINUTE_MS = 60_000
 /**
  * Maximum number of callers that each limit remembers. Beyond it, the callers whose last request is oldest are
- * forgotten, so that invented callers cannot fill the memory. The count of a forgotten caller starts again from zero.
- * To be forgotten within a minute, a caller would need this many other callers, each with a token or, before
+ * forgotten, so that invented callers cannot fill the memory. The count of a forgotten caller starts again at zero. To
+ * make a limit forget a caller within a minute, one would need this many other callers, each with a token or, before
  * authentication, with an address block of its own.
  */
 const MOST_CALLERS = 10_000
 
-/**
- * Adds to the app the function that creates limits per minute. Requests are counted in this process (D12), so each
- * replica counts separately.
- */
+/** Adds to the app a function that creates limits per minute. Each replica counts requests by itself (D12). */
 export default fp(
   async (app) => {
     await app.register(rateLimit, { global: false })
     app.decorate('createLimit', ({ max, keyOf }: LimitOptions): Limit => {
       if (max === 0) return () => Promise.resolve()
-      // Every limit has a store of its own. The size of this store is set here, because the options of the plugin do
-      // not affect it.
+      // Each limit has its own store. The size of the store is set here, because the plugin's options do not affect it.
       const options: RateLimitOptions = { max, timeWindow: MINUTE_MS, keyGenerator: keyOf, cache: MOST_CALLERS }
       const count = app.createRateLimit(options)
       return async (request, times = 1) => {

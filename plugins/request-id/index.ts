@@ -55,7 +55,7 @@ export class RequestLog extends LogController {
       method,
       path: showPath(url),
       status: reply.statusCode,
-      // The address is absent over a Unix socket without a trusted proxy, and if no hook has run, as for requests that
+      // The address is missing on a Unix socket without a trusted proxy, and if no hook has run, as for requests that
       // the router refuses.
       ...(request.clientAddress && { client_address: request.clientAddress }),
       ms: Math.round(reply.elapsedTime * 1000) / 1000,

@@ -56,7 +56,7 @@ async function headersOf({ isPublicHttps, probe: settings }: SecurityHeadersOpti
     })
   })
   await probe.ready()
-  // Fastify's inject would load a library for this one request without a socket.
+  // Fastify's own `inject` would load a library just to make this one request without a socket.
   const request = Object.assign(new IncomingMessage(new Socket()), { method: 'GET', url: '/' })
   probe.routing(request, new ServerResponse(request))
   const headers = await answered

@@ -16,9 +16,9 @@ export default fp<{ tracing: Tracing }>(
       const { url: route } = request.routeOptions
       if (route !== undefined && UNTRACED.has(route)) return next()
       const traced = tracing.serve(request.headers, request.method, route)
-      // The event `close` also occurs if the client leaves before there is an answer, so the span always ends.
+      // The event `close` also occurs if the client leaves before it gets an answer, so the span always ends.
       reply.raw.once('close', () => traced.end(reply.raw.statusCode))
-      // Everything after this hook runs in the trace. Fastify preserves the trace's context across the events that
+      // Everything after this hook runs within the trace. Fastify keeps the trace's context even across the events that
       // deliver the body, although these events belong to the connection.
       traced.run(next)
     })

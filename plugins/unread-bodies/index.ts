@@ -14,9 +14,9 @@ const SILENCE_MS = 5000
 const ending = new WeakSet<Socket>()
 
 /**
- * Says `Connection: close` in every answer that leaves before the body of its request has arrived (D248). A proxy that
- * reuses connections would otherwise send the next request, which may be another caller's, behind a body that is still
- * on its way. Further requests on such a connection are ignored (RFC 9112, 9.6).
+ * Adds `Connection: close` to every answer that is sent before the body of its request has arrived (D248). A proxy that
+ * reuses connections could otherwise send the next request, perhaps another caller's, after a body that is still on its
+ * way. Further requests on such a connection are ignored (RFC 9112, 9.6).
  */
 export default fp(
   (app, _options, done) => {
@@ -31,11 +31,12 @@ export default fp(
 )
 
 /**
- * Makes the connection close after the answer if the body of the request has not arrived completely, and then calls
- * `next`. If the body arrived together with the headers, the connection stays open.
+ * Makes the connection close after the answer if the request's body has not arrived completely, and then calls `next`.
+ * If the body arrived together with the headers, the connection stays open.
  */
 export function closeIfUnread({ raw }: FastifyRequest, reply: FastifyReply, next: () => void): void {
-  // Fastify itself closes the connection after every body that it cannot parse, even if it has read all of it.
+  // Fastify adds `Connection: close` after every body that it cannot parse, even if the whole body has arrived. The
+  // header is then removed.
   if (raw.complete && !ending.has(raw.socket) && reply.hasHeader('connection')) reply.removeHeader('connection')
   if (raw.complete !== false || !hasBody(raw)) return next()
   // Node.js parses the bytes that arrived together with the headers only after the hooks that refuse a request.
@@ -60,9 +61,9 @@ const hasBody = ({ headers }: IncomingMessage) =>
 function lingerAfter({ socket }: IncomingMessage): void {
   const mostRead = socket.bytesRead + MOST_DROPPED
   ending.add(socket)
-  // Node.js calls this method when it has sent an answer with `Connection: close`.
+  // Node.js calls `destroySoon` after it has sent an answer with `Connection: close`.
   socket.destroySoon = () => {
-    // Node.js feeds its parser with this event. Without the parser, further requests cost nothing.
+    // The event `data` feeds Node's HTTP parser. Without the parser, further requests cost nothing.
     socket.removeAllListeners('data')
     socket.on('data', () => {
       if (socket.bytesRead > mostRead) socket.destroy()

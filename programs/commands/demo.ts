@@ -26,7 +26,7 @@ interface Options {
 
 /** A run of the demonstration, with the files and programs that must be cleaned up at its end. */
 interface Run extends Stay {
-  /** The path of the picture that the story prints; null until it has been drawn. */
+  /** The path of the picture that the story mentions; null until it has been drawn. */
   picture: string | null
 }
 
@@ -69,7 +69,7 @@ async function play({ once, port }: Options, programs: DemoPrograms): Promise<nu
       )
   const stop = new AbortController()
   const end = () => stop.abort()
-  // The signal handlers stay registered after the first signal, because npm and the terminal can both deliver the same
+  // The signal handlers stay registered after the first signal, because npm and the terminal may both deliver the same
   // Ctrl-C.
   for (const signal of SIGNALS) process.on(signal, end)
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -102,7 +102,7 @@ const stopped = (signal: AbortSignal) =>
   new Promise<number>((resolve) => signal.addEventListener('abort', () => resolve(0), { once: true }))
 
 /**
- * Performs the demonstration. Everything that it starts or draws is recorded in `run` at once, so that it is cleaned up
+ * Performs the demonstration. Everything that it starts or draws is noted in `run` at once, so that it is cleaned up
  * even after a failure.
  */
 async function perform({ once, port }: Options, programs: DemoPrograms, run: Run): Promise<number> {

@@ -9,17 +9,17 @@ import { connectPce } from '../../plugins/context/connect-pce.js'
 import { type PceFromEnvironment, StartupError, type StdioConfig } from '../../schemas/config.js'
 import { connectionHint } from '../../schemas/errors.js'
 
-/** The result of one check. */
+/** The result of one check by `svc-mcp doctor`. */
 interface Finding {
   check: 'configuration' | 'address' | 'connection' | 'certificate' | 'PCE' | 'credentials' | 'organisation' | 'clock'
-  /** The outcome. `skipped` means that an earlier check failed, or that there was nothing to check. */
+  /** The outcome. `skipped` means that an earlier check failed, or that this check does not apply. */
   state: 'ok' | 'warning' | 'failed' | 'skipped'
   found: string
-  /** The remedy: what the operator should do. */
+  /** What the operator should do about the problem. */
   remedy?: string
 }
 
-/** The address of the configured PCE. */
+/** The address of the PCE in the settings. */
 interface Place {
   host: string
   port: number
@@ -94,9 +94,9 @@ async function* examine(readSettings: DoctorPorts['readSettings'], now = Date.no
 }
 
 /**
- * Checks the way to the PCE, step by step: address, connection, certificate, the PCE itself, key, organisation, clock.
- * Each step depends on the previous ones. It changes nothing and sends two requests. Problems with the settings, the
- * network or the PCE become findings; the generator never throws for them.
+ * Checks the connection to the PCE step by step: address, connection, certificate, the PCE itself, key, organisation,
+ * clock. Each step depends on the previous ones. The checks change nothing and send two requests. Problems with the
+ * settings, the network or the PCE become findings; the generator never throws for them.
  *
  * @param now returns milliseconds since the epoch.
  */
@@ -125,7 +125,7 @@ async function* examinePce(pce: PceFromEnvironment, now: () => number): AsyncGen
   }
 }
 
-/** Converts each fault of the configuration to a finding. */
+/** Turns each fault in the configuration into a finding of the report. */
 const findingsOf = ({ faults }: StartupError): Finding[] =>
   faults.map(({ problem, remedy }) => ({ check: 'configuration', state: 'failed', found: problem, remedy }))
 
@@ -184,7 +184,7 @@ const unreachable = (check: Finding['check'], { code = '' }: NodeJS.ErrnoExcepti
   })
 
 /**
- * Returns the client's hint without the words "Nothing was changed" at its beginning, which make no sense for a check.
+ * Returns the PCE client's hint without "Nothing was changed" at its beginning, because a check never changes anything.
  */
 const hintOf = (error: { reason?: string; message: string }) =>
   connectionHint(error)?.replace(/^Nothing was changed\. /, '')
@@ -239,7 +239,7 @@ async function lookAt(socket: TLSSocket): Promise<{ authorizationError: string |
     throw unreachable('certificate', error, 'no TLS connection could be made')
   })
   const certificate = socket.getPeerCertificate()
-  // The type declares an Error, but Node.js may also set an error code as a string.
+  // This field is declared as an Error, but Node.js may also set it to an error code, which is a string.
   const flaw = socket.authorizationError as Error | string | null | undefined
   socket.destroy()
   return {

@@ -9,9 +9,9 @@ import { openState } from '../../storage/state/open-state.js'
 import { collectLines, type CommandReport, requireState } from './command-report.js'
 
 export interface AuditedCommandParts {
-  /** Opens the audit log. It is called only when there is something to record. Throws StartupError. */
+  /** Opens the audit log; called only if there is something to record. Throws StartupError. */
   openAudit: () => AuditLog | null
-  /** The operating system user who runs the command. */
+  /** The name of the operating system user who runs the command. */
   osUser: string
   /** Returns milliseconds since the epoch. */
   now?: () => number
@@ -20,29 +20,30 @@ export interface AuditedCommandParts {
 /** Adds a line to the report of a command. */
 export type Say = ReturnType<typeof collectLines>['say']
 
-/** Facts about a run of a command in its audit entries. */
-type Outcome = Pick<AuditEntry, 'removed' | 'revoked_until'>
+/** The facts about a run of the command that its audit entries contain. */
+type Outcome = Pick<AuditEntry, 'removed' | 'revoked_until' | 'listed'>
 
-/** What a command does about one person. */
+/** A command that concerns one person, or all of them. */
 interface AuditedCommand<Done extends Outcome> {
-  /** The name of the command. */
+  /** The name of the command, such as `forget-user`. */
   name: string
-  /** A word for what the command would do, for the message that there is no state. */
+  /** The verb for what the command does. The error for missing state says that there is nothing to `<verb>`. */
   verb: string
-  owner: Owner
-  /** Facts for the audit entry of the decision. */
+  /** The person; absent if the command concerns nobody in particular. */
+  owner?: Owner
+  /** Facts for the audit entry that is written before the work. */
   facts?: Outcome
-  /** Does the work. If it rejects, the report says that the command must be run again. */
+  /** Does the work. If it rejects, the report tells the operator to run the command again. */
   run: (state: State) => Promise<Done>
-  /** The beginning of the sentence in the report if `run` rejects. */
+  /** The beginning of the sentence that the report contains if `run` rejects. */
   failed: string
-  /** Reports what was done. */
+  /** Adds lines to the report that say what was done. */
   tell: (done: Done, state: State, say: Say) => Promise<void>
 }
 
 /**
- * Runs a command about one person on the state, beside running servers. The decision is written to the audit log before
- * anything is changed, and the outcome afterwards.
+ * Runs a command that concerns people and reads or changes the state, even while servers are running. One audit entry is
+ * written before anything is changed, and another one with the outcome afterwards.
  *
  * @throws {StartupError} (rejects) if there is no state, or the audit log cannot be written. In these cases, nothing is
  * changed.
@@ -58,7 +59,14 @@ export async function runAudited<Done extends Outcome>(
   let audit: AuditLog | null = null
   try {
     audit = openAudit()
-    const of = { ...owner, command: name, request_id: randomUUID(), mode: config.mode, os_user: osUser }
+    const of = {
+      iss: owner?.iss ?? null,
+      sub: owner?.sub ?? null,
+      command: name,
+      request_id: randomUUID(),
+      mode: config.mode,
+      os_user: osUser,
+    }
     const record = recordWith(audit, now, of)
     await record({ phase: 'decision', decision: 'allowed', ...facts }).catch(refuseUnaudited)
     let done: Done
@@ -83,7 +91,7 @@ export async function runAudited<Done extends Outcome>(
   }
 }
 
-/** Opens the state of the servers for a command. Rejects with StartupError. */
+/** Opens the state that the servers use. Rejects with StartupError. */
 export async function openStateOf(config: StateFileConfig, now: () => number, say: Say): Promise<State> {
   const warn = (line: string) => say('warn', line)
   return config.database
@@ -91,10 +99,13 @@ export async function openStateOf(config: StateFileConfig, now: () => number, sa
     : openState(config.path, { now, variable: config.variable, warn })
 }
 
-/** Returns a person in words, for messages. */
+/** Returns the subject and issuer of a person, for use in messages. */
 export const describePerson = ({ iss, sub }: Owner): string => `'${sub}' of ${iss}`
 
-/** Writes audit entries about this run of the command, and waits until they are on the disk. */
+/**
+ * Returns a function that writes an audit entry about this run of the command, and waits until the entry is on the
+ * disk.
+ */
 function recordWith(
   audit: AuditLog | null,
   now: () => number,
@@ -117,7 +128,10 @@ function refuseUnaudited(cause: unknown): never {
 const PAGE = 500
 const MOST_NAMED = 3
 
-/** Finds persons whom the operator may have meant: with the same subject in other letter case, or at another issuer. */
+/**
+ * Finds the people whom the operator may have meant: those with the same subject at another issuer, or with a subject
+ * that differs only in upper and lower case.
+ */
 export async function findNear({ credentials }: State, { iss, sub }: Owner): Promise<Owner[]> {
   const plain = (text: string) => text.trim().toLowerCase()
   const near: Owner[] = []

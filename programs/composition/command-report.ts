@@ -2,8 +2,8 @@ import { lstatSync } from 'node:fs'
 import { StartupError, type StateFileConfig } from '../../schemas/config.js'
 
 /**
- * The report of a command to the operator, as lines of the log. `ok` is false if the command could not do all of its
- * work and must be run again.
+ * The report of a command, as lines that are logged for the operator. `ok` is false if the command did only a part of
+ * its work and must be run again.
  */
 export interface CommandReport {
   lines: { level: 'info' | 'warn' | 'error'; text: string }[]
@@ -18,8 +18,8 @@ export function collectLines() {
 }
 
 /**
- * Throws a StartupError if there is no state file, because commands never create one. `verb` is used in its message:
- * the action that is not possible without the file.
+ * Throws a StartupError if there is no state file, because commands never create one. Its message says that there is
+ * nothing to `<verb>`.
  */
 export function requireState(
   { path, variable, database }: Pick<StateFileConfig, 'path' | 'variable' | 'database'>,

@@ -3,6 +3,7 @@ import { createAccessCheck } from '../../plugins/context/check-revocations.js'
 import { type Confirmation, createConfirmation } from '../../plugins/confirm/create-confirmation.js'
 import { createTokens } from '../../plugins/confirm/tokens.js'
 import { connectPce, type CurrentCall } from '../../plugins/context/connect-pce.js'
+import { createUseNotes } from '../../plugins/context/note-use.js'
 import { watchKey, type KeyWatch } from '../../plugins/context/watch-key.js'
 import {
   createContextOpener,
@@ -31,6 +32,7 @@ import { createArgumentsReader } from '../../plugins/dispatcher/leave-out-nulls.
 import { createCallTracker, type CallTracker } from '../../plugins/dispatcher/run-handler.js'
 import { readPackage, type PackageFacts } from '../process/read-package.js'
 import type { Post } from '../../notifications/post-message.js'
+import type { PceClientOptions } from '../../pce-client/index.js'
 import type { ApprovalDesk } from '../../schemas/approvals.js'
 import type { AccessCheck } from '../../schemas/access.js'
 import type { Identity, Role } from '../../schemas/caller.js'
@@ -40,6 +42,7 @@ import type { HealthCheck } from '../../schemas/http.js'
 import { inStage } from '../../schemas/tracing.js'
 import { openKeystoreState } from '../../storage/keystore/open-keystore.js'
 import { measureState } from '../../storage/measure-state.js'
+import { people } from '../../storage/people.js'
 import { openDatabase } from '../../storage/postgres/open-database.js'
 import { openState } from '../../storage/state/open-state.js'
 import { changeTool, type ListedTool, type ToolFacts } from '../../tools/listed-tool.js'
@@ -52,7 +55,7 @@ import { tellOfAudit } from './tell-of-audit.js'
 import { requireConfirmations } from './require-confirmations.js'
 import { fixedCredentials, openAudit, threadTools, type ServerParts } from './compose-unauthenticated.js'
 
-/** The component that finds a caller's PCE. Each of the two authenticated modes has its own. */
+/** Finds the PCE of a caller. Each of the two authenticated modes has its own implementation. */
 interface PceSource {
   state: State
   find: FindPce
@@ -65,12 +68,14 @@ interface PceSource {
 
 interface AuthenticatedParts extends ServerParts {
   /**
-   * Returns the address on which this server listens, or null if it does not listen yet. It is needed because users may
-   * not register this address as their PCE.
+   * Returns the address on which this server listens, or null if it does not listen yet. Users may not register this
+   * address as their PCE.
    */
   listensAt?: () => { address: string; port: number } | null
-  /** Posts notifications; tests replace it. */
+  /** Posts notifications to the receiver; tests replace this function. */
   post?: Post
+  /** The source of time and waits of the PCE clients; tests replace it. */
+  pceTimers?: PceClientOptions['timers']
 }
 
 /** The parts of the authenticated server, without its routes. */
@@ -78,12 +83,15 @@ export interface AuthenticatedServer {
   server: PackageFacts
   dispatcher: DispatcherOptions
   confirmation: Pick<Confirmation, 'states' | 'tokens'>
-  /** Computes the hash of the arguments of a call of the tool (D19), read as the dispatcher reads them (D242). */
+  /**
+   * Computes the hash of a call's arguments (D19), after normalising them in the same way as the dispatcher does
+   * (D242).
+   */
   readonly hashCall: (tool: string, args: Record<string, unknown>) => Promise<string>
   /** The store of approvals that people give on a web page; absent if calls are confirmed with tokens instead. */
   approvals?: Confirmation['approvals']
   auditRoute: AuditRoute
-  /** Tells the receiver of notifications; absent if there is none. */
+  /** Sends notifications to the receiver; absent if no receiver is configured. */
   notifier?: Notifier
   state: State
   /** The object that watches the single PCE key of shared mode. */
@@ -91,22 +99,21 @@ export interface AuthenticatedServer {
   readonly roleOf: (identity: Identity) => Role | null
   /** The checks that end the access of people whom the operator has revoked. */
   readonly access: AccessCheck
-  /** Reads the file with the scopes of groups again; absent if there is none. Never rejects. */
+  /** Reads the file with the scopes of groups again; absent if no such file is configured. Never rejects. */
   readonly reloadScopes?: () => Promise<void>
   offers: ServerOffers
   heavyFigures: HeavyCalls['figures']
   /**
-   * Opens the context of a caller. If the headers of the request allow only some of the tools that the operator has
-   * selected, `narrowedTo` names these tools. `record` is the caller's keystore record, if it was already read when the
-   * request was admitted.
+   * Opens the context of a caller. If the request's headers restrict the offered tools, `narrowedTo` names the tools
+   * that remain. `record` is the caller's keystore record, if it was already read when the request was admitted.
    */
   readonly openContext: (
     identity: Identity,
     request: Origin & { narrowedTo?: ReadonlySet<string>; record?: SealedCredentials | null },
   ) => OfferedContext | Promise<OfferedContext>
   /**
-   * Checks whether a call is permitted, with all gates that come before the confirmation gate. Throws the error of the
-   * gate that refuses the call.
+   * Runs all gates that come before the confirmation gate, to check whether the call is permitted. Throws the error of
+   * the first gate that refuses it.
    */
   readonly checkCall: (tool: ToolFacts, callerContext: CallerContext) => void
   /** The checks that must pass before this process receives calls. Readiness depends on them. */
@@ -155,13 +162,18 @@ export async function composeAuthenticated(
     const opened = openAudit(config, parts)
     const audit = notifier === undefined ? opened : tellOfAudit(opened, notifier)
     const access = createAccessCheck({ revocations: state.revocations, now, log })
+    const noteUse = createUseNotes({ people: people(state.notes), now, log })
     const heavy = threadTools(config, { ...parts, tools, server, now })
-    const guardrails = openGuardrails(config.guardrails, { log, now })
+    const guardrails = openGuardrails(config.guardrails, {
+      log,
+      now,
+      ...(config.confirm.approval && { overrides: callTracker.overrides }),
+    })
     const find = guardFound(pces.find, guardrails.guard)
     const openContext = createContextOpener(config.mode, config.roles, find, scopes)
-    // Confirm tokens are bound to this state by a random value that it contains. Only this state records which of its
-    // tokens were used, so the tokens must not be valid with another state file, or with a new file that replaces a
-    // lost one.
+    // Confirm tokens are bound to this state by a random value that is stored in it. Only this state records which of
+    // the tokens were used, so they must not be valid with another state file, nor with a new file that replaces a lost
+    // one.
     const audience = `${publicUrl}#${await state.notes.setOnce('confirm_tokens', randomUUID())}`
     const roleOf = (identity: Identity) => mapRole(identity, config.roles)
     const auditRoute = createRouteAudit(audit)
@@ -221,11 +233,14 @@ export async function composeAuthenticated(
       offers,
       heavyFigures: heavy.figures,
       openContext(identity, { narrowedTo, record, client, clientAddress }) {
-        const withOffer = (context: OpenedContext) =>
-          Object.assign(context, {
+        const withOffer = (context: OpenedContext) => {
+          // Only people with a role are noted, so that nobody who may use nothing fills the store.
+          if (context.caller.role !== null) noteUse(identity)
+          return Object.assign(context, {
             offer: offers.offerTo(context.caller.role, narrowedTo),
             mayWrite: () => access.requireWrite(identity),
           })
+        }
         const context = inStage(tracing, 'context', () => openContext(identity, { client, clientAddress }, record))
         return context instanceof Promise ? context.then(withOffer) : withOffer(context)
       },
@@ -257,8 +272,8 @@ export async function composeAuthenticated(
 }
 
 /**
- * Removes the advice to use the page /setup from the descriptions of the tools. It is used if the server does not have
- * this page.
+ * Removes the advice to use the page /setup from the descriptions of tools. Used if this server does not have that
+ * page.
  */
 const withoutSetup = (tools: readonly ListedTool[]): readonly ListedTool[] =>
   tools.map((tool) => {
@@ -270,7 +285,7 @@ const withoutSetup = (tools: readonly ListedTool[]): readonly ListedTool[] =>
 export async function openSharedPce(
   config: SharedConfig,
   callTracker: CallTracker & CurrentCall,
-  { log, meter }: Pick<ServerParts, 'log' | 'meter'>,
+  { log, meter, pceTimers }: Pick<AuthenticatedParts, 'log' | 'meter' | 'pceTimers'>,
   now: () => number,
 ): Promise<PceSource> {
   const key = watchKey(() => pce, log, now)
@@ -278,7 +293,7 @@ export async function openSharedPce(
     key.note(answer.status)
     callTracker.noteAnswer(answer)
   }
-  const pce = connectPce(config.pce, { ...callTracker, noteAnswer }, log)
+  const pce = connectPce(config.pce, { ...callTracker, noteAnswer }, log, pceTimers && { timers: pceTimers })
   const warn = (line: string) => log.warn({}, line)
   const state = measureState(
     config.database
@@ -310,7 +325,7 @@ export async function openSharedPce(
 async function openUserPces(
   config: PerUserConfig,
   callTracker: CallTracker & CurrentCall,
-  { log, meter, listensAt }: Pick<AuthenticatedParts, 'log' | 'meter' | 'listensAt'>,
+  { log, meter, listensAt, pceTimers }: Pick<AuthenticatedParts, 'log' | 'meter' | 'listensAt' | 'pceTimers'>,
   now: () => number,
 ): Promise<PceSource> {
   const { state, keystore, lastChecks } = await openKeystoreState(config.keystore, {
@@ -325,7 +340,11 @@ async function openUserPces(
         ...keystore,
         async write(owner, credentials) {
           await callTracker.mayWrite?.()
-          return keystore.write(owner, credentials)
+          const version = await keystore.write(owner, credentials)
+          await people(state.notes)
+            .registered(owner, { version, at: now() })
+            .catch((err: unknown) => log.info({ err }, 'when a person registered could not be stored'))
+          return version
         },
       },
       lastChecks,
@@ -333,6 +352,7 @@ async function openUserPces(
       log,
       now,
       own: listensAt,
+      timers: pceTimers,
       ...(state.admissions && { admissions: state.admissions }),
     })
     return { state, find, gate: userPceGate(setupUrlOf(config)), close }
@@ -343,8 +363,8 @@ async function openUserPces(
 }
 
 /**
- * Creates the PCE gate for the mode in which all callers register their own PCE keys. `setupUrl` is null if they cannot
- * do this in a browser.
+ * Creates the gate that requires a PCE, for the mode in which each caller registers a PCE key. `setupUrl` is null if
+ * callers cannot do this in a browser.
  */
 export function userPceGate(setupUrl: string | null): CallerGate {
   if (setupUrl === null)

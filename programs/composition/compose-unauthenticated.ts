@@ -31,7 +31,7 @@ import type { CredentialsPort } from '../../schemas/credentials.js'
 import { type ErrorCode, ToolError } from '../../schemas/errors.js'
 import type { ListedTool } from '../../tools/listed-tool.js'
 import { observeAudit, observeRequests, type Observers } from './observe.js'
-import { openGuardrails } from './open-guardrails.js'
+import { openGuardrails, type Guardrails } from './open-guardrails.js'
 import { offerTools, type ServerOffers } from './offer-tools.js'
 import { requireConfirmations } from './require-confirmations.js'
 
@@ -41,8 +41,8 @@ export interface ServerParts extends Observers {
   /** The module that worker threads load to run heavy tools. Without it, heavy tools run in the main thread. */
   worker?: URL
   /**
-   * The destination of audit entries if no audit file is configured. If this is absent, too, no audit entries are
-   * written.
+   * The destination of audit entries if no audit file is configured. If this destination is absent as well, no audit
+   * entries are written.
    */
   auditStream?: Writable
   /** Returns milliseconds since the epoch. */
@@ -52,23 +52,28 @@ export interface ServerParts extends Observers {
 /** The role of every caller of a server without a login. */
 export const LOCAL_ROLE = 'admin'
 
-/** The parts of a server without a login, for both transports. It has one PCE, and one caller who may do everything. */
+/**
+ * The parts of a server without a login, for both transports. Such a server has a single PCE, and a single caller who
+ * may do everything.
+ */
 interface UnauthenticatedServer {
   server: PackageFacts
   dispatcher: DispatcherOptions
-  /** The context of a request whose headers do not restrict the offered tools. */
+  /** The caller context for requests whose headers do not restrict the offered tools. */
   callerContext: OfferedContext
   offers: ServerOffers
+  /** Judges requests by the guardrails; null if there are none. */
+  judge: Guardrails['judge']
   heavyFigures: HeavyCalls['figures']
-  /** The functions that ask the person at the client to agree to a call; undefined if nobody is asked. */
+  /** Asks the person at the client to agree to a call; undefined if nobody is asked. */
   asking?: { owner: null } & Pick<ReturnType<typeof loadConfirmation>, 'hash' | 'states'>
   /** Stops the worker threads. */
   close(): Promise<void>
 }
 
 /**
- * Creates a confirmation whose module is loaded only with the first call that needs it, because a person waits for a
- * stdio server to start.
+ * Creates a confirmation whose module is loaded only with the first call that needs it, because a user waits while a
+ * stdio server starts.
  */
 function loadConfirmation(now: () => number, tools: readonly ListedTool[]) {
   const readArguments = createArgumentsReader(tools)
@@ -110,6 +115,7 @@ export function composeUnauthenticated(
   return {
     server,
     close: () => heavy.close(),
+    judge: guardrails.judge,
     offers,
     heavyFigures: heavy.figures,
     ...(confirmation && { asking: { owner: null, states: confirmation.states, hash: confirmation.hash } }),
@@ -215,8 +221,9 @@ function remedyOfAudit(path: string, code: string | undefined): string {
 }
 
 /**
- * Creates the functions with which tools access credentials, for modes without a keystore. In these modes, all callers
- * have the same PCE or none. `refusal` is the error for attempts to register or remove credentials.
+ * Creates the interface through which tools manage credentials, for modes without a keystore. In these modes, either
+ * all callers use the same PCE or nobody has one. `refusal` is the error for attempts to register or remove
+ * credentials.
  */
 export function fixedCredentials(
   registered: boolean,

@@ -11,8 +11,8 @@ import { findConfirmFaults } from './require-confirmations.js'
 
 /**
  * Finds what would prevent a start on this machine: unusable files, an unusable socket, unknown names of tools. It
- * changes nothing, so that its faults can be reported together with faults in the settings. Problems that appear only
- * when a file is opened are not among them; they are reported when the file is opened.
+ * changes nothing, so that its faults can be reported together with faults in the settings. Problems that show only
+ * when a file is opened are reported when that happens.
  */
 export function findHttpFaults(config: HttpConfig, tools: readonly ListedTool[]): Fault[] {
   const { socket } = config.http

@@ -3,13 +3,15 @@ import type { Owner } from '../../schemas/caller.js'
 import type { StateFileConfig } from '../../schemas/config.js'
 import type { State } from '../../schemas/state.js'
 import { lastChecks } from '../../storage/keystore/last-checks.js'
+import { people } from '../../storage/people.js'
 import { type AuditedCommandParts, describePerson, findNear, runAudited } from './audited-command.js'
 import type { CommandReport } from './command-report.js'
 
 /**
- * Runs `svc-mcp-http forget-user SUBJECT`: removes everything that the state contains about one person, except that the
- * person's access was revoked. Servers may be running, and then find nothing when the person sends the next request. If
- * nothing is stored for the subject, the report says so and names similar subjects. Rejects as `runAudited` does.
+ * Runs `svc-mcp-http forget-user SUBJECT`: removes everything that the state contains about one person, except for a
+ * revocation of the person's access. This is possible while servers are running; they then find nothing when the person
+ * sends the next request. If nothing is stored for the subject, the report says so and names similar subjects. Rejects
+ * as `runAudited` does.
  */
 export function forgetUser(config: StateFileConfig, owner: Owner, parts: AuditedCommandParts): Promise<CommandReport> {
   const person = describePerson(owner)
@@ -46,18 +48,23 @@ async function removeAll(
     last_checks: Number(await lastChecks(notes).remove(owner)),
     challenges: await challenges.removeAll(ownerKey(owner)),
     approvals: await approvals.removeAll(ownerKey(owner)),
+    last_uses: Number(await people(notes).remove(owner)),
   }
 }
 
-/** The words for the types of records in messages. Each word is used for one record and for several. */
+/**
+ * The word for each kind of record in messages. It is followed by a number, and the same for one record and for
+ * several.
+ */
 const NAMES: Record<string, string> = {
   credentials: 'PCE credentials',
   last_checks: 'last check',
   challenges: 'open confirmation',
   approvals: 'approval',
+  last_uses: 'last use',
 }
 
-/** Returns the numbers of removed records in words. */
+/** Describes in one line how many records of each kind were removed, such as `PCE credentials: 1, approval: 2`. */
 export const describe = (removed: Record<string, number>): string =>
   Object.entries(removed)
     .map(([what, count]) => `${NAMES[what]}: ${count}`)

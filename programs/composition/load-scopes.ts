@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { createScopeJudge, refuseOutside } from '../../domain/scopes/judge-writes.js'
 import { parseScopes } from '../../domain/scopes/parse-scopes.js'
-import { sayScopes } from '../../domain/scopes/territory.js'
+import { hideOutside, sayScopes } from '../../domain/scopes/say-scopes.js'
 import { createWriteGuard } from '../../plugins/context/guard-writes.js'
 import type { ScopesPort } from '../../plugins/context/open-context.js'
 import type { ScopeJudgement } from '../../plugins/dispatcher/scope-gate.js'
@@ -9,7 +9,7 @@ import type { ServerLog } from '../../plugins/dispatcher/call.js'
 import type { Identity } from '../../schemas/caller.js'
 import { StartupError } from '../../schemas/config.js'
 import type { ToolError } from '../../schemas/errors.js'
-import type { CallerScopes, Creatable, ScopeGrant, ScopesFile } from '../../schemas/scopes.js'
+import type { CallerScopes, ScopesFile } from '../../schemas/scopes.js'
 
 /** The scopes of all callers, as the operator's file has them. */
 export interface Scopes extends ScopesPort {
@@ -28,8 +28,11 @@ export async function loadScopes(path: string, log: ServerLog): Promise<Scopes> 
   let current = await readScopes(path)
   return {
     of: (identity) => current.of(identity),
-    guard: createWriteGuard((pce, scopes, write, signal) => refuseRequests(pce, scopes, [write], signal)),
-    judgement: { say: sayScopes, refuse: refuseRequests },
+    guard: createWriteGuard(async (pce, scopes, write, signal) => {
+      const refusal = await refuseRequests(pce, scopes, [write], signal)
+      return refusal === null ? null : hideOutside(refusal, scopes)
+    }),
+    judgement: { say: sayScopes, refuse: refuseRequests, hide: hideOutside },
     async reload() {
       try {
         current = await readScopes(path)
@@ -64,13 +67,13 @@ async function readScopes(path: string): Promise<Current> {
     const faults = parsed.faults.map((fault) => ({ problem: `MCP_SCOPES_FILE: ${path}: ${fault}`, remedy: REMEDY }))
     throw new StartupError(...faults)
   }
-  const { groups } = parsed
+  const { groups, reads = 'all' } = parsed
   const known = new WeakMap<Identity, CallerScopes>()
   return {
     groups: Object.keys(groups).length,
     of(identity) {
       let scopes = known.get(identity)
-      if (scopes === undefined) known.set(identity, (scopes = scopesOf(identity, groups)))
+      if (scopes === undefined) known.set(identity, (scopes = scopesOf(identity, groups, reads)))
       return scopes
     },
   }
@@ -91,21 +94,30 @@ async function readText(path: string): Promise<string> {
 
 /**
  * Returns the union of the scopes of the identity's groups. Names of groups are compared exactly. If the identity
- * provider left the groups out of the token, none is known, so the identity has no scope.
+ * provider left the groups out of the token, none is known, so the identity has no scope, and reads nothing that has
+ * one if any group reads less than all.
  */
-function scopesOf({ groups }: Identity, entries: ScopesFile['groups']): CallerScopes {
-  const grants: ScopeGrant[] = []
-  const create = new Set<Creatable>()
-  let everything = false
-  for (const group of new Set(groups)) {
-    if (!Object.hasOwn(entries, group)) continue
-    const { scopes, extra = false, create: creatable = [] } = entries[group]!
-    for (const kind of creatable) create.add(kind)
-    if (scopes === '*') everything = true
-    else for (const scope of scopes) grants.push({ labels: listsOf(scope), extra })
-  }
-  return { everything, grants, create: [...create] }
+function scopesOf(
+  { groups, hasGroupsOverage }: Identity,
+  entries: ScopesFile['groups'],
+  otherwise: Reads,
+): CallerScopes {
+  const own = [...new Set(groups)].filter((group) => Object.hasOwn(entries, group)).map((group) => entries[group]!)
+  const everything = own.some(({ scopes }) => scopes === '*')
+  const readings: readonly Reads[] =
+    own.length > 0
+      ? own.map(({ reads = otherwise }) => reads)
+      : hasGroupsOverage && Object.values(entries).some(({ reads }) => reads === 'scoped')
+        ? ['scoped']
+        : [otherwise]
+  const grants = own.flatMap(({ scopes, extra = false }) =>
+    scopes === '*' ? [] : scopes.map((scope) => ({ labels: listsOf(scope), extra })),
+  )
+  const scopes = { everything, grants, create: [...new Set(own.flatMap(({ create = [] }) => create))] }
+  return everything || readings.includes('all') ? scopes : { ...scopes, readsOnly: sayScopes(scopes) }
 }
+
+type Reads = NonNullable<ScopesFile['reads']>
 
 const listsOf = (scope: Record<string, string | string[]>): Record<string, string[]> =>
   Object.fromEntries(Object.entries(scope).map(([key, values]) => [key, Array.isArray(values) ? values : [values]]))

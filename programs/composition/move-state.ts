@@ -6,6 +6,7 @@ import { nameOfLastCheck } from '../../storage/keystore/last-checks.js'
 import { connectDatabase, type Database } from '../../storage/postgres/connect.js'
 import { importKeystore, type KeystoreContent } from '../../storage/postgres/import-keystore.js'
 import { migrate } from '../../storage/postgres/migrate.js'
+import { namesOfPerson } from '../../storage/people.js'
 import { nameOfRevocation } from '../../storage/revocations.js'
 import { type FileState, openState } from '../../storage/state/open-state.js'
 import { MOVED_NOTE } from '../../storage/state/tables.js'
@@ -83,9 +84,7 @@ async function withDatabase(
   }
 }
 
-/**
- * Reads the keystore that is to be moved. Rejects with StartupError if there is none, or if it has already been moved.
- */
+/** Reads the keystore that is to be moved. Rejects with StartupError if it does not exist or has already been moved. */
 async function readKeystore({ credentials, notes, revocations }: FileState, from: string): Promise<KeystoreContent> {
   const moved = await notes.get(MOVED_NOTE)
   if (moved !== null)
@@ -102,7 +101,8 @@ async function readKeystore({ credentials, notes, revocations }: FileState, from
   const kept = new Map<string, string>()
   const revoked: string[] = []
   for await (const { owner } of revocations.all()) revoked.push(nameOfRevocation(owner))
-  for (const name of [...KEPT_KEY_NOTES, ...revoked, ...records.map(({ owner }) => nameOfLastCheck(owner))]) {
+  const known = records.flatMap(({ owner }) => [nameOfLastCheck(owner), ...namesOfPerson(owner)])
+  for (const name of [...KEPT_KEY_NOTES, ...revoked, ...known]) {
     const value = await notes.get(name)
     if (value !== null) kept.set(name, value)
   }

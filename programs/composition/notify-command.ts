@@ -12,9 +12,9 @@ import { placeOf, postTo } from './notify.js'
 import { tellOfAudit } from './tell-of-audit.js'
 
 /**
- * Runs a command that writes audit entries, and leaves messages about them in the outbox of the state, from where the
- * servers send them. If nobody is told, the command runs alone. If the messages cannot be stored, the report says so;
- * what the command has done stays done.
+ * Runs a command that writes audit entries, and puts messages about these entries into the outbox, from which the
+ * servers send them. Without a receiver of notifications, only the command runs. If the messages cannot be stored, the
+ * report says so, and the effects of the command remain.
  */
 export async function runTold(
   config: StateFileConfig,
@@ -42,15 +42,15 @@ export async function runTold(
       await state.close()
     }
   } catch {
-    // The line below says what this means.
+    // The warning after this block says what this failure means.
   }
   if (!isStored) warn('The receiver of notifications will not be told of this: the message could not be stored')
   return { ...report, lines: [...report.lines, ...lines] }
 }
 
 /**
- * Runs `svc-mcp-http test-notification`: sends one message of the type `test` to the receiver, signed and addressed like
- * all others, and reports what it answered. Nothing is stored and nothing repeated.
+ * Runs `svc-mcp-http test-notification`: sends one message of type `test` to the receiver, in the same way as all other
+ * messages, and reports the receiver's answer. The message is neither stored nor sent again.
  */
 export async function testNotification(config: HttpConfig, now = Date.now()): Promise<CommandReport> {
   const { lines, say } = collectLines()

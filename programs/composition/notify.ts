@@ -10,15 +10,15 @@ import { readPackage } from '../process/read-package.js'
 
 const HTTPS_PORT = 443
 
-/** Returns the host and port of a receiver, and both as messages show them. */
+/** Returns the host and port of a receiver, and `where`, the form in which messages name both. */
 export function placeOf({ url }: Pick<NotifyConfig, 'url'>): { host: string; port: number; where: string } {
   const { hostname, port, host: where } = new URL(url)
   return { host: hostname, port: port === '' ? HTTPS_PORT : Number(port), where }
 }
 
 /**
- * Creates the guard of the receiver's address. The rules are those for PCEs that users register (D18), with the receiver
- * as the only permitted host: a loopback address is permitted only if the URL itself names it.
+ * Creates the guard that checks the address of the receiver. It follows the same rules as for PCEs that users register
+ * (D18), and permits only the host in the URL. A loopback address is permitted only if the URL itself names it.
  */
 function guardReceiver(config: Pick<NotifyConfig, 'url'>) {
   const { host, port } = placeOf(config)
@@ -27,7 +27,9 @@ function guardReceiver(config: Pick<NotifyConfig, 'url'>) {
   return { admitted: hosts.admit(host, port), ...hosts.guard(host, port) }
 }
 
-/** Finds why no message may be sent to the receiver, without connecting or looking its name up. */
+/**
+ * Returns the reasons why no message may be sent to the receiver. It neither connects nor looks up the receiver's name.
+ */
 export function findReceiverFaults(config: NotifyConfig): Fault[] {
   const { admitted } = guardReceiver(config)
   if (!('problem' in admitted)) return []
@@ -44,11 +46,11 @@ export function postTo(config: NotifyConfig): Post {
 interface TellerParts extends Pick<RecorderOptions, 'findApproval' | 'log' | 'meter' | 'now'> {
   state: Pick<State, 'outbox'>
   config: { http: { publicUrl: string }; replicaId?: string; notify: NotifyConfig }
-  /** Posts the messages; tests replace it. */
+  /** The function that posts the messages; tests replace it. */
   post?: Post
 }
 
-/** What a server with a receiver has: it records the events, and sends them. */
+/** The notifier of a server: it records events as messages, and sends these to the receiver. */
 export type Notifier = EventRecorder & Pick<Sender, 'tick' | 'waiting' | 'close'>
 
 /** Creates the notifier of a server. */

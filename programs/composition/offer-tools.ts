@@ -5,7 +5,7 @@ import { type Config, type Fault, type OfferConfig, StartupError } from '../../s
 import type { Toolset } from '../../tools/define.js'
 import type { ToolFacts } from '../../tools/listed-tool.js'
 
-/** The tools that a server offers, and the function that narrows them to those that the headers of a request allow. */
+/** The tools that a server offers, and a function that reduces them to those that the headers of a request allow. */
 export interface ServerOffers extends Offers {
   readonly narrow: ReturnType<typeof narrowByHeaders>
 }
@@ -13,14 +13,14 @@ export interface ServerOffers extends Offers {
 type Offering = Pick<Config, 'mode' | 'offer'>
 
 /**
- * Returns the toolsets that are offered even if the operator did not choose them. If every user registers a PCE key,
- * this is the toolset for registering it (D122).
+ * Returns the toolsets that are offered even if the operator did not choose them: the toolset for registering a PCE
+ * key, if every user registers one (D122).
  */
 const alwaysIn = ({ mode }: Offering): readonly Toolset[] => (mode === 'per_user' ? ['credentials'] : [])
 
 /**
  * Chooses the tools that a server with this configuration offers. Throws a StartupError with the faults that
- * `findOfferFaults` finds.
+ * `findOfferFaults` returns.
  */
 export function offerTools(config: Offering, tools: readonly ToolFacts[]): ServerOffers {
   const faults = findOfferFaults(config, tools)
@@ -31,7 +31,9 @@ export function offerTools(config: Offering, tools: readonly ToolFacts[]): Serve
   return { ...createOffers(offered, offer), narrow: narrowByHeaders({ offered, tools, always }) }
 }
 
-/** Returns the faults of settings that name unknown tools or toolsets, or that exclude every tool. */
+/**
+ * Returns a fault for each setting that names an unknown tool or toolset, and one if the settings exclude every tool.
+ */
 export function findOfferFaults(config: Offering, tools: readonly ToolFacts[]): Fault[] {
   const { offer = {} } = config
   const unknown = (names: readonly string[] = [], known: ReadonlySet<string>) =>
@@ -70,7 +72,7 @@ function faultOf(variable: string, what: string, unknown: readonly string[], kno
   ]
 }
 
-/** Lists the settings that exclude tools, by the names that an operator knows. */
+/** Returns the names of the settings that exclude tools, as the operator knows them. */
 function inWords({ readOnly, toolsets, tools, excluded }: OfferConfig): string {
   return [
     ...(readOnly === true ? ['MCP_READ_ONLY=1'] : []),

@@ -2,29 +2,56 @@ import type { CallerPce, FindPce } from '../../plugins/context/open-context.js'
 import { createRefusingGuard } from '../../plugins/context/guard-writes.js'
 import type { ServerLog } from '../../plugins/dispatcher/call.js'
 import type { Gate } from '../../plugins/dispatcher/admit-call.js'
-import { guardrailGate, type RefuseByGuardrails } from '../../plugins/dispatcher/guardrail-gate.js'
-import type { GuardrailsConfig } from '../../schemas/guardrails.js'
+import { guardrailGate, type JudgeByGuardrails } from '../../plugins/dispatcher/guardrail-gate.js'
+import type { PceClient } from '../../pce-client/index.js'
+import type { PlannedRequest } from '../../schemas/dry-run.js'
+import type { GuardrailsConfig, TouchedGuardrail } from '../../schemas/guardrails.js'
 
-/** The guardrails of a server: the gate that checks calls, and the clients that check requests. */
+/**
+ * The operator's limits for all callers: a gate that checks each call, and a guard that checks each request to the PCE.
+ */
 export interface Guardrails {
   readonly gates: readonly Gate[]
-  /** Returns the client that sends only requests which the guardrails allow; the same one for the same client. */
+  /**
+   * Returns a client that uses `pce` but sends only the requests that the guardrails allow. The same `pce` always gives
+   * the same client.
+   */
   readonly guard: <P extends CallerPce['pce']>(pce: P) => P
+  /** Judges requests that a program lists itself; null if there are no guardrails. */
+  readonly judge: JudgeByGuardrails | null
 }
 
-const NONE: Guardrails = { gates: [], guard: (pce) => pce }
+const NONE: Guardrails = {
+  gates: [],
+  guard: (pce) => pce,
+  judge: null,
+}
 
-/** Creates the guardrails of the configuration. What judges is loaded with the first call that changes something. */
+interface GuardrailOptions {
+  log: ServerLog
+  now: () => number
+  /** Returns the guardrails that two persons have overridden for the current call; absent where nobody approves calls. */
+  overrides?: () => readonly TouchedGuardrail[]
+}
+
+/**
+ * Creates the guardrails that the configuration describes. The code that checks requests is loaded with the first call
+ * that changes something.
+ */
 export function openGuardrails(
   config: GuardrailsConfig | undefined,
-  { log, now }: { log: ServerLog; now: () => number },
+  { log, now, overrides }: GuardrailOptions,
 ): Guardrails {
   if (config === undefined) return NONE
   const told = new Set<string>()
-  const refuse: RefuseByGuardrails = async (pce, requests, signal) => {
-    const { refuseByGuardrails } = await import('../../domain/guardrails/judge-guardrails.js')
+  const byTwo = new Set<TouchedGuardrail['guardrail']>()
+  if (overrides !== undefined) byTwo.add('too_many_workloads')
+  if (overrides !== undefined && config.freezeOverride === true) byTwo.add('frozen')
+  const judge = async (pce: PceClient, requests: readonly PlannedRequest[], signal: AbortSignal) => {
+    const { judgeGuardrails } = await import('../../domain/guardrails/judge-guardrails.js')
     const ports = {
       now,
+      byTwo,
       noteMissing(labels: readonly { key: string; value: string }[]) {
         for (const { key, value } of labels) {
           const label = `${key}=${value}`
@@ -34,16 +61,26 @@ export function openGuardrails(
         }
       },
     }
-    return refuseByGuardrails(pce, config, requests, ports, signal)
+    return judgeGuardrails(pce, config, requests, ports, signal)
   }
-  const guard = createRefusingGuard(refuse)
+  const guard = createRefusingGuard(async (pce, requests, signal) => {
+    const { refusal, touched } = await judge(pce, requests, signal)
+    if (refusal !== null || touched.length === 0) return refusal
+    const { isOverridden } = await import('../../schemas/is-overridden.js')
+    const overridden = overrides?.() ?? []
+    return touched.find((one) => one.refusal !== null && !isOverridden(overridden, one.fact))?.refusal ?? null
+  })
   return {
-    gates: [guardrailGate(refuse)],
+    gates: [guardrailGate(judge)],
     guard: <P extends CallerPce['pce']>(pce: P) => (pce === null ? pce : (guard(pce) as P)),
+    judge,
   }
 }
 
-/** Returns a function that finds the PCEs of callers with clients that the guardrails check. */
+/**
+ * Wraps a function that finds the PCE of a caller, so that the guardrails check every request of the clients that it
+ * returns.
+ */
 export function guardFound(find: FindPce, guard: Guardrails['guard']): FindPce {
   const guarded = (found: CallerPce): CallerPce => {
     const pce = guard(found.pce)

@@ -36,7 +36,7 @@ export function requireConfirmations(
 
 const listed = (names: readonly string[]) => names.map((name) => `'${name}'`).join(', ')
 
-/** Returns the faults in MCP_CONFIRM_TOOLS that `requireConfirmations` would throw. */
+/** Returns the faults in MCP_CONFIRM_TOOLS for which `requireConfirmations` would throw. */
 export function findConfirmFaults(
   { confirm }: { confirm?: Pick<ConfirmConfig, 'tools'> },
   tools: readonly ListedTool[],

@@ -16,23 +16,30 @@ import { describe } from './forget-user.js'
 
 /** The options of the command, as the operator wrote them. */
 export interface RevokeOptions {
-  /** `now`, or a time with its zone. Without it, the access is revoked for a day. */
+  /**
+   * The time until which the access is revoked: `now`, or a time with its time zone. Without it, the access is revoked
+   * for a day.
+   */
   until?: string
   /** If true, the person's PCE key is deleted, too. */
   deleteKey?: boolean
-  /** If true, nothing is changed, and the report says what would be. */
+  /** If true, nothing is changed, and the report says what the command would change. */
   dryRun?: boolean
 }
 
-/** Duration of a revocation in milliseconds if the operator gives no time: the longest lifetime of an access token. */
+/**
+ * The duration of a revocation, in milliseconds, if the operator gives no time. It is the longest lifetime of an access
+ * token.
+ */
 const DEFAULT_MS = 24 * 60 * 60 * 1000
-/** Maximum length of a subject in access tokens (S10). */
+/** Maximum number of characters of the subject in an access token (S10). */
 const LONGEST_SUB = 255
 
 /**
- * Runs `svc-mcp-http revoke-user --iss ISSUER --sub SUBJECT`: refuses everything of one person until a given time, on
- * every server that shares the state, and ends what the person has begun (D282). The revocation is stored first, so that
- * nothing new begins while the rest is removed. Running it again replaces the time, and completes what broke off.
+ * Runs `svc-mcp-http revoke-user --iss ISSUER --sub SUBJECT`: until a given time, every server that shares the state
+ * refuses all requests of one person. Whatever the person has begun is ended (D282). The revocation is stored first, so
+ * that the person can begin nothing new while the rest is removed. A second run replaces the time, and completes the
+ * work of a run that was interrupted.
  *
  * @throws {StartupError} (rejects) for an option that cannot be used, and as `runAudited` does.
  */
@@ -89,7 +96,7 @@ async function endAll(
   }
 }
 
-/** Reports what the command would do. Changes nothing, not even the audit log. */
+/** Reports what the command would change. Nothing is changed, and nothing is written to the audit log. */
 async function preview(
   config: StateFileConfig,
   owner: Owner,
@@ -115,13 +122,13 @@ async function preview(
   }
 }
 
-/** Returns a time as text. A note that the program did not write has no end. */
+/** Formats the time at which a revocation ends. A revocation that another program wrote has no end. */
 export const timeOf = (until: number): string => (until <= LATEST ? new Date(until).toISOString() : 'further notice')
 
 /** The latest time that a Date can hold, in milliseconds since the epoch. */
 const LATEST = 8.64e15
 
-/** Warns if the person may not be the one whom the operator meant. */
+/** Warns the operator if the given person is perhaps not the one who was meant. */
 async function tellDoubts(config: StateFileConfig, owner: Owner, state: State, say: Say): Promise<void> {
   if (config.issuer !== undefined && owner.iss !== config.issuer)
     say('warn', `MCP_OAUTH_ISSUER is ${config.issuer}: servers with this setting know nobody of ${owner.iss}`)
@@ -145,8 +152,8 @@ const UNSAFE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u
 const TIME = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/
 
 /**
- * Reads the time until which an access is revoked. Returns milliseconds since the epoch. Throws StartupError if the text
- * is not a time with its zone, or if the time is over.
+ * Reads the time until which an access is revoked. Returns milliseconds since the epoch. Throws StartupError if the
+ * string is not a time with its zone, or if the time is over.
  *
  * @param now the current time, in milliseconds since the epoch.
  */
@@ -154,7 +161,7 @@ function readUntil(text: string, now: number): number {
   if (text === 'now') return now
   const [, day] = TIME.exec(text) ?? []
   const time = day === undefined ? NaN : Date.parse(text)
-  // Date.parse takes the 31st of June for the first of July.
+  // Date.parse would read 31 June as 1 July.
   const isDay = day !== undefined && new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
   if (!Number.isFinite(time) || !isDay)
     throw refusal(

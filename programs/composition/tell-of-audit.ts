@@ -3,8 +3,9 @@ import type { AuditLog } from '../../plugins/dispatcher/audit-log.js'
 import type { AuditEntry } from '../../schemas/audit.js'
 
 /**
- * Wraps the audit log so that the recorder sees every entry that is in it, and every failure to use it. The entries are
- * the only source of notifications: what is audited with a known type, by whatever part of the server, is told.
+ * Wraps the audit log, so that the event recorder sees every entry that was written and every failure of the log. Audit
+ * entries are the only source of notifications: whichever part of the server writes an entry about a known event, the
+ * receiver is told.
  */
 export function tellOfAudit<A extends AuditLog | null>(
   audit: A,

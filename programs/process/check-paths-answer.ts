@@ -11,8 +11,8 @@ export interface NamedPath {
 const PATIENCE_MS = 5000
 
 /**
- * The error for a path that does not respond. The pending file operation cannot be cancelled, and a normal exit would
- * wait for it, so the process must be killed.
+ * Thrown if the file system does not respond for a path. The pending file operation cannot be cancelled, and a normal
+ * exit would wait for it, so the process must be killed.
  */
 export class HungPathError extends StartupError {}
 

@@ -3,14 +3,14 @@ import { escapeJson } from '../../domain/text/escape-text.js'
 import { describeLine } from './describe-line.js'
 
 /**
- * Maximum number of characters of log output that wait for a slow reader of standard error. If more are waiting, new
+ * Maximum number of characters of log output that may wait while the reader of standard error is slow. Beyond it, new
  * lines are dropped, because logging must never delay a call.
  */
 const BACKLOG = 1024 * 1024
 
 const SECRETS = ['authorization', 'api_key', 'api_secret', 'token', 'confirm_token', 'pairing_key', 'activation_code']
 
-/** The destination of log lines. */
+/** The stream or file to which log lines are written. */
 interface LineSink {
   write(line: string): void
 }
@@ -34,8 +34,8 @@ export function createLogger(level: string, sink: LineSink = (shared ??= standar
 }
 
 /**
- * Creates a child log that writes messages even if MCP_LOG_LEVEL would suppress them. It is for messages that the
- * operator must see, such as how the process starts or why it does not start.
+ * Creates a child logger that writes its messages even if MCP_LOG_LEVEL would suppress them. It is for messages that
+ * the operator must see, such as how the process starts or why it does not.
  */
 export const alwaysSaid = (log: Logger): Logger => log.child({}, { level: 'info' })
 

@@ -30,7 +30,10 @@ export function describeLine(line: string): string {
   return text.replace(UNSEEN, '\uFFFD')
 }
 
-/** Matches every character that a terminal does not show in its place, except the line ends of a line itself. */
+/**
+ * Matches every character that a terminal would not show as it is, except for the line breaks of the formatted log line
+ * itself.
+ */
 const UNSEEN = /(?!\n)[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
 
 const indent = (text: string) => text.replaceAll('\n', '\n    ')

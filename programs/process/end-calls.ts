@@ -4,9 +4,9 @@ import type { Dispatcher } from '../../plugins/dispatcher/dispatch.js'
 import type { ServerLog } from '../../plugins/dispatcher/call.js'
 
 /**
- * Waits up to `finish` for running calls to end by themselves, then aborts them, and after `lastWords` abandons those
- * that still run. In this way, every call has an answer and an audited outcome before the process ends. Resolves with
- * true if all calls ended by themselves. Times are in milliseconds.
+ * Waits up to `finish` for running calls to end by themselves, then aborts the others, and after `lastWords` gives up
+ * waiting for any that still run. In this way, every call has an answer and an audited outcome before the process ends.
+ * Resolves with true if all calls ended by themselves. Times are in milliseconds.
  */
 export async function endCalls(
   dispatcher: Dispatcher,

@@ -11,12 +11,12 @@ interface Listener {
 }
 
 export interface Listening {
-  /** The address for display: a URL with the actual port, or the path of the socket. */
+  /** The address as shown to people: a URL with the actual port, or the path of the socket. */
   where: string
   /**
-   * Removes the file name of the Unix socket if it still belongs to this process. Then a proxy connects to the next
-   * process that uses this name, while existing connections are still served. For a port, nothing is done: if it were
-   * closed early, connections that arrive before the next process listens would be lost.
+   * Removes the name of the Unix socket if it still belongs to this process. New connections then reach the next
+   * process that listens at this name, while existing connections are still served. For a port, nothing is done: if it
+   * were closed early, connections that arrive before the next process listens would be lost.
    */
   withdraw: () => Promise<void>
 }
@@ -143,12 +143,14 @@ async function listenOnSocket(app: Listener, socket: string): Promise<Listening>
 }
 
 /**
- * Returns the file name of this process's own socket. The process id in it is padded, so that the path has the same
- * length for all processes and is short enough for all or for none.
+ * Returns the file name of the socket that only this process uses. The process id in the name is padded, so that the
+ * length of the path, which is limited, does not depend on it.
  */
 const ownName = (socket: string) => `${socket}.${String(process.pid).padStart(7, '0')}`
 
-/** Removes a socket file that a killed process has left. If the socket answers, it is in use and is kept. */
+/**
+ * Removes the socket file of a killed process. If something answers on the socket, it is in use, and the file stays.
+ */
 async function removeStaleSocket(path: string): Promise<void> {
   const file = await stat(path).catch(() => null)
   if (file?.isSocket() !== true) return

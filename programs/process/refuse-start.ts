@@ -17,7 +17,8 @@ export async function refuseStart(log: Logger, error: unknown, help: string): Pr
     log.fatal(`Not started. ${help}, and docs/configuration.md lists every setting.`)
   } else log.fatal({ err: error }, 'unexpected error, not started')
   if (error instanceof HungPathError) {
-    // The lines are written at the end of the turn of the event loop, so the kill must come after it.
+    // The log lines are written at the end of the current turn of the event loop, so the process is killed only after
+    // that.
     await nextTurn()
     await nextTurn()
     process.kill(process.pid, 'SIGKILL')

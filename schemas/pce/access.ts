@@ -18,7 +18,7 @@ import {
 } from './reference.js'
 import { ProductVersion } from './status.js'
 
-/** Addresses from which users and API keys may connect. */
+/** An access restriction: the IP addresses from which users and API keys may connect. */
 export const AccessRestriction = Type.Object({
   ...OBJECT_FIELDS,
   name: Type.String(),

@@ -110,7 +110,7 @@ export const KubernetesWorkload = Type.Object({
 })
 export type KubernetesWorkload = Read<typeof KubernetesWorkload>
 
-/** A backend of a container cluster's service. */
+/** A backend that serves traffic for a service of a container cluster. */
 export const ServiceBackend = Type.Object({
   name: Type.String(),
   kind: Type.String(),

@@ -8,9 +8,8 @@ interface DecisionFacts {
   /** An explanation of the decision for people. */
   meaning: string
   /**
-   * The longer string with which the PCE reports the decision together with its cause; null if there is none. Only
-   * draft decisions are reported in this way. A value that ends with `_` is the common beginning of several such
-   * strings; any other value is the complete string.
+   * The longer string with which the PCE reports the draft decision together with its cause; null if there is none. If
+   * the string ends with `_`, it is the common beginning of several such strings; otherwise, it is the complete string.
    */
   longForm: string | null
 }
@@ -55,7 +54,7 @@ export const JUDGED_DECISIONS: readonly JudgedDecision[] = POLICY_DECISIONS.filt
   (one, other) => TABLE[one].strictness - TABLE[other].strictness,
 )
 
-/** Explanations of the decisions. */
+/** For each decision, an explanation for people. */
 export const DECISION_MEANINGS = mapDecisions((word) => FACTS[word].meaning)
 
 /** Builds an object that has a field for each decision, with the value that `valueOf` returns for it. */

@@ -47,14 +47,14 @@ export const TypedPendingChange = Type.Object({
 })
 export type TypedPendingChange = Static<typeof TypedPendingChange>
 
-/** The policy version that a provisioning created. */
+/** The policy version that was created by a provisioning. */
 export const PolicyVersion = Type.Object({
   ...OBJECT_FIELDS,
   version: Type.Integer(),
   /** Number of affected workloads. It may be null or 0 at first, because the PCE computes it only after answering. */
   workloads_affected: Maybe(Type.Integer()),
   commit_message: MaybeText,
-  /** Number of active objects after the provisioning, by type. */
+  /** Number of active objects of each type after the provisioning. */
   object_counts: Type.Optional(Type.Record(Type.String(), Type.Integer())),
 })
 export type PolicyVersion = Read<typeof PolicyVersion>

@@ -28,8 +28,8 @@ export const List = <T extends TSchema>(items: T) => Nullable(Type.Array(items))
 export const MaybeList = <T extends TSchema>(items: T) => Maybe(Type.Array(items))
 
 /**
- * Creates the schema of a text that must be one of the given values. It is a union of constants, because TypeBox's own
- * validation does not support JSON Schema's `enum`.
+ * Creates the schema of a string that must be one of the given values. It is a union of constants, because TypeBox's
+ * own validation does not support JSON Schema's `enum`.
  */
 export const OneOf = <const T extends readonly string[]>(...values: T) =>
   Type.Unsafe<T[number]>(Type.Union(values.map((value) => Type.Literal(value))))

@@ -37,7 +37,7 @@ export const ReportTemplate = Type.Object({
 })
 export type ReportTemplate = Read<typeof ReportTemplate>
 
-/** A single report. */
+/** A report that the PCE generates once. */
 export const Report = Type.Object({
   ...OBJECT_FIELDS,
   report_template: TemplateRef,
@@ -50,7 +50,7 @@ export const Report = Type.Object({
 })
 export type Report = Read<typeof Report>
 
-/** A report that is created repeatedly. */
+/** A schedule by which the PCE generates a report repeatedly. */
 export const ReportSchedule = Type.Object({
   ...OBJECT_FIELDS,
   report_template: TemplateRef,

@@ -56,7 +56,7 @@ const RansomwareSummary = Type.Object({
 export const RiskSummary = Type.Object({ ransomware: Nullable(RansomwareSummary) })
 export type RiskSummary = Read<typeof RiskSummary>
 
-/** The exposure of one application group to risks. */
+/** How exposed one application group is to risks. */
 export const AppGroupRisk = Type.Object({
   app_group: Reference,
   labels: List(LabelRef),

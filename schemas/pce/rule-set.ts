@@ -72,7 +72,7 @@ const RULE_FIELDS = {
   network_type: Type.Optional(NetworkType),
   /** True if the VEN logs the connections that the rule matches; this does not change what the rule matches. */
   log_flow: MaybeFlag,
-  /** This field exists only in release 26 and later, as does `all_ips_except_for_in_providers`. */
+  /** The fields `all_ips_except_for_in_…` exist only in release 26 and later. */
   all_ips_except_for_in_consumers: MaybeFlag,
   all_ips_except_for_in_providers: MaybeFlag,
 }

@@ -65,7 +65,7 @@ export const TrafficQuery = Type.Object({
   /** The types of agents that may have reported the flows: `server`, `endpoint`, `flowlink`, `scanner`. */
   data_sources: Type.Optional(Type.Object({ include: Type.Array(Type.String()), exclude: Type.Array(Type.String()) })),
   exclude_workloads_from_ip_list_query: MaybeFlag,
-  /** Maximum number of rows, 0..200000. */
+  /** Maximum number of rows in the query's result, from 0 to 200,000. */
   max_results: Type.Integer(),
 })
 export type TrafficQuery = Static<typeof TrafficQuery>

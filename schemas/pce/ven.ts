@@ -50,7 +50,7 @@ const VenCondition = Type.Object({
   ),
 })
 
-/** The enforcement agent on a machine (P24). */
+/** A VEN, the PCE's enforcement agent on a machine (P24). */
 export const Ven = Type.Object({
   ...OBJECT_FIELDS,
   name: MaybeText,
@@ -150,7 +150,7 @@ export const PairingProfile = Type.Object({
   log_traffic_lock: Type.Boolean(),
   status_lock: MaybeFlag,
   allowed_uses_per_key: Limit,
-  /** The lifetime of pairing keys in seconds. */
+  /** The lifetime, in seconds, of the pairing keys of this profile. */
   key_lifespan: Limit,
   total_use_count: Type.Integer(),
   last_pairing_at: Nullable(Type.String()),

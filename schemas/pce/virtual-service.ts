@@ -39,7 +39,7 @@ export const VirtualService = Type.Object({
 })
 export type VirtualService = Read<typeof VirtualService>
 
-/** A binding of a workload to a virtual service. */
+/** A service binding, which makes a workload provide a virtual service. */
 export const ServiceBinding = Type.Object({
   ...OBJECT_FIELDS,
   ...EXTERNAL_FIELDS,
@@ -76,7 +76,7 @@ export const VirtualServer = Type.Object({
 })
 export type VirtualServer = Read<typeof VirtualServer>
 
-/** An address that was discovered on a load balancer. */
+/** A discovered virtual server: an address that was found on a load balancer. */
 export const DiscoveredVirtualServer = Type.Object({
   ...OBJECT_FIELDS,
   dvs_identifier: Type.String(),

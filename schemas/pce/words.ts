@@ -19,7 +19,7 @@ export const ALL_SERVICES_NAME = 'All Services'
 /** Name of the network to which endpoints belong while they are outside the corporate network (P107). */
 export const EXTERNAL_NETWORK = 'External'
 
-/** The names of the three lists of a service, exactly one of which is in use (P18). */
+/** The names of the three lists of ports or processes that a service has. Exactly one of the lists is in use (P18). */
 export const SERVICE_LISTS = ['service_ports', 'windows_services', 'windows_egress_services'] as const
 export type ServiceList = (typeof SERVICE_LISTS)[number]
 

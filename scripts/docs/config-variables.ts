@@ -194,9 +194,17 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
       'Times in which nobody provisions or changes enforcement, separated by semicolons: Fri 18:00 - Mon 06:00 Europe/Berlin, 22:00 - 06:00 UTC, or 2026-12-20T00:00/2027-01-04T00:00 Europe/Berlin',
   },
   {
+    name: 'MCP_FREEZE_OVERRIDE',
+    appliesTo: 'authenticated HTTP',
+    default: 'off',
+    meaning:
+      'two-persons lets two admins approve a single call in a freeze; needs MCP_APPROVAL=page or two-person ([guardrails.md](guardrails.md))',
+  },
+  {
     name: 'MCP_MAX_WORKLOADS_AFFECTED',
     appliesTo: 'stdio, HTTP',
-    meaning: 'Largest number of workloads that one call may affect, 1 to 1000000; if unset, any number',
+    meaning:
+      'Largest number of workloads that one call may affect, 1 to 1000000; if unset, any number. With approval by a person, two admins may approve more',
   },
   {
     name: 'MCP_DEV_INSECURE',
@@ -300,7 +308,7 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
     name: 'MCP_SCOPES_FILE',
     appliesTo: 'authenticated HTTP',
     meaning:
-      'JSON file with the scopes of groups, outside of which their members only read ([teams.md](teams.md)); read again on SIGHUP; if unset, the role alone decides',
+      'JSON file with the scopes of groups, outside of which their members only read, or not even that ([teams.md](teams.md)); read again on SIGHUP; if unset, the role alone decides',
   },
   {
     name: 'MCP_HIDE_FORBIDDEN',

@@ -6,13 +6,13 @@ import { MOVED_NOTE } from '../state/tables.js'
 import { type Keys, rewrapRecord } from './envelope.js'
 
 /**
- * The name of the note with the id of the keystore's own key, which opens its records. During a key change, this is the
- * key that opens all records that have not been rewrapped yet.
+ * The name of the note with the id of the key that the keystore uses: its records are encrypted with this key. During a
+ * key change, it is still the old key, with which all records that have not been rewrapped yet are encrypted.
  */
 const KEK_NOTE = 'kek'
 /**
- * The name of the note with the id of the keystore's next key. It is written when a server first starts with both keys.
- * After the key change, it equals the keystore's own key.
+ * The name of the note with the id of the new key during a key change. It is written when a server first starts with
+ * both keys. After the key change, this note and the note `kek` contain the same id.
  */
 const NEXT_KEK_NOTE = 'kek_next'
 /** The names of the notes that must be moved together with a keystore. */
@@ -32,12 +32,13 @@ interface KeystoreFile {
 }
 
 /**
- * Permits the start of a server if the keystore's key is MCP_KEK, or MCP_KEK_PREVIOUS before or during a key change;
- * otherwise refuses it. An unused keystore adopts MCP_KEK as its key. At the first start of a key change, the id of the
- * new key is written to a note.
+ * Decides whether a server with these keys may start. The keystore's key must be MCP_KEK or, before and during a key
+ * change, MCP_KEK_PREVIOUS. A keystore that has never been used adopts MCP_KEK as its key. The first start with a new
+ * key records the id of this key in a note.
  *
- * A key change must be finished before the next one begins. As long as one of its two keys protects records, a server
- * that lacks this key may not start, because the owners of these records would be told that their data is damaged.
+ * A key change must be finished before the next one begins. While some records are still encrypted with the old key or
+ * the new key of a change, no server without that key may start: it would tell the owners of those records that their
+ * data is damaged.
  *
  * @throws {StartupError} (rejects) if the start is refused. In this case, nothing has been written.
  */
@@ -69,10 +70,10 @@ export async function checkKek(keys: Keys, file: KeystoreFile): Promise<void> {
 }
 
 /**
- * Returns the condition under which a record wrapped by this server's current key may be stored. The current key must
- * be the keystore's own key. It may also be the keystore's next key, if this server also has the keystore's own key.
- * This prevents a server that was not restarted after a key change, or after its reversal, from writing records that
- * could not be opened later.
+ * Returns the condition under which this server may store a record that is encrypted with its current key. The
+ * keystore's own key must be known to this server, and the current key must be either that key or the new key of a key
+ * change. Without this condition, a server that was not restarted after a key change, or after its reversal, could
+ * write records that nobody could decrypt later.
  */
 export function mayPut(keys: Keys): PutCondition {
   return {
@@ -82,9 +83,9 @@ export function mayPut(keys: Keys): PutCondition {
 }
 
 /**
- * Returns true if a key that this server does not have, and that has wrapped a record, is the keystore's own or next
- * key. In this case, this server was not restarted after the key change. A record with any other unknown key is
- * damaged.
+ * Finds out why this server cannot decrypt a record that is encrypted with an unknown key. Returns true if the notes
+ * name this key as the keystore's own key or its new one: then this server was not restarted after a key change.
+ * Returns false if the record is damaged.
  */
 export async function isNewKey(kekId: string, notes: Notes): Promise<boolean> {
   return kekId === (await notes.get(NEXT_KEK_NOTE)) || kekId === (await notes.get(KEK_NOTE))
@@ -95,9 +96,9 @@ function readOrClaim(keys: Keys, file: KeystoreFile): Promise<string> {
   return orRefuse(file, async () => {
     const id = await notes.get(KEK_NOTE)
     if (id !== null) return id
-    // A keystore that has records but no note with the id of its key was manipulated.
+    // If there are records but no note with the id of their key, the keystore was manipulated.
     if ((await records.page(null, 1)).length > 0) return ''
-    // Another process that starts at the same time may have written the id of a different key first.
+    // Another process that starts at the same time may already have written the id of a different key.
     return notes.setOnce(KEK_NOTE, keys.current.id)
   })
 }
@@ -140,8 +141,8 @@ async function orRefuse<T>({ place }: KeystoreFile, work: () => Promise<T>): Pro
 }
 
 /**
- * The numbers of records that were rewrapped now (`rewrapped`), that the current key had wrapped before (`already`),
- * and that neither key could open (`unreadable`). The unreadable records were left unchanged.
+ * The result of a key change: the number of records that were rewrapped now (`rewrapped`), that the current key already
+ * protected (`already`), and that neither key could decrypt (`unreadable`). Unreadable records were left unchanged.
  */
 export interface RewrapCounts {
   rewrapped: number
@@ -150,11 +151,11 @@ export interface RewrapCounts {
 }
 
 /**
- * Rewraps, with the current key, every record that the previous key has wrapped. Records are replaced by
- * compare-and-swap, so that a registration made in the meantime is kept. After the first pass, the notes name the
- * current key as the only one, so that servers that still use the previous key can no longer write. A second pass
- * rewraps the records that these servers have written until then. Records that neither key opens are damaged and do not
- * prevent the key change. Rejects if the store rejects.
+ * Rewraps all records that the previous key protects, so that the current key protects them. Each record is replaced by
+ * compare-and-swap, so that a registration made in the meantime is kept. After a first pass, both notes name the
+ * current key, so that servers that still use the previous key can no longer write. A second pass rewraps the records
+ * that those servers have written until then. Records that neither key can decrypt are damaged, and do not prevent the
+ * key change. Rejects if the store rejects.
  */
 export async function rewrap(
   keys: Keys,

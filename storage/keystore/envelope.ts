@@ -70,8 +70,8 @@ const bindWrapped = ({ iss, sub }: Owner, version: string, kekId: string) =>
   bind(['data key', iss, sub, version, kekId])
 
 /**
- * Joins texts to bytes. Each text is preceded by its length, so that two different lists of texts never give the same
- * bytes (D39).
+ * Joins strings to bytes. Each string is preceded by its length, so that two different lists of strings never give the
+ * same bytes (D39).
  */
 function bind(parts: readonly string[]): Buffer {
   const pieces = [Buffer.of(LAYOUT)]
@@ -128,11 +128,11 @@ interface Kek {
 }
 
 export interface Keys {
-  /** The key that wraps new records. */
+  /** The current key-encryption key, which wraps the data keys of new records. */
   current: Kek
   /** The ids of the current key and, during a key change, of the previous one. */
   ids: readonly string[]
-  /** Finds a key by its id. */
+  /** Finds one of these key-encryption keys by its id. */
   find: (id: string) => Kek | undefined
 }
 

@@ -16,13 +16,13 @@ export function lastChecks(notes: Notes): LastChecks {
   }
 }
 
-/** Returns the name of the note, which is different for every owner. */
+/** Returns the name of an owner's note. It is different for every owner. */
 export const nameOfLastCheck = ({ iss, sub }: Owner) => `last_check ${JSON.stringify([iss, sub])}`
 
 /** The latest time that a Date can hold, in milliseconds since the epoch. */
 const LATEST = 8.64e15
 /**
- * Maximum number of characters read of the message in a stored check result. This server's own messages are far
+ * Maximum number of characters that are read of the message in a stored result. This server's own messages are far
  * shorter.
  */
 const LONGEST_MESSAGE = 2000

@@ -17,7 +17,7 @@ const OUTDATED =
   'MCP_KEK of the keystore has changed since this server started: restart the server with the new settings'
 
 /**
- * The reason why nothing is stored for a person whose access was revoked while the registration was running. The
+ * The reason why nothing is stored for a person whose access was revoked while their registration was running: the
  * operator may already have deleted this person's key.
  */
 const REVOKED = 'the access of the owner was revoked'
@@ -34,7 +34,7 @@ export interface RewrappableKeystore extends Keystore {
 export interface KeystoreOptions {
   records: CredentialRecords
   notes: Notes
-  /** The key-encryption key, 32 bytes. */
+  /** The current key-encryption key, which has 32 bytes. */
   kek: Buffer
   /**
    * The previous key-encryption key during a key change. It still opens the records that it has wrapped, but wraps no

@@ -10,7 +10,10 @@ import type { Problems } from './note-problems.js'
 import { READ_COLUMNS, recordOf, type RecordRow } from './tables.js'
 import { takeTurns } from './take-turns.js'
 
-/** The time for which a replica's places (one per running request) remain valid after its last heartbeat. */
+/**
+ * The time, in milliseconds after a replica's last heartbeat, for which the replica's places remain valid. Each running
+ * request occupies one place.
+ */
 const LEASE = '45 seconds'
 
 const MOST_REACHED = 10_000
@@ -46,8 +49,8 @@ export function createAdmissions(
 ): SharedAdmissions {
   const replica = randomUUID()
   /**
-   * The ids of the places of running requests. An id is added before the place is requested from the database. Any
-   * other place of this replica in the database is a leftover.
+   * The ids of the places that running requests occupy. An id is added before the place is requested from the database.
+   * A place of this replica in the database that is not in this set is a leftover.
    */
   const held = new Set<string>()
 
@@ -55,14 +58,14 @@ export function createAdmissions(
     const id = randomUUID()
     held.add(id)
     query('INSERT INTO svc_mcp.places (id, caller, replica) VALUES ($1, $2, $3)', [id, caller, replica]).catch(() => {
-      // If the row of a place cannot be stored, the request continues, although one running request too few is counted.
+      // If the row of a place cannot be stored, the request continues, and the count of running requests is one too
+      // low.
     })
     return id
   }
 
   /**
-   * The ids of places that are being released, by caller. They must not count against the next request of the same
-   * caller.
+   * For each caller, the ids of places that are being released. They must not count against the caller's next request.
    */
   const leaving = new Map<string, Set<string>>()
 
@@ -76,7 +79,7 @@ export function createAdmissions(
       [id],
     )
       .catch(() => {
-        // If the row cannot be deleted, or is locked, it becomes a leftover, which `tend` removes.
+        // If the row cannot be deleted, or is locked, it is left for `tend` to remove.
       })
       .finally(() => {
         others.delete(id)
@@ -85,8 +88,8 @@ export function createAdmissions(
   }
 
   /**
-   * The times until which callers have exhausted a limit, by limit and caller, on this replica's monotonic clock. Until
-   * then, requests of the caller are refused without a database query.
+   * For each limit and caller, the time until which the caller has exhausted the limit, on this replica's monotonic
+   * clock. Until then, the caller's requests are refused without a query.
    */
   const reached = new LRUCache<string, number>({ max: MOST_REACHED })
 

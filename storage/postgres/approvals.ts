@@ -1,6 +1,6 @@
 import type { ApprovalRow, Approvals } from '../../schemas/state.js'
 import {
-  APPROVAL_COLUMNS as COLUMNS,
+  APPROVAL_COLUMNS,
   approvalOf as rowOf,
   byExpiry,
   CLEARED,
@@ -12,8 +12,11 @@ import {
   UNDECIDED,
   WORKING_MS,
 } from '../approval-rows.js'
+import { bounded } from '../bound-value.js'
 import { checkText } from '../check-text.js'
 import type { Database, Query } from './connect.js'
+
+const COLUMNS = `${APPROVAL_COLUMNS}, ${bounded('first_decision')}`
 
 /**
  * Creates an accessor for the approvals in the database (see schemas/state.ts). `now` returns milliseconds since the
@@ -26,17 +29,22 @@ export function approvals({ query }: Database, now: () => number): Approvals {
   }
   return {
     async open({ id, key, request, expiresAt }, instead) {
-      const opened = await first(`SELECT ${COLUMNS} FROM svc_mcp.open_approval_1($1, $2, $3, $4, $5, $6, $7, $8, $9)`, [
-        checkText(id),
-        checkText(key.owner),
-        checkText(key.call),
-        checkText(request),
-        expiresAt,
-        now(),
-        instead ?? null,
-        MOST_WAITING_PER_OWNER,
-        MOST_WAITING,
-      ])
+      const opened = await first(
+        `SELECT ${COLUMNS} FROM (SELECT opened.*, first_decision
+           FROM svc_mcp.open_approval_1($1, $2, $3, $4, $5, $6, $7, $8, $9) AS opened
+           LEFT JOIN svc_mcp.approvals AS known ON known.id = opened.id) AS approvals`,
+        [
+          checkText(id),
+          checkText(key.owner),
+          checkText(key.call),
+          checkText(request),
+          expiresAt,
+          now(),
+          instead ?? null,
+          MOST_WAITING_PER_OWNER,
+          MOST_WAITING,
+        ],
+      )
       return opened!
     },
     get: async (id) => first(`SELECT ${COLUMNS} FROM svc_mcp.approvals WHERE id = $1`, [checkText(id)]),
@@ -55,8 +63,22 @@ export function approvals({ query }: Database, now: () => number): Approvals {
       )
       return { total: Number(rows[0]?.total ?? 0), rows: rows.map(({ total: _, ...row }) => rowOf(row)).sort(byExpiry) }
     },
-    async decide(id, decision) {
-      const open = `UPDATE svc_mcp.approvals SET decision = $2 WHERE id = $1 AND ${UNDECIDED} AND expires_at > $3`
+    async live(after, limit) {
+      const { rows } = await query<Row>(
+        `SELECT ${COLUMNS} FROM svc_mcp.approvals WHERE ending IS NULL AND expires_at > $1 AND (expires_at, id) > ($2, $3)
+         ORDER BY expires_at, id LIMIT $4`,
+        [now(), after?.expiresAt ?? 0, checkText(after?.id ?? ''), limit],
+      )
+      return rows.map(rowOf)
+    },
+    async decide(id, decision, after) {
+      const open = `UPDATE svc_mcp.approvals SET decision = $2 WHERE id = $1 AND ${UNDECIDED} AND expires_at > $3
+        AND ($4::text IS NULL OR first_decision = $4)`
+      return (await query(open, [checkText(id), checkText(decision), now(), after ?? null])).count === 1
+    },
+    async approveFirst(id, decision) {
+      const open = `UPDATE svc_mcp.approvals SET first_decision = $2
+        WHERE id = $1 AND ${UNDECIDED} AND expires_at > $3 AND first_decision IS NULL`
       return (await query(open, [checkText(id), checkText(decision), now()])).count === 1
     },
     async end(id, ending) {

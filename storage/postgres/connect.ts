@@ -4,7 +4,7 @@ import type pg from 'pg'
 import { type DatabaseConfig, inWords, StartupError } from '../../schemas/config.js'
 import type { StatePoolFigures } from '../../schemas/state.js'
 
-/** The value of one parameter of a statement. */
+/** The value of one parameter of an SQL statement. */
 export type Value = string | number | Buffer | null | readonly string[]
 
 /**
@@ -17,7 +17,7 @@ export type Query = <Row extends object>(
   answerMs?: number,
 ) => Promise<{ rows: Row[]; count: number }>
 
-/** The pool of connections of one process. */
+/** The pool of database connections of one process. */
 export interface Database {
   /**
    * Runs a single statement. It takes effect completely or not at all. If no answer comes in time, it is unknown
@@ -29,14 +29,14 @@ export interface Database {
    * passed on. `answerMs` limits the time of each statement.
    */
   inTransaction: <T>(work: (query: Query) => Promise<T>, answerMs?: number) => Promise<T>
-  /** Returns the reason why the database cannot be queried at the moment, or null if it responds. */
+  /** Returns why the database cannot be queried at the moment, or null if it responds. */
   findProblem: () => Error | null
   figures: () => StatePoolFigures
   close: () => Promise<void>
 }
 
 export interface ConnectOptions {
-  /** Receives lines for the operator: when the database stops responding, and when it responds again. */
+  /** Receives lines for the operator, when the database stops responding and when it responds again. */
   warn: (line: string) => void
 }
 
@@ -93,7 +93,7 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
   let closing: Promise<void> | undefined
   let doubting: Promise<void> | undefined
 
-  // The pool has already removed the idle connection that failed. What matters is whether a new connection can be
+  // The pool has already removed the idle connection that failed. All that matters is whether a new connection can be
   // opened.
   pool.on('error', (error: Error & { client?: unknown }) => {
     // The driver adds its client object to the error. The client object contains a key with which anybody could cancel
@@ -116,16 +116,16 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
   async function doubt(error: Error): Promise<void> {
     const client = new Client({ ...connection, connectionTimeoutMillis: DOUBT_MS, query_timeout: DOUBT_MS })
     client.on('error', () => {
-      // An error that ends the connection also rejects the statement on it, so it is handled there.
+      // An error that ends the connection also rejects the statement that runs on it, and is handled there.
     })
     try {
       await client.connect()
       requireServing(await client.query(IS_SERVING))
     } catch (cause) {
-      // A database that reports that it has no free connection does respond.
+      // A database that reports that it has no free connection is responding.
       if ((cause as { code?: string }).code !== TOO_MANY_CONNECTIONS) declare(error)
     } finally {
-      // The result of closing the connection is not awaited, because the database may never answer on it.
+      // Closing the connection is not awaited, because the database may never answer on it.
       client.end().catch(() => {})
     }
   }
@@ -186,7 +186,8 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
     inTransaction: (work, answerMs) =>
       guarded(async () => {
         const client = await pool.connect()
-        // The pool handles only errors of idle connections, and an unhandled error would end the process.
+        // The pool handles errors only of idle connections. An unhandled error of another connection would end the
+        // process.
         client.on('error', noteFailure)
         let failure: Error | undefined
         try {
@@ -312,7 +313,7 @@ function isOutage(error: Error): boolean {
  */
 export function describe(error: Error): string {
   const { code } = error as { code?: string }
-  // If a host name has several addresses, there is one error for each of them; the first one is enough.
+  // If a host name has several addresses, there is one error for each address. The first one is reported.
   const [first = error] = error instanceof AggregateError ? (error.errors as Error[]) : [error]
   const words = first.message.replaceAll(/\s+/g, ' ').slice(0, 200)
   return code === undefined || words.includes(code) ? words : `${words} (${code})`

@@ -7,7 +7,7 @@ import { putRecord, recordOf, type RecordRow } from './tables.js'
 
 export interface KeystoreContent {
   records: readonly { owner: Owner; record: SealedCredentials }[]
-  /** The values of the keystore's notes, by name. */
+  /** The notes that belong to a keystore: the value of each, by name. */
   notes: ReadonlyMap<string, string>
 }
 

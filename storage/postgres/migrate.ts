@@ -2,7 +2,9 @@ import { StartupError } from '../../schemas/config.js'
 import type { Database, Query } from './connect.js'
 import { MIGRATIONS, PROGRAM_SCHEMA } from './migrations.js'
 
-/** The id of the advisory lock that a program holds during a migration: the bytes of 'svc-mcp' as a number. */
+/**
+ * The id of the advisory lock that a program holds during a migration. It is the number whose bytes spell 'svc-mcp'.
+ */
 const LOCK = String(0x7376632d6d6370n)
 
 /**
@@ -11,7 +13,10 @@ const LOCK = String(0x7376632d6d6370n)
  */
 const LONGEST_STEP_MS = 10 * 60_000
 
-/** The schema version of a database: the number of its last migration step, and the oldest program that may use it. */
+/**
+ * The schema version of a database: the number of the last step that was applied, and the oldest program version that
+ * may use the database.
+ */
 interface Version {
   number: number
   oldestProgram: number

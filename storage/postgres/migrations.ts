@@ -1,6 +1,6 @@
 /** One migration step of the schema. Steps are applied once and in order, and never changed after their release. */
 export interface Migration {
-  /** The consecutive number of the step. */
+  /** The number of this migration step; steps are numbered consecutively. */
   number: number
   /**
    * The oldest program version that can use a database after this step. A program version is identified by the number
@@ -122,7 +122,7 @@ $body$;
   },
   {
     number: 2,
-    // Older programs neither see nor need this step.
+    // Programs of earlier releases neither see nor need what this step adds.
     oldestProgram: 1,
     sql: `
 CREATE TABLE svc_mcp.approvals (
@@ -168,7 +168,7 @@ $body$;
   },
   {
     number: 3,
-    // Older programs neither see nor need this step.
+    // Programs of earlier releases neither see nor need what this step adds.
     oldestProgram: 1,
     sql: `
 -- Every used id once more, beside its row in used_tokens or approvals.
@@ -225,7 +225,7 @@ $body$;
   },
   {
     number: 4,
-    // Older programs neither see nor need this step.
+    // Programs of earlier releases neither see nor need what this step adds.
     oldestProgram: 1,
     sql: `
 CREATE TABLE svc_mcp.outbox (
@@ -238,7 +238,16 @@ CREATE TABLE svc_mcp.outbox (
 CREATE INDEX outbox_by_due ON svc_mcp.outbox (due_at);
 `,
   },
+  {
+    number: 5,
+    // Programs of earlier releases neither see nor need what this step adds.
+    oldestProgram: 1,
+    sql: `
+-- The first approval of a call that needs two; decision is the second one.
+ALTER TABLE svc_mcp.approvals ADD COLUMN first_decision text;
+`,
+  },
 ]
 
-/** The last step that this program knows. */
+/** The number of the last migration step that this program knows. */
 export const PROGRAM_SCHEMA = MIGRATIONS.length

@@ -1,8 +1,8 @@
 import { describe, isCrowded, isLate, isLocked, isOfRows } from './connect.js'
 
 /**
- * The number of different callers whose requests must get no answer, without an answer to any caller in between, before
- * this counts as a problem of the database. If there are fewer, perhaps only these callers' own rows are locked.
+ * The number of different callers in a row whose requests must get no answer before this counts as a problem of the
+ * database. With fewer, perhaps only the rows of these callers are locked.
  */
 const SEVERAL = 3
 /**
@@ -38,8 +38,8 @@ export function noteProblems(warn: (line: string) => void): Problems {
   let unwritable: Error | null = null
   let failed: Error | null = null
   /**
-   * The callers whose requests got no answer, each with the last error. The map is cleared when the database answers
-   * any caller.
+   * The callers whose requests got no answer, each with the last error. Cleared as soon as the database answers any
+   * caller.
    */
   const unanswered = new Map<string, { at: number; error: Error }>()
   let saidAt = -Infinity

@@ -22,8 +22,8 @@ export interface OpenDatabaseOptions {
 const TEND_MS = 15_000
 
 /**
- * A statement that tests whether the database can be written, without changing anyone's data. Each test writes a new
- * note and removes the notes of earlier tests. It skips locked notes, so that a locked row cannot stop it.
+ * A statement that tests whether the database can be written, without changing anyone's data. Each run writes a new
+ * note and removes the notes of earlier runs. It skips locked notes, so that a locked row cannot block it.
  */
 const WRITE_MARK = 'SELECT svc_mcp.check_write_1($1)'
 /**
@@ -61,16 +61,16 @@ export async function openDatabase(
     const checkWritable = shareRecent(
       async () => {
         const { total, idle, waiting } = database.figures()
-        // If all connections are in use, the test would wait for a free one, and a failure would only show that the
-        // load is high. If the database is unreachable, the statements on the open connections will show it.
+        // If all connections are in use, the test would wait for a free one, and its failure would only show that the
+        // load is high. If the database is unreachable, the statements on the other connections show it.
         if (waiting > 0 || (idle === 0 && total >= config.poolSize)) return throwKnown()
         try {
           await database.query(WRITE_MARK, [randomUUID()], WRITTEN_MS)
           problems.noteWrite(null)
         } catch (error) {
           if (isCrowded(error as Error)) return throwKnown()
-          // If the database does not answer at all, its failure to write is not recorded as a problem. The outage is
-          // over with the first answer, whereas a recorded problem would remain.
+          // If the database does not answer at all, this is not recorded as a problem with writing. The outage is over
+          // with the database's first answer, whereas a recorded problem would remain.
           if (database.findProblem() === null) problems.noteWrite(error as Error)
           throw error
         }
@@ -100,7 +100,8 @@ export async function openDatabase(
       await watchWrites()
     }
     await admissions?.tend()
-    // If a wrong note cannot be repaired now, `claim` does not trust it anyway, and the next heartbeat tries again.
+    // If a note with a wrong time cannot be repaired now, `claim` ignores it anyway, and the next heartbeat tries
+    // again.
     await mend().catch(problems.noteHeartbeat)
     const timer = setInterval(() => void tend(), TEND_MS).unref()
     const allNotes = notes(database)

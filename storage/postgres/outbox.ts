@@ -4,9 +4,12 @@ import { checkText } from '../check-text.js'
 import { LEASE, messageOf, MOST_MESSAGES, type StoredMessage } from '../outbox-limits.js'
 import type { Database } from './connect.js'
 
-/** The SQL of the time now, by the database's clock, in milliseconds since the epoch. Leases of all replicas use it. */
+/**
+ * The SQL of the current time in milliseconds since the epoch, by the database's clock, which all replicas share for
+ * their leases.
+ */
 const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
-/** The SQL of the end of the lease in the note `n`; 0 if the note has another form. */
+/** The SQL of the time at which the lease in the note `n` ends; 0 if the note does not have the expected form. */
 const UNTIL = `CASE WHEN n.value ~ '^[0-9]{1,16} ' THEN split_part(n.value, ' ', 1)::bigint ELSE 0 END`
 
 /**
@@ -38,7 +41,8 @@ export function outbox({ query }: Database, now: () => number): Outbox {
     },
     async take(holder, leaseMs) {
       const time = now()
-      // A lease that ends later than any could was given by a clock that was ahead, or by somebody else.
+      // A lease that ends later than any valid lease could is ignored: a clock was ahead, or another program wrote the
+      // note.
       const { rows } = await query<StoredMessage>(
         `WITH led AS (
            INSERT INTO svc_mcp.notes AS n (name, value) VALUES ('${LEASE}', (${NOW} + $3) || ' ' || $4::text)

@@ -12,7 +12,7 @@ export interface RecordRow {
 }
 
 const COLUMNS = 'version, kek_id, wrapped_key, sealed'
-/** The SQL that reads the columns of a record. */
+/** The SQL that reads the columns of a keystore record. */
 export const READ_COLUMNS = COLUMNS.split(', ')
   .map((column) => bounded(column))
   .join(', ')
@@ -28,8 +28,8 @@ export function credentialRecords({ query, inTransaction }: Database): Credentia
     async put(owner, record, only) {
       if (only === undefined) return (await putRecord(query, owner, record)).count === 1
       return inTransaction(async (run) => {
-        // Another transaction that writes one of the notes in `only.notes` must wait until this transaction is
-        // committed. This holds even if the note does not exist yet and therefore has no row that could be locked.
+        // If another transaction writes one of the notes in `only.notes`, it must wait until this transaction is
+        // committed. This also holds if the note does not exist yet, so that there is no row that could be locked.
         await run(
           `SELECT pg_advisory_xact_lock_shared(hashtextextended(n, 0)) FROM unnest($1::text[]) AS n ORDER BY n`,
           [only.notes],
@@ -78,7 +78,7 @@ export const putRecord = (run: Query, owner: Owner, { version, kekId, wrappedKey
 const keyOf = ({ iss, sub }: Owner): [string, string] => [checkText(iss), checkText(sub)]
 const bytes = (value: Uint8Array): Buffer => Buffer.from(value.buffer, value.byteOffset, value.byteLength)
 
-/** Converts a database row to a record. */
+/** Converts a database row to a keystore record. */
 export const recordOf = ({
   version,
   kek_id: kekId,
@@ -221,8 +221,7 @@ export function notes({ query, inTransaction }: Database): Notes {
     return rows[0]?.value ?? null
   }
   /**
-   * Changes a note. If uncommitted transactions that store a registration have read this note, waits until they are
-   * committed.
+   * Changes a note. Waits first until all transactions that store a registration and have read this note are committed.
    */
   const changing = <T>(name: string, change: (run: Query) => Promise<T>): Promise<T> =>
     inTransaction(async (run) => {
@@ -245,7 +244,7 @@ export function notes({ query, inTransaction }: Database): Notes {
       }),
     remove: (name) =>
       changing(name, async (run) => (await run('DELETE FROM svc_mcp.notes WHERE name = $1', [name])).count > 0),
-    // An existing note is only read, so that a lock against writing does not prevent a program from starting.
+    // An existing note is only read, so that a lock on the row does not prevent a program from starting.
     setOnce: async (name, value) =>
       (await read(query, name)) ??
       changing(name, async (run) => {

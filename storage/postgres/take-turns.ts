@@ -43,7 +43,7 @@ export function takeTurns(busy: () => Error) {
   return async function inTurn<T>(key: string, run: () => Promise<T>): Promise<T> {
     const line = lines.get(key) ?? { running: 0, waiting: [] }
     lines.set(key, line)
-    // A statement that ends passes its turn to the next one in line, so `running` stays the same.
+    // A statement that ends passes its turn to the next one in line, so `running` does not change.
     if (line.running >= MOST_AT_A_TIME) await wait(line)
     else line.running++
     try {

@@ -1,6 +1,6 @@
 import type { Approvals } from '../../schemas/state.js'
 import {
-  APPROVAL_COLUMNS as COLUMNS,
+  APPROVAL_COLUMNS,
   approvalOf as rowOf,
   byExpiry,
   CLEARED,
@@ -12,6 +12,7 @@ import {
   UNDECIDED,
   WORKING_MS,
 } from '../approval-rows.js'
+import { bounded } from '../bound-value.js'
 import { checkText } from '../check-text.js'
 import type { Queries, Sql } from './run-queries.js'
 import { forgetSpent, spend } from './spent.js'
@@ -28,6 +29,17 @@ export const ADD_APPROVALS = `
   CREATE UNIQUE INDEX IF NOT EXISTS approvals_of_call ON approvals (owner, call) WHERE is_current = 1;
   CREATE INDEX IF NOT EXISTS approvals_by_expiry ON approvals (expires_at);
 `
+
+/**
+ * The SQL that adds the table of the first of two approvals of a call. It is no column of the table of approvals, because
+ * older programs add rows to that table without naming its columns (D293).
+ */
+export const ADD_FIRST_DECISIONS = `
+  CREATE TABLE IF NOT EXISTS first_decisions (id TEXT PRIMARY KEY NOT NULL, decision TEXT NOT NULL) STRICT, WITHOUT ROWID;
+`
+
+const COLUMNS = `${APPROVAL_COLUMNS},
+  (SELECT ${bounded('decision')} FROM first_decisions WHERE first_decisions.id = approvals.id) AS first_decision`
 
 /**
  * Creates an accessor for the approvals in the file (see schemas/state.ts). `now` returns milliseconds since the epoch.
@@ -49,7 +61,7 @@ export function approvals({ read, write }: Queries, now: () => number): Approval
         sql.run(latest(''), now(), MOST_WAITING - 1)
         const values = [checkText(id), owner, call, checkText(request), expiresAt]
         sql.run(`INSERT INTO approvals VALUES (?, ?, ?, ?, NULL, NULL, 1, ?)`, ...values)
-        return { id, key, request, decision: null, ending: null, expiresAt }
+        return { id, key, request, decision: null, firstDecision: null, ending: null, expiresAt }
       }),
     get: (id) =>
       read((sql) => {
@@ -68,7 +80,7 @@ export function approvals({ read, write }: Queries, now: () => number): Approval
         const values = [now(), JSON.stringify(except), ...(owner === null ? [] : [checkText(owner)])]
         const { total } = sql.one<{ total: number }>(`SELECT count(*) AS total FROM approvals ${where}`, ...values)!
         const rows = sql.all<Row>(
-          `SELECT ${COLUMNS} FROM (SELECT *, ${TURN} FROM approvals ${where})
+          `SELECT ${COLUMNS} FROM (SELECT *, ${TURN} FROM approvals ${where}) AS approvals
            WHERE turn <= ? ORDER BY turn, expires_at, id LIMIT ?`,
           ...values,
           ofEach,
@@ -76,9 +88,30 @@ export function approvals({ read, write }: Queries, now: () => number): Approval
         )
         return { total, rows: rows.map(rowOf).sort(byExpiry) }
       }),
-    decide: (id, decision) =>
+    live: (after, limit) =>
+      read((sql) => {
+        const rows = sql.all<Row>(
+          `SELECT ${COLUMNS} FROM approvals WHERE ending IS NULL AND expires_at > ? AND (expires_at, id) > (?, ?)
+           ORDER BY expires_at, id LIMIT ?`,
+          now(),
+          after?.expiresAt ?? 0,
+          checkText(after?.id ?? ''),
+          limit,
+        )
+        return rows.map(rowOf)
+      }),
+    decide: (id, decision, after) =>
       write((sql) => {
         const open = `UPDATE approvals SET decision = ? WHERE id = ? AND ${UNDECIDED} AND expires_at > ?`
+        const values = [checkText(decision), checkText(id), now()]
+        if (after === undefined) return sql.run(open, ...values) === 1
+        const known = 'AND id IN (SELECT id FROM first_decisions WHERE decision = ?)'
+        return sql.run(`${open} ${known}`, ...values, checkText(after)) === 1
+      }),
+    approveFirst: (id, decision) =>
+      write((sql) => {
+        const open = `INSERT INTO first_decisions (id, decision) SELECT id, ? FROM approvals
+          WHERE id = ? AND ${UNDECIDED} AND expires_at > ? ON CONFLICT (id) DO NOTHING`
         return sql.run(open, checkText(decision), checkText(id), now()) === 1
       }),
     end: (id, ending) =>
@@ -102,9 +135,18 @@ export function approvals({ read, write }: Queries, now: () => number): Approval
         const old =
           'SELECT id FROM approvals WHERE ending IS NOT NULL AND expires_at <= CASE WHEN decision IS NULL THEN ? ELSE ? END LIMIT ?'
         sql.run(`DELETE FROM approvals WHERE id IN (${old})`, now() - WORKING_MS, now() - KEPT_MS, CLEARED)
+        sql.run(REMOVE_LEFT)
         forgetSpent(sql, now() - KEPT_MS)
         return rows.map((row) => ({ ...rowOf(row), ending: 'expired' as const }))
       }),
-    removeAll: (owner) => write((sql) => sql.run('DELETE FROM approvals WHERE owner = ?', checkText(owner))),
+    removeAll: (owner) =>
+      write((sql) => {
+        const removed = sql.run('DELETE FROM approvals WHERE owner = ?', checkText(owner))
+        sql.run(REMOVE_LEFT)
+        return removed
+      }),
   }
 }
+
+/** The SQL that removes first approvals of questions that are no longer kept, also of those that older programs removed. */
+const REMOVE_LEFT = 'DELETE FROM first_decisions WHERE id NOT IN (SELECT id FROM approvals)'

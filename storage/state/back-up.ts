@@ -31,7 +31,8 @@ export function backUpState(path: string, target: string, options: Pick<StateOpt
       remedy: 'A backup never replaces a file. Use a new name.',
     })
   const now = () => Date.now()
-  // Opening the file makes the same checks as a server start: that the file belongs to this program and is undamaged.
+  // The file is opened first because this makes the same checks as a server start: that the file belongs to this
+  // program and is undamaged.
   openState(path, { ...options, now }).close()
   const draft = `${copy}.new-${process.pid}-${randomBytes(6).toString('hex')}`
   try {

@@ -16,7 +16,7 @@ import {
   refuse,
   warnOfDirectory,
 } from './place-file.js'
-import { ADD_APPROVALS, approvals } from './approvals.js'
+import { ADD_APPROVALS, ADD_FIRST_DECISIONS, approvals } from './approvals.js'
 import { type Queries, runQueries, writeInTurn } from './run-queries.js'
 import { ADD_OUTBOX, outbox } from './outbox.js'
 import { ADD_SPENT } from './spent.js'
@@ -39,8 +39,8 @@ export interface StateOptions {
   /** Receives a line for the operator about something that was repaired or is unsafe. */
   warn?: (line: string) => void
   /**
-   * The last part of the warning that a new file has been created. It tells the operator what this means, and what to
-   * check if there should already have been a file.
+   * The end of the warning that a new file was created. It tells the operator what this means, and what to check if a
+   * file should already have existed.
    */
   ifNew?: string
 }
@@ -88,8 +88,8 @@ export function openState(path: string, { now, variable, warn = () => {}, ifNew 
 }
 
 /**
- * Warns that the file was newly created. Without this warning, an unmounted volume or a wrong working directory would
- * look like a server that has not been used yet.
+ * Warns that a new file was created. Otherwise, a volume that is not mounted or a wrong working directory would look
+ * like a server that has never been used.
  */
 function warnOfNewFile(place: Place, madeDirectory: string | null | undefined, ifNew: string | undefined): void {
   if (ifNew === undefined || madeDirectory === undefined) return
@@ -107,7 +107,11 @@ function connect(place: Place, found: readonly string[]): Queries {
     db.exec(SET_UP_CONNECTION)
     checkWhole(place, db)
     db.exec('PRAGMA busy_timeout = 0')
-    writeInTurn(db, `${ADD_APPROVALS};${ADD_SPENT};${ADD_OUTBOX};${WRITE_MARK}`, LOCK_WAIT_AT_START_MS)
+    writeInTurn(
+      db,
+      `${ADD_APPROVALS};${ADD_FIRST_DECISIONS};${ADD_SPENT};${ADD_OUTBOX};${WRITE_MARK}`,
+      LOCK_WAIT_AT_START_MS,
+    )
     return runQueries(db, place.path)
   } catch (error) {
     db?.close()

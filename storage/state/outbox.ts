@@ -34,7 +34,8 @@ export function outbox({ read, write }: Queries, now: () => number): Outbox {
       write((sql) => {
         const time = now()
         const [until, owner] = readLease(sql)
-        // A lease that ends later than any could was given by a clock that was ahead, or by somebody else.
+        // A lease that ends later than any valid lease could is ignored: a clock was ahead, or another program wrote
+        // the note.
         if (owner !== holder && until > time && until <= time + leaseMs) return null
         const due = 'SELECT id FROM outbox WHERE due_at <= ? ORDER BY due_at, id LIMIT 1'
         const id = sql.one<{ id: string }>(due, time)?.id

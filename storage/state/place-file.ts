@@ -6,7 +6,7 @@ import { type Fault, inWords, StartupError } from '../../schemas/config.js'
 const COMPANIONS = ['-wal', '-shm', '-journal']
 const PAGE_BYTES = 4096
 
-/** The path of a file, and the name under which the operator knows it. */
+/** The path of a file, and the variable by which the operator knows it. */
 export interface Place {
   path: string
   /** The variable that names the path; every message begins with it. */
@@ -15,7 +15,7 @@ export interface Place {
   warn: (line: string) => void
 }
 
-/** Returns the beginning of every message about the file. */
+/** Returns the words with which every message about the file begins. */
 export const nameOfPlace = ({ variable, path }: Pick<Place, 'variable' | 'path'>): string => `${variable} '${path}'`
 
 /**
@@ -47,8 +47,8 @@ export function closeToOthers(place: Place, found: readonly string[]): void {
 }
 
 /**
- * Returns a problem that would prevent the file from being opened or created. It finds only what can be seen without a
- * change, so that the problem can be reported together with other faults. Returns undefined if there is none.
+ * Returns a problem that would prevent the file from being opened or created, so that it can be reported together with
+ * other faults. The check changes nothing, so it does not find every problem. Returns undefined if it finds none.
  */
 export function findPlaceFault(path: string, variable: string): Fault | undefined {
   const place = { path: resolve(path), variable, warn: () => {} }
@@ -108,7 +108,7 @@ export function checkRoom(place: Place): void {
 export const nearestFolder = (folder: string): string =>
   statSync(folder, { throwIfNoEntry: false }) === undefined ? nearestFolder(dirname(folder)) : folder
 
-/** Returns what an operator does about an `error` of the file system at `path`. */
+/** Returns what the operator should do about a file system `error` at `path`. */
 export function remedyOf(error: unknown, path: string, { variable }: Place): string {
   if (codeOf(error) === 'EROFS') return `Set ${variable} to a file on a volume that can be written to.`
   if (!/^E(ACCES|PERM)$/.test(codeOf(error))) return `Set ${variable} to a file in a folder that can be written to.`
@@ -129,7 +129,7 @@ export function isCutOff({ path }: Place): boolean {
   return logBytes === 0 && statSync(path).size % PAGE_BYTES !== 0
 }
 
-/** Throws a StartupError about the file. */
+/** Throws a StartupError about the file, whose message begins with the file's variable and path. */
 export function refuse(place: Place, what: string, remedy: string): never {
   throw new StartupError({ problem: `${nameOfPlace(place)} ${what}`, remedy })
 }

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import type Database from 'libsql'
 
-/** The value of one parameter of a statement. */
+/** The value of one parameter of an SQL statement. */
 export type Value = string | number | Uint8Array
 
 /**
@@ -13,7 +13,7 @@ export interface Sql {
   /** Returns the first row of the result; undefined if there are no rows. */
   one<Row>(sql: string, ...values: Value[]): Row | undefined
   all<Row>(sql: string, ...values: Value[]): Row[]
-  /** Returns the number of changed rows. */
+  /** Runs a statement, and returns the number of changed rows. */
   run(sql: string, ...values: Value[]): number
 }
 
@@ -126,11 +126,11 @@ export function runQueries(db: Database.Database, path: string): Queries {
       if (isClosed) return
       isClosed = true
       try {
-        // libsql releases the file only when its statements are garbage-collected. The checkpoint moves everything in
-        // the log to the main file before that.
+        // libsql releases the file only when its statements are garbage-collected. The checkpoint therefore moves the
+        // whole log into the main file before that.
         db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
       } catch {
-        // If the checkpoint fails, the log stays beside the file and is read at the next start.
+        // If the checkpoint fails, the log stays beside the file, and the next start reads it.
       }
       db.close()
     },
@@ -171,10 +171,10 @@ function beginInTurn(db: Database.Database, milliseconds: number): void {
 
 function rollBack(db: Database.Database): void {
   try {
-    // After a failed write, the transaction has often ended already.
+    // A failed write has often ended the transaction already, and then there is nothing to roll back.
     if (db.inTransaction) db.exec('ROLLBACK')
   } catch {
-    // If the rollback fails, the next call rolls back before it does anything else.
+    // If the rollback fails, the next call rolls back before anything else.
   }
 }
 
@@ -191,8 +191,8 @@ async function untilFree<T>(attempt: () => T, milliseconds: number, path: string
 }
 
 /**
- * Returns the milliseconds until the next attempt. They are random, so that several processes do not collide
- * repeatedly.
+ * Returns the milliseconds to wait before the next attempt. They are random, so that several processes do not collide
+ * again and again.
  */
 const spread = () => Math.random() * 5
 

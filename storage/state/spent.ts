@@ -10,7 +10,7 @@ export const ADD_SPENT = `
   CREATE INDEX IF NOT EXISTS spent_by_expiry ON spent (expires_at);
 `
 
-/** Maximum number of ids that one write deletes. */
+/** Maximum number of expired ids that one write deletes. */
 const CLEARED = 100
 
 /**

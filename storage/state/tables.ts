@@ -190,7 +190,7 @@ function forget(sql: Sql, expiredBefore: number): void {
   )!
   if (until === null) return
   sql.run('DELETE FROM used_tokens WHERE expires_at <= ?', until)
-  // The time in this note never decreases, because all ids with an earlier expiry time have already been deleted.
+  // The stored time never decreases, because all ids that expired before it have already been deleted.
   sql.run('INSERT OR REPLACE INTO notes VALUES (?, ?)', FORGOTTEN, String(until))
 }
 
@@ -204,7 +204,7 @@ export const MOST_CHALLENGES = 10_000
  * since the epoch.
  */
 export function challenges({ read, write }: Queries, now: () => number): Challenges {
-  // The owner comes first, so that the primary key also finds all questions of an owner.
+  // The owner comes first in the key, so that the primary key also finds all questions of an owner.
   const rowKey = ({ owner, call }: ChallengeKey) => checkText(`${owner}:${call}`)
   const latest = (where: string) => `SELECT key FROM challenges ${where} ORDER BY expires_at DESC LIMIT -1 OFFSET ?`
   return {
@@ -252,10 +252,10 @@ export function notes({ read, readNow, write }: Queries): Notes {
   }
 }
 
-/** Writes a note; must be called within a write. */
+/** Writes a note, a small named value. Must be called within a write. */
 const setNote = (sql: Sql, name: string, value: string): void =>
   void sql.run('INSERT OR REPLACE INTO notes VALUES (?, ?)', checkText(name), checkText(value))
 
-/** Reads a note. Returns null if there is none. */
+/** Reads a note, a small named value. Returns null if there is none. */
 const readNote = (sql: Sql, name: string): string | null =>
   sql.one<{ value: string }>(`SELECT ${bounded('value')} FROM notes WHERE name = ?`, checkText(name))?.value ?? null

@@ -7,6 +7,8 @@ import type { DecisionOrigin } from '../../schemas/approvals.js'
 import type { Identity, Role } from '../../schemas/caller.js'
 import type { ApprovalConfig, DatabaseConfig, RoleMapping, SharedConfig } from '../../schemas/config.js'
 import { catalogueOf } from '../../tools/catalogue/catalogue-of.js'
+import type { GuardrailsConfig } from '../../schemas/guardrails.js'
+import type { AnyTool } from '../../tools/define.js'
 import { tools } from '../../tools/index.js'
 import { GROUP_OF, type Json, type Line, startService, type ServiceOptions } from '../contract/authenticated-service.js'
 
@@ -21,6 +23,10 @@ export interface BenchOptions {
   /** Where the state is; by default where the suite has it. */
   database?: DatabaseConfig
   estate?: ServiceOptions['estate']
+  /** Guardrails, and all tools. */
+  guardrails?: GuardrailsConfig
+  tools?: readonly AnyTool[]
+  limits?: SharedConfig['limits']
   /** Worker threads with so many places, and all tools; by default everything runs in the main thread. */
   threads?: { worker: URL; heavy: SharedConfig['heavy'] }
 }
@@ -43,10 +49,14 @@ export async function startApproving(t: Test, options: BenchOptions = {}) {
     mode: 'shared',
     now: () => clock.now,
     ...(after && { folder: after.service.folder }),
-    ...(options.estate && { estate: options.estate }),
+    // The page of a provisioning reads traffic, so queries are done at once.
+    estate: { pollsUntilDone: 1, retryAfter: 0, ...options.estate },
+    ...(options.tools && { tools: options.tools }),
     ...(options.threads && { worker: options.threads.worker }),
     config: {
       ...(options.threads && { heavy: options.threads.heavy, offer: { toolsets: ['all'] } }),
+      ...(options.guardrails && { guardrails: options.guardrails, offer: { toolsets: ['all'] } }),
+      ...(options.limits && { limits: options.limits }),
       confirm: { hmacKey: Buffer.alloc(32, 9), ttlSeconds: 120, approval, ...options.confirm },
       ...(options.roles && { roles: options.roles }),
       ...(options.database && { database: options.database }),

@@ -58,6 +58,8 @@ export interface Asked extends Partial<ApprovalQuestion> {
   state?: ApprovalState
   /** Who has decided, and what they said. */
   by?: Partial<Identity>
+  /** Who has given the first of two approvals. */
+  first?: Partial<Identity>
   note?: string
 }
 
@@ -96,7 +98,16 @@ export function openDesk(t: Test, { issuer, method = 'page', clock, roleOf, audi
   const { approvals, desk } = service
   const from = { requestId: 'request-2' }
 
-  async function put({ owner, tool = 'provision-policy', pce, state: wanted = 'pending', by, note, ...rest }: Asked) {
+  async function put({
+    owner,
+    tool = 'provision-policy',
+    pce,
+    state: wanted = 'pending',
+    by,
+    first,
+    note,
+    ...rest
+  }: Asked) {
     const call = {
       owner: owner ?? { iss: issuer, sub: 'alice' },
       tool,
@@ -107,13 +118,18 @@ export function openDesk(t: Test, { issuer, method = 'page', clock, roleOf, audi
     const question = { boundTo, client: 'desktop-client', requestId: 'request-1', shown: SMALL, ...rest }
     const { asked } = await approvals.ask(call, question)
     const { id } = asked.request
+    const admin = (who: Partial<Identity> | undefined) => ({
+      ...{ iss: issuer, sub: 'adam', groups: [GROUP_OF.admin], hasGroupsOverage: false },
+      ...who,
+    })
+    if (first !== undefined) await desk.decide(id, { verdict: 'approved', by: admin(first) }, from)
     if (wanted === 'pending' || (wanted === 'expired' && by === undefined)) return asked.request
-    const decider = { iss: issuer, sub: 'adam', groups: [GROUP_OF.admin], hasGroupsOverage: false, ...by }
     const verdict = wanted === 'denied' ? 'denied' : 'approved'
-    await desk.decide(id, { verdict, by: decider, ...(note !== undefined && { note }) }, from)
+    await desk.decide(id, { verdict, by: admin(by), ...(note !== undefined && { note }) }, from)
     const decided = (await desk.find(id))!
-    if (wanted === 'used') await approvals.redeem(decided, async () => boundTo, from)
-    if (wanted === 'void') await approvals.redeem(decided, async () => 'something else', from)
+    if (wanted === 'used') await approvals.redeem(decided, async () => boundTo, { ...from, isEnough: true })
+    if (wanted === 'revoked') await desk.revoke(id, admin(by), from)
+    if (wanted === 'void') await approvals.redeem(decided, async () => 'something else', { ...from, isEnough: true })
     return asked.request
   }
 
@@ -131,6 +147,7 @@ export function openDesk(t: Test, { issuer, method = 'page', clock, roleOf, audi
   const told = (...events: string[]) => audit.filter(({ approval }) => events.includes(String(approval)))
   return {
     desk,
+    approvals,
     faults,
     file,
     ask,

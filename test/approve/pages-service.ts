@@ -78,7 +78,7 @@ async function openPages(
     now: clock.now,
     approve: { desk, maxAgeSeconds },
   })
-  return { app, clock, audit, log, charged, home, ...requests }
+  return { app, clock, audit, log, charged, home, desk, ...requests }
 }
 
 /** Over inject, with a provider that obeys the test. */

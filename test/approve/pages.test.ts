@@ -8,6 +8,7 @@ import { hiddenFields, type Visitor } from '../setup/visitor.js'
 import { quote } from '../../domain/text/escape-text.js'
 import { SMALL } from './desk.js'
 import { startPages } from './pages-service.js'
+import { GUARDRAILS } from './samples.js'
 
 const JSON_ONLY = { accept: 'application/json' }
 const OPERATOR = { sub: 'oscar', groups: [GROUP_OF.operator] }
@@ -213,6 +214,7 @@ t.test('every state has words', async (t) => {
     used: /was let run, once/,
     void: /has changed since, or the person who decided is no longer/,
     expired: /was not repeated in time/,
+    revoked: /An admin took it back; the audit log says who\. The call does not run/,
   }
   for (const [state, text] of Object.entries(words) as [ApprovalState, RegExp][]) {
     const { id } = await ask({ state, by: { sub: 'adam' } })
@@ -253,6 +255,43 @@ t.test('two-person: whoever asked watches', async (t) => {
   const adam = await loggedIn({ sub: 'adam' })
   t.match((await adam.get(`/approve/${id}`)).body, /who cannot approve it/)
   t.equal((await decide(adam, id, 'approve')).statusCode, 303)
+})
+
+t.test('two persons: the page counts, names and asks for another one', async (t) => {
+  const { ask, decided, loggedIn } = await startPages(t)
+  const { id } = await ask({ persons: 2, guardrails: GUARDRAILS })
+  const alice = await loggedIn()
+  const own = (await alice.get(`/approve/${id}`)).body
+  t.match(own, /0 of 2 approvals[^]*Not yours to decide[^]*two others decide/)
+  t.notMatch(own, /name="verdict"/)
+  t.match(own, /Workloads affected: <b>1,200<\/b>, of at most\s+<b>50<\/b> without two people/)
+  t.match(
+    own,
+    /Overrides the freeze\s+<b><bdi>Fri 18:00 - Mon 06:00 Europe\/Berlin<\/bdi><\/b\s*>, for this call alone/,
+  )
+  contains(t, own, 'The freeze runs until <b>30 Nov 2026, 05:00 UTC</b>.')
+
+  const adam = await loggedIn({ sub: 'adam' })
+  t.match((await adam.get('/approve')).body, /Waiting for you[^]*0 of 2 approvals/)
+  t.match((await adam.get(`/approve/${id}`)).body, /is the first of two approvals: nothing runs until another admin/)
+  t.equal((await decide(adam, id, 'approve')).statusCode, 303)
+  const half = (await adam.get(`/approve/${id}`)).body
+  t.match(half, /1 of 2 approvals, by[^]*adam[^]*<time[^]*You have approved it, as the first of two/)
+  t.notMatch(half, /value="approve"/)
+  contains(t, half, 'value="deny"')
+  t.match((await adam.get('/approve')).body, /Nothing waits for you[^]*approved by you, waiting for somebody else/)
+  const forced = await adam.post(`/approve/${id}`, { ...hiddenFields(half, `/approve/${id}`), verdict: 'approve' })
+  t.equal(forced.statusCode, 409)
+  contains(t, forced.body, 'You have approved it before')
+
+  const bea = await loggedIn({ sub: 'bea' })
+  t.match((await bea.get(`/approve/${id}`)).body, /1 of 2 approvals, by[^]*adam[^]*lets this call run once/)
+  t.equal((await decide(bea, id, 'approve')).statusCode, 303)
+  t.match((await bea.get(`/approve/${id}`)).body, /1 of 2 approvals, by[^]*adam[^]*2 of 2 approvals, by[^]*bea/)
+  t.same(
+    decided().map(([event, sub]) => [event, sub]),
+    [['approved', 'bea']],
+  )
 })
 
 t.test('the list', async (t) => {
@@ -443,12 +482,14 @@ t.test('other methods', async (t) => {
   const { id } = await ask()
   for (const [url, methods] of Object.entries({
     '/approve': 'GET, HEAD',
+    '/approve/all': 'GET, HEAD',
+    [`/approve/${id}/revoke`]: 'POST',
     [`/approve/${id}`]: 'GET, HEAD, POST',
     '/approve/login': 'GET, HEAD',
     '/approve/callback': 'GET, HEAD',
     '/approve/logout': 'GET, HEAD, POST',
   })) {
-    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const) {
+    for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const) {
       if (methods.includes(method)) continue
       const answer = await app.inject({ method, url, headers: JSON_ONLY })
       t.equal(answer.statusCode, 405, `${method} ${url}`)

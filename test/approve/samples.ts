@@ -1,5 +1,6 @@
 /** Changes to look at: as previews of real tools show them. */
 import type { ShownCall, ShownObject } from '../../schemas/approvals.js'
+import type { TouchedGuardrail } from '../../schemas/guardrails.js'
 
 const label = (id: number, key: string, value: string) => ({ label: { href: `/orgs/1/labels/${id}`, key, value } })
 const [WEB, PAY, PROD, DEV] = [
@@ -161,3 +162,21 @@ export const FACTS: ShownCall = {
     previous: { key: 'env', value: 'staging' },
   },
 }
+
+/** What a call touches that affects too many workloads in a freeze. */
+export const GUARDRAILS: readonly TouchedGuardrail[] = [
+  {
+    guardrail: 'frozen',
+    message: 'Changes that take effect at once are frozen.',
+    needs_two_persons: true,
+    window: 'Fri 18:00 - Mon 06:00 Europe/Berlin',
+    frozen_until: '2026-11-30T05:00:00.000Z',
+  },
+  {
+    guardrail: 'too_many_workloads',
+    message: 'This affects 1,200 workloads.',
+    needs_two_persons: true,
+    workloads_affected: 1200,
+    max_workloads_affected: 50,
+  },
+]

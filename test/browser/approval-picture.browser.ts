@@ -10,8 +10,8 @@ import { enterPassword, textOf } from './in-browser.js'
 import { openBrowser } from './open-browser.js'
 
 const DOCS = fileURLToPath(new URL('../../docs', import.meta.url))
-/** As `npm run demo` has it. */
-const ESTATE = { seed: 7, workloads: 400 }
+/** As `npm run demo` has it, with queries that are done at once. */
+const ESTATE = { seed: 7, workloads: 400, flows: 2000, pollsUntilDone: 1, retryAfter: 0 }
 const ASKER = 'Alice Ahrens'
 const ADMIN = 'Adam Adler'
 

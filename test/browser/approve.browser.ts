@@ -8,7 +8,7 @@ import { startServed } from '../setup/served.js'
 import { connectLegacy, connectModern, MODERN, type Visit } from '../approval/sdk-clients.js'
 import { servePages } from '../approve/pages-service.js'
 import type { Asked } from '../approve/desk.js'
-import { FACTS, WIDE } from '../approve/samples.js'
+import { FACTS, GUARDRAILS, WIDE } from '../approve/samples.js'
 import type { ApprovalConfig } from '../../schemas/config.js'
 import type { ApprovalState, ShownCall } from '../../schemas/approvals.js'
 import { found } from '../edge/support/within.js'
@@ -61,6 +61,27 @@ t.test('a person opens the link, logs in, and approves', async (t) => {
   await page.getByRole('button', { name: 'Log out' }).click()
   t.match(await textOf(page), /You are logged out/)
   expectQuiet(t, watch, 'all the way')
+})
+
+t.test('two people approve what a guardrail forbids', async (t) => {
+  const { url, ask } = await servePages(t, { people: PEOPLE, maxAgeSeconds: 900 })
+  const { open: openPage, picture } = await openBrowser(t)
+  const { id } = await ask({ ownerName: 'Alice Ahrens', persons: 2, guardrails: GUARDRAILS })
+  const first = await openPage(url)
+  await open(first.page, url, `/approve/${id}`, 'adam')
+  t.match(await textOf(first.page), /0 of 2 approvals .*Two people have to approve this call/)
+  await expectAccessible(t, first.page, 'nobody yet')
+  await picture(first.page, 'approve-two-none')
+  await first.page.getByRole('button', { name: 'Approve this call' }).click()
+  t.match(await textOf(first.page), /1 of 2 approvals, by adam \(adam@example\.com\) – you: .*just now/)
+  await expectAccessible(t, first.page, 'one')
+  await picture(first.page, 'approve-two-one')
+  const second = await openPage(url)
+  await open(second.page, url, `/approve/${id}`, 'eve')
+  await second.page.getByRole('button', { name: 'Approve this call' }).click()
+  t.match(await textOf(second.page), /1 of 2 approvals, by adam .*2 of 2 approvals, by eve/)
+  await expectAccessible(t, second.page, 'both')
+  await picture(second.page, 'approve-two-both')
 })
 
 const PROVISION = { name: 'provision-policy', arguments: { change_description: 'Partners' } }
@@ -246,9 +267,12 @@ t.test('on a phone, in the dark, and for a screen reader', async (t) => {
     wide: `/approve/${(await ask({ shown: WIDE, ownerName: 'Alice Ahrens' })).id}`,
     facts: `/approve/${(await ask({ shown: FACTS, tool: 'delete-label' })).id}`,
     list: '/approve',
+    all: '/approve/all',
     used: `/approve/${await decided('used')}`,
     denied: `/approve/${await decided('denied')}`,
     void: `/approve/${await decided('void')}`,
+    approved: `/approve/${await decided('approved')}`,
+    revoked: `/approve/${await decided('revoked')}`,
     unknown: `/approve/${'A'.repeat(43)}`,
   }
   for (const [look, options] of Object.entries(looks)) {
@@ -256,6 +280,7 @@ t.test('on a phone, in the dark, and for a screen reader', async (t) => {
     await open(page, url, '/approve', 'adam')
     for (const [name, path] of Object.entries(pages)) {
       await page.goto(`${url}${path}`)
+      for (const summary of await page.locator('.revoke > summary').all()) await summary.click()
       await picture(page, `approve-${name}-${look}`)
       const { wide, small, faint } = await page.evaluate<Record<'wide' | 'small' | 'faint', string[]>>(MEASURE)
       t.strictSame(wide, [], `${name}, ${look}: nothing sticks out`)

@@ -134,6 +134,10 @@ t.test('malformed values name their variable and never a secret', (t) => {
     [{ MCP_PROTECTED: ' , ' }, 'MCP_PROTECTED is set but names no label'],
     [{ MCP_PROTECTED: 'role=dc,app' }, 'MCP_PROTECTED must be labels as key=value, separated by commas'],
     [
+      { MCP_FREEZE_WINDOWS: '22:00 - 06:00 UTC', MCP_FREEZE_OVERRIDE: 'two-persons' },
+      'MCP_FREEZE_OVERRIDE is set, but nobody logs in here, so no call would wait for its confirmation',
+    ],
+    [
       { MCP_FREEZE_WINDOWS: 'Fri 18:00 - Mon 06:00' },
       'MCP_FREEZE_WINDOWS: "Fri 18:00 - Mon 06:00" must end with a time zone such as Europe/Berlin, and "06:00" is none',
     ],
@@ -334,6 +338,7 @@ t.test('approval by a person', (t) => {
     login: undefined,
     warnings: [/one PCE key serves everybody; MCP_OAUTH_CLIENT_ID, MCP_OAUTH_CLIENT_SECRET_FILE set but ignored/],
   })
+  const override = { MCP_FREEZE_WINDOWS: '22:00 - 06:00 UTC', MCP_FREEZE_OVERRIDE: 'two-persons' }
   for (const [env, problem] of [
     [{ ...shared, MCP_APPROVAL: 'page' }, /^MCP_APPROVAL=page requires MCP_OAUTH_CLIENT_ID/],
     [{ ...OAUTH, ...KEYS, MCP_APPROVAL: 'two-person' }, /^MCP_APPROVAL=two-person requires MCP_OAUTH_CLIENT_ID/],
@@ -346,8 +351,20 @@ t.test('approval by a person', (t) => {
       { ...perUser, MCP_APPROVAL: 'page', MCP_APPROVAL_MAX_AGE_SECONDS: '86401' },
       /^MCP_APPROVAL_MAX_AGE_SECONDS must be a whole number from 0 to 86400/,
     ],
+    [{ ...perUser, ...override }, /^MCP_FREEZE_OVERRIDE needs approval by a person/],
+    [{ ...perUser, ...override, MCP_APPROVAL: 'token' }, /^MCP_FREEZE_OVERRIDE needs approval by a person/],
+    [
+      { ...perUser, ...override, MCP_APPROVAL: 'page', MCP_FREEZE_WINDOWS: '' },
+      /^MCP_FREEZE_OVERRIDE is set, but there is no freeze to override/,
+    ],
+    [
+      { ...perUser, ...override, MCP_APPROVAL: 'page', MCP_FREEZE_OVERRIDE: 'yes' },
+      /^MCP_FREEZE_OVERRIDE must be one of off, two-persons/,
+    ],
   ] as [Env, RegExp][])
     t.throws(() => read(env), problem)
+  partial(t, read({ ...perUser, ...override, MCP_APPROVAL: 'page' }), { guardrails: { freezeOverride: true } })
+  t.equal(read({ ...perUser, ...override, MCP_FREEZE_OVERRIDE: 'off' }).guardrails?.freezeOverride, undefined)
   partial(t, read({ ...perUser, MCP_APPROVAL: 'two-person', MCP_ROLE_GROUPS_READER: 'staff' }), {
     warnings: [/^MCP_APPROVAL=two-person without MCP_ROLE_GROUPS_ADMIN: nobody is an admin/],
   })

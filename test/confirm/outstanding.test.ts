@@ -48,6 +48,7 @@ t.test('a request that waits for a person, and a decision', async (t) => {
     key: keyOf(CALL),
     request: REQUEST,
     decision: DECISION,
+    firstDecision: null,
     ending: null,
     expiresAt: now() + 900_000,
   }

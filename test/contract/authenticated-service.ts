@@ -4,9 +4,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { InjectOptions } from 'fastify'
 import { pino } from 'pino'
 import { buildApp } from '../../programs/app.js'
+import type { PceClientOptions } from '../../pce-client/index.js'
 import type { Role } from '../../schemas/caller.js'
 import { readDatabase } from '../../config/read-state-url.js'
 import type { DatabaseConfig, PceBounds, PerUserConfig, SharedConfig } from '../../schemas/config.js'
@@ -49,6 +51,15 @@ export interface ServiceOptions {
   keysAreDown?: boolean
   /** What worker threads load; without one heavy tools run in the main thread. */
   worker?: URL
+  /** The waits of the PCE clients; by default those of the clock. */
+  pceTimers?: PceClientOptions['timers']
+}
+
+/** Waits that are over at once, for tests that are not about time: polls of traffic queries follow each other. */
+export const NO_WAITS: NonNullable<PceClientOptions['timers']> = {
+  now: Date.now,
+  random: () => 0.5,
+  sleep: (_ms, signal) => nextTurn(undefined, { signal }),
 }
 
 /** A certificate for 127.0.0.1 and its key, made once for the file that asks. */
@@ -68,7 +79,7 @@ const pki = (() => {
   }
 })()
 
-/** A simulated PCE that speaks https on loopback. */
+/** A simulated PCE on loopback. It speaks https; with the option `tls: undefined` http, which takes less time. */
 export async function startPce(t: Test, options: PceSimulatorOptions = {}) {
   const { cert, key } = pki()
   const simulator = await createPceSimulator({ seed: 1, workloads: 20, flows: 50, tls: { cert, key }, ...options })
@@ -158,7 +169,7 @@ export async function startService(t: Test, options: ServiceOptions = {}) {
           ...common,
           statePath: join(folder, 'state.db'),
           pce: {
-            url: `https://127.0.0.1:${pce.port}`,
+            url: pce.simulator.url,
             port: String(pce.port),
             orgId: String(pce.simulator.orgId),
             apiKey: pce.simulator.credentials.key,
@@ -184,6 +195,7 @@ export async function startService(t: Test, options: ServiceOptions = {}) {
     isDraining: () => lifecycle.isDraining,
     ...(options.now && { now: options.now }),
     ...(options.worker && { worker: options.worker }),
+    ...(options.pceTimers && { pceTimers: options.pceTimers }),
   })
   t.teardown(() => app.close())
   await app.ready()

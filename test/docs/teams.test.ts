@@ -1,15 +1,30 @@
-/** The example of docs/teams.md: its file, and every call with its answer. */
+/** The example of docs/teams.md: its settings ('docs/teams.md#the-file'), its file, and every call with its answer. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { GROUP_OF, startService, type Json } from '../contract/authenticated-service.js'
+import { readConfig } from '../../config/index.js'
+import type { SharedConfig } from '../../schemas/config.js'
+import { NO_WAITS, startService, type Json } from '../contract/authenticated-service.js'
 import { handMade } from '../tools/hand-made.js'
 import { readPage } from './commands.js'
+
+/** The settings that every server of this mode needs, which the example leaves out. */
+const OTHERS = {
+  PCE_HOST: 'pce.example.com',
+  API_KEY: 'api_1',
+  API_SECRET: 'secret',
+  MCP_PUBLIC_URL: 'https://mcp.example.test',
+  MCP_OAUTH_ISSUER: 'https://idp.example.test/',
+  MCP_OAUTH_JWKS_URL: 'https://idp.example.test/keys',
+  MCP_OAUTH_AUDIENCE: 'https://mcp.example.test',
+  MCP_CONFIRM_HMAC_KEY: Buffer.alloc(32, 9).toString('base64'),
+}
 
 t.test('every answer of the example is what the server says', async (t) => {
   const page = readPage('docs/teams.md')
   const [, file = ''] = /```json\n(.*?)```/s.exec(page) ?? []
+  const [, settings = ''] = /```bash\n(.*?)```/s.exec(page) ?? []
   const folder = mkdtempSync(join(tmpdir(), 'teams-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const scopesPath = join(folder, 'scopes.json')
@@ -28,15 +43,28 @@ t.test('every answer of the example is what the server says', async (t) => {
     ruleSets: [ruleSet('Payments', 'payments'), ruleSet('Shop', 'shop')],
     flows: [],
   })
+  const env = Object.fromEntries(
+    settings
+      .trim()
+      .split('\n')
+      .map((line) => line.split('=')),
+  )
+  const { mode, roles, ...read } = readConfig(
+    'http',
+    { ...OTHERS, ...env },
+    { host: '127.0.0.1', port: 0 },
+  ) as SharedConfig
+  t.equal(read.scopesPath, '/etc/svc-mcp/scopes.json')
   const { call, confirm, tokenOf } = await startService(t, {
-    mode: 'shared',
-    config: { scopesPath, offer: { toolsets: ['all'] } },
+    mode,
+    config: { roles, scopesPath, offer: { toolsets: ['all'] } },
     estate: { estate },
+    pceTimers: NO_WAITS,
   })
   const rows = [...page.matchAll(/^\| (\w+) \| `([a-z-]+) (\{.*\})` \| `(.*)` \|$/gm)]
-  t.equal(rows.length, 10)
+  t.equal(rows.length, 13)
   for (const [, group = '', tool = '', args = '', said] of rows) {
-    const token = await tokenOf(group, 'admin', { groups: [GROUP_OF.admin, group] })
+    const token = await tokenOf(group, null, { groups: [group] })
     let answer: Json = await call(token, tool, JSON.parse(args))
     if (answer.error === 'confirm_required') {
       const { confirm_token: given } = (await confirm(token, answer.confirm.body)).json()

@@ -282,7 +282,7 @@ t.test('an operator backs up the keystore and forgets a person while a server ru
   const forgotten = await run(['forget-user', 'alice'])
   t.equal(forgotten.code, 0)
   partial(t, messagesOf(forgotten.stderr), [
-    /^Removed for 'alice' of .*: PCE credentials: 1, last check: 1, open confirmation: 1, approval: 0$/,
+    /^Removed for 'alice' of .*: PCE credentials: 1, last check: 1, open confirmation: 1, approval: 0, last use: 1$/,
     /can register again$/,
   ])
   partial(

@@ -4,82 +4,21 @@
  * holds which comes between the preview and the redemption of its confirmation.
  */
 import { Type } from '@sinclair/typebox'
-import t, { type Test } from 'tap'
-import { readFreezes } from '../../config/read-freezes.js'
+import t from 'tap'
 import { createPceClient } from '../../pce-client/index.js'
 import type { SharedConfig } from '../../schemas/config.js'
-import type { GuardrailsConfig } from '../../schemas/guardrails.js'
-import { defineTool, type AnyTool } from '../../tools/define.js'
+import { defineTool } from '../../tools/define.js'
 import { tools } from '../../tools/index.js'
-import { registrationFor, startPce, startService, type Json } from '../contract/authenticated-service.js'
+import { registrationFor, startPce, startService } from '../contract/authenticated-service.js'
 import { insecureApp, textOf } from '../contract/insecure-app.js'
-import { handMade } from '../tools/hand-made.js'
+import { estate, PROTECTED, startGuarded, windows } from './guarded-service.js'
 
-const estate = () =>
-  handMade({
-    hosts: {
-      dc1: { ip: '10.0.0.1', labels: 'role=dc app=ad env=prod' },
-      web1: { ip: '10.0.0.2', labels: 'role=web app=shop env=prod' },
-      web2: { ip: '10.0.0.3', labels: 'role=web app=shop env=prod' },
-      bare: { ip: '10.0.0.4', managed: false },
-    },
-    ipLists: { office: ['192.0.2.0/24'], branch: ['198.51.100.0/24'] },
-    ruleSets: [
-      { name: 'AD', scope: 'app=ad env=prod', allow: [{ from: 'ams', to: 'ams' }] },
-      { name: 'Shop', scope: 'app=shop env=prod', allow: [{ from: 'ams', to: 'ams' }] },
-      { name: 'Core', scope: '', allow: [{ from: 'iplist:office', to: 'role=dc' }] },
-      { name: 'Branch', scope: 'env=prod', allow: [{ from: 'iplist:branch', to: 'role=web' }] },
-    ],
-    labels: ['env=dev', 'role=db'],
-    flows: [],
-  })
-
-const PROTECTED = { protectedLabels: [{ key: 'role', value: 'dc' }] }
 const ANY = { ingress_services: [{ port: 443, proto: 'tcp' }] }
-
-/** A service in shared mode with these guardrails. */
-async function start(
-  t: Test,
-  guardrails: GuardrailsConfig,
-  { now, offered = tools }: { now?: () => number; offered?: readonly AnyTool[] } = {},
-) {
-  const service = await startService(t, {
-    mode: 'shared',
-    tools: offered,
-    config: { guardrails, offer: { toolsets: ['all'] } },
-    estate: { estate: estate() },
-    ...(now && { now }),
-  })
-  const { simulator } = service.pce
-  const isWrite = ({ method, path }: { method: string; path: string }) =>
-    method !== 'GET' && !/async_queries|dependencies|impact/.test(path)
-  /** A call with a confirm token if one is asked for; `meanwhile` happens between the two. */
-  async function call(tool: string, args: object, meanwhile: () => unknown = () => {}): Promise<Json> {
-    const token = await service.tokenOf('ann')
-    const answer: Json = await service.call(token, tool, args)
-    if (answer.error !== 'confirm_required') return answer
-    const minted = (await service.confirm(token, answer.confirm.body)).json()
-    await meanwhile()
-    return service.call(await service.tokenOf('ann'), tool, args, { confirm_token: minted.confirm_token })
-  }
-  return {
-    ...service,
-    call,
-    /** What became of a call: `ok` or the error, the condition that was not met, and the number of writes sent. */
-    async ask(tool: string, args: object): Promise<unknown[]> {
-      simulator.clearRequests()
-      const answer = await call(tool, args)
-      return [answer.error ?? 'ok', answer.error && answer.rule, simulator.requests.filter(isWrite).length]
-    },
-  }
-}
-
 const OK = ['ok', undefined, 1]
 const refused = (rule: string) => ['protected', rule, 0]
-const windows = (text: string) => readFreezes({ env: { MCP_FREEZE_WINDOWS: text }, faults: [], warnings: [] })!
 
 t.test('protected workloads', async (t) => {
-  const { ask } = await start(t, PROTECTED)
+  const { ask } = await startGuarded(t, PROTECTED)
   const label = 'protected_label'
   t.same(await ask('update-workload', { name: 'web1', description: 'x' }), OK)
   t.same(await ask('update-workload', { name: 'dc1', description: 'x' }), refused(label))
@@ -96,7 +35,7 @@ t.test('protected workloads', async (t) => {
 })
 
 t.test('labels, and what rules of protected workloads use', async (t) => {
-  const { ask, log } = await start(t, {
+  const { ask, log } = await startGuarded(t, {
     protectedLabels: [...PROTECTED.protectedLabels, { key: 'role', value: 'none' }],
   })
   const label = 'protected_label'
@@ -121,7 +60,7 @@ t.test('labels, and what rules of protected workloads use', async (t) => {
 })
 
 t.test('rule sets and rules that reach protected workloads', async (t) => {
-  const { ask } = await start(t, PROTECTED)
+  const { ask } = await startGuarded(t, PROTECTED)
   const [reached, label] = ['protected_workload', 'protected_label']
   t.same(await ask('update-ruleset', { name: 'Shop', description: 'x' }), OK)
   t.same(await ask('update-ruleset', { name: 'AD', description: 'x' }), refused(reached), 'by its scope')
@@ -153,7 +92,7 @@ t.test('rule sets and rules that reach protected workloads', async (t) => {
 })
 
 t.test('what somebody drafted elsewhere is judged when it is provisioned', async (t) => {
-  const { ask, config, pce } = await start(t, PROTECTED)
+  const { ask, config, pce } = await startGuarded(t, PROTECTED)
   const { simulator } = pce
   const direct = createPceClient({ url: '127.0.0.1', port: pce.port })
   t.teardown(() => direct.close())
@@ -172,7 +111,7 @@ t.test('what somebody drafted elsewhere is judged when it is provisioned', async
 })
 
 t.test('a dry run says the same, names object, condition and labels, and audit has it', async (t) => {
-  const { call, audit } = await start(t, PROTECTED)
+  const { call, audit } = await startGuarded(t, PROTECTED)
   const answer = await call('update-ruleset', { name: 'AD', enabled: false, dry_run: true })
   t.same(
     [answer.error, answer.object.name, answer.rule, answer.protected_labels, answer.message],
@@ -181,7 +120,7 @@ t.test('a dry run says the same, names object, condition and labels, and audit h
       'AD',
       'protected_workload',
       ['role=dc'],
-      '"AD" has a rule that reaches protected workloads, with the labels app=ad, env=prod, role=dc. Nothing of it was written.',
+      '"AD" has a rule that reaches protected workloads, with the labels app=ad, env=prod, role=dc.',
     ],
   )
   const { tool, decision, reason, guardrail } = audit.at(-1)!
@@ -221,14 +160,14 @@ t.test('a write that the plan of a tool does not have is refused when it is sent
     },
   })
   const workload = (id: number) => ({ href: `/orgs/1/workloads/00000000-0000-4000-8000-00000000000${id}` })
-  const { ask } = await start(t, PROTECTED, { offered: [forgetful] })
+  const { ask } = await startGuarded(t, PROTECTED, { offered: [forgetful] })
   t.same(await ask('update-workload', workload(2)), OK)
   t.same(await ask('update-workload', workload(1)), ['protected', undefined, 0])
 })
 
 t.test('a freeze refuses what takes effect at once, and drafts go on', async (t) => {
   let now = Date.parse('2026-11-28T12:00:00Z')
-  const { ask, call, audit } = await start(
+  const { ask, call, audit } = await startGuarded(
     t,
     { freezes: windows('Fri 18:00 - Mon 06:00 Europe/Berlin') },
     { now: () => now },
@@ -264,7 +203,11 @@ t.test('a freeze refuses what takes effect at once, and drafts go on', async (t)
 
 t.test('a freeze that begins between the preview and the redemption holds', async (t) => {
   let now = Date.parse('2026-11-27T16:59:30Z')
-  const { call, pce } = await start(t, { freezes: windows('Fri 18:00 - Mon 06:00 Europe/Berlin') }, { now: () => now })
+  const { call, pce } = await startGuarded(
+    t,
+    { freezes: windows('Fri 18:00 - Mon 06:00 Europe/Berlin') },
+    { now: () => now },
+  )
   await call('update-ruleset', { name: 'Shop', description: 'x' })
   pce.simulator.clearRequests()
   const answer = await call('provision-policy', { all_pending: true }, () => (now += 60_000))
@@ -273,7 +216,7 @@ t.test('a freeze that begins between the preview and the redemption holds', asyn
 })
 
 t.test('a call that affects too many workloads, or nobody knows how many, is refused', async (t) => {
-  const { ask, call, audit } = await start(t, { maxWorkloads: 1 })
+  const { ask, call, audit } = await startGuarded(t, { maxWorkloads: 1 })
   const tooMany = ['too_many_workloads', undefined, 0]
   t.same(await ask('label-workloads', { workloads: ['web1'], set: ['env=dev'] }), OK)
   t.same(await ask('label-workloads', { workloads: ['web1', 'web2'], set: ['env=prod'] }), OK, 'only one changes')
@@ -283,12 +226,7 @@ t.test('a call that affects too many workloads, or nobody knows how many, is ref
   const answer = await call('provision-policy', { all_pending: true, dry_run: true })
   t.same(
     [answer.error, answer.workloads_affected, answer.max_workloads_affected, answer.message],
-    [
-      'too_many_workloads',
-      2,
-      1,
-      'This affects 2 workloads, and at most 1 may be affected at a time. Nothing of it was written.',
-    ],
+    ['too_many_workloads', 2, 1, 'This affects 2 workloads, and at most 1 may be affected at a time.'],
   )
   t.same(audit.at(-1)!.guardrail, { workloads_affected: 2, max_workloads_affected: 1 })
 })

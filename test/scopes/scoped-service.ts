@@ -1,15 +1,36 @@
-/** A service in shared mode whose callers have scopes, and what they can do with it. */
+/** A service whose callers have scopes, and what they can do with it. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { pino } from 'pino'
 import type { Test } from 'tap'
-import { GROUP_OF, startService, type Json } from '../contract/authenticated-service.js'
+import { composeAuthenticated } from '../../programs/composition/compose-authenticated.js'
+import type { ApprovalConfig } from '../../schemas/config.js'
+import { GROUP_OF, NO_WAITS, startService, type Json } from '../contract/authenticated-service.js'
 import type { Estate } from '../../pce-simulator/model.js'
+import { catalogueOf } from '../../tools/catalogue/catalogue-of.js'
+import type { PceSimulatorOptions } from '../../pce-simulator/options.js'
 import type { AnyTool } from '../../tools/define.js'
 import { tools } from '../../tools/index.js'
 
+/** Calls are confirmed with tokens, or approved by a person on a page, who decides for these tools, too. */
+interface Confirmed {
+  approval?: ApprovalConfig
+  tools?: readonly string[]
+}
+
+export const isWrite = ({ method, path: at }: { method: string; path: string }) =>
+  method !== 'GET' && !/async_queries|dependencies|impact/.test(at)
+
 /** A service in shared mode with these scopes, and what its callers can do. */
-export async function startScoped(t: Test, groups: object, estate: Estate, offered: readonly AnyTool[] = tools) {
+export async function startScoped(
+  t: Test,
+  groups: object,
+  estate: Estate,
+  offered: readonly AnyTool[] = tools,
+  { confirmed = {}, now, ...pce }: PceSimulatorOptions & { confirmed?: Confirmed } = {},
+) {
   const folder = mkdtempSync(join(tmpdir(), 'scopes-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const path = join(folder, 'scopes.json')
@@ -17,12 +38,16 @@ export async function startScoped(t: Test, groups: object, estate: Estate, offer
   const service = await startService(t, {
     mode: 'shared',
     tools: offered,
-    config: { scopesPath: path, offer: { toolsets: ['all'] } },
-    estate: { estate },
+    config: {
+      scopesPath: path,
+      offer: { toolsets: ['all'] },
+      confirm: { hmacKey: Buffer.alloc(32, 9), ttlSeconds: 120, ...confirmed },
+    },
+    estate: { estate, ...pce, ...(now && { now }) },
+    ...(now && { now }),
+    pceTimers: NO_WAITS,
   })
   const { simulator } = service.pce
-  const isWrite = ({ method, path: at }: { method: string; path: string }) =>
-    method !== 'GET' && !/async_queries|dependencies|impact/.test(at)
   const tokens = new Map<string, string>()
   /** The token of an admin in this group of the file. */
   const tokenOf = async (group: string) => {
@@ -30,19 +55,35 @@ export async function startScoped(t: Test, groups: object, estate: Estate, offer
     tokens.set(group, token)
     return token
   }
-  /** A call with a confirm token if one is asked for. */
-  async function call(group: string, tool: string, args: object): Promise<Json> {
+  /** Another process with the same state, at whose desk people decide. */
+  const desk = confirmed.approval && (await openDesk(t, service.config))
+  /** Confirms a call that was asked, in the person's own client or on the page. Returns what the repeated call carries. */
+  async function confirm(token: string, asked: Json, approver = 'core'): Promise<object | undefined> {
+    if (desk === undefined) {
+      const { confirm_token: given } = (await service.confirm(token, asked.confirm.body)).json<Json>()
+      return { confirm_token: given as unknown }
+    }
+    const by = { iss: service.oauth.issuer, sub: approver, groups: [GROUP_OF.admin, approver], hasGroupsOverage: false }
+    await desk.decide(asked.approval_id, { verdict: 'approved', by }, { requestId: 'page' })
+    return undefined
+  }
+  /** A call, confirmed if that is asked for. */
+  async function call(group: string, tool: string, args: object, approver?: string): Promise<Json> {
     const token = await tokenOf(group)
     const answer: Json = await service.call(token, tool, args)
     if (answer.error !== 'confirm_required') return answer
-    const minted = (await service.confirm(token, answer.confirm.body)).json()
-    return service.call(token, tool, args, { confirm_token: minted.confirm_token })
+    return service.call(token, tool, args, await confirm(token, answer, approver))
   }
   return {
     ...service,
     path,
     tokenOf,
+    signFor: service.tokenOf,
     call,
+    /** One call with a token, as it is sent. */
+    sendCall: service.call,
+    /** Confirms what the group asked. Returns what its repeated call has to carry. */
+    confirmAs: async (group: string, asked: Json, approver?: string) => confirm(await tokenOf(group), asked, approver),
     /** What became of a call: `ok` or the error, the condition that was not met, and the number of writes sent. */
     async ask(group: string, tool: string, args: object): Promise<unknown[]> {
       simulator.clearRequests()
@@ -50,4 +91,14 @@ export async function startScoped(t: Test, groups: object, estate: Estate, offer
       return [answer.error ?? 'ok', answer.error && answer.rule, simulator.requests.filter(isWrite).length]
     },
   }
+}
+
+async function openDesk(t: Test, config: Awaited<ReturnType<typeof startService>>['config']) {
+  const { approvals, close } = await composeAuthenticated(config, {
+    tools: catalogueOf(tools),
+    log: pino({ level: 'silent' }),
+    auditStream: new PassThrough().resume(),
+  })
+  t.teardown(close)
+  return approvals!.desk
 }

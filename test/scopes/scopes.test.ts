@@ -185,7 +185,7 @@ t.test('a dry run says the same, names the object, the condition and the scopes,
       'Shop',
       'rule_set_scope',
       ['app=payments, env=prod|dev'],
-      '"Shop" has the scope app=shop, env=prod, which is within none of your scopes. Nothing of it was written.',
+      '"Shop" has the scope app=shop, env=prod, which is within none of your scopes.',
     ],
   )
   const { tool, decision, reason, outside, scopes } = audit.at(-1)!

@@ -154,7 +154,7 @@ t.test('forgetting a person', async (t) => {
     lines: [
       {
         level: 'info',
-        text: `Removed for 'alice' of ${ISS}: PCE credentials: 1, last check: 1, open confirmation: 2, approval: 0`,
+        text: `Removed for 'alice' of ${ISS}: PCE credentials: 1, last check: 1, open confirmation: 2, approval: 0, last use: 0`,
       },
       REGISTER_AGAIN,
     ],
@@ -187,7 +187,7 @@ t.test('forgetting a person', async (t) => {
     ...common,
     phase: 'outcome',
     outcome: 'success',
-    removed: { credentials: 1, last_checks: 1, challenges: 2, approvals: 0 },
+    removed: { credentials: 1, last_checks: 1, challenges: 2, approvals: 0, last_uses: 0 },
   })
   t.same(more, [])
 

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import Database from 'libsql'
 import t, { type Test } from 'tap'
 import type { Owner } from '../../schemas/caller.js'
-import type { SealedCredentials, State } from '../../schemas/state.js'
+import type { ApprovalPlace, ApprovalRow, SealedCredentials, State } from '../../schemas/state.js'
 import { openDatabase } from '../../storage/postgres/open-database.js'
 import { openState } from '../../storage/state/open-state.js'
 import { found, within } from '../edge/support/within.js'
@@ -319,7 +319,7 @@ const PROMISES: Record<string, (t: Test, state: State, other: State, engine: Eng
     const said = await within(Promise.all(racing), 'all are opened')
     t.equal(new Set(said.map(({ id }) => id)).size, 1, 'all are told which')
     const { id } = said[0]!
-    const stands = { ...row(id), decision: null, ending: null }
+    const stands = { ...row(id), decision: null, firstDecision: null, ending: null }
     t.same(said[0], stands)
     t.same(await other.approvals.find(key), stands)
     t.same(await approvals.get(id), stands)
@@ -352,6 +352,7 @@ const PROMISES: Record<string, (t: Test, state: State, other: State, engine: Eng
       key,
       request: 'r',
       expiresAt: NOW + 1,
+      firstDecision: null,
       decision,
       ending: winner % 3 ? 'used' : 'void',
     })
@@ -376,7 +377,7 @@ const PROMISES: Record<string, (t: Test, state: State, other: State, engine: Eng
       const { total, rows } = await other.approvals.waiting(null, { inAll: 10, ofEach: 10 })
       t.same(
         { total, rows: rows.map(({ key: { owner, call }, ...more }) => ({ ...more, owner, call })) },
-        { total: 1, rows: [{ ...rest, ...read, decision: null, ending: null }] },
+        { total: 1, rows: [{ ...rest, ...read, firstDecision: null, decision: null, ending: null }] },
         column,
       )
       await alter('DELETE FROM', 'approvals')
@@ -427,6 +428,32 @@ const PROMISES: Record<string, (t: Test, state: State, other: State, engine: Eng
     t.same(await ids(null, 10, 1), [3, 'ann 0', 'bob 10'])
     t.same(await ids(null, 2, 10), [3, 'ann 0', 'bob 10'], 'ann does not push bob off')
     t.same(await ids(hex('nobody'), 10, 10), [0])
+  },
+
+  async 'what has not ended is listed page by page, decided or not, what ends first before all others'(
+    t,
+    { approvals },
+    other,
+  ) {
+    const open = (id: string, end: number) =>
+      approvals.open({ id, key: { owner: hex(id), call: CALL }, request: `of ${id}`, expiresAt: end })
+    await open('over', NOW)
+    for (const id of ['c', 'a', 'B']) await open(id, NOW + 2)
+    await open('first', NOW + 1)
+    for (const ending of ['used', 'void', 'revoked'] as const) {
+      await open(ending, NOW + 3)
+      t.equal(await other.approvals.end(ending, ending), true)
+      t.equal((await approvals.get(ending))!.ending, ending)
+    }
+    await other.approvals.decide('a', 'yes')
+    const pages: string[][] = []
+    for (let after: ApprovalPlace | null = null; ;) {
+      const rows: ApprovalRow[] = await other.approvals.live(after, 2)
+      pages.push(rows.map(({ id, decision }) => (decision === null ? id : `${id} ${decision}`)))
+      if (rows.length < 2) break
+      after = rows.at(-1)!
+    }
+    t.same(pages, [['first', 'B'], ['a yes', 'c'], []])
   },
 
   async 'one owner has 50 waiting; those that end first expire, and never what is decided'(t, { approvals }, other) {

@@ -203,6 +203,8 @@ const NO_NAMES: [tool: string, args: object, code: string][] = [
     ['label-workloads', { workloads: ['pay-1'], set: [label] }, 'label_not_found'],
     ['get-vens', { labels: [label] }, 'unresolved_label_filter'],
     ['ven-health-report', { labels: [label] }, 'unresolved_label_filter'],
+    ['find-stale-vens', { labels: [label] }, 'unresolved_label_filter'],
+    ['get-compatibility-reports', { labels: [label] }, 'unresolved_label_filter'],
     ['find-unlabelled-workloads', { labels: [label] }, 'unresolved_label_filter'],
     ['get-label-groups', { label }, 'unresolved_label_filter'],
   ]),

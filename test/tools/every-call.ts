@@ -92,6 +92,12 @@ export function markEverything({ raw: RAW, shown: SHOWN }: Mark) {
     ['get-labels', [{}, { value: shown('payments') }], [{ key: 7 }]],
     ['get-vens', [{}, { labels: [`app=${shown('payments')}`] }], [{ labels: [NOBODY] }]],
     ['ven-health-report', [{ detail_level: 'full' }], [{ labels: [NOBODY] }]],
+    ['find-stale-vens', [{ silent_days: 1 }], [{ labels: [NOBODY] }, { cursor: NOBODY }]],
+    [
+      'get-compatibility-reports',
+      [{ labels: [`app=${shown('payments')}`], status: ['not_idle'] }, { workloads: [ids.managed] }],
+      [{ labels: [NOBODY] }, { workloads: [NOBODY] }, { cursor: NOBODY }],
+    ],
     [
       'set-ven-status',
       [

@@ -13,8 +13,8 @@ function rowsOf(tool: string, answer: Json): Json[] {
   return Array.isArray(rows) ? rows : Object.values<Json[]>(rows).flat()
 }
 
-/** The tools whose pages have findings, which are read whole: what becomes of each line, and who is a twin of whom. */
-const FINDINGS = ['find-duplicate-workloads', 'import-workloads']
+/** The tools whose pages have findings, which are read whole: what becomes of each line, and who is a twin of whom, what hangs on a VEN. */
+const FINDINGS = ['find-duplicate-workloads', 'find-stale-vens', 'import-workloads']
 
 t.test('every tool that answers a page of rows takes fields, or group_by, which chooses its columns', async (t) => {
   t.same(

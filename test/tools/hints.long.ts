@@ -621,7 +621,8 @@ t.test('errors and empty answers', async (whole) => {
 
 const AFTER_THE_FREEZE =
   'Nothing of it was written. Call again after the freeze; nobody, whatever the role, may do it before.'
-const IN_PARTS = 'Nothing of it was written. Do it in parts, each with fewer workloads.'
+const IN_PARTS =
+  'Nothing of it was written. Do it in parts, each with fewer workloads; a server with approval by a person (MCP_APPROVAL) has two people approve it as a whole.'
 const STAYS = 'What the call sent before this request stays as it is.'
 
 /** A service with these guardrails, over three workloads. */

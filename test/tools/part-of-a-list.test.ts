@@ -53,6 +53,8 @@ t.test('is refused by what answers for all of them', async (t) => {
     ['import-workloads', { rows: [{ name: 'new', ip_addresses: ['10.0.0.3'] }] }],
     ['find-duplicate-workloads', {}],
     ['find-listeners', { name: 'z' }],
+    ['get-compatibility-reports', {}],
+    ['find-stale-vens', {}],
   ] as const
   for (const [tool, args] of CALLS)
     partial(t, await fails(tool, args, 'pce_error'), { message: /The PCE sent . of .* that is needed whole/ }, tool)

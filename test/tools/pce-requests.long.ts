@@ -281,6 +281,7 @@ const CASES: Record<string, Record<string, Case>> = {
     },
   },
   'find-listeners': { 'in a label group': { args: (n) => ({ labels: deepest(n) }), and: (n) => 2 * n } },
+  'find-stale-vens': { 'in a label group': { args: (n) => ({ labels: deepest(n) }), and: (n) => 3 * n } },
   'find-duplicate-workloads': { 'all kinds': { args: {}, and: (n) => 2 * n } },
   'create-label-group': {
     'of groups': { args: (n) => ({ name: 'New', sub_groups: groups(n) }), and: (n) => 2 * n },
@@ -338,6 +339,7 @@ const CASES: Record<string, Record<string, Case>> = {
   'create-pairing-key': { 'one that expires': { before: profile, args: { name: 'Old' }, and: NOTHING } },
   'delete-pairing-keys': { 'one with keys': { before: profile, args: { name: 'Old' }, and: NOTHING } },
   'delete-pairing-profile': { 'a spare one': { before: profile, args: { name: 'Old' }, and: NOTHING } },
+  'get-compatibility-reports': { 'by name': { args: (n) => ({ workloads: names(n) }), and: (n) => 4 * n } },
   'get-vens': { 'in a label group': { args: (n) => ({ labels: deepest(n) }), and: (n) => n - 1 } },
   'ven-health-report': { 'in a label group': { args: (n) => ({ labels: deepest(n) }), and: (n) => n - 1 } },
 }

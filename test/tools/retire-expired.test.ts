@@ -234,7 +234,20 @@ t.test('what is confirmed is bound to the rules as they are', async (t) => {
     href: hrefOf(3),
     change: 'update',
     fields: [{ path: 'enabled', before: true, after: false }],
-    warnings: ['In 30 days 7 connections of 1 pair would be cut.', /batch.*22\/tcp: 7 connections would be cut\./],
+    evidence: {
+      says: 'In 30 days 7 connections of 1 pair would be cut.',
+      traffic: [
+        {
+          source: 'batch',
+          destination: 'db',
+          ports: ['22/tcp'],
+          connections: 7,
+          effect: 'would be cut',
+          last_seen: '2026-06-14',
+        },
+      ],
+    },
+    note: 'It ended after 2026-06-01.',
   })
   await bench.pce.put(hrefOf(1), { json: { ingress_services: [TCP(5433)] }, includeOrg: false })
   t.not(await bound({}), first, 'by what the rules are')
@@ -245,6 +258,7 @@ function contextOf({ pce }: Bench): object {
   const { signal } = new AbortController()
   return {
     pce,
+    caller: {},
     signal,
     beforeWriting: signal,
     now: () => Date.parse('2026-06-15T12:00:00Z'),

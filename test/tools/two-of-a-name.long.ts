@@ -124,6 +124,9 @@ const FORMS: Record<string, string> = {
   'ruleset_name rule_set container_cluster workloads csv applies_to virtual_service sub_groups': 'name',
 }
 
+/** Tools of which `labels` are those that workloads are looked for by, in the form of a list alone. */
+const FILTERED = new Set(['find-listeners', 'get-compatibility-reports', 'find-stale-vens'])
+
 /** The forms in which an argument of a tool refers to objects. */
 function formsOf(tool: string, path: string): string[] {
   const { arguments: takes, mutating } = CONTRACT[tool]!
@@ -137,7 +140,7 @@ function formsOf(tool: string, path: string): string[] {
   // Where a call is about an application, so are its sources.
   if (argument === 'exclude_sources' && !('include_sources' in takes)) return []
   // Labels to have are labels, and so are those that rules are looked for by. Those that workloads are looked for by may be a group.
-  const isFilter = takes['labels']?.type === 'string | array' || tool === 'find-listeners'
+  const isFilter = takes['labels']?.type === 'string | array' || FILTERED.has(tool)
   if (argument === 'labels' && !isFilter && !path.includes('.')) return []
   const [, forms = ''] = Object.entries(FORMS).find(([names]) => names.split(' ').includes(argument)) ?? []
   return forms.split(' ').filter(Boolean)

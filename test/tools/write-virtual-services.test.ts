@@ -82,6 +82,24 @@ t.test('a virtual service is created in draft, and the dry run announces what is
   t.equal((await bench.pce.virtualServices.getByReference(href)).name, 'orders')
 })
 
+t.test('what the PCE stores otherwise than it was sent is told field by field', async (t) => {
+  const bench = await start(t)
+  const sent = { name: 'orders', description: 'For partners', service_ports: [{ port: 8443, proto: 6 }] }
+  const body = {
+    href: `${AT}/9`,
+    ...sent,
+    description: 'Unknown',
+    service_ports: [{ port: 443, proto: 6 }],
+    labels: [],
+  }
+  bench.simulator.faults.add({ kind: 'answer', path: /virtual_services\/[^/]+$/, method: 'GET', times: 1, body })
+  const done = await bench.ok('create-virtual-service', sent)
+  t.same(done.differences, [
+    { field: 'description', sent: 'For partners', stored: 'Unknown' },
+    { field: 'service_ports', sent: [{ port: 8443, proto: 6 }], stored: [{ port: 443, proto: 6 }] },
+  ])
+})
+
 t.test(
   'what cannot be a virtual service is refused with the place of the fault, before anything is written',
   async (t) => {
@@ -254,6 +272,34 @@ t.test('a PCE that fails half-way: the error says who is left, and the same call
   )
   const done = await bench.ok('bind-workloads', { ...args, unbind: true })
   t.same([done.changed, done.already, done.bound_total], [2, 1, 0])
+})
+
+t.test('more workloads than one request binds: the second fails, and the error says which are left', async (t) => {
+  const named = Array.from({ length: 502 }, (_, at) => `host-${at}`)
+  const hosts = named.map((name, at) => [name, { ip: `10.0.${at >> 8}.${at & 255}`, labels: 'app=shop env=prod' }])
+  const estate = handMade({
+    hosts: Object.fromEntries(hosts),
+    services: { https: { service_ports: [{ port: 443, proto: 6 }] } },
+  })
+  const bench = await startBench(t, { estate })
+  await bench.ok('create-virtual-service', { name: 'web', service: 'https' })
+  await bench.ok('provision-policy', { all_pending: true })
+  bench.writes()
+  const args = { virtual_service: 'web', app_name: 'shop', env_name: 'prod' }
+  bench.simulator.faults.add({ kind: 'status', path: BINDINGS, method: 'POST', times: 1, skip: 1, status: 406 })
+  const failed = await bench.fails('bind-workloads', args, 'pce_error')
+  t.equal(bench.writes().length, 2)
+  const bound = new Set((await bench.pce.serviceBindings.getAll()).map(({ workload }) => workload?.href))
+  const workloads = await bench.pce.workloads.getAll()
+  t.same(
+    failed.not_bound.map(({ href }: Json) => href).toSorted(),
+    workloads.flatMap(({ href }) => (bound.has(href) ? [] : [href])).toSorted(),
+    'those that the PCE does not have are named',
+  )
+  t.same([failed.bound, bound.size], [500, 500], 'the first request was carried out, as a whole')
+  t.same([failed.not_bound_total, failed.hint], [2, 'The same call completes what is left.'])
+  const done = await bench.ok('bind-workloads', args)
+  t.same([done.changed, done.already, done.bound_total], [2, 500, 502])
 })
 
 t.test('a PCE that fails, and does not say what is bound either', async (t) => {

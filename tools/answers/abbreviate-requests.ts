@@ -2,14 +2,14 @@ import type { PlannedRequest } from '../../schemas/dry-run.js'
 import type { Limits } from '../../schemas/config.js'
 import { answerBudget } from './byte-budget.js'
 
-/** Maximum number of items of a list in a request that an answer at the standard level of detail shows. */
+/** Maximum number of items that a list in a shown request has at detail `standard`. */
 const MOST_ITEMS = 10
 
 /**
- * Replaces each long list in the bodies of planned requests with a text that has its length. An answer shows beside them
- * what differs, because a PCE takes a list only as a whole, and a change of one item of ten thousand is not found in it.
- * With detail `full` the requests stay as they are, and so they do in an answer that is computed for a confirmation, which
- * is bound to all of what would be sent (D232).
+ * Replaces each long list in the bodies of planned requests with a string that gives its length. A PCE takes a list
+ * only as a whole, and a change of one item in ten thousand would not be noticed in it, so the answer shows the
+ * differences next to the requests. Requests stay complete at detail `full`, and in an answer that is computed for a
+ * confirmation, because the confirmation covers everything that would be sent (D232).
  */
 export function abbreviateRequests(
   requests: readonly PlannedRequest[],

@@ -5,13 +5,13 @@ import { CONDITIONS } from '../../domain/policy/rule-conditions.js'
 import { jsonBytes } from './byte-budget.js'
 import { onlyDifferent } from './trim-change.js'
 
-/** The sentence that tells the reader of an answer what `briefChange` left out. */
+/** The sentence that tells readers of an answer what `briefChange` left out. */
 export const BRIEFLY =
   'Defaults of what is new or deleted, what the line of a rule or its whole says, and equal items are left out: detail_level full has them.'
 
 /**
- * Maximum size, in bytes, of an answer at the standard level of detail. To reach it, changes are shortened, but to no
- * less than LEAST_BYTES each.
+ * The size, in bytes, that an answer at detail `standard` should not exceed. Changes are shortened for this, but never
+ * to less than LEAST_BYTES each.
  */
 const STANDARD_BYTES = 12_000
 const LEAST_BYTES = 600
@@ -21,11 +21,11 @@ const SPARE_BYTES = 300
 type UpdateType = string | null | undefined
 
 /**
- * Shortens a change without losing content. For a new or deleted object, it shows only the fields that differ from the
- * default, each with its only value instead of a draft and an active value. A new or deleted rule is shown as its line
- * (a one-line description), together with the fields that the line does not contain. The author of a rule is left
- * out if the object has the same, and the effect of a new or deleted rule if it is that of its new or deleted object. Of lists that both versions have, only the items that differ are
- * shown, and the others are counted.
+ * Shortens a change without losing content. A new or deleted object has only the fields that differ from the default,
+ * each with its one value instead of a draft and an active value. A new or deleted rule becomes a one-line description,
+ * with the fields that the description does not contain. A rule's author is left out if the object has the same, and so
+ * is the effect of a new or deleted rule if its new or deleted object has the same effect. If both versions have a
+ * list, only the items that differ are shown, and the others are counted.
  */
 export function briefChange(change: JudgedChange, updateType: UpdateType): JudgedChange {
   const { name, fields, rules } = change
@@ -42,7 +42,7 @@ export function briefChange(change: JudgedChange, updateType: UpdateType): Judge
   }
 }
 
-/** `isOfWhole` is true for a rule of a new or deleted object `of`. */
+/** `isOfWhole` is true if the rule belongs to a new or deleted object, which is `of`. */
 function briefRule(whole: RuleChangeShown, of: JudgedChange, isOfWhole: boolean): RuleChangeShown {
   const { updated_by: by, updated_at: at, fields, effect, ...rule } = whole
   const isOthers = by !== undefined && by.href !== of.updated_by?.href
@@ -63,8 +63,8 @@ function briefRule(whole: RuleChangeShown, of: JudgedChange, isOfWhole: boolean)
 }
 
 /**
- * Takes the author out of several changes if all of them have the same one, so that an answer says it once (`by`). If
- * authors differ or one is not known, the changes stay as they are.
+ * If several changes have the same author, removes the author from them and returns it once for the whole answer
+ * (`by`). If authors differ or one is not known, the changes stay as they are.
  */
 export function shareAuthor(changes: readonly JudgedChange[]): {
   by?: NonNullable<JudgedChange['updated_by']>
@@ -77,11 +77,11 @@ export function shareAuthor(changes: readonly JudgedChange[]): {
   return { by, changes: changes.map(({ updated_by: _same, ...change }) => change) }
 }
 
-/** Returns the effect that the object says of all its rules, or of those of this kind. */
+/** Returns the effect that the object states for all its rules, or for its rules of this kind. */
 const effectOfKind = ({ rule_type: type }: RuleChangeShown, { effect, effect_by_rule_type: byType }: JudgedChange) =>
   effect ?? byType?.[type === 'allow' ? 'allow' : 'deny']
 
-/** Returns a field with the items that only one of its two lists has, and the number of those that both have. */
+/** Returns a field with the items that only one of its two lists has, and with the number of items that both have. */
 function showDifferent(field: FieldChange): FieldChange {
   const different = onlyDifferent(field)
   const { draft, active } = field
@@ -91,7 +91,7 @@ function showDifferent(field: FieldChange): FieldChange {
   return { field: field.field, draft: plainly(ours), active: plainly(theirs), ...(same > 0 && { same }) }
 }
 
-/** Returns true if the one-line description or the type of a rule already contains everything that this field says. */
+/** Returns true if a rule's one-line description or type already contains everything in this field. */
 function isInLine({ field, draft, active }: FieldChange): boolean {
   const value = draft ?? active
   if (field === 'override') return true
@@ -100,7 +100,7 @@ function isInLine({ field, draft, active }: FieldChange): boolean {
 }
 
 /**
- * Conditions that the one-line description of a rule contains in full. The condition on user groups is not included,
+ * Conditions that the one-line description of a rule contains in full. The condition on user groups is not among them,
  * because the description names only the first groups.
  */
 const SAID_BY_LINE: ReadonlySet<string> = new Set(
@@ -108,8 +108,8 @@ const SAID_BY_LINE: ReadonlySet<string> = new Set(
 )
 
 /**
- * Returns a copy of a value in which each `{label: {key, value, href}}` is replaced with the text `key=value`, which
- * identifies the label, and which lacks the fields of objects that say nothing, such as `exclusion: false`.
+ * Copies a value, with two changes: each `{label: {key, value, href}}` becomes the string `key=value`, and fields
+ * without meaning, such as `exclusion: false`, are removed.
  */
 function plainly(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plainly)
@@ -120,13 +120,13 @@ function plainly(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).filter(([, inner]) => isSaid(inner)))
 }
 
-/** Returns true for an object without fields, which is all that is left of one whose fields say nothing. */
+/** Returns true for an object without fields, which is what remains if all its fields were without meaning. */
 const isEmptyObject = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0
 
 /**
- * Returns a field of a new or deleted object with the one value that it has, which is in the draft or in the active
- * policy; returns nothing if this value is the default.
+ * Returns a field of a new or deleted object with its one value, from the draft or the active policy; returns nothing
+ * if this value is the default.
  */
 function briefField({ field, draft, active }: FieldChange, updateType: UpdateType): FieldChange[] {
   const value = plainly(draft ?? active)
@@ -135,8 +135,8 @@ function briefField({ field, draft, active }: FieldChange, updateType: UpdateTyp
 }
 
 /**
- * Returns the maximum size of each change, so that all changes and the rest of the answer (`envelope`) together have
- * about STANDARD_BYTES. If a change needs less than an equal share, the larger changes may use the difference.
+ * Returns the maximum size of each change, so that all changes together with the rest of the answer (`envelope`) have
+ * about STANDARD_BYTES. What a small change does not need of its equal share goes to larger ones.
  */
 export function shareBytes(changes: readonly object[], envelope: object, most: number): number[] {
   const sizes = changes.map(jsonBytes)

@@ -6,20 +6,19 @@ import { makeSafe } from '../../domain/text/escape-text.js'
 const MAX_RESPONSE_BYTES = 800_000
 
 /**
- * Minimum size, in bytes, of a complete row in any answer; most of it is the href. From this size follows the maximum
- * number of rows that are fetched for a page.
+ * Minimum size, in bytes, of a complete row in any answer; most of it is the href. It determines how many rows are
+ * fetched for a page.
  */
 const MIN_ROW_BYTES = 100
 /**
- * Minimum sizes, in bytes, of the parts of a row with selected fields: its brackets, and the name and value of each
- * field.
+ * Minimum sizes, in bytes, of the parts of a row with selected fields: its brackets, and each field's name and value.
  */
 const MIN_BRACKETS_BYTES = 3
 const MIN_FIELD_BYTES = 12
 
 /**
- * Returns the maximum size of an answer in bytes of JSON text. It is Infinity for an answer that is not sent but
- * computed for a confirmation, because the confirmation is bound to the complete answer.
+ * Returns the maximum size of an answer in bytes of JSON. It is Infinity for an answer that is computed for a
+ * confirmation and never sent, because the confirmation covers the complete answer.
  */
 export function answerBudget(limits: Limits): number {
   if (limits.responseBudgetBytes === Infinity) return Infinity
@@ -27,22 +26,22 @@ export function answerBudget(limits: Limits): number {
 }
 
 /**
- * Returns the maximum number of rows that can fit into an answer, at least 1. Fetching more rows for one page would be
- * wasted. If the caller selected `fields`, rows contain only these and are shorter.
+ * Returns the maximum number of rows that can fit into an answer, at least 1; fetching more for one page would be
+ * pointless. If the caller selected `fields`, rows contain only these and are shorter.
  */
 export function mostRowsThatFit(limits: Limits, fields?: readonly string[]): number {
   const chosen = MIN_BRACKETS_BYTES + MIN_FIELD_BYTES * (fields?.length ?? Infinity)
   return Math.max(1, Math.ceil(answerBudget(limits) / Math.min(chosen, MIN_ROW_BYTES)))
 }
 
-/** Returns the size of a value in bytes of UTF-8 JSON text as it will be sent, after escaping and clipping. */
+/** Returns the size of a value in bytes of UTF-8 JSON as it will be sent, after escaping and clipping. */
 export function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(makeSafe(value)) ?? 'null')
 }
 
 /**
- * Counts how many of the first rows fit into an answer together with its other fields (`envelope`). Returns at least
- * one if there are any, because a cursor could not advance past an answer without rows.
+ * Counts how many of the first rows fit into an answer next to its other fields (`envelope`). If there are rows, at
+ * least one counts as fitting, because a cursor could not advance past an answer without rows.
  */
 export function countRowsThatFit(rows: readonly unknown[], envelope: unknown, limits: Limits): number {
   let left = answerBudget(limits) - jsonBytes(envelope)
@@ -66,8 +65,8 @@ const LADDER = [1_000, 300, 100, 30, 10, 3, 1, 0] as const
 const ENVELOPE_BYTES = 2_000
 
 /**
- * Shortens the answer of a write so that it fits the budget (D2). If lists were cut, a warning says so. Only the answer
- * is shortened, not what was written.
+ * Shortens the answer of a write to fit the budget (D2). If lists were cut, a warning says so. What was written is not
+ * affected.
  */
 export function fitAnswer<T extends object>(answer: T, limits: Limits): T {
   return fit(answer, answerBudget(limits), (cut, most) => {
@@ -107,20 +106,20 @@ export function rowsWithin<T>(rows: readonly T[], bytes: number): T[] {
   return end === -1 ? [...rows] : rows.slice(0, Math.max(1, end))
 }
 
-/** A list in an answer: the leading rows that may be shown, and the total number of rows. */
+/** A list for an answer: the first rows, which may be shown, and the number of all rows. */
 export interface Section<T = unknown> {
   rows: readonly T[]
   total: number
 }
 
-/** Output fields that say which lists were cut. */
+/** Output fields that name the lists that were cut. */
 export const Truncation = {
   truncated_sections: Type.Optional(Type.Array(Type.String(), { description: 'Lists that were cut' })),
   truncation_note: Type.Optional(Type.String({ description: 'How to see more' })),
 }
 export type Truncation = { [K in keyof typeof Truncation]?: Static<(typeof Truncation)[K]> }
 
-/** How many rows an answer shows of its lists; `showSections` describes the fields. */
+/** The options for how many rows of its lists an answer shows; `showSections` describes them. */
 export interface ShowOptions {
   detail: 'standard' | 'full'
   limits: Limits
@@ -135,13 +134,13 @@ type Shown<S> = { [K in keyof S]: Exclude<S[K], undefined> extends Section<infer
 
 /**
  * Builds an answer with as many rows per list as fit the budget. Detail `standard` shows at most `standard` rows per
- * list, 25 by default. Detail `full` shows at most 2,000 rows, or 5,000 if there is only one list (`isAlone`). If
- * `asked` is given, it replaces these limits. If that many rows do not fit, all lists are first cut to the same length;
- * the remaining bytes are then filled with one row of each list in turn. The caller puts totals into `envelope`,
- * because they count all rows, whether shown or not. `hint` returns a sentence about how to see the rows that are not
- * shown. It receives the length of the longest list that was cut, and `isFull`, which is true if a list was cut because
- * of the budget. With `aim`, an answer in detail `standard` for which nothing was asked aims at this number of bytes,
- * which is less than the budget: it has what a person reads first, but at least a few rows of each list (D254).
+ * list, 25 by default. Detail `full` shows at most 2,000 rows, or 5,000 if there is only one list (`isAlone`). `asked`,
+ * if given, replaces these limits. If that many rows do not fit, all lists are first cut to the same length, and the
+ * remaining bytes are then filled with one row of each list in turn. Totals belong in `envelope`, because they count
+ * all rows, shown or not. `hint` returns a sentence about how to see more rows. It receives the length of the longest
+ * list that was cut, and `isFull`, which is true if a list was cut because of the budget. With `aim`, an answer at
+ * detail `standard` without `asked` is limited to about this number of bytes, which is less than the budget, but it has
+ * at least a few rows of each list (D254).
  */
 export function showSections<E extends object, S extends Record<string, Section>>(
   envelope: E,
@@ -186,8 +185,8 @@ export function showSections<E extends object, S extends Record<string, Section>
 }
 
 /**
- * Returns advice on how to see more rows. It recommends the higher level of detail, or `narrower` (a narrower question)
- * if that level is already in use or the answer has no room left.
+ * Returns advice on how to see more rows: the higher level of detail, or `narrower` (a narrower question) if that level
+ * is already in use or the answer is full.
  */
 export const adviseOnRows = (detail: 'standard' | 'full', isFull: boolean, narrower: string): string =>
   detail === 'standard' && !isFull ? 'detail_level full shows more.' : narrower
@@ -196,8 +195,8 @@ export const adviseOnRows = (detail: 'standard' | 'full', isFull: boolean, narro
 const SPARE_BYTES = 100
 
 /**
- * Returns the number of rows of each list that fit. It begins with `limit` rows per list and `room` bytes left, and
- * adds one row of each list in turn until the next row of every list is too large.
+ * Returns the number of rows of each list that fit. Beginning with `limit` rows per list and `room` bytes left, it adds
+ * one row of each list in turn until the next row of every list is too large.
  */
 function fillInTurn(lists: readonly (readonly unknown[])[], limit: number, room: number): number[] {
   const lengths = lists.map((rows) => Math.min(limit, rows.length))
@@ -217,13 +216,16 @@ function fillInTurn(lists: readonly (readonly unknown[])[], limit: number, room:
 }
 
 /**
- * Numbers that are tried in this order as the maximum number of rows per section, until the answer fits (T12). Fewer
- * than 5 rows are needed only with a small budget or very long names. The last number is 0, because totals without rows
- * are still a valid answer, while exceeding the budget is not.
+ * Maximum numbers of rows per section, tried in this order until the answer fits (T12). Fewer than 5 are needed only
+ * with a small budget or very long names. The last number is 0, because an answer with totals and no rows is still
+ * valid, whereas one that exceeds the budget is not.
  */
 const SECTION_LADDER = [2_000, 1_000, 500, 250, 100, 50, 25, 10, 5, 2, 1, 0] as const
 const STANDARD_LIMIT = 25
-/** The size in bytes at which an overview aims if nothing more was asked for, and the rows per list that it has at least. */
+/**
+ * The size in bytes to which an overview is limited unless the caller asked for more, and its minimum number of rows
+ * per list.
+ */
 export const OVERVIEW_BYTES = 6_000
 const LEAST_ROWS = 5
 
@@ -231,12 +233,12 @@ const LEAST_ROWS = 5
 export const mostRowsShown = (detail: 'standard' | 'full'): number =>
   detail === 'full' ? SECTION_LADDER[0] : STANDARD_LIMIT
 
-/** Maximum number of rows of a section that is the only section of an answer and therefore has the whole budget. */
+/** Maximum number of rows of a section if it is the only one in the answer, so that it has the whole budget. */
 const ALONE_LIMIT = 5_000
 export const mostRowsAlone = (detail: 'standard' | 'full'): number => (detail === 'full' ? ALONE_LIMIT : STANDARD_LIMIT)
 
 /**
- * Returns the largest number of rows per list, not above `widest`, with which the answer fits into `budget` bytes. If
+ * Returns the largest number of rows per list, at most `widest`, with which the answer fits into `budget` bytes. If
  * none fits, returns the smallest number to try. `measure` returns the size of the answer with a given number of rows.
  */
 function widestLimit(widest: number, budget: number, measure: (limit: number) => number): number {

@@ -5,9 +5,9 @@ import { type Section, type ShowOptions, showSections, type Truncation } from '.
 
 /** The parts of an answer that a caller wants to see. */
 export interface Sections<N extends string> {
-  /** Returns true if the caller wants this part, which all parts are if the caller chose none. */
+  /** Returns true if the caller wants this part. If the caller chose no parts, all are wanted. */
   has: (name: N) => boolean
-  /** True if the caller chose a single part, which then has the whole answer for itself. */
+  /** True if the caller chose a single part, which may then fill the whole answer. */
   isAlone: boolean
   /** The wanted parts, in the order of the answer. */
   names: readonly N[]
@@ -16,8 +16,8 @@ export interface Sections<N extends string> {
 }
 
 /**
- * Reads the argument `sections` of an analysis whose answer has the parts `known`. Case, hyphens and spaces are ignored.
- * Throws invalid_argument for a part that does not exist; the error lists the existing ones.
+ * Reads the argument `sections` of an analysis; `known` lists the parts of its answer. Case, hyphens and spaces are
+ * ignored. Throws invalid_argument for a part that does not exist; the error lists the existing parts.
  */
 export function chooseSections<const N extends string>(
   asked: readonly string[] | undefined,
@@ -47,20 +47,20 @@ export function chooseSections<const N extends string>(
 
 const plain = (name: string) => name.toLowerCase().replace(/[-_\s]/g, '')
 
-/** The output field that names the parts which were not even computed, because the caller did not choose them. */
+/** The output field that names the parts that were not computed, because the caller did not choose them. */
 export function showLeftOut<N extends string>({ known, has }: Sections<N>): { sections_left_out?: N[] } {
   const leftOut = known.filter((name) => !has(name))
   return leftOut.length > 0 ? { sections_left_out: leftOut } : {}
 }
 
-/** The lists of an answer of which the caller chose some; a list that was not chosen is absent. */
+/** The lists of an answer that may be limited by the caller's choice. A list that was not chosen is absent. */
 type Chosen<S> = { [K in keyof S]?: Exclude<S[K], undefined> extends Section<infer T> ? T[] : never }
 
 /**
- * Builds an answer as `showSections` does, with the lists of the chosen parts alone. A list belongs to the part of its
- * name, or of what stands before the first dot in it; a list that is no part is always shown. `sections_left_out` names
- * the parts that have rows but were not chosen, so that an absent list never reads as an empty one. The caller puts
- * totals of all lists into `envelope`.
+ * Builds an answer like `showSections`, but only with the lists of the chosen parts. A list belongs to the part that
+ * has its name, or the name before the first dot. A list that belongs to no part is always shown. `sections_left_out`
+ * names the parts that have rows but were not chosen, so that an absent list is not mistaken for an empty one. Totals
+ * of all lists belong in `envelope`.
  */
 export function showChosen<N extends string, E extends object, S extends Record<string, Section | undefined>>(
   chosen: Sections<N>,

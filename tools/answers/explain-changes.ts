@@ -2,7 +2,7 @@ import { EFFECT_MEANINGS, RISK_MEANINGS, type ChangeEffect, type PolicyChange } 
 import { isMixed, rankForReview } from '../../domain/policy/judge-change.js'
 import { clipText, quote } from '../../domain/text/escape-text.js'
 
-/** The parts of a pending change that are needed to describe its effect. */
+/** The fields of a pending change that are needed to describe its effect. */
 export type JudgedRow = Pick<PolicyChange, 'href' | 'effect' | 'effect_note' | 'risks'> & {
   name?: string | undefined
   /** True if the effect of the change on the permitted traffic was not determined. */
@@ -13,16 +13,16 @@ const MOST_NAMED = 5
 export const LONGEST_NAME = 60
 
 /**
- * Sorts changes, most dangerous first. A change whose effect is unknown has the same rank as a change that may permit
- * anything. The sort is stable.
+ * Sorts changes, the most dangerous first. A change with an unknown effect ranks like one that may permit anything. The
+ * sort is stable.
  */
 export function worstFirst<T extends Pick<PolicyChange, 'risks' | 'effect'>>(changes: readonly T[]): T[] {
   return [...changes].sort((a, b) => rankForReview(a) - rankForReview(b))
 }
 
 /**
- * Describes how changes affect the permitted traffic, and names the changes to review. `since` names the policy with
- * which the changes are compared: `today`, or for example `in version 12`.
+ * Describes how changes affect the permitted traffic, and names the changes to review. `since` says with which policy
+ * they are compared: `today`, or for example `in version 12`.
  */
 export function describeEffects(rows: readonly JudgedRow[], since = 'today'): string {
   const judged = rows.filter(({ isUnjudged }) => isUnjudged !== true)
@@ -54,8 +54,8 @@ const describeRisk = ({ name, href, risks }: JudgedRow) =>
   `${name === undefined || name === '' ? href : quote(clipText(name, LONGEST_NAME))} (${risks?.join(', ')})`
 
 /**
- * Returns the meanings of the terms for effects and risks that occur in these changes. `since` names the policy with
- * which the changes are compared, as in `describeEffects`.
+ * Returns the meanings of those words for effects and risks that occur in these changes. `since` is as in
+ * `describeEffects`.
  */
 export function explainWords(changes: readonly Explained[], since = 'today'): Record<string, string> {
   const words = new Set<string>()
@@ -70,8 +70,8 @@ export function explainWords(changes: readonly Explained[], since = 'today'): Re
 }
 
 /**
- * Adapts a sentence about effects to a comparison with a policy other than today's. All these sentences contain the
- * word `today`, which is replaced by `since`.
+ * Adapts a sentence about effects to a comparison with a policy other than today's, by replacing the word `today` with
+ * `since`.
  */
 export const speakOf = (text: string, since: string): string => text.replace(/\btoday\b/g, () => since)
 

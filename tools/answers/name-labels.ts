@@ -2,15 +2,19 @@ import type { LabelRef } from '../../schemas/pce/label.js'
 import type { ToolContext } from '../../domain/call.js'
 import { labelExpander } from '../../domain/inventory/labels.js'
 
-/** Labels of an object for its answer: `expand` adds key and value, and `warnings` say so if these could not be read. */
+/**
+ * What an answer needs to show labels: `expand` adds key and value to a label, and `warnings` say if these could not be
+ * read.
+ */
 interface NamedLabels {
   expand: (label: LabelRef) => LabelRef
   warnings: string[]
 }
 
 /**
- * Works like `labelExpander`, for the answer of a call that may have written. If it has, a failure to read the labels is
- * reported as a warning and labels keep only their hrefs, because an error would suggest that nothing was written.
+ * Works like `labelExpander`, for the answer of a call that may have written. If it has, a failure to read the labels
+ * becomes a warning, and labels are shown by href alone, because an error would suggest that nothing was written.
+ *
  * @throws the errors of the PCE client, if nothing was written.
  */
 export async function nameLabels(

@@ -15,8 +15,8 @@ export interface Paging {
 
 /**
  * Cuts a page to the answer's budget and creates the cursor for the next page. `slice` contains the page's objects;
- * `rows` are the same objects in their output form, in the same order. `envelope` contains the other fields of the
- * answer, which count towards its size.
+ * `rows` are the same objects in output form and in the same order. `envelope` has the answer's other fields, which
+ * count towards its size.
  */
 export async function answerPage<T extends { href: string }, R>(
   tool: string,
@@ -37,8 +37,8 @@ export async function answerPage<T extends { href: string }, R>(
       ...(cursor !== undefined && { next_cursor: cursor }),
     }
   }
-  // The cursor contains an href whose length is not known yet, so the cursor's size is estimated from another row, with
-  // a few bytes to spare.
+  // The cursor contains an href whose length is not known yet, so its size is estimated from another row, with a few
+  // bytes to spare.
   const cursorSample = await encodeCursor(ctx, tool, filters, {
     offset: MAX_OFFSET,
     after: slice.items[0]?.href ?? null,
@@ -53,14 +53,14 @@ export async function answerPage<T extends { href: string }, R>(
 }
 
 /**
- * Returns the number of objects that are worth fetching for a page: the number that the caller wants, or the number
- * that an answer with these fields can show if that is smaller.
+ * Returns how many objects to fetch for a page: as many as the caller wants, but no more than an answer with these
+ * fields can show.
  */
 export function pageSize(wanted: number, limits: Limits, fields?: readonly string[]): number {
   return Math.min(wanted, mostRowsThatFit(limits, fields))
 }
 
-/** The default page size of a list with a level of detail: detail `full` shows as many rows as the budget permits. */
+/** The default page size of a list with levels of detail. Detail `full` shows as many rows as the budget permits. */
 export const defaultSize = (
   detail: 'full' | 'standard' | 'compact' | 'labels_only' | undefined,
   most: number,
@@ -71,39 +71,36 @@ export interface Slice<T> {
   items: T[]
   /** Position of this page's first object in the list of all matches, counted from 0. */
   start: number
-  /** Number of objects that match all filters, including the filters that this server applies itself. */
+  /** Number of objects that match all filters, including those that this server applies itself. */
   totalCount: number
-  /**
-   * The number of matches that the PCE reported in X-Total-Count. It does not take this server's own filters into
-   * account.
-   */
+  /** Number of matches that the PCE reported in X-Total-Count, which ignores this server's own filters. */
   pceTotal: number
   /** True if more matches follow. */
   more: boolean
-  /** True if the PCE did not send all matching objects, so that the remaining ones appear on no page. */
+  /** True if the PCE did not send all matching objects, so that some of them appear on no page. */
   isWithheld?: boolean
-  /** Number of objects that the PCE sent; absent if this page was cut from a list that was already complete. */
+  /** Number of objects that the PCE sent; absent if this page was cut from a list that was already in memory. */
   seen?: number
 }
 
-/** A counter of all matching objects that pass by while a page is read, not only of those on the page. */
+/** A counter for all matching objects that are seen while a page is read, not only those on the page. */
 export interface Tally<T> {
-  /** Called before the first object, and again if the list is read anew from its beginning. */
+  /** Called before the first object, and again if the list is read a second time from its beginning. */
   begin(): void
   add(item: T): void
 }
 
 /**
- * Number of objects that are read for a tally, beyond what the page needs. Lists up to this length are counted as a
- * whole; of longer ones, this many are counted and the answer says so, because reading a whole estate would make the
- * first look at a list slow.
+ * Number of objects that are read for a tally, beyond what the page needs. Lists up to this length are counted
+ * completely. Of longer lists, only this many objects are counted and the answer says so, because counting everything
+ * would make the first look at a list slow.
  */
 const MOST_TALLIED = 2_000
 
 /**
  * Fetches one page of a list and keeps nothing else in memory (D132). The PCE's API has no offset, so the page is cut
  * from the stream while it arrives. A filter that the PCE cannot apply (`ownFilter`) is applied to every object, so
- * that pages and counts do not depend on the positions of the matches. `tally` counts the matches that pass by.
+ * pages and counts do not depend on where the matches are. `tally` counts the matches that are seen.
  */
 export async function fetchSlice<T extends { href: string }>(
   query: ScanQuery<T>,
@@ -113,8 +110,8 @@ export async function fetchSlice<T extends { href: string }>(
   tally?: Tally<T>,
 ): Promise<Slice<T>> {
   const { cut, ...page } = createPage(position, limit, ownFilter, tally)
-  // One object more than the page needs is read in order to see whether more objects follow. If the PCE does not report
-  // the number of matches, the whole list is read and counted.
+  // One more object than the page needs is read, to see whether more follow. If the PCE does not report the number of
+  // matches, the whole list is read and counted.
   const needed = Math.max(position.offset + limit + 1, tally === undefined ? 0 : MOST_TALLIED)
   const most = ownFilter === undefined ? needed : Infinity
   let read = await scanEvery(query, { ...page, most })
@@ -139,8 +136,7 @@ export async function fetchSlice<T extends { href: string }>(
 }
 
 /**
- * Maximum size of the PCE objects kept for one page, in bytes of JSON text. Pages of larger objects contain fewer of
- * them.
+ * Maximum size of the objects that are kept for one page, in bytes of JSON. A page of larger objects contains fewer.
  */
 const KEPT_BYTES = 8 * 1024 * 1024
 
@@ -154,7 +150,7 @@ function createPage<T extends { href: string }>(
   test?: (item: T) => boolean,
   tally?: Tally<T>,
 ) {
-  // If the anchor object (`after`) was deleted, everything after it moved up by one.
+  // If the anchor object (`after`) was deleted, everything after it has moved up by one.
   const resumeAt = after === null ? offset : Math.max(0, offset - 1)
   let matches = 0
   /** Index at which the anchor was found; the page begins after it. */
@@ -184,7 +180,10 @@ function createPage<T extends { href: string }>(
   }
 }
 
-/** Creates a store that keeps the first objects up to `limit` objects and KEPT_BYTES bytes, but at least one object. */
+/**
+ * Creates a store for the first objects of a page. It keeps at most `limit` objects and KEPT_BYTES bytes, but at least
+ * one object.
+ */
 function createKeep<T>(limit: number) {
   const items: T[] = []
   let left = KEPT_BYTES
@@ -199,8 +198,8 @@ function createKeep<T>(limit: number) {
 }
 
 /**
- * Cuts a page from a list that is fully available. If the list has changed, the page continues after the cursor's last
- * object, or at the cursor's position if that object no longer exists.
+ * Cuts a page from a list that is completely in memory. If the list has changed, the page continues after the cursor's
+ * last object or, if that object no longer exists, at the cursor's position.
  */
 export function sliceOfList<T extends { href: string }>(
   all: readonly T[],
@@ -208,7 +207,7 @@ export function sliceOfList<T extends { href: string }>(
   maxResults: number,
 ): Slice<T> {
   const at = after === null ? -1 : all.findIndex(({ href }) => href === after)
-  // If the anchor object (`after`) was deleted, everything after it moved up by one.
+  // If the anchor object (`after`) was deleted, everything after it has moved up by one.
   const resumeAt = after === null ? offset : Math.max(0, offset - 1)
   const start = at === -1 ? Math.min(resumeAt, all.length) : at + 1
   const items = all.slice(start, start + maxResults)
@@ -220,13 +219,13 @@ export interface Position {
   /** Number of matching objects already returned. */
   offset: number
   /**
-   * Href of the last returned object. If it is found again, it takes precedence over the offset, so that no object is
+   * Href of the last returned object. If it is found again, it counts more than the offset, so that no object is
    * skipped because others were deleted in between.
    */
   after: string | null
   /**
-   * The href of an object that is larger than an answer, and the number of its parts already returned; null if there is
-   * no such object. The href is needed because another object may be at this position when the next page is requested.
+   * The href of an object that is larger than an answer, and the number of its parts that were already returned; null
+   * if there is none. The href is needed because another object may have moved to this position by the next request.
    */
   within: { href: string; parts: number } | null
 }
@@ -239,13 +238,13 @@ const FIRST_PAGE: Position = { offset: 0, after: null, within: null }
  */
 const MAX_OFFSET = 250_000
 
-/** The part of a tool's context that cursors need: the signing key and the maximum size of an answer. */
+/** What cursors need from a tool's context: the signing key and the maximum size of an answer. */
 export type CursorContext = Pick<ToolContext, 'cursorKey' | 'limits'>
 
 /**
  * Creates an opaque cursor, signed for this caller, tool and filters (D79). The signature prevents forged cursors, and
- * the use of a cursor for another question, where it would silently skip objects. Returns undefined if the position is
- * beyond the maximum offset.
+ * cursors that are used for another question, for which they would silently skip objects. Returns undefined if the
+ * position is beyond the maximum offset.
  */
 export async function encodeCursor(
   { cursorKey }: Pick<CursorContext, 'cursorKey'>,
@@ -261,8 +260,8 @@ export async function encodeCursor(
 }
 
 /**
- * Returns the position in a cursor; without a cursor, returns the position of the first page. Throws invalid_argument
- * for any cursor that was not issued to this caller for this question.
+ * Returns the position in a cursor, or that of the first page if there is no cursor. Throws invalid_argument for any
+ * cursor that was not issued to this caller for this question.
  */
 export async function decodeCursor(
   { cursorKey }: Pick<CursorContext, 'cursorKey'>,
@@ -313,9 +312,7 @@ function parse(cursor: string): unknown[] {
 const keyOf = (key: Uint8Array) =>
   crypto.subtle.importKey('raw', key, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign', 'verify'])
 
-/**
- * Returns the text to sign. The order of the filter properties does not matter, and undefined properties are ignored.
- */
+/** Returns the string to sign. The order of filter properties does not matter, and undefined properties are ignored. */
 function textOf(tool: string, filters: object, body: unknown[]): Uint8Array {
   const sorted = Object.entries(filters)
     .filter(([, value]) => value !== undefined)

@@ -24,8 +24,8 @@ const NOUNS: Record<string, readonly [one: string, many: string]> = {
 export const kindOf = (type: string, count = 1): string => NOUNS[type]?.[count === 1 ? 0 : 1] ?? type
 
 /**
- * Combines the effects of several changes into one. If any of the changes permits more, the result says so, even if
- * others permit less.
+ * Combines the effects of several changes into one. If any change permits more, the result says so, even if others
+ * permit less.
  */
 export function joinEffects(effects: readonly ShownEffect[]): ShownEffect {
   const has = (effect: ShownEffect) => effects.includes(effect)

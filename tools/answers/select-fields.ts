@@ -3,7 +3,7 @@ import { ToolError } from '../../schemas/errors.js'
 import { nearNames } from '../../domain/text/compare-texts.js'
 import { quote } from '../../domain/text/escape-text.js'
 
-/** The fields that say what is missing from a row. They are shown even if they were not requested. */
+/** The fields that say what is missing in a row. They are shown even if they were not requested. */
 const ALWAYS = new Set(['omitted', 'deny_rules_error', 'rules_from'])
 
 /** A function that reduces a row to the requested fields, or keeps all fields if none were requested (D131). */
@@ -11,9 +11,9 @@ export type Select = <T extends object>(row: T) => Partial<T>
 
 /**
  * Creates the function that reduces rows to the fields in the argument `fields` of a list tool. `row` is the schema of
- * a row in the answer. Any text of a PCE may be null (P43). If a field is null although its schema does not permit
- * null, it is left out, so that only this field is lost and not the whole answer. Throws invalid_argument for a field
- * that does not exist; the error lists the existing ones.
+ * a row in the answer. Any string from a PCE may be null (P43). If a field is null although its schema does not permit
+ * that, only this field is left out, so that the answer as a whole does not fail. Throws invalid_argument for a field
+ * that does not exist; the error lists the existing fields.
  */
 export function selectFields(fields: readonly string[] | undefined, row: { properties: TProperties }): Select {
   const nullable = new Set(Object.keys(row.properties).filter((name) => takesNull(row.properties[name] as TSchema)))
@@ -34,8 +34,8 @@ const takesNull = ({ type, anyOf }: TSchema): boolean =>
   Array.isArray(anyOf) ? anyOf.some((one: TSchema) => takesNull(one)) : type === undefined || type === 'null'
 
 /**
- * Throws invalid_argument if `fields` is empty or contains a field that is not in `known`; the error lists the known
- * fields.
+ * Throws invalid_argument if `fields` is empty or contains a field that is not in `known`; the error lists the fields
+ * in `known`.
  */
 export function requireFields(fields: readonly string[], known: readonly string[]): void {
   if (fields.length === 0) {

@@ -25,7 +25,7 @@ interface Bound {
   bound_total: number
 }
 
-/** Shows the workloads of bindings, by name. A container workload that is bound is shown by its href. */
+/** Shows the workloads of bindings, by name. A bound container workload is shown by href. */
 export function showBound(bindings: readonly ServiceBinding[]): Bound {
   return {
     bound: bindings.slice(0, MOST_LISTED).map(({ workload, container_workload: container, port_overrides: ports }) => ({

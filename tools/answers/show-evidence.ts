@@ -1,9 +1,10 @@
 import type { ChangeEvidence, SideEvidence } from '../../domain/history/observe-draft.js'
 import { OBSERVED_DAYS, type ObservedPair } from '../../domain/drafts/observe-change.js'
 import type { CutFate } from '../../domain/policy/judge-cut.js'
+import type { ShownEvidence } from '../../schemas/approvals.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
 
-/** What observed traffic says about a pending change, the most urgent first. */
+/** What observed traffic shows about a pending change, the most urgent first. */
 export const EVIDENCE = [
   'depends',
   'both',
@@ -28,7 +29,10 @@ export const EVIDENCE_MEANINGS: Readonly<Record<Evidence, string>> = {
   not_known: 'not all traffic was read, and what was read says nothing of it',
 }
 
-/** The effect of a change on a pair: of what it takes away, and of what it lets pass. */
+/**
+ * The effects of a change on a pair of source and destination: those of what the change takes away, and those of what
+ * it lets pass.
+ */
 const TAKING: Partial<Record<CutFate, string>> = {
   cut: 'would be cut',
   cut_once_enforced: 'would be cut once their workloads enforce policy',
@@ -40,7 +44,7 @@ const GIVING: Partial<Record<CutFate, string>> = {
   cut_if_alone: 'would be stopped without it if the other pending changes were not there',
 }
 
-/** Maximum number of pairs shown of each side of a change, and of ports of each pair. */
+/** Maximum number of pairs shown for each of both effects of a change, and of ports shown for each pair. */
 const MOST_PAIRS = 3
 const MOST_PORTS = 3
 
@@ -57,11 +61,14 @@ export interface PairShown {
   ports: string[]
   connections: number
   effect: string
+  /** The last day (UTC) on which it was seen, YYYY-MM-DD. */
+  last_seen?: string
 }
 
 /**
- * Shows what observed traffic says about a change, in a word, a sentence and the busiest pairs.
- * @param isCut true if not all traffic was read, so that counts are lower bounds and nothing found is no proof.
+ * Shows what observed traffic reveals about a change: in a word, a sentence and the busiest pairs.
+ *
+ * @param isCut true if not all traffic was read, so that counts are lower bounds and a lack of traffic proves nothing.
  */
 export function showEvidence(found: ChangeEvidence, isCut: boolean): EvidenceShown {
   if (found.kind !== 'judged') return { evidence: found.kind, says: sentence(EVIDENCE_MEANINGS[found.kind]) }
@@ -100,6 +107,20 @@ export function showEvidence(found: ChangeEvidence, isCut: boolean): EvidenceSho
   }
 }
 
+/** What the page of a call says of one change if nothing is known of any of them. */
+export const NOT_KNOWN = 'Not known, as said above.'
+
+/** Shows the evidence of a change on the page of a call. */
+export function showOnPage(shown: Omit<EvidenceShown, 'evidence'>): ShownEvidence {
+  const { says, depends = [], asked_for: asked = [], pairs_total: total } = shown
+  const traffic = [...depends, ...asked]
+  return {
+    says,
+    ...(traffic.length > 0 && { traffic }),
+    ...(total !== undefined && { traffic_total: total }),
+  }
+}
+
 const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
 
 const isTold =
@@ -120,10 +141,11 @@ const pairsOf = ({ pairs }: SideEvidence, words: Partial<Record<CutFate, string>
   pairs
     .filter(isTold(words))
     .slice(0, MOST_PAIRS)
-    .map(({ source, destination, ports, connections, effect }) => ({
+    .map(({ source, destination, ports, connections, effect, lastSeen }) => ({
       source,
       destination,
       ports: ports.slice(0, MOST_PORTS),
       connections,
       effect: words[effect] as string,
+      ...(lastSeen !== null && { last_seen: lastSeen.slice(0, 10) }),
     }))

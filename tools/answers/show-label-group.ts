@@ -4,8 +4,8 @@ import { toDraftHref } from '../../domain/inventory/parse-href.js'
 import { showLabelOf } from './show-label.js'
 
 /**
- * Converts a label group that was just written, or that a dry run predicts, to its output form. A predicted group names
- * its members by href alone, so the names of groups inside it are taken from `known`.
+ * Converts a label group that was just written, or that a dry run predicts, to its output form. A predicted group
+ * refers to its members by href alone, so the names of nested groups are taken from `known`.
  */
 export function showWrittenGroup(
   group: LabelGroup,

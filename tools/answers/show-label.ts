@@ -3,7 +3,10 @@ import type { LabelRef } from '../../schemas/pce/label.js'
 import { writeLabel } from '../../schemas/label-reference.js'
 import { trimBlanks } from '../../domain/text/escape-text.js'
 
-/** Returns true if the text `key=value` would be read back as this label (T3). At the beginning, `!` excludes a label. */
+/**
+ * Returns true if the string `key=value` would be read back as this label (T3). It would not if it began with `!`,
+ * which marks an excluded label.
+ */
 export const isWritable = ({ key, value }: { key: string; value: string }): boolean =>
   /^(?!!)[^=:/\s]+$/.test(key) && value === trimBlanks(value)
 
@@ -11,8 +14,8 @@ export const isWritable = ({ key, value }: { key: string; value: string }): bool
 export const shortLabel = (label: LabelOutput): string | LabelOutput => (isWritable(label) ? writeLabel(label) : label)
 
 /**
- * Shows a label of an object as `key=value` or, in full detail, as an object. A label is shown as its href if its key
- * and value are not known, because it was deleted or the caller may not see it.
+ * Shows a label as `key=value` or, at detail `full`, as an object. If its key and value are not known, because it was
+ * deleted or the caller may not see it, the label is shown by href.
  */
 export function showLabelOf({ href, key, value }: LabelRef, detail?: 'standard' | 'full'): string | LabelOutput {
   if (key == null || value == null) return href

@@ -18,9 +18,9 @@ const MOST_PORTS = 5
 const MOST_NAMED = 3
 
 /**
- * Shows in a dry run how much of the observed traffic a change would cut. `observed` contains the counts and the pairs
- * with the most traffic; a sentence about them is added to the warnings. If it is certain that nothing is cut, the
- * sentence is in `observed` instead. Returns no `observed` if the change cannot cut anything.
+ * Shows in a dry run how much of the observed traffic a change would cut. `observed` contains the counts and the
+ * busiest pairs, and a sentence about them is added to the warnings. If certainly nothing is cut, this sentence is in
+ * `observed` instead. Returns no `observed` if the change cannot cut anything.
  */
 export function showObserved(observed: Observed): { warnings: string[]; observed?: object } {
   if (observed === null) return { warnings: [] }
@@ -36,8 +36,8 @@ export function showObserved(observed: Observed): { warnings: string[]; observed
     ...observed.modes,
     read.full > 0 ? `The limit of ${rowLimit} rows was reached, so all counts are lower bounds.` : '',
     read.announced === null ? '' : `The PCE counted ${read.announced} rows and sent ${read.pceFlows}: lower bounds.`,
-    // The coverage note is created without its advice on how to read the remaining traffic, because this advice applies
-    // only to tools with a time window.
+    // The coverage note is created without advice on how to read the remaining traffic, because this advice fits only
+    // tools with a time window.
     coverageNote({ ...read, full: 0, announced: null }),
   ]
   return {
@@ -56,7 +56,7 @@ export function showObserved(observed: Observed): { warnings: string[]; observed
       ...(pairs.length > 0 && {
         largest: pairs
           .slice(0, MOST_PAIRS)
-          .map(({ ports, ...pair }) => ({ ...pair, ports: ports.slice(0, MOST_PORTS) })),
+          .map(({ ports, lastSeen: _lastSeen, ...pair }) => ({ ...pair, ports: ports.slice(0, MOST_PORTS) })),
         pairs_total: pairs.length,
       }),
       note: notes.filter(Boolean).join(' '),
@@ -65,10 +65,7 @@ export function showObserved(observed: Observed): { warnings: string[]; observed
   }
 }
 
-/**
- * Returns the warnings of an answer, with the warnings about observed traffic first; returns no field if there are no
- * warnings.
- */
+/** Returns an answer's warnings, those about observed traffic first; returns no field if there are none. */
 export const withWarnings = (first: readonly string[], others: readonly string[] = []): { warnings?: string[] } =>
   first.length + others.length === 0 ? {} : { warnings: [...first, ...others] }
 

@@ -26,8 +26,8 @@ export function showIpList(list: IpList): IpListOut {
 }
 
 /**
- * Converts an IP list that was just written to its output form. Dates, an empty list of domain names, and `exclusion`
- * of ranges that are not exclusions are left out.
+ * Converts an IP list that was just written to its output form. Left out are dates, an empty list of domain names, and
+ * `exclusion` in ranges that are not exclusions.
  */
 export function showWrittenIpList(list: IpList): IpListWrittenOut {
   const { ip_ranges: ranges, fqdns, created_at: _created, updated_at: _updated, ...shown } = showIpList(list)
@@ -39,8 +39,8 @@ export function showWrittenIpList(list: IpList): IpListWrittenOut {
 }
 
 /**
- * Converts a service to its output form. A service can have three lists (ports, Windows services, Windows egress
- * services); a list that the PCE does not return for this service is left out.
+ * Converts a service to its output form. A service may have three lists (ports, Windows services, Windows egress
+ * services); those that the PCE does not return are left out.
  */
 export function showService(service: Service): ServiceOut {
   const { service_ports: ports, windows_services: windows, windows_egress_services: egress } = service
@@ -57,10 +57,7 @@ export function showService(service: Service): ServiceOut {
   }
 }
 
-/**
- * Returns an entry of a service without the fields that are null in the PCE. Numbers that the PCE sends as text are
- * converted.
- */
+/** Returns an entry of a service without fields that are null, and with numbers in place of numeric strings. */
 export function withoutNulls<T extends object>(entry: T): { [K in keyof T]?: NonNullable<T[K]> } {
   const told = Object.entries(entry).flatMap(([name, value]) => {
     if (value === null || value === undefined) return []

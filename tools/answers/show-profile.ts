@@ -67,7 +67,7 @@ export async function showProfiles(
   })
 }
 
-/** Returns true if the newer form of the labels (P24) contains the same labels as the older form and nothing else. */
+/** Returns true if the newer form of the labels (P24) contains exactly the same labels as the older form. */
 function isSame(
   assigned: ContainerWorkloadProfile['assign_labels'],
   labels: ContainerWorkloadProfile['labels'],

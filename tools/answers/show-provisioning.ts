@@ -17,7 +17,7 @@ export interface Provisioning {
    */
   changes: readonly TypedPendingChange[]
   included: readonly Dependency[]
-  /** The effects of changes, by href of the change. A change without an entry was not evaluated. */
+  /** The effects of the changes, by href. A change without an entry was not evaluated. */
   judged: ReadonlyMap<string, JudgedChange>
   impact: PolicyImpact | undefined
   /**
@@ -27,10 +27,7 @@ export interface Provisioning {
   isDryRun: boolean
 }
 
-/**
- * Maximum size, in bytes, of one list in a preview: long enough to recognise what the list contains, short enough to
- * read.
- */
+/** Maximum size, in bytes, of one list in a preview. It is enough to recognise what the list contains. */
 const LIST_BYTES = 3000
 const MOST_NAMED = 5
 const DEEDS: Record<string, string> = { delete: 'deleted', update: 'updated', create: 'created' }
@@ -45,8 +42,8 @@ export function orderForReview(changes: readonly TypedPendingChange[]): TypedPen
 }
 
 /**
- * Describes, for the person who confirms the call, the effect of provisioning these changes. The description is a
- * summary and, for each list of changes, as many of its first entries as LIST_BYTES allows.
+ * Describes, for the person who confirms the call, what provisioning these changes would do: a summary and, for each
+ * list of changes, as many first entries as LIST_BYTES allows.
  */
 export function showProvisioning({
   changes,
@@ -119,8 +116,8 @@ export function describeCounts(changes: readonly TypedPendingChange[]): string {
 }
 
 /**
- * Returns the names of changes in quotation marks. Anyone who creates an object can choose its name, so the quoting
- * ensures that no name can close its quotation marks.
+ * Returns the names of changes in quotation marks. Anyone who creates an object can choose its name, so names are
+ * escaped to keep them from closing the quotation marks.
  */
 export const namesOf = (changes: readonly TypedPendingChange[]): string =>
   changes
@@ -134,10 +131,7 @@ function describeImpact(impact: Partial<PolicyImpact> = {}): string {
   return `The PCE counts ${isRough === true ? 'about ' : ''}${managed} managed ${managed === 1 ? 'workload' : 'workloads'} affected.`
 }
 
-/**
- * Returns as many changes as the budget allows next to the rest of the answer (`envelope`), with a warning if some are
- * left out.
- */
+/** Returns as many changes as fit next to the rest of the answer (`envelope`), with a warning if some are left out. */
 export function fitChanges(
   chosen: readonly TypedPendingChange[],
   envelope: object,

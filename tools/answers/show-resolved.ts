@@ -6,7 +6,10 @@ import { writeCsvLine } from '../../domain/text/write-csv.js'
 import { Count, Counts, StringEnum, Text } from '../../schemas/common.js'
 import { RULE_TYPES } from '../../schemas/rule-shapes.js'
 
-/** A row of resolve-policy: every address of `source` to every one of `destination`, on every service. */
+/**
+ * A row of resolve-policy. It stands for traffic from every address of `source` to every address of `destination`, on
+ * every listed service.
+ */
 export const ResolvedRowOut = Type.Object({
   action: StringEnum(RULE_TYPES, { description: 'What the rule does' }),
   direction: StringEnum(ROW_DIRECTIONS, { description: 'Where it is enforced; both: the same at either end' }),
@@ -21,7 +24,7 @@ export const ResolvedRowOut = Type.Object({
 })
 type ResolvedRowOut = Static<typeof ResolvedRowOut>
 
-/** The fields of a row, in the order in which they are columns of CSV. */
+/** The fields of a row, in the order of the CSV columns. */
 export const RESOLVED_FIELDS = Object.keys(ResolvedRowOut.properties) as (keyof ResolvedRowOut)[]
 
 export const NotResolvedOut = Type.Object({
@@ -31,7 +34,10 @@ export const NotResolvedOut = Type.Object({
   means: Text('For the rows'),
 })
 
-/** Shows a row. The rule in words is left out unless it is wanted, because labels say the same as addresses. */
+/**
+ * Shows a row. The rule in words is included only if it was requested, because its labels repeat what the addresses
+ * say.
+ */
 export function showRow({ row, source, destination }: RowPart, withRule: boolean): ResolvedRowOut {
   const { action, direction, services, only, besides, ruleSet, rule, href } = row
   return {
@@ -48,10 +54,10 @@ export function showRow({ row, source, destination }: RowPart, withRule: boolean
   }
 }
 
-/** The separator of several values in one cell; no address, port or phrase of this answer needs it otherwise. */
+/** Separates several values in one CSV cell. No address, port or phrase in this answer contains it. */
 const IN_CELL = '; '
 
-/** Writes a row as a line of CSV with these columns. */
+/** Writes a row as a line of CSV with the given columns. */
 export const writeRow = (row: ResolvedRowOut, columns: readonly (keyof ResolvedRowOut)[]): string =>
   writeCsvLine(columns.map((column) => [row[column] ?? ''].flat().join(IN_CELL)))
 
@@ -69,7 +75,7 @@ const MEANINGS = {
   conditions: 'rules that match only users, programs, machines or networks, or whose services are not known; see only',
 } as const satisfies Record<keyof ResolvedPolicy['named'] | keyof ResolvedRows['lacks'], string>
 
-/** Lists what of the rules could not be written as addresses and ports. The list is empty if everything could. */
+/** Lists what could not be written as addresses and ports, and why. The list is empty if everything could. */
 export function showNotResolved(resolved: ResolvedPolicy): Static<typeof NotResolvedOut>[] {
   const { named, lacks, ipTables, unreadPods, cut, partsCut } = resolved
   const workloads = (Object.entries(named) as [keyof typeof named, Counted][])
@@ -111,7 +117,7 @@ export const ResolvedWorkloadsOut = Type.Object(
   { description: 'Whose rules these are' },
 )
 
-/** Describes the rows of a subject in a sentence. */
+/** Returns a sentence that says how many rows the application or labels in question have, and what they contain. */
 export function describeResolved(
   subject: string,
   version: string,
@@ -125,6 +131,6 @@ export function describeResolved(
   return `${rows} of ${countOf(rules, 'rule')} of ${version} about ${subject}${whose}, by the labels and addresses of now.`
 }
 
-/** What a reader needs to apply rows. */
+/** What a reader must know in order to apply the rows to another firewall. */
 export const HOW_TO_READ =
   'The first that applies decides: what VENs keep open (DHCP, ICMPv6), override_deny, allow, deny, then the default of the mode (full blocks, selective lets pass, visibility_only reports, idle and none enforce nothing). A connection passes if both ends let it pass.'

@@ -10,7 +10,14 @@ import type { ReferenceNames } from '../../domain/inventory/reference-names.js'
 import { nameRule } from '../../domain/policy/name-rule.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
 import { coverageNote } from '../../domain/traffic/read-flows.js'
-import { EVIDENCE, EVIDENCE_MEANINGS, showEvidence, type EvidenceShown } from './show-evidence.js'
+import {
+  EVIDENCE,
+  EVIDENCE_MEANINGS,
+  NOT_KNOWN,
+  showEvidence,
+  showOnPage,
+  type EvidenceShown,
+} from './show-evidence.js'
 
 const Pair = Type.Object({
   source: Text('Application, host or address'),
@@ -18,6 +25,7 @@ const Pair = Type.Object({
   ports: Type.Array(Type.String(), { description: 'The busiest' }),
   connections: Count('Observed'),
   effect: Text('Of retiring'),
+  last_seen: Type.Optional(Text('Day, UTC')),
 })
 export const RetiredRuleOut = Type.Object({
   href: Type.String(),
@@ -35,12 +43,12 @@ export const RetiredRuleOut = Type.Object({
 })
 export type RetiredRule = Static<typeof RetiredRuleOut>
 
-/** The evidence of observed traffic, or the reason why it is not known. */
+/** What observed traffic shows about the rules to retire, or the reason why that is not known. */
 export type RetirementEvidence = DraftEvidence | string
 
 const NOT_IN_FORCE = 'It is not in force, so no traffic depends on it.'
 
-/** Shows the rules of a dry run with their evidence; those that traffic depends on come first. */
+/** Shows the rules of a dry run with their evidence. Rules on which traffic depends come first. */
 export function showPlanned(
   chosen: readonly ExpiredRule[],
   names: ReferenceNames,
@@ -60,7 +68,7 @@ function evidenceOf(href: string, evidence: RetirementEvidence | null): Partial<
   return shown.evidence === 'no_rules' ? { ...shown, says: NOT_IN_FORCE } : shown
 }
 
-/** Shows the rules of a real run with what became of each. */
+/** Shows the rules of a real call, each with its outcome. */
 export function showRetired(
   chosen: readonly ExpiredRule[],
   names: ReferenceNames,
@@ -81,7 +89,7 @@ const facts = ({ href, type, rule, ruleSet, date }: ExpiredRule, names: Referenc
   expires: date,
 })
 
-/** Returns warnings about the traffic that retiring these rules cuts or lets pass. */
+/** Returns warnings about the traffic that would be cut, or let pass, if these rules were retired. */
 export function warnOfEvidence(rows: readonly RetiredRule[], evidence: RetirementEvidence | null): string[] {
   if (evidence === null) return []
   if (typeof evidence === 'string') return [evidence]
@@ -91,7 +99,7 @@ export function warnOfEvidence(rows: readonly RetiredRule[], evidence: Retiremen
 }
 const QUIET: ReadonlySet<string> = new Set(['none', 'no_rules'])
 
-/** Describes the traffic that was read, in the fields of an answer. */
+/** Returns the fields of an answer that say which traffic was read. */
 export function showReading(evidence: RetirementEvidence | null): { observed?: Record<string, unknown> } {
   if (evidence === null || typeof evidence === 'string' || evidence.read === null) return {}
   const { read, modes } = evidence
@@ -105,14 +113,14 @@ export function showReading(evidence: RetirementEvidence | null): { observed?: R
   return { observed: { window: read.window, rows: read.rows, ...cut, note: notes.filter(Boolean).join(' ') } }
 }
 
-/** Returns the confirmed facts of docs/pce-facts.md on which the evidence depends. */
+/** Returns the unconfirmed facts in docs/pce-facts.md on which the evidence depends. */
 export function assumedByEvidence(evidence: RetirementEvidence | null): string[] {
   if (evidence === null || typeof evidence === 'string') return []
   const facts = [...evidence.changes.values()].flatMap((one) => (one.kind === 'judged' ? one.assumes : []))
   return [...new Set(facts)].sort()
 }
 
-/** Describes what is left alone, in sentences. */
+/** Returns sentences about the rules that the call leaves alone. */
 export function warnOfRest({ unclear, left }: ExpiredRules): string[] {
   return [
     ...(unclear.length > 0
@@ -124,7 +132,7 @@ export function warnOfRest({ unclear, left }: ExpiredRules): string[] {
   ]
 }
 
-/** Returns what a person sees before rules are retired: each rule with its end and what traffic says of it. */
+/** Returns what a person sees before rules are retired: each rule, when it ends, and what traffic shows about it. */
 export function pageOfRetirement(
   rows: readonly RetiredRule[],
   action: Retirement,
@@ -132,23 +140,15 @@ export function pageOfRetirement(
 ): NonNullable<Preview['page']> {
   return {
     warnings: [...warnings],
-    objects: rows.map((row): ShownObject => {
-      const told = [...(row.depends ?? []), ...(row.asked_for ?? [])].map(
-        ({ source, destination, ports, connections, effect }) =>
-          `${source} → ${destination} ${ports.join(', ')}: ${countOf(connections, 'connection')} ${effect}.`,
-      )
-      const said =
-        row.evidence === undefined || QUIET.has(row.evidence) ? [] : [row.says ?? '', ...told].filter(Boolean)
-      return {
-        kind: `${row.rule_type.replaceAll('_', ' ')} rule`,
-        name: `${row.rule} (${row.rule_set})`,
-        href: row.href,
-        change: action === 'delete' ? 'delete' : 'update',
-        ...(said.length > 0 && { warnings: said }),
-        fields: action === 'delete' ? [] : [{ path: 'enabled', before: true, after: false }],
-        note: `It ended after ${row.expires}.${said.length === 0 && row.says !== undefined ? ` ${row.says}` : ''}`,
-      }
-    }),
+    objects: rows.map(({ says = NOT_KNOWN, ...row }): ShownObject => ({
+      kind: `${row.rule_type.replaceAll('_', ' ')} rule`,
+      name: `${row.rule} (${row.rule_set})`,
+      href: row.href,
+      change: action === 'delete' ? 'delete' : 'update',
+      ...(row.evidence !== undefined && { evidence: showOnPage({ ...row, says }) }),
+      fields: action === 'delete' ? [] : [{ path: 'enabled', before: true, after: false }],
+      note: `It ended after ${row.expires}.`,
+    })),
     objects_total: rows.length,
   }
 }

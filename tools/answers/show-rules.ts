@@ -16,8 +16,8 @@ import { isInForce } from '../../domain/policy/load-snapshot.js'
 import { denyType, type RuleType } from '../../domain/policy/rule-type.js'
 
 /**
- * Converts actors to their output form, which contains the type. If the actor refers to an object, it also contains the
- * href and, for a label, key and value; for any other object, the name.
+ * Converts actors to their output form, which contains the type. For an actor that refers to an object, it also
+ * contains the href, and the key and value of a label or the name of any other object.
  */
 function showActors(actors: readonly Actor[] | null | undefined, names: ReferenceNames): ActorOut[] {
   return (actors ?? []).map((actor) => {
@@ -59,7 +59,7 @@ function showServices(services: readonly IngressService[] | null | undefined, na
   )
 }
 
-/** Returns the parts of a rule that refer to other objects, so that the answer can show the names of these objects. */
+/** Returns the parts of a rule that refer to other objects, so that the names of these objects can be shown. */
 export const referencesOf = (rule: Rule | DenyRule): unknown[] => [
   rule.providers,
   rule.consumers,
@@ -69,15 +69,15 @@ export const referencesOf = (rule: Rule | DenyRule): unknown[] => [
 ]
 
 /**
- * Returns the fields of a rule that narrow or widen it and do not have their default value, and `log_flow` if the rule
- * is logged. Names are added next to hrefs. Consumers, providers and services are not among these fields.
+ * Returns the fields of a rule that narrow or widen it and differ from their default, and `log_flow` if the rule is
+ * logged. Names are added next to hrefs. Consumers, providers and services are not included.
  */
 export const showConditionFields = (rule: Rule | DenyRule, names: ReferenceNames): Record<string, unknown> => ({
   ...showNamesInside(conditionFieldsOf(rule), names),
   ...(rule.log_flow === true && { log_flow: true }),
 })
 
-/** Converts a rule or deny rule to its output form. The condition fields have the names and values of the PCE. */
+/** Converts a rule or deny rule to its output form. Its conditions have the names and values that the PCE uses. */
 export function showRule(rule: Rule | DenyRule, type: RuleType, names: ReferenceNames) {
   return { ...showParts(rule, type, names), ...showConditionFields(rule, names) }
 }
@@ -98,7 +98,7 @@ function showParts(rule: Rule | DenyRule, type: RuleType, names: ReferenceNames)
   }
 }
 
-/** A function that decides which rules of a rule set are shown. Without it, all rules are shown. */
+/** A function that decides whether a rule of a rule set is shown. Without it, all rules are shown. */
 type RuleTest = (rule: Rule | DenyRule) => boolean
 
 /** Counts the iptables rules of a rule set. Answers show only their number, because their effect is not evaluated. */
@@ -110,8 +110,8 @@ function showIpTables({ ip_tables_rules: tables }: RuleSet) {
 
 /**
  * Converts a rule set to its output form, with allow and deny rules in one list; `denyError` says why deny rules are
- * missing. Labels, actors and services are written as tool arguments (such as `key=value`) at detail `standard`, and as
- * objects with hrefs at detail `full`.
+ * missing. At detail `standard`, labels, actors and services are written as tool arguments (such as `key=value`); at
+ * detail `full`, they are objects with hrefs.
  */
 export function showRuleSet(
   ruleSet: RuleSet,
@@ -151,8 +151,8 @@ const SERVICES_SHARE = 4
 
 /**
  * Returns the ports of the services to which the rules refer (`{DNS: "53/udp"}`), and the number of services that were
- * left out. The ports take at most a quarter of the answer. A name that several services share is followed by the href.
- * Fewer rules never give a larger result, so the result for all rules shows how much space must be reserved.
+ * left out. The ports take at most a quarter of the answer. A name that several services have is followed by the href.
+ * Fewer rules never give a larger result, so the result for all rules shows how much space to reserve.
  */
 export function showPorts(
   rules: readonly (Rule | DenyRule)[],
@@ -179,9 +179,9 @@ export function showPorts(
 const NAMED_BY: Record<string, string> = { ip_list: 'iplist', label_group: 'labelgroup' }
 
 /**
- * Formats a consumer, provider or scope condition in the form that callers use: `ams`, `key=value`, `!key=value` for all
- * but these, `iplist:NAME` (T4). The result is an object if a text would not identify it, for example for workloads and
- * for IP lists whose names are not unique.
+ * Formats a consumer, provider or scope condition as callers write it: `ams`, `key=value`, `!key=value` (all but
+ * these), `iplist:NAME` (T4). If a string would not identify it, as with workloads and IP lists whose names are not
+ * unique, the result is an object.
  */
 function shortActor(actor: ActorOut | ScopeOut, names: ReferenceNames): string | Partial<ActorOut | ScopeOut> {
   const { href = '', key, value, name, exclusion } = actor
@@ -211,10 +211,7 @@ const writeServices = (services: readonly IngressService[] | null | undefined, n
 export const writeScopes = (scopes: readonly ScopeEntry[][] | null | undefined, names: ReferenceNames) =>
   showScopes(scopes, names).map((scope) => scope.map((condition) => shortActor(condition, names)))
 
-/**
- * The fields of a rule that refer to other objects, each with the function that formats it in the form that callers
- * use.
- */
+/** The fields of a rule that refer to other objects, each with the function that formats it as callers write it. */
 const WRITTEN: Record<string, typeof writeActors | typeof writeServices> = {
   consumers: writeActors,
   providers: writeActors,
@@ -222,7 +219,7 @@ const WRITTEN: Record<string, typeof writeActors | typeof writeServices> = {
   egress_services: writeServices,
 }
 
-/** Converts fields of a stored rule to the tool arguments with which the same fields could be set again. */
+/** Converts fields of a stored rule to the tool arguments that would set the same fields again. */
 function writeFields(fields: Record<string, unknown>, names: ReferenceNames): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(fields).map(([field, value]) => [field, WRITTEN[field]?.(value as never, names) ?? value]),
@@ -249,8 +246,8 @@ function writeRule(rule: Rule | DenyRule, type: RuleType, names: ReferenceNames)
 }
 
 /**
- * Shows a rule after a write, and the previous values of its changed fields. If the names of the objects to which the
- * rule refers cannot be read, their hrefs are shown.
+ * Shows a rule after a write, with the previous values of its changed fields. If the names of objects to which it
+ * refers cannot be read, their hrefs are shown.
  */
 export async function showStoredRule(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
@@ -266,8 +263,8 @@ export async function showStoredRule(
 }
 
 /**
- * Shows a planned rule in the form that answers use. The names of its objects are not looked up, because the plan
- * already contains them.
+ * Shows a planned rule in the form that answers use. The names of the objects in it are not looked up, because the plan
+ * contains them.
  */
 export function showPlannedRule(rule: PlannedRule) {
   const ends = [...rule.providers, ...rule.consumers].flatMap((actor) => Object.values(actor) as unknown[])
@@ -276,8 +273,8 @@ export function showPlannedRule(rule: PlannedRule) {
     const { key, value, name } = known.get(href) ?? {}
     return { key, value, name: name ?? undefined }
   }
-  // The name of an IP list that the caller gave by href may not be unique, and nothing has checked this. Therefore all
-  // names except those of labels are treated as not unique.
+  // If the caller gave an IP list by href, nothing has checked whether its name is unique. Therefore no names except
+  // those of labels count as unique.
   const names = Object.assign(nameOf, { isShared: (href: string) => !href.includes('/labels/') })
   return {
     rule_type: rule.type,

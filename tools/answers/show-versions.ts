@@ -19,8 +19,8 @@ export const VersionOut = Type.Object({
 })
 
 /**
- * Converts a version to its output form. `newest` is the number of the active version; `nameOf` returns the name of the
- * author with the given href, if it is known.
+ * Converts a version to its output form. `newest` is the number of the active version. `nameOf` returns the name of the
+ * author with the given href, if known.
  */
 export function showVersion(
   {
@@ -50,8 +50,8 @@ export function showVersion(
 const CHANGES = { create: 'created', update: 'updated', delete: 'deleted' } as const
 
 /**
- * Converts a change between two versions to its output form. `since` names the policy with which the change is
- * compared, as in `describeEffects`.
+ * Converts a change between two versions to its output form. `since` says with which policy it is compared, as in
+ * `describeEffects`.
  */
 export function showVersionChange(
   { fields, rules, effect_note: note, ...change }: PolicyChange,

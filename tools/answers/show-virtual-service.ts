@@ -4,7 +4,7 @@ import type { AddressOut, VirtualServiceOut } from '../../schemas/virtual-servic
 import { showLabelOf } from './show-label.js'
 import { withoutNulls } from './show-policy-objects.js'
 
-/** Converts a virtual service to its output form. It contains either the service or the ports, and no empty lists. */
+/** Converts a virtual service to its output form. It has either the service or the ports, and no empty lists. */
 export function showVirtualService(
   item: VirtualService,
   expand: (label: LabelRef) => LabelRef,

@@ -18,7 +18,9 @@ export const COMPACT_COLUMNS = [
   'visibility_level',
 ] as const
 
-/** Converts a workload to its compact form: a flat record of the compact columns and one column per label key. */
+/**
+ * Converts a workload to its compact form: a flat record with the compact columns and one column for each label key.
+ */
 export function toCompactRecord(workload: Workload, labels: readonly LabelRef[]): Record<string, unknown> {
   const addresses = (workload.interfaces ?? []).flatMap(({ address }) => address ?? [])
   return {
@@ -37,12 +39,12 @@ export function toCompactRecord(workload: Workload, labels: readonly LabelRef[])
   }
 }
 
-/** Returns the column name for a label key, with a prefix if the key equals the name of a compact column. */
+/** Returns the column name for a label key. It has a prefix if the key is also the name of a compact column. */
 export function labelColumnName(key: string): string {
   return (COMPACT_COLUMNS as readonly string[]).includes(key) ? `label:${key}` : key
 }
 
-/** Shows the labels of a workload. `known` supplies the key and value of labels that the PCE returns only by href. */
+/** Shows the labels of a workload. `known` supplies the key and value of labels that the PCE returned by href only. */
 function showLabels(labels: Workload['labels'], known: readonly LabelOutput[], detail?: 'full'): WorkloadOut['labels'] {
   const byHref = new Map(known.map((label) => [label.href, label]))
   return (labels ?? []).map((label) => showLabelOf({ ...byHref.get(label.href), ...label }, detail))
@@ -53,8 +55,8 @@ export const writeWorkloadLabels = (labels: Workload['labels'], known: readonly 
   showLabels(labels, known)
 
 /**
- * Shows a workload that was just created. Its labels have hrefs, because some of them may be new. The enforcement mode
- * is left out, because it has no meaning without a VEN.
+ * Shows a workload that was just created. Its labels have hrefs, because some may be new. The enforcement mode is left
+ * out, because it has no meaning without a VEN.
  */
 export function showCreatedWorkload(workload: Workload, known: readonly LabelOutput[]): WorkloadOut {
   const { enforcement_mode: _mode, ...shown } = showWrittenWorkload(workload, known)

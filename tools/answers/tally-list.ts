@@ -13,30 +13,33 @@ const Total = Type.Object({
 })
 type Total = Static<typeof Total>
 
-/** The output field for totals by property. */
+/** The output field for totals by one property. */
 export const totalsOut = (description: string) => Type.Optional(Type.Array(Total, { description }))
 
-/** The output fields that say how the objects of a list divide, on a first page that does not have them all (D254). */
+/**
+ * The output fields that break a list down by property. They are on the first page if it does not have the whole list
+ * (D254).
+ */
 export const TotalsOut = {
   totals: totalsOut('How the matches divide, where more follow'),
   totals_of: Type.Optional(Type.Integer({ description: 'Matches counted in totals, where not all' })),
 }
 
-/** Maximum number of label keys by which a list is divided, and of values that are named for each. */
+/** Maximum number of label keys by which a list is broken down, and of values named for each. */
 const MOST_KEYS = 4
 const MOST_VALUES = 8
-/** The part of the budget that totals may take. */
+/** The share of the budget that totals may take: the budget divided by this number. */
 const SHARE_OF_BUDGET = 4
 
-/** Reads one property of an object, by which a list is divided. Null stands for an object without it. */
+/** Reads one property of an object, by which a list is broken down. Null stands for an object without this property. */
 type Reader<T> = (item: T) => string | null
 
 interface ListTally<T> extends Tally<T> {
-  /** The references to labels that were seen, each once. */
+  /** The references to labels that were seen, each listed once. */
   labels(): LabelRef[]
   /**
-   * Returns the totals for an answer with this page. They are empty if the page has all matches. `expand` adds key and
-   * value to labels that the PCE names by href alone.
+   * Returns the totals for an answer with this page. They are empty if all matches are on the page. `expand` adds key
+   * and value to labels that the PCE returned by href only.
    */
   totals(
     slice: Pick<Slice<unknown>, 'more' | 'totalCount'>,
@@ -46,8 +49,8 @@ interface ListTally<T> extends Tally<T> {
 }
 
 /**
- * Counts how the objects of a list divide: by the given properties, and by their labels. Of the label keys, those are
- * shown that divide the list best. Memory grows with the number of distinct values and labels only.
+ * Counts the objects of a list by the given properties and by their labels. Of the label keys, those that break the
+ * list down best are shown. Memory grows only with the number of distinct values and labels.
  */
 export function createListTally<T>(
   readers: Readonly<Record<string, Reader<T>>>,
@@ -103,12 +106,12 @@ export function createListTally<T>(
   }
 }
 
-/** How often each value occurs, by value. Null stands for no value. */
+/** How often each value occurs; null stands for no value. */
 type Values = Map<string | number | null, number>
 
 const sumOf = (values: Values) => [...values.values()].reduce((sum, borne) => sum + borne, 0)
 
-/** Returns those of the given properties that divide best; a property with one value only divides nothing. */
+/** Returns the properties that break the list down best. A property with only one value does not divide anything. */
 export function bestDivisions(parts: ReadonlyMap<string, Values>, most: number): [string, Values][] {
   return [...parts]
     .filter(([, values]) => values.size > 1)
@@ -128,8 +131,8 @@ export function showTotals(parts: ReadonlyMap<string, Values>, limits: Limits): 
 }
 
 /**
- * Measures how well a list is divided, from 0 (all alike) up: the probability that two objects are in different parts.
- * The values that an answer does not name count as one part, because it does not tell them apart.
+ * Measures how well a property divides a list: the probability that two objects fall into different parts (0 if all are
+ * alike). Values that an answer does not name count as one part, because the answer does not tell them apart.
  */
 function measureDivision(values: Values): number {
   const { named, others, none } = partition(values)

@@ -2,17 +2,14 @@ import type { FieldChange, JudgedChange, PolicyChange } from '../../schemas/poli
 import { differs, keyOfItem } from '../../domain/policy/diff-fields.js'
 import { jsonBytes } from './byte-budget.js'
 
-/**
- * Numbers tried in this order as the maximum number of rules, and of items per list, until a change that is too large
- * fits.
- */
+/** Maximum numbers of rules, and of items per list, tried in this order until a change that is too large fits. */
 const LADDER = [Infinity, 1_000, 300, 100, 30, 20, 10, 7, 5, 4, 3, 2, 1, 0] as const
 
 /**
  * Shortens a change to at most `most` bytes, unless its names alone are longer. First, lists are reduced to the items
- * that differ between draft and active. If this is not enough, lists and rules are cut, and `omitted` says so. The
- * effect and risks still describe the complete change. The assumptions behind the effect and risks (`assumes`) are left
- * out, because the answer lists them once for all changes.
+ * that differ between draft and active. If this is not enough, lists and rules are cut, and `omitted` says so. Effect
+ * and risks still describe the complete change. The assumptions behind them (`assumes`) are left out, because the
+ * answer lists them once for all changes.
  */
 export function trimChange({ assumes: _assumes, ...change }: JudgedChange, most: number): PolicyChange {
   if (jsonBytes(change) <= most) return change
@@ -46,8 +43,8 @@ export function trimChange({ assumes: _assumes, ...change }: JudgedChange, most:
 }
 
 /**
- * Maximum size of one change in an answer that contains several: the available space divided by SHARE_OF_ANSWER, or
- * LEAST_OF_ANSWER bytes if that is more.
+ * Maximum size of one change in an answer with several: the available space divided by SHARE_OF_ANSWER, but at least
+ * LEAST_OF_ANSWER bytes.
  */
 const SHARE_OF_ANSWER = 4
 const LEAST_OF_ANSWER = 500
@@ -57,8 +54,8 @@ export const trimAmongOthers = (change: JudgedChange, room: number): PolicyChang
   trimChange(change, Math.max(LEAST_OF_ANSWER, room / SHARE_OF_ANSWER))
 
 /**
- * Returns a field with the items that only one of its two lists has, and the number of those that both have if it was
- * counted already. A field that has no two lists stays as it is.
+ * Returns a field with the items that only one of its two lists has and, if it was counted, the number of items that
+ * both have. A field without two lists stays as it is.
  */
 export function onlyDifferent({ field, draft, active, ...counted }: FieldChange): FieldChange {
   if (!Array.isArray(draft) || !Array.isArray(active)) return { field, draft, active, ...counted }
@@ -67,8 +64,8 @@ export function onlyDifferent({ field, draft, active, ...counted }: FieldChange)
     return items.filter((item) => !known.has(keyOfItem(item)))
   }
   const [ours, theirs] = [without(draft, active), without(active, draft)]
-  // If two lists differ only in how often an item occurs, neither contains an item that the other lacks, so both are
-  // shown completely.
+  // If two lists differ only in how often an item occurs, neither has an item that the other lacks, so both are shown
+  // completely.
   return differs(ours, theirs)
     ? { field, draft: ours, active: theirs, ...counted }
     : { field, draft, active, ...counted }

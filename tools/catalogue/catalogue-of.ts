@@ -2,29 +2,31 @@ import type { AnyTool } from '../define.js'
 import type { ListedSchemas, ListedTool, ToolFacts } from '../listed-tool.js'
 import { portableInput, portableOutput } from './portable-schema.js'
 
-/** Returns the entries of tools whose code is loaded already, as in a process that runs from sources. */
+/** Returns the entries of tools whose code is already loaded, as in a process that runs from the sources. */
 export const catalogueOf = (tools: readonly AnyTool[]): readonly ListedTool[] =>
   tools.map((tool) => {
     let schemas: ListedSchemas | undefined
     return { ...factsOf(tool), schemas: () => (schemas ??= schemasOf(tool)), load: () => Promise.resolve(tool) }
   })
 
-/** A tool's entry in the catalogue as JSON, which a build keeps in place of the tool's code. */
+/** A tool's entry in the catalogue as JSON. A build keeps it separately from the tool's code, which is loaded later. */
 export interface ToolData extends ToolFacts {
   schemas: ListedSchemas
 }
 
 /**
- * Returns what a build keeps of a tool. Throws TypeError if the tool changes something and does not state how the scopes
- * of a caller limit it.
+ * Returns the data that a build keeps about a tool. Throws TypeError if the tool does not say how a caller's scopes limit
+ * what it changes, or what it answers.
  */
 export function dataOf(tool: AnyTool): ToolData {
   if (tool.effect !== 'read' && tool.scope === undefined)
     throw new TypeError(`${tool.name} changes something and has no \`scope\`: objects, everything or own`)
+  if (tool.effect === 'read' && tool.requiresPce && tool.reads === undefined)
+    throw new TypeError(`${tool.name} reads from a PCE and has no \`reads\`: shown, judged or everything`)
   return { ...factsOf(tool), schemas: schemasOf(tool) }
 }
 
-/** Returns the facts about a tool. A fact that the tool does not state is absent. */
+/** Returns the facts about a tool. Facts that the tool does not define are absent. */
 function factsOf(tool: AnyTool): ToolFacts {
   const { name, title, summary, effect, toolset, idempotent, roles, requiresPce, requiresConfirm } = tool
   return {
@@ -41,8 +43,8 @@ function factsOf(tool: AnyTool): ToolFacts {
 }
 
 /**
- * Computes the schemas of an entry of tools/list. A JSON round trip removes TypeBox's symbols here, so that this need
- * not be done for each answer.
+ * Computes the schemas for a tool's entry in tools/list. A JSON round trip removes TypeBox's symbols once, instead of
+ * for each answer.
  */
 const schemasOf = ({ input, output }: Pick<AnyTool, 'input' | 'output'>): ListedSchemas =>
   JSON.parse(

@@ -1,6 +1,6 @@
 import { type Portable, shareParts } from './share-parts.js'
 
-/** A schema as TypeBox makes it. */
+/** A schema as TypeBox creates it. */
 interface Schema {
   [keyword: string]: unknown
   type?: unknown
@@ -11,7 +11,7 @@ interface Schema {
   additionalProperties?: unknown
   items?: Schema
   description?: string
-  /** What tools/list says in place of the description, which is documented. Empty if the name says enough. */
+  /** The description that tools/list shows instead of the documented one. Empty if the name says enough. */
   listed?: string
 }
 
@@ -51,7 +51,7 @@ function argumentsOf(properties: Record<string, Schema>): Record<string, Portabl
   )
 }
 
-/** Returns the first alternative of a schema, at every depth of nested unions, with what the union says beside it. */
+/** Returns the first alternative of a schema, at every depth of nested unions, with the union's other properties. */
 function firstForm({ anyOf, ...beside }: Schema): Schema {
   return anyOf === undefined ? beside : { ...firstForm(anyOf[0]!), ...beside }
 }
@@ -83,17 +83,20 @@ function wordsOfDefault({ type, enum: values, default: own }: Schema): string[] 
 }
 
 /**
- * Defaults of enumerations that narrow nothing, or that the instructions name. They are not listed as values either,
- * because leaving the argument out says the same.
+ * Default values that narrow nothing or that the instructions explain. They are not listed as values either, because
+ * leaving out the argument has the same effect.
  */
 const USUAL_DEFAULTS: ReadonlySet<unknown> = new Set(['all', 'both', 'compact', 'draft', 'recorded', 'standard'])
 
-/** The description of a text filter, beside which `exact` says what the filter compares otherwise. */
+/**
+ * The description of a filter by a part of a string, for tools whose argument `exact` says what the filter compares
+ * otherwise.
+ */
 const PART = 'Contains'
 
 /**
- * Arguments of several tools, each with its description, whose names say the same to a model. Where a single tool's
- * description need not be listed, its schema says so (`listed`).
+ * Arguments of several tools whose names tell a model as much as their descriptions, each with its description. For an
+ * argument of a single tool, its schema says so (`listed`).
  */
 const EVIDENT: ReadonlySet<string> = new Set([
   'app_name: app label',
@@ -130,8 +133,8 @@ const EVIDENT: ReadonlySet<string> = new Set([
 ])
 
 /**
- * The description of each argument of several tools that the instructions explain once for all of them. A test checks
- * that the instructions name them.
+ * Arguments of several tools that the instructions explain once for all tools, each with its description. A test checks
+ * that the instructions mention them.
  */
 export const IN_INSTRUCTIONS: Readonly<Record<string, string>> = {
   complete: 'Past row limit',
@@ -146,7 +149,7 @@ export const IN_INSTRUCTIONS: Readonly<Record<string, string>> = {
   service: 'Name',
 }
 
-/** Returns true if a description says nothing that the name or the instructions do not say. */
+/** Returns true if a description adds nothing to the argument's name and the instructions. */
 function isEvident(description: string, name: string): boolean {
   const words = name.split('_')
   const said = description.toLowerCase().split(' ')
@@ -158,18 +161,17 @@ function isEvident(description: string, name: string): boolean {
   )
 }
 
-/** The beginning of the description of a level of detail, of which the instructions say what holds for all tools. */
+/** The beginning of the description of `detail_level`; the instructions explain what is the same for all tools. */
 const FULL = 'full: '
 
-/** Any JSON value. `{}` would say the same, but converters refuse it or take it for an object. */
+/** Any JSON value. `{}` would mean the same, but converters reject it or take it for an object. */
 const ANY_VALUE: Portable = {
   anyOf: ['string', 'number', 'boolean', 'object', 'array', 'null'].map((type) => ({ type })),
 }
 
 /**
- * Reduces the schema of a tool's answer to types, in the portable core. The descriptions of the fields are only in
- * docs/tools.md, because they would make up a fifth of the answer to tools/list. A part that occurs several times is
- * defined once.
+ * Reduces the schema of a tool's answer to types, in the portable core. Field descriptions are only in docs/tools.md,
+ * because they would make up a fifth of the answer to tools/list. A part that occurs several times is defined once.
  */
 export const portableOutput = (schema: object): Portable => shareParts(typesOf(schema as Schema))
 
@@ -182,7 +184,9 @@ function typesOf(schema: Schema): Portable {
   return type === 'object' ? { type, ...fieldsOf(schema) } : { type }
 }
 
-/** Joins alternatives, those inside of them included. What is there twice, or is any value, is there once. */
+/**
+ * Merges alternatives, including nested ones, and removes duplicates. If one of them is any value, so is the result.
+ */
 function alternatives(variants: readonly Portable[]): Portable {
   if (variants.includes(ANY_VALUE)) return ANY_VALUE
   const flat = variants.flatMap((variant) => variant.anyOf ?? [variant])
@@ -194,7 +198,7 @@ function alternatives(variants: readonly Portable[]): Portable {
 /** The pattern that TypeBox writes into the schema of an object with arbitrary property names. */
 const ANY_NAME = '^(.*)$'
 
-/** Returns what the schema of an object says about its fields: their names, or of arbitrary names the type. */
+/** Returns the fields in the schema of an object: by name or, if names are arbitrary, by type. */
 function fieldsOf({ required, properties = {}, patternProperties = {}, additionalProperties }: Schema): Portable {
   const others = patternProperties[ANY_NAME] ?? additionalProperties
   const ofOthers = typeof others === 'object' && others !== null ? typesOf(others as Schema) : ANY_VALUE

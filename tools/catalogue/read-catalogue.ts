@@ -2,10 +2,10 @@ import type { AnyTool } from '../define.js'
 import type { ListedTool } from '../listed-tool.js'
 import type { ToolData } from './catalogue-of.js'
 
-/** A function that loads the tools of one area, by name. */
+/** Loads the tools of one area, by name. */
 type LoadArea = () => Promise<{ tools: Readonly<Record<string, AnyTool>> }>
 
-/** Returns the entries of tools whose code is loaded when they are first called, by the function of that tool's name. */
+/** Returns the entries of tools whose code is loaded at their first call. */
 export const readCatalogue = (
   data: readonly ToolData[],
   loaders: Readonly<Record<string, LoadArea>>,

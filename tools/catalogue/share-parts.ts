@@ -1,6 +1,6 @@
 /**
- * A schema in the portable core (D243): what the interfaces of all models, and the converters of all well-known clients,
- * take and pass on whole. Each schema has exactly one `type`, or it is an `anyOf` of such schemas.
+ * A schema in the portable core (D243), which the interfaces of all models and the converters of all well-known clients
+ * accept and pass on completely. It has exactly one `type`, or is an `anyOf` of such schemas.
  */
 export interface Portable {
   [keyword: string]: unknown
@@ -9,22 +9,21 @@ export interface Portable {
 }
 
 /**
- * The size, in bytes, of a reference to a shared part of a schema, and the size of the part's definition without the
- * part itself.
+ * Sizes, in bytes, of a reference to a shared part of a schema, and of the part's definition without the part itself.
  */
 const REFERENCE_BYTES = 23
 const DEFINITION_BYTES = 20
 
 /**
- * Returns true if a part of a schema takes fewer bytes when it is defined once and referred to everywhere. `length` is
- * the length of the part, and `times` is the number of its occurrences.
+ * Returns true if a part of a schema takes fewer bytes when it is defined once and referred to elsewhere. `length` is
+ * the part's length, `times` the number of its occurrences.
  */
 const isWorthSharing = (length: number, times: number): boolean =>
   (times - 1) * length > times * REFERENCE_BYTES + DEFINITION_BYTES
 
 /**
- * Returns an equivalent schema in which each part that occurs several times is defined only once (`$defs`, JSON Schema
- * 2020-12, core 8.2.4). For example, an answer about two directions of traffic contains each of its lists twice.
+ * Returns an equivalent schema in which each repeated part is defined only once (`$defs`, JSON Schema 2020-12, core
+ * 8.2.4). For example, an answer about two directions of traffic has each of its lists twice.
  */
 export function shareParts(schema: Portable): Portable {
   const counts = new Map<string, number>()
@@ -56,8 +55,8 @@ export function shareParts(schema: Portable): Portable {
 }
 
 /**
- * Returns true if a value is a schema that may be replaced by a reference: the schema of an object with properties, of a
- * list with items, or of alternatives.
+ * Returns true if a value is a schema that may be replaced by a reference: that of an object with properties, a list
+ * with items, or alternatives.
  */
 const isPart = (value: unknown): value is Portable =>
   typeof value === 'object' &&

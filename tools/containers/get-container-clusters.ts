@@ -10,10 +10,7 @@ import { withoutNulls } from '../answers/show-policy-objects.js'
 
 const NAME = 'get-container-clusters'
 const DEFAULT_MAX_RESULTS = 50
-/**
- * Maximum number of nodes shown per cluster. The largest clusters have thousands of nodes, which do not fit into an
- * answer.
- */
+/** Maximum number of nodes shown per cluster. The largest clusters have thousands, which do not fit into an answer. */
 const MAX_NODES = 500
 
 const Row = Type.Object({
@@ -42,6 +39,7 @@ export default defineTool({
   name: NAME,
   summary: 'Clusters (Kubernetes, OpenShift).',
   effect: 'read',
+  reads: 'shown',
   toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

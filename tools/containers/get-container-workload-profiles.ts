@@ -31,6 +31,7 @@ export default defineTool({
   name: NAME,
   summary: 'How the pods of namespaces are managed and labelled.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

@@ -39,6 +39,7 @@ export default defineTool({
   name: NAME,
   summary: 'Kubernetes workloads (deployments etc.).',
   effect: 'read',
+  reads: 'shown',
   toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -64,8 +65,8 @@ export default defineTool({
     const cluster =
       href === undefined ? undefined : await findByHref(pce, 'container_clusters', href.trim(), 'draft', signal)
     const params = { namespace, container_clusters: cluster && [cluster.href] }
-    // The PCE's filter accepts hrefs, but its documentation does not say how it compares them, so the cluster's href is
-    // compared again here for every returned workload.
+    // The PCE filters by href, but it is not documented how it compares hrefs. So this server compares the cluster's
+    // href again for every returned workload.
     const ownFilter = allOf<KubernetesWorkload>(
       cluster && ((workload) => workload.container_cluster?.href === cluster.href),
       matchExactly(exact, { namespace }, { namespace: (workload) => [workload.namespace] }),
@@ -92,7 +93,7 @@ export default defineTool({
   },
 })
 
-/** The properties by which totals divide the workloads, beside their labels. */
+/** The properties, besides labels, by which totals break down the workloads. */
 const DIVISIONS = {
   namespace: ({ namespace }: KubernetesWorkload) => namespace ?? null,
   enforcement_mode: ({ enforcement_mode: mode }: KubernetesWorkload) => mode ?? null,

@@ -109,7 +109,7 @@ export default defineTool({
 })
 
 /**
- * Returns a profile without its href, which the answer shows elsewhere, and without its name if this is null, because
+ * Returns a profile without its href, which the answer shows elsewhere, and without its name if that is null, because
  * the namespace identifies the profile.
  */
 const withoutIds = ({ href: _href, name, ...profile }: ProfileOut) => ({ ...profile, ...(name !== null && { name }) })
@@ -159,8 +159,8 @@ const UNLABELLED =
   'The profile assigns no labels, so the traffic of its pods cannot be told from other traffic, and what would be cut is not known.'
 
 /**
- * Warns that assign_labels sets exactly one label per key. If the profile offers a choice of several labels for a key,
- * this choice is lost.
+ * Warns that assign_labels sets exactly one label per key. If the profile offers a choice of labels for a key, this
+ * choice is lost.
  */
 function warnOfRestrictions({ labels }: ContainerWorkloadProfile): string[] {
   const keys = (labels ?? []).flatMap((entry) => ('restriction' in entry ? [entry.key] : []))

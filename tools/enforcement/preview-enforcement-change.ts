@@ -16,6 +16,7 @@ export default defineTool({
   name: 'preview-enforcement-change',
   summary: 'What another enforcement mode of workloads would cut or open of the traffic.',
   effect: 'read',
+  reads: 'judged',
   toolset: 'explain',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

@@ -76,8 +76,8 @@ export default defineTool({
   async handler(args, ctx): Promise<Static<typeof ModesSetOutput>> {
     const { enforcement_mode: to } = args
     if (args.dry_run === true) return showPlannedModes(ctx, await judge(ctx, args))
-    // Only a preview or a dry run uses the time window. A real run checks it nevertheless, so that an invalid window is
-    // always rejected.
+    // Only a preview or a dry run uses the time window. A real call checks it nevertheless, so that an invalid window
+    // is always rejected.
     chooseWindow(ctx.now(), args, MODE_CHANGE_DAYS)
     // The workloads are read again, directly before the first write.
     const chosen = await choose(ctx, args)
@@ -87,7 +87,7 @@ export default defineTool({
   },
 })
 
-/** Returns the context for everything that is read before the first write. Cancelling the call ends these reads. */
+/** Returns the context for all reads before the first write. Cancelling the call ends these reads. */
 const reading = (ctx: ToolContext<true>): ToolContext<true> => ({ ...ctx, signal: ctx.beforeWriting })
 
 async function choose(ctx: ToolContext<true>, choice: WorkloadChoice): Promise<ChosenWorkloads> {
@@ -116,8 +116,8 @@ function judgeChange(
 }
 
 /**
- * Throws if the caller named unmanaged workloads individually, because the caller then expects the modes of these
- * workloads to change. Unmanaged workloads of an application that the caller chose are only skipped and counted.
+ * Throws if the caller named unmanaged workloads individually, because the caller then expects their modes to change.
+ * If the caller chose an application, its unmanaged workloads are only skipped and counted.
  */
 function refuseUnmanaged({ workloads }: ChosenWorkloads): void {
   const unmanaged = workloads.filter(({ isManaged }) => !isManaged)

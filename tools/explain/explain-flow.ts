@@ -40,16 +40,16 @@ import { defineTool } from '../define.js'
 const NAME = 'explain-flow'
 const DEFAULT_DAYS = 7
 /**
- * Maximum number of pairs of source and destination whose verdicts are checked with the PCE. Each pair is an example of
- * a different outcome.
+ * Maximum number of pairs of source and destination whose verdicts are checked with the PCE. Each is an example of a
+ * different outcome.
  */
 const MOST_CHECKED = 3
-/** Maximum number of near misses (rules that almost apply) of each kind. */
+/** Maximum number of near misses of each kind. A near miss is a rule that almost applies. */
 const MOST_MISSES = 3
-/** Maximum number of rules shown with their authors. */
+/** Maximum number of rules that are shown with their authors. */
 const MOST_RULES = 50
 
-/** The parts of the answer beside the verdicts and ends. What is not chosen is not asked of the PCE either. */
+/** The optional parts of the answer. A part that is not chosen is not requested from the PCE either. */
 const PARTS = ['pairs', 'rules', 'near_misses', 'observed', 'pce_check'] as const
 
 const VERDICTS = [...JUDGED_DECISIONS, 'uncertain', 'split'] as const
@@ -134,6 +134,7 @@ export default defineTool({
   name: NAME,
   summary: 'Why a flow is allowed or blocked, by active and draft policy, with the rules about it.',
   effect: 'read',
+  reads: 'judged',
   toolset: 'explain',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -211,8 +212,8 @@ export default defineTool({
 })
 
 /**
- * Returns true if, for at least one pair, the source or destination lets the flow pass because of its selective mode
- * and not certainly because of a rule.
+ * Returns true if, for at least one pair, an end lets the flow pass because of its selective mode, and not certainly
+ * because of a rule.
  */
 const passesByMode = ({ outcomes }: JudgedFlow['verdict']): boolean =>
   outcomes.some(({ active: { possible, source, destination } }) =>
@@ -307,8 +308,8 @@ function showCheck({ checked, differences, unavailable }: PceCheck): Output['pce
 }
 
 /**
- * Returns sentences about workloads that are, or may be, off the corporate network. It is not known whether rules for
- * the corporate network apply to these workloads.
+ * Returns sentences about workloads that are, or may be, off the corporate network, because it is not known whether
+ * rules for this network apply to them.
  */
 function listOffNetwork(members: readonly Member[]): string[] {
   const tell = (isSure: boolean) => {
@@ -324,8 +325,8 @@ function listOffNetwork(members: readonly Member[]): string[] {
 }
 
 /**
- * Returns a sentence for an answer that did not look at traffic: only traffic would show a workload at an address that
- * no list has.
+ * Returns a sentence for an answer that did not read traffic: only traffic would show a workload at an address that is
+ * in no list of workloads.
  */
 const tellUnobserved = ({ ends }: JudgedFlow, observed: Observed | null): string[] =>
   observed === null && [ends.source, ends.destination].some((end) => end.kind === 'address' && end.bearers.length === 0)

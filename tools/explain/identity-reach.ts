@@ -25,6 +25,7 @@ export default defineTool({
   name: 'identity-reach',
   summary: 'What accounts reach, by the users of observed flows: of one, or the widest.',
   effect: 'read',
+  reads: 'judged',
   toolset: 'explain',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -87,7 +88,7 @@ export default defineTool({
         account,
         nearNames: account !== undefined && named.length === 0 ? nearNames(account, all()) : [],
         decided: decider.result(),
-        // Rows that the destination reported are in no sum, so no connection is there twice.
+        // Rows that the destination reported are not in any sum, so no connection is counted twice.
         read: { ...read, repeatedConnections: 0 },
       },
       detail,
@@ -97,8 +98,8 @@ export default defineTool({
 })
 
 /**
- * Returns the people who have exactly this account. If none has and the text has no realm, returns those who have this
- * name in any realm.
+ * Returns the people who have exactly this account. If nobody has it and it is written without a realm, returns the
+ * people with this user name in any realm.
  */
 function peopleNamed(people: readonly Reach[], text: string): Reach[] {
   const { id, form, name } = parseAccount(text)

@@ -101,6 +101,7 @@ export default defineTool({
   name: NAME,
   summary: 'The narrowest rule by labels that would allow a flow, and what else it allows. Writes nothing.',
   effect: 'read',
+  reads: 'judged',
   toolset: 'explain',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -179,10 +180,7 @@ export default defineTool({
 
 const NO_VEN = 'No end has a VEN, so no rule has an effect on it.'
 
-/**
- * Returns a sentence that says that the flow passes today although no rule allows it; empty if the flow does not pass
- * in this way.
- */
+/** Returns a sentence that says that the flow passes today although no rule allows it; empty if that is not so. */
 function tellToday(flow: JudgedFlow): string {
   const modes = modesThatLetPass(flow)
   return modes.length === 0
@@ -212,8 +210,7 @@ function alreadyAllowed(
 }
 
 /**
- * Compares, for all pairs of source and destination that the suggested rule covers, the decisions with and without the
- * rule.
+ * Compares the decisions with and without the suggested rule, for all pairs of source and destination that it covers.
  */
 async function compare(ctx: ToolContext<true>, flow: JudgedFlow, rule: SuggestedRule): Promise<Opened> {
   const { service, versions, ends, labels, lists } = flow
@@ -242,8 +239,8 @@ function tellRemaining({ rules, undecided, decision }: PairVerdict, names: Refer
 }
 
 /**
- * Returns an alternative rule that is limited to the two workloads in the question; returns none if the rule with
- * labels allows no other traffic anyway.
+ * Returns an alternative rule for only the two workloads in the question; none if the rule by labels allows no other
+ * traffic anyway.
  */
 function showByWorkload(
   { ends, service }: JudgedFlow,

@@ -28,8 +28,8 @@ import { trimChange } from '../answers/trim-change.js'
 const NAME = 'compare-policy-versions'
 const DEFAULT_MAX_RESULTS = 100
 /**
- * If there are at most this many changes, all their effects are determined before the page is cut, so that the worst
- * change can be shown first. If there are more, only the effects of the changes on the page are determined.
+ * Up to this number of changes, all effects are determined before the page is cut, so that the worst change can come
+ * first. With more changes, only the effects of those on the page are determined.
  */
 const MOST_RANKED = 500
 /** Number of bytes reserved for everything except the changes: other fields, explanations of effects, and a cursor. */
@@ -37,7 +37,7 @@ const ENVELOPE_BYTES = 3_500
 
 const VersionInput = (description: string) => Type.Union([Type.String(), Type.Integer()], { description })
 
-/** These arguments have always taken their words in any case. */
+/** The words for these arguments have always been accepted in upper and lower case. */
 const readVersion = (asked: string | number, argument: string) =>
   readPolicyVersion(typeof asked === 'string' ? asked.toLowerCase() : asked, argument)
 
@@ -73,6 +73,7 @@ export default defineTool({
   name: NAME,
   summary: 'What changed between two policy versions: wider or narrower, what to review.',
   effect: 'read',
+  reads: 'everything',
   toolset: 'history',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -125,8 +126,8 @@ export default defineTool({
       const text = `from and to are the same: ${from.name}.`
       throw new ToolError('invalid_argument', text, { argument: 'to', version: from.selector })
     }
-    // The cursor is bound to these filters. They contain version numbers instead of `active`, so that the cursor
-    // becomes invalid when another version becomes active.
+    // The cursor is bound to these filters. They contain version numbers instead of `active`, so that it becomes
+    // invalid when another version becomes active.
     const filters = { from: from.selector, to: to.selector, type, href, name, author, detail }
     const position = await decodeCursor(ctx, NAME, filters, cursor)
     const before = await loadPolicy(ctx.pce, from.selector, ctx.signal)
@@ -202,7 +203,7 @@ function summarise(
   return `${what} changed from ${from.name} to ${to.name}. ${describeEffects(shown, since)}${more}`
 }
 
-/** Returns a text that describes the filters of the comparison. */
+/** Returns a phrase for the filters of the comparison. */
 const describeAsked = ({ type, href, name }: { type: string; href?: string; name?: string }) =>
   [type !== 'all' && `of type ${type}`, href !== undefined && quote(href), name !== undefined && `named ${quote(name)}`]
     .filter(Boolean)
@@ -237,7 +238,7 @@ async function judgePage(
   return { ...slice, items: await judge(slice.items.map(({ object }) => object)) }
 }
 
-/** Returns facts about both versions, as far as they are known. */
+/** Returns the facts about both versions, as far as they are known. */
 async function showSides(ctx: ToolContext<true>, chosen: readonly ChosenVersion[], newest: number | undefined) {
   const authors = chosen.flatMap(({ facts }) => facts?.created_by?.href ?? [])
   const names = await loadAuthorNames(ctx.pce, authors, ctx.signal)
@@ -247,7 +248,7 @@ async function showSides(ctx: ToolContext<true>, chosen: readonly ChosenVersion[
   })) as [Static<typeof output>['from'], Static<typeof output>['to']]
 }
 
-/** Returns a note that secure connect gateways cannot be compared, if one of the versions has any. */
+/** Returns a note that secure connect gateways cannot be compared, if either version has any. */
 function sayNotCompared(chosen: readonly ChosenVersion[]): { not_compared?: string } {
   const counts = chosen.map(({ facts }) => facts?.object_counts?.secure_connect_gateways)
   if (counts.every((count) => count === 0)) return {}

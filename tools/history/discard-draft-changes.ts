@@ -141,7 +141,7 @@ export default defineTool({
       const message = `Would discard ${countOf(hrefs.length, 'pending change')}: ${describeCounts(chosen)}. What is enforced stays as it is, so that observed traffic was not looked at.`
       return fit({ dry_run: true, message, requests: [request], ...common }, discard, losses, warnings, ctx)
     }
-    // Describing the changes took time, so the pending changes are checked again directly before the write.
+    // Describing the changes took time, so the pending changes are read and checked again directly before the write.
     const pending = await ctx.pce.getPendingPolicyChanges({ signal: reading.signal })
     const now = chosenNow(chosen, pending, all === true)
     if (digestChanges(chosen) !== digestChanges(now)) refuseUnapproved(ctx.approved, '', 'discarded')
@@ -194,8 +194,8 @@ function warnOfOutcome({ still, moved, unread }: Discarded): string[] {
 }
 
 /**
- * Returns warnings about deletions that stay pending although discarding these changes brings back objects that use the
- * deleted ones, and about changes that were not read field by field.
+ * Returns warnings about changes that were not read field by field, and about deletions that stay pending although
+ * discarding brings back objects that use the deleted ones.
  */
 function warnOf({ chosen, rest }: Discard, losses: readonly JudgedChange[]): string[] {
   const stranded = findStrandedDeletions(losses, rest).map(
@@ -246,8 +246,7 @@ function previewDiscard(
 }
 
 /**
- * Returns as many descriptions of losses as the budget allows next to the rest of the answer. The list of hrefs is
- * never shortened.
+ * Returns as many descriptions of losses as fit next to the rest of the answer. The list of hrefs is never shortened.
  */
 function fit<T extends object>(
   envelope: T,

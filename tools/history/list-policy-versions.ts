@@ -15,7 +15,7 @@ import { VersionOut, showVersion } from '../answers/show-versions.js'
 
 const NAME = 'list-policy-versions'
 const DEFAULT_MAX_RESULTS = 50
-/** Maximum number of authors whose names are read to find an author by name. */
+/** Maximum number of authors whose names are read to find one by name. */
 const MOST_FILTERED = 100
 /** Maximum number of authors named in a note. */
 const MOST_NAMED = 10
@@ -32,6 +32,7 @@ export default defineTool({
   name: NAME,
   summary: 'Provisioned policy versions, newest first: when, by whom, message, counts.',
   effect: 'read',
+  reads: 'everything',
   toolset: 'history',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -85,8 +86,8 @@ export default defineTool({
 const authorsOf = (versions: readonly PolicyVersion[]) => versions.flatMap(({ created_by: by }) => by?.href ?? [])
 
 /**
- * Returns the versions of one author, given by href or by the exact name in the PCE. Also returns the names of authors
- * if some were read to find this one.
+ * Returns the versions of one author, given by href or by exact name. Also returns the names of authors, if any were
+ * read to find this one.
  */
 async function filterByAuthor(
   author: string | undefined,
@@ -105,8 +106,8 @@ async function filterByAuthor(
   if (found.length > 0 || authors.size === 0) return { found, names }
   const [near] = nearPeople(wanted, new Set(names.values()), 1)
   const known = [...new Set(names.values())].sort().slice(0, MOST_NAMED).map(quote).join(', ')
-  // The caller may mean a person who has exactly this name but has provisioned nothing. An author with a similar name
-  // is therefore only mentioned, and that author's versions are not returned.
+  // The caller may mean a person with exactly this name who has provisioned nothing. So an author with a similar name
+  // is only mentioned, and that author's versions are not returned.
   const advice = near === undefined ? `they are by ${known}.` : `the most similar name among them is ${quote(near)}.`
   return { found, names, note: `None of these versions is by ${quote(wanted)}; ${advice}` }
 }

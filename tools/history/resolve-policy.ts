@@ -1,3 +1,4 @@
+import { requireInside } from '../../domain/inventory/limited-reading.js'
 import { Type, type Static } from '@sinclair/typebox'
 import { DetailLevel } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
@@ -61,6 +62,7 @@ export default defineTool({
   name: NAME,
   summary: 'Rules of an application, label or rule set as addresses and ports, also as CSV.',
   effect: 'read',
+  reads: 'judged',
   toolset: 'history',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -159,7 +161,8 @@ interface Asked {
 }
 
 /**
- * Returns whose rules are meant, with a name for sentences.
+ * Returns the application or labels whose rules were requested, with a phrase for sentences.
+ *
  * @throws {ToolError} missing_identifier or conflicting_identifiers unless exactly one is named; the errors of
  * `resolveApplicationReference`; unresolved_label_filter; invalid_argument if two labels have the same key.
  */
@@ -173,12 +176,19 @@ async function chooseSubject(ctx: ToolContext<true>, asked: Asked): Promise<{ su
     })
   if (given.length > 1)
     throw new ToolError('conflicting_identifiers', `Give one of ${given.join(' and ')}.`, { arguments: given })
+  // Of a whole rule set, the ends inside are not known before it is resolved.
+  if (ruleSet !== undefined) await requireInside(ctx.pce, 'Everything that a rule set reaches', [])
   if (ruleSet !== undefined) return { subject: { ruleSet }, name: `rule set ${quote(ruleSet.trim())}` }
   const labels =
     application === undefined
       ? await resolveLabels(ctx.pce, references ?? [], ctx, unresolvedFilter)
       : await resolveApplicationReference(ctx, application, 'application')
   refuseTwice(labels)
+  await requireInside(
+    ctx.pce,
+    labels.map(({ key, value }) => quote(`${key}=${value}`)).join(' and '),
+    labels.map(({ href }) => href),
+  )
   return { subject: { labels }, name: labels.map(({ key, value }) => quote(`${key}=${value}`)).join(' and ') }
 }
 

@@ -5,6 +5,7 @@ import { DRY_RUN_BINDING, DryRunInput, DryRunOutput, type PlannedRequest } from 
 import { PendingOut, type JudgedChange, VersionChangeOut } from '../../schemas/policy-changes.js'
 import { defineTool } from '../define.js'
 import type { Preview, ToolContext } from '../../domain/call.js'
+import { observeForPage, type PageEvidence } from '../../domain/history/observe-for-page.js'
 import {
   type Restored,
   type RestorePlan,
@@ -19,11 +20,12 @@ import { loadAuthorNames } from '../../domain/inventory/reference-names.js'
 import { showPending, toChangeSubset } from '../../domain/policy/choose-changes.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
 import { warnOfUnreadNames } from '../answers/approval/show-referred.js'
+import { assumedByEvidence, showEvidenceOnPage, warnOfEvidence } from '../answers/approval/show-page-evidence.js'
 import { showDiscards } from '../answers/approval/show-discards.js'
 import { showChangesForApproval } from '../answers/approval/show-policy-changes.js'
 import { answerBudget, countRowsThatFit, jsonBytes, rowsWithin } from '../answers/byte-budget.js'
 import { describeEffects, explainWords, worstFirst } from '../answers/explain-changes.js'
-import { describeCounts, namesOf } from '../answers/show-provisioning.js'
+import { describeCounts, namesOf, orderForReview } from '../answers/show-provisioning.js'
 import { VersionOut, showVersion, showVersionChange } from '../answers/show-versions.js'
 import { trimAmongOthers } from '../answers/trim-change.js'
 
@@ -74,7 +76,7 @@ export default defineTool({
   isHeavy: true,
   pceRequests: {
     atMost: 62,
-    and: 'two for each workload that changed rules name (50 at most), three for each rule set where the release keeps deny rules apart, and in a preview for dropped changes what discard-draft-changes sends',
+    and: 'two for each workload that changed rules name (50 at most), three for each rule set where the release keeps deny rules apart, in a preview for dropped changes what discard-draft-changes sends, and for an approval page one traffic query, with two for each workload in it that changed rules name (50 at most)',
   },
   input: Type.Object(
     {
@@ -98,7 +100,11 @@ export default defineTool({
   },
   async preview(args, ctx) {
     const plan = await planRestore(ctx, args)
-    return previewRestore(plan, await describePlan(ctx, plan), args.dry_run === true)
+    const described = await describePlan(ctx, plan)
+    const { before: active, after: draft, objects } = plan.difference
+    const changes = orderForReview(objects.map(({ change }) => change))
+    const evidence = await observeForPage(ctx, changes, () => Promise.resolve({ active, draft }))
+    return previewRestore(plan, { ...described, evidence }, args.dry_run === true)
   },
   async handler(args, ctx): Promise<Static<typeof output>> {
     const reading = { ...ctx, signal: ctx.beforeWriting }
@@ -182,7 +188,7 @@ function describeOutcome({ version, dropped }: RestorePlan, { pending, differing
   }
 }
 
-/** Warns if the draft that is read back after the restore differs from the plan, or cannot be read. */
+/** Warns if the draft, read back after the restore, differs from the plan or cannot be read. */
 function warnOf({ difference, version }: RestorePlan, { pending, differing, unread }: Restored): string[] {
   const planned = new Set(difference.objects.map(({ change }) => change.href))
   const extra = (pending ?? []).filter(({ href }) => !planned.has(toDraftHref(href)))
@@ -203,10 +209,11 @@ function warnOf({ difference, version }: RestorePlan, { pending, differing, unre
 
 function previewRestore(
   plan: RestorePlan,
-  { changes: judged, losses }: { changes: JudgedChange[]; losses: JudgedChange[] },
+  described: { changes: JudgedChange[]; losses: JudgedChange[]; evidence: PageEvidence | null },
   isDryRun: boolean,
 ): Preview {
   const { difference, dropped, named, version, inForce } = plan
+  const { changes: judged, losses, evidence } = described
   const boundTo = isDryRun ? DRY_RUN_BINDING : plan.digest
   const dry = isDryRun ? ' This is a dry run: it only shows what a real call would send.' : ''
   const changes = difference.objects.map(({ change }) => change)
@@ -222,13 +229,15 @@ function previewRestore(
   const unread = warnOfUnreadNames(named)
   const rows = worstFirst(judged.map(({ fields: _fields, rules: _rules, assumes: _assumes, ...row }) => row))
   const shown = rowsWithin(rows, LIST_BYTES)
-  const { workloads_affected: _none, ...page } = showChangesForApproval({
+  const { workloads_affected: _none, ...changed } = showChangesForApproval({
     changes,
     included: [],
     judged: byHref,
     rest: [],
     impact: undefined,
   })
+  const page = { ...changed, ...showEvidenceOnPage(changed.objects, evidence) }
+  const facts = showAssumedBy([...judged, ...assumedByEvidence(evidence)])
   const discards = showDiscards(dropped, new Map(losses.map((loss) => [loss.href, loss])))
   return {
     summary: `${what}${lost}${unread.map((text) => ` ${text}`).join('')} ${NOT_VERSIONED}${dry}`,
@@ -247,10 +256,11 @@ function previewRestore(
     },
     page: {
       ...page,
-      ...(judged.some(({ assumes = [] }) => assumes.length > 0) && { facts: showAssumedBy(judged) }),
+      ...(facts.assumes !== undefined && { facts }),
       warnings: [
         ...unread,
         ...(dropped.length > 0 ? [`First loses what is pending now: ${countOf(dropped.length, 'change')}.`] : []),
+        ...warnOfEvidence(evidence),
         ...page.warnings,
         'Nothing is enforced by this: the draft still has to be provisioned.',
       ],

@@ -18,7 +18,7 @@ import { orderForReview } from '../answers/show-provisioning.js'
 import { defineTool } from '../define.js'
 
 const NAME = 'review-draft'
-/** Number of changes that a person reviews at once, and the most that one call judges. */
+/** The number of changes to review by default, and the maximum that one call judges. */
 const USUAL = 10
 const MOST = 50
 
@@ -28,6 +28,7 @@ const Pair = Type.Object({
   ports: Type.Array(Type.String(), { description: 'The busiest' }),
   connections: Count('Observed'),
   effect: Text('Of the change'),
+  last_seen: Type.Optional(Text('Day, UTC')),
 })
 const ReviewedOut = Type.Object({
   href: Text('Draft href'),
@@ -69,6 +70,7 @@ export default defineTool({
   name: NAME,
   summary: 'Pending changes, each with the observed traffic that depends on it or asked for it.',
   effect: 'read',
+  reads: 'judged',
   toolset: 'history',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

@@ -105,6 +105,7 @@ export default defineTool({
   name: NAME,
   summary: 'Who changed an object, rule or application, when and how.',
   effect: 'read',
+  reads: 'everything',
   toolset: 'history',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -197,15 +198,15 @@ function hasUnnamedGroup(value: unknown): boolean {
   return Object.values(value).some(hasUnnamedGroup)
 }
 
-/** Sorts entries, newest first. At equal times, a provisioning comes before the edits that it made active. */
+/** Sorts entries, newest first. If times are equal, a provisioning comes before the edits that it put into effect. */
 function newestFirst(entries: readonly HistoryEntry[]): HistoryEntry[] {
   const timeOf = ({ at }: HistoryEntry) => (at === '' ? -Infinity : Date.parse(at))
   return entries.toSorted((a, b) => timeOf(b) - timeOf(a) || (b.version ?? 0) - (a.version ?? 0))
 }
 
 /**
- * Replaces the hrefs of authors with names. Policy versions name their author only by href, whereas events usually
- * contain the author's name.
+ * Replaces the hrefs of authors with names. Policy versions contain only the author's href, whereas events usually
+ * contain the name.
  */
 async function nameAuthors(
   { pce, signal }: ToolContext<true>,
@@ -260,8 +261,8 @@ const showReach = (events: EventSearch, { steps, inSpan, total, isComplete }: Ve
 })
 
 /**
- * Returns notes about events that name the target but did not change it. `reports` contains the types of these events
- * by href.
+ * Returns notes about events that name the target but did not change it. `reports` has the types of these events by
+ * href.
  */
 function noteOnReports(reports: ReadonlyMap<string, string>): string[] {
   if (reports.size === 0) return []
@@ -272,7 +273,7 @@ function noteOnReports(reports: ReadonlyMap<string, string>): string[] {
   ]
 }
 
-/** Returns notes about the parts of the history that the searches could not cover. */
+/** Returns notes about parts of the history that the search could not cover. */
 function notesOn(now: number, { since }: Span, events: EventSearch, versions: VersionSearch): string[] {
   const keptSince = events.keptDays === null ? null : new Date(now - events.keptDays * DAY_MS).toISOString()
   const asksForOlder = keptSince !== null && (since === undefined || Date.parse(since) < Date.parse(keptSince))

@@ -22,6 +22,7 @@ export default defineTool({
   name: 'exposure-report',
   summary: 'Ransomware and vulnerability exposure as the PCE has it, what of it is reached, and what would protect it.',
   effect: 'read',
+  reads: 'everything',
   toolset: 'hygiene',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -65,7 +66,7 @@ export default defineTool({
 
 type Asked = ServiceReference | readonly ServiceReference[]
 
-/** Resolves the services of a call. Ports become a service of their own, which has no href. */
+/** Looks up the services that a call names. Ports become a service of their own, without an href. */
 async function resolveNamed(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
   labels: LabelIndex,

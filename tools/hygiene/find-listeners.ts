@@ -18,7 +18,9 @@ import { defineTool } from '../define.js'
 const NAME = 'find-listeners'
 const DEFAULT_DAYS = 30
 const DEFAULT_RESULTS = 25
-/** Maximum number of workloads of a call: each may have to be read by itself, and the traffic query names them. */
+/**
+ * Maximum number of workloads per call: each may have to be read individually, and the traffic query lists them all.
+ */
 const MOST_WORKLOADS = 200
 /** Number of bytes that are kept free for a cursor. */
 const CURSOR_BYTES = 400
@@ -45,6 +47,7 @@ export default defineTool({
   name: NAME,
   summary: 'Processes that listen on ports of workloads, and which of them nobody talked to.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'hygiene',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

@@ -10,6 +10,7 @@ export default defineTool({
   name: 'find-redundant-rules',
   summary: 'Rules that can go without changing anything; any-to-any rules; scopes without workloads.',
   effect: 'read',
+  reads: 'everything',
   toolset: 'hygiene',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

@@ -29,7 +29,7 @@ import { selectFields } from '../answers/select-fields.js'
 
 const NAME = 'find-unlabelled-workloads'
 const DEFAULT_MAX_RESULTS = 25
-/** Maximum number of workloads on a page. It is limited because the traffic query names each of them. */
+/** Maximum number of workloads on a page. It is limited because the traffic query lists them all. */
 const MOST_RESULTS = 200
 const DEFAULT_DAYS = 7
 const DEFAULT_KEYS = ['role', 'app', 'env', 'loc']
@@ -91,6 +91,7 @@ export default defineTool({
   name: NAME,
   summary: 'Workloads that lack labels, with suggestions; labels that look alike.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'hygiene',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -237,8 +238,7 @@ export default defineTool({
       ...(warnings.length > 0 && { warnings }),
     }
     const { rows: kept, paging } = await answerPage(NAME, question, slice, rows, ctx, { ...facts, workloads: [] })
-    // The rows are sorted only after the page was cut. The cursor for the next page therefore does not depend on the
-    // sorting.
+    // The rows are sorted only after the page was cut, so the cursor for the next page does not depend on the sorting.
     const ranks = suggestions.map(rankOf)
     const workloads = kept
       .map((row, at) => ({ row, rank: ranks[at] ?? 0 }))
@@ -255,7 +255,7 @@ export default defineTool({
 })
 
 /**
- * Returns the rank of a workload by its best suggestion: 0 for the strongest. Workloads without suggestions come last.
+ * Returns the rank of a workload by its best suggestion: 0 for the strongest. Workloads without suggestions rank last.
  */
 const rankOf = (suggestions: readonly { strength: (typeof STRENGTHS)[number] }[]): number =>
   Math.min(STRENGTHS.length, ...suggestions.map(({ strength }) => STRENGTHS.indexOf(strength)))
@@ -272,8 +272,8 @@ async function lookAlikes(index: LabelIndex, uses: ReadonlyMap<string, number>, 
 }
 
 /**
- * Reads the traffic of the page's workloads and passes the workloads' peers to the suggester. Returns warnings about
- * traffic that could not be read.
+ * Reads the traffic of the page's workloads and passes their peers to the suggester. Returns warnings about traffic
+ * that could not be read.
  */
 async function readPeers(
   ctx: ToolContext<true>,

@@ -14,6 +14,7 @@ export default defineTool({
   name: 'find-unused',
   summary: 'Labels, label groups, IP lists and services that nothing uses; rules and rule sets that do nothing.',
   effect: 'read',
+  reads: 'everything',
   toolset: 'hygiene',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

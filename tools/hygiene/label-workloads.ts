@@ -43,7 +43,7 @@ import {
   UnchangedTable,
 } from '../answers/hygiene/show-relabelling.js'
 
-/** Maximum number of table rows, so that a model can still read them. The counts cover all rows. */
+/** Maximum number of table rows, small enough for a model to read. The counts cover all rows. */
 const MOST_ROWS = 200
 /** Maximum number of unchanged workloads that a dry run shows with their labels. */
 const MOST_UNCHANGED = 50
@@ -232,7 +232,7 @@ function checkArguments({ workloads, selection, csv, remove_token: token, set, a
 }
 
 /**
- * Throws if a selection matches more workloads than `most` (the argument max_matches) or if `most` is missing. A call
+ * Throws if a selection matches more workloads than `most` (the argument max_matches), or if `most` is missing. A call
  * that writes must give this limit, because the selection may match more workloads than when the caller last looked.
  */
 function requireBound(most: number | undefined, matched: number): void {
@@ -283,7 +283,7 @@ async function showDryRun(
     ...facts,
     ...(effect !== undefined && { effect: showEffect(effect) }),
   }
-  // The answer for a confirmation (its budget is infinite) includes all requests, because the confirmation is bound to
+  // The answer for a confirmation, whose budget is infinite, includes all requests, because the confirmation covers
   // them.
   const isShort = changes.length <= MOST_REQUESTED || answerBudget(ctx.limits) === Infinity
   const requests =
@@ -296,8 +296,8 @@ async function showDryRun(
 }
 
 /**
- * Returns a sentence about the unchanged workloads, to be appended to another sentence; empty if there is nothing to
- * say.
+ * Returns a sentence about the workloads that do not change, for appending to another sentence; empty if there are
+ * none.
  */
 function noteUnchanged(facts: Facts): string {
   const text = describeUnchanged(facts)
@@ -310,13 +310,13 @@ const requestOf = ({ pce }: Ctx, changes: readonly Relabelling[]) => ({
   body: changes.map(bodyOf),
 })
 
-/** Returns as many rows as fit into the answer next to its other fields, possibly none. */
+/** Returns as many rows as fit next to the answer's other fields, possibly none. */
 const rowsBeside = (rows: string[][], answer: unknown, { limits }: Pick<Ctx, 'limits'>): string[][] => {
   const left = answerBudget(limits) - jsonBytes(answer)
   return rowsWithin(rows, left).filter((row, at) => at > 0 || jsonBytes(row) < left)
 }
 
-/** Returns a table with as many rows as fit into the answer, and the number of rows that were left out. */
+/** Returns a table with as many rows as fit into the answer, and the number of rows left out. */
 function table(columns: string[], rows: string[][], envelope: object, { limits }: Pick<Ctx, 'limits'>) {
   const kept = Math.min(MOST_ROWS, countRowsThatFit(rows, [envelope, columns, ' '.repeat(300)], limits))
   const cut = rows.length - kept
@@ -327,8 +327,8 @@ function table(columns: string[], rows: string[][], envelope: object, { limits }
 }
 
 /**
- * Creates missing labels, then changes the workloads. If it is certain that no workload was changed, the new labels are
- * deleted again.
+ * Creates missing labels, then changes the workloads. If certainly no workload was changed, the new labels are deleted
+ * again.
  */
 async function write(
   ctx: Ctx,
@@ -351,7 +351,7 @@ async function write(
         after: after.map((label) => real.get(label.href) ?? label),
       }))
       const result = await writeLabels(ctx, whole)
-      // If it is certain that no workload was changed, the error thrown here causes the new labels to be deleted again.
+      // If certainly no workload was changed, the error thrown here causes the new labels to be deleted again.
       const { failure, results } = result
       const isOpen = mayHaveHappened(failure?.error) || results.some(({ outcome }) => outcome !== 'not_done')
       if (failure !== null && !isOpen) throw failure.error

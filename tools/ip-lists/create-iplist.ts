@@ -32,7 +32,7 @@ export default defineTool({
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
-  // A dry run is heavy, because it compares the list with all others. The real call is not, so it never waits for a
+  // A dry run is heavy, because it compares the list with all others. A real call is not heavy and so never waits for a
   // worker.
   isHeavy: ({ dry_run: dryRun }) => dryRun === true,
   input: Type.Object(

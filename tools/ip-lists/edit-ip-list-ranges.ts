@@ -138,8 +138,8 @@ export default defineTool({
 })
 
 /**
- * Plans the edit of the list in its current state, writes it unless this is a dry run, and describes its effect. `dry`
- * is the level of detail of a dry run, and null for a real call.
+ * Plans the edit of the list as it is now, writes it unless this is a dry run, and describes its effect. `dry` is the
+ * level of detail of a dry run, and null for a real call.
  */
 async function editList(
   ctx: ToolContext<true>,
@@ -154,8 +154,8 @@ async function editList(
   let judged = await judge(ctx, current, planned)
   const changes: string[] = []
   for (let round = 1; !dryRun && hasChange(planned); round += 1) {
-    // The PCE does not detect concurrent changes (P7), so the list is read again to keep the changes that others have
-    // made in the meantime.
+    // The PCE does not detect concurrent changes (P7), so the list is read again to keep what others have changed
+    // meanwhile.
     const now = await findByHref(pce, 'ip_lists', current.href, 'draft', signal)
     if (hasSameEntries(now, current)) break
     if (round === MOST_ROUNDS) throw changesTooOften(current)

@@ -93,6 +93,7 @@ export default defineTool({
   name: 'get-ip-list-matches',
   summary: 'Which IP lists and workloads have an address, range or domain name, wholly or in part.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'rules-plus',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -188,16 +189,16 @@ interface FoundLists {
   rows: ListRow[]
   analysed: number
   /**
-   * Number of lists that contain none of the addresses in question but contain domain names, which may resolve to these
-   * addresses; 0 if the question is a domain name.
+   * Number of lists that contain none of the requested addresses but have domain names, which may resolve to them; 0 if
+   * the question is about a domain name.
    */
   named: number
   counts: Record<Exclude<Hold, 'none'>, number>
 }
 
 /**
- * Finds the IP lists that contain the addresses or the domain name in question. Lists that contain all of them come
- * first (the order is `whole`, `part`, `uncertain`, `excluded`). Within each group, the narrowest list comes first.
+ * Finds the IP lists that contain the requested addresses or domain name. They are sorted by how much they contain
+ * (`whole`, `part`, `uncertain`, `excluded`), and within each of these, the narrowest list comes first.
  */
 async function findLists({ pce, signal }: Ctx, policyVersion: PolicyVersionSelector, asked: AskedAddresses | string) {
   const found: { row: ListRow; size: bigint }[] = []
@@ -263,8 +264,8 @@ function noteOf(list: IpList, { hold, taken, held }: AddressMatch): { note?: str
 }
 
 /**
- * Compares a domain name, as text, with the domain names of an IP list. `*` in the list stands for any characters, and
- * case does not matter.
+ * Compares a domain name, as a string, with the domain names of an IP list. `*` in the list stands for any characters,
+ * and case is ignored.
  */
 function matchName(list: IpList, fqdn: string): { row: ListRow; size: bigint } | undefined {
   const names = (list.fqdns ?? []).flatMap((one) => one.fqdn ?? []).filter((pattern) => compileName(pattern)(fqdn))
@@ -291,8 +292,8 @@ interface FoundWorkloads {
 }
 
 /**
- * Finds the workloads with an interface that has one of the addresses in question. Returns at most `most` workloads,
- * but counts all of them.
+ * Finds the workloads with an interface that has one of the requested addresses. Returns at most `most` workloads, but
+ * counts all.
  */
 async function findWorkloads(ctx: Ctx, asked: AskedAddresses, most: number): Promise<FoundWorkloads> {
   const { pce, signal } = ctx
@@ -305,8 +306,8 @@ async function findWorkloads(ctx: Ctx, asked: AskedAddresses, most: number): Pro
     if (!isManaged(workload)) unmanaged += 1
     if (kept.length < most) kept.push({ workload, addresses })
   }
-  // The PCE compares text and does not match networks (P8). Since an IPv6 address can be written in several ways, only
-  // a single IPv4 address is passed to the PCE.
+  // The PCE compares addresses as strings and does not match networks (P8). An IPv6 address has several spellings, so
+  // only a single IPv4 address is passed to the PCE.
   const isOne = asked.family === 'ipv4' && asked.from === asked.to
   const params = { include: 'labels', ...(isOne && { ip_address: writeInterval('ipv4', asked) }) }
   await scanWhole<Workload>(

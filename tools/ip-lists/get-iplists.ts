@@ -24,6 +24,7 @@ export default defineTool({
   name: NAME,
   summary: 'IP lists: addresses and domain names.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -64,7 +65,7 @@ export default defineTool({
       signal,
     }
     const slice = await fetchSlice(query, position, pageSize(maxResults, limits, fields), ownFilter)
-    // The lists of a page may have thousands of entries, so their conversion pauses regularly to let other calls run.
+    // Lists may have thousands of entries, so their conversion pauses regularly to let other calls run.
     const shown = await mapInTurns(slice.items, (item) => fitRow(select(showIpList(item)), limits), signal)
     const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, {
       ip_lists: [],

@@ -81,8 +81,7 @@ export default defineTool({
       }
       return updateObject(ctx, plan, dryRun)
     }
-    // The IP list is read again, because another call may have edited some of its ranges while this call waited for its
-    // turn to write.
+    // The IP list is read again, because another call may have edited its ranges while this call waited for its turn.
     const answer = await (dryRun === true
       ? update(found)
       : ctx.inOrder(orderOf('ip_lists', found.name), async () => {

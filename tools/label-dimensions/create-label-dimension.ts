@@ -60,8 +60,8 @@ export default defineTool({
       signal.throwIfAborted()
       const made = await pce.labelDimensions.create(body).catch(async (error: unknown) => {
         if (!(error instanceof PceError) || !error.isAccepted) throw error
-        // The dimension exists if the PCE accepted the request and only its answer cannot be read (D72). If it cannot be
-        // found, only the first error says that it may exist.
+        // If the PCE accepted the request and only its answer cannot be read, the dimension exists (D72). If it cannot
+        // be found, the first error is thrown, which says that it may exist.
         const now = await readDimensions(pce, signal).catch(() => [])
         const found = now.find((one) => one.key === key)
         if (found === undefined) throw error
@@ -91,7 +91,7 @@ function refuseTakenKey(all: readonly LabelDimension[], key: string, displayName
   throw new ToolError('already_exists', `The ${what} already belongs to another label dimension.`, details)
 }
 
-/** Warns of keys that differ from the new one in case alone, because people would take them for one. */
+/** Warns of existing keys that differ from the new one only in case, because people would confuse them. */
 function warnOfLookAlikes(all: readonly LabelDimension[], key: string): string[] {
   const alike = all.filter((one) => one.key.toLowerCase() === key.toLowerCase())
   return alike.map((one) => `${quote(key)} differs only in case from the key ${quote(one.key)}.`)

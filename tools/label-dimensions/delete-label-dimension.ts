@@ -36,7 +36,8 @@ export default defineTool({
       throw new ToolError('invalid_argument', text, { argument: 'key', reason: 'built_in', href: current.href })
     }
     const { uses, unread } = await findDimensionUses({ ...ctx, signal: ctx.beforeWriting }, current)
-    // Which uses the PCE itself would refuse is not documented, and a key without its dimension cannot be repaired.
+    // It is not documented for which uses the PCE itself refuses the deletion, and a key without its dimension cannot
+    // be repaired.
     if (dryRun !== true && uses.length + unread.length > 0) {
       const text =
         uses.length > 0

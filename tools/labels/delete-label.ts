@@ -56,8 +56,8 @@ export default defineTool({
 })
 
 /**
- * Returns the kinds of objects that use the label according to the PCE. If `ask` is false, the PCE is not asked and the
- * result is empty.
+ * Returns the kinds of objects that use the label, according to the PCE. If `ask` is false, the PCE is not asked, and
+ * the result is empty.
  */
 async function listUses({ pce, signal }: ToolContext<true>, { href }: Label, ask: boolean): Promise<string[]> {
   if (!ask) return []

@@ -29,7 +29,7 @@ import { selectFields } from '../answers/select-fields.js'
 import { showLabelOf } from '../answers/show-label.js'
 
 const NAME = 'get-label-groups'
-/** Maximum number of objects that a row names as users of a label group, unless the caller requested all of them. */
+/** Maximum number of objects that a row lists as referring to a label group, unless the caller asked for all. */
 const MOST_USERS = 10
 
 const UserOut = Type.Object({
@@ -74,6 +74,7 @@ export default defineTool({
   name: NAME,
   summary: 'Label groups: labels, groups inside them, and what uses each.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'rules-plus',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -164,7 +165,7 @@ function requireGroupHref(href: string, orgId: string): string {
 interface Everything {
   groups: readonly LabelGroup[]
   /**
-   * The objects that use each label group, by href of the group; absent if they were not requested or could not be
+   * The objects that refer to each label group, by href of the group; absent if they were not requested or could not be
    * read.
    */
   uses?: ReadonlyMap<string, readonly GroupUse[]>
@@ -172,8 +173,8 @@ interface Everything {
 }
 
 /**
- * Reads all label groups of a version and the objects that use them. If the objects cannot be read, the groups are
- * still returned.
+ * Reads all label groups of a version and the objects that refer to them. If these objects cannot be read, the groups
+ * are still returned.
  */
 async function readAll(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
@@ -225,8 +226,8 @@ function showGroup(
 }
 
 /**
- * Returns the objects that use a group: first those that name the group itself, then those that name another group that
- * contains it. Each object is listed only once, with all containing groups that it names.
+ * Returns the objects that refer to a group: first those that name the group itself, then those that name a group that
+ * contains it. Each object is listed once, with all containing groups that it names.
  */
 function findUsers(group: LabelGroup, tree: GroupTree, uses: ReadonlyMap<string, readonly GroupUse[]>): UserOut[] {
   const idOf = ({ type, href }: GroupUse) => `${type} ${href}`
@@ -252,7 +253,7 @@ function findUsers(group: LabelGroup, tree: GroupTree, uses: ReadonlyMap<string,
   ]
 }
 
-/** Shows one object that uses the group, with all of its uses. */
+/** Shows one object that refers to the group, with every place in which it does. */
 function showUse(uses: readonly GroupUse[]): UserOut {
   const { type, href, name, isOff } = uses[0] as GroupUse
   const places = new Set(uses.flatMap((use) => [...use.places]))

@@ -26,6 +26,7 @@ export default defineTool({
   name: NAME,
   summary: 'Labels: a key (role, app, env, loc …) and a value.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -53,8 +54,8 @@ export default defineTool({
     const select = selectFields(fields, Row)
     const { exact, ...filters } = question
     const position = await decodeCursor(ctx, NAME, question, cursor)
-    // The PCE matches key and value as substrings. Therefore, this server compares all results of the PCE exactly
-    // before the page is cut: always by key, and also by value if the caller requested it.
+    // The PCE matches any part of key and value. So before the page is cut, this server compares all results exactly:
+    // always by key, and by value if the caller requested it.
     const ownFilter = allOf<Label>(
       matchExactly(true, filters, { key: ({ key }) => [key] }),
       matchExactly(exact, filters, { value: ({ value }) => [value] }),
@@ -70,7 +71,7 @@ export default defineTool({
   },
 })
 
-/** Shows a label. If the label was never changed, the date of the last change is shown only if it was requested. */
+/** Shows a label. If it was never changed, the date of the last change is shown only on request. */
 function showListedLabel(label: Label, fields: readonly string[] | undefined) {
   const { href, key, value, deleted, usage, external_data_set, external_data_reference, created_at, updated_at } = label
   return {

@@ -112,7 +112,7 @@ export default defineTool({
   },
 })
 
-/** Throws conflicting_identifiers if members are given both as whole lists and as an edit. */
+/** Throws conflicting_identifiers if members are given both as complete lists and as an edit. */
 function refuseBothWays({ labels, sub_groups: groups, add, remove }: Arguments): void {
   if ((labels ?? groups) === undefined || (add ?? remove) === undefined) return
   const text = 'Give all members (labels, sub_groups), or those to add and remove, not both.'
@@ -126,11 +126,11 @@ const ALL = { labels: 'labels', sub_groups: 'sub_groups' }
 interface AskedMembers {
   all: Members
   edit: MemberEdit
-  /** The members that the group may gain, with the names of their arguments. */
+  /** The members that the group may gain, with the names of the arguments that gave them. */
   added: { members: Members; argumentOf: typeof ALL }[]
 }
 
-/** Finds all members that the call names. Throws invalid_argument for one that is both added and removed. */
+/** Finds all members that the call names. Throws invalid_argument for a member that is to be both added and removed. */
 async function readMembers(ctx: ToolContext<true>, args: Arguments): Promise<AskedMembers> {
   const all = await findMembers(ctx, { labels: args.labels, sub_groups: args.sub_groups }, ALL)
   const add = await findMembers(ctx, splitMembers(args.add), ADD)

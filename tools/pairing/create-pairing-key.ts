@@ -79,11 +79,13 @@ type Ctx = ToolContext<true>
 const findProfile = ({ href, name }: Arguments, { pce, signal }: Ctx): Promise<PairingProfile> =>
   findObject(pce, 'pairing_profiles', { href, name }, signal)
 
-/** Returns the digest of the profile: a key is confirmed for what machines become that pair with it. */
+/**
+ * Returns a digest of the profile, because a key is confirmed for what the profile does to machines that pair with it.
+ */
 const bind = async ({ dry_run: dryRun }: Arguments, { signal }: Ctx, profile: PairingProfile): Promise<string> =>
   dryRun === true ? DRY_RUN_BINDING : digestContents([withoutUse(profile)], signal)
 
-/** Leaves out what changes whenever a machine pairs or a key is made. */
+/** Removes the fields that change whenever a machine pairs or a key is created. */
 function withoutUse(profile: PairingProfile): object {
   return Object.fromEntries(Object.entries(profile).filter(([field]) => !/^(?:last_|total_use_count$)/u.test(field)))
 }

@@ -46,7 +46,7 @@ export default defineTool({
     const body = {
       name,
       ...(description !== undefined && { description }),
-      // What the PCE would choose is not documented, so it is said here: nothing is enforced, and keys expire.
+      // The PCE's defaults are not documented, so they are set explicitly: nothing is enforced, and keys expire.
       enabled: true,
       enforcement_mode: 'visibility_only',
       key_lifespan: USUAL_LIFESPAN,

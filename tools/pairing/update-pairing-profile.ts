@@ -68,7 +68,7 @@ export default defineTool({
   },
 })
 
-/** Says that keys may be out there to which the change matters, and what is not known of those. */
+/** Warns that existing keys may be affected by the change, and says what is not known about them. */
 function warnOfKeys({ last_pairing_key_generated_at: last }: PairingProfile, body: Record<string, unknown>): string[] {
   if (last == null) return []
   const isLimit = body.key_lifespan !== undefined || body.allowed_uses_per_key !== undefined

@@ -5,7 +5,7 @@ import { defineTool } from '../define.js'
 import { withDetails } from '../../domain/inventory/pce-errors.js'
 
 /**
- * Time limit of the check in milliseconds. It is shorter than the client's usual limit, because the caller only waits
+ * Time limit of the check in milliseconds. It is shorter than the client's usual limit, because the caller waits only
  * for a yes or no.
  */
 const LONGEST_WAIT_MS = 20_000
@@ -15,6 +15,7 @@ export default defineTool({
   name: 'check-pce-connection',
   summary: 'Whether the PCE answers and accepts the credentials.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'server',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -33,8 +34,8 @@ export default defineTool({
     const { pce } = ctx
     const where = describePce(pce)
     const startedAt = ctx.now()
-    // The check uses a time limit of the client instead of an abort signal, because then the error shows whether the
-    // PCE answered at all, for example with 502.
+    // A time limit of the client is used instead of an abort signal, because the error then shows whether the PCE
+    // answered at all, for example with 502.
     const inTime = () => ({
       signal: ctx.signal,
       totalTimeoutMs: Math.max(1, LONGEST_WAIT_MS - (ctx.now() - startedAt)),
@@ -72,7 +73,7 @@ async function askHealth(pce: PceClient, options: RequestOptions): Promise<void>
   }
 }
 
-/** Reads the PCE's release. The release is useful to know, but the result of the check does not depend on it. */
+/** Reads the PCE's release, which is useful to know but does not affect the result of the check. */
 async function askVersion(pce: PceClient, options: RequestOptions): Promise<string | undefined> {
   try {
     const { version } = (await pce.getProductVersion(options)) as { version?: unknown }
@@ -82,10 +83,7 @@ async function askVersion(pce: PceClient, options: RequestOptions): Promise<stri
   }
 }
 
-/**
- * Describes why the check failed. The text contains nothing that the PCE sent, because such text would first have to be
- * cleaned.
- */
+/** Describes why the check failed. Nothing that the PCE sent is quoted, because it would first have to be made safe. */
 const reasonFor = (error: PceError): string =>
   error instanceof PceApiError
     ? (hintFor(error) ?? `The PCE answered with HTTP status ${error.status}.`)

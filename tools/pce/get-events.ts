@@ -58,6 +58,7 @@ export default defineTool({
   name: NAME,
   summary: 'Audit events, newest first: who changed what, logins, VEN problems.',
   effect: 'read',
+  reads: 'everything',
   toolset: 'server',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -126,8 +127,8 @@ export default defineTool({
       return { events: [], counts: counted.counts(), ...totals, ...noteOn(filters, asked, seen, found, filter) }
     }
     const found = await fetchSlice(query, position, pageSize(maxResults, limits, fields), filter.test)
-    // If the PCE's limit was reached, the note already says that events beyond it are missing. They are then not
-    // reported a second time as withheld.
+    // If the PCE's limit was reached, the note already says that later pages lack events, so they are not reported as
+    // withheld as well.
     const slice = { ...found, isWithheld: found.isWithheld === true && found.seen !== PCE_MOST }
     const notes = noteOn(filters, asked, found, slice.totalCount, filter)
     const shown = slice.items.map((event) => showEvent(event, limits, select))
@@ -157,8 +158,8 @@ function noteOn(
 }
 
 /**
- * Returns true if there are older events that no page can show. If filters were used, X-Total-Count may nevertheless
- * count all events (P6). In this case, events can be missing only if the PCE returned as many as its limit permits.
+ * Returns true if there are older events that no page can show. If filters were used, X-Total-Count may count all
+ * events nevertheless (P6). In this case, events can be missing only if the PCE returned as many as its limit permits.
  */
 function isOutOfReach(filters: object, { pceTotal, seen = 0 }: Reach, found: number): boolean {
   if (pceTotal <= PCE_MOST) return false
@@ -167,7 +168,7 @@ function isOutOfReach(filters: object, { pceTotal, seen = 0 }: Reach, found: num
 
 /**
  * Converts both bounds of the time window to the form that the PCE accepts, with a time zone (P26). Throws
- * invalid_argument if one is not a time, or if the window ends before it begins.
+ * invalid_argument if a bound is not a time, or if the window ends before it begins.
  */
 function readWindow(filters: { timestamp_gte?: string; timestamp_lte?: string }): (string | undefined)[] {
   const bounds = Object.entries({ timestamp_gte: '00:00:00', timestamp_lte: '23:59:59.999' }).map(
@@ -191,9 +192,8 @@ function readWindow(filters: { timestamp_gte?: string; timestamp_lte?: string })
 const ENVELOPE_BYTES = 2_000
 
 /**
- * Shows an event. The event of a bulk write can be too large for an answer, because it lists thousands of changed
- * objects. In this case, the parts that are too large are left out, and `omitted` gives the number of changes and
- * notifications.
+ * Shows an event. The event of a bulk write may be too large for an answer, because it lists thousands of changed
+ * objects. In this case, the largest parts are left out, and `omitted` gives the number of changes and notifications.
  */
 function showEvent(event: PceEvent, limits: Limits, select: Select) {
   const told = event.notifications ?? []

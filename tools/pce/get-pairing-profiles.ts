@@ -34,6 +34,7 @@ export default defineTool({
   name: NAME,
   summary: 'Pairing profiles of new workloads.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

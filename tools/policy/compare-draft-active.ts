@@ -20,7 +20,7 @@ import { trimChange } from '../answers/trim-change.js'
 
 const NAME = 'compare-draft-active'
 const DEFAULT_MAX_RESULTS = 100
-/** Maximum number of changes on a page. It is limited because each change requires reading two objects. */
+/** Maximum number of changes on a page. It is limited because two objects must be read for each change. */
 const MOST_RESULTS = 250
 /** Number of bytes reserved for everything except the changes: other fields, explanations of effects, and a cursor. */
 const ENVELOPE_BYTES = 2_500
@@ -54,6 +54,7 @@ export default defineTool({
   name: NAME,
   summary: 'What provisioning would change: wider or narrower, by whom, what to review.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'provisioning',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

@@ -26,7 +26,7 @@ import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.j
 import { resolveApplication } from '../../domain/inventory/find-labels.js'
 
 const DEFAULT_DAYS = 30
-/** The kinds of data that every check needs, because they classify the sources and destinations of traffic. */
+/** The data that every check needs, because they classify the ends of traffic. */
 const ALWAYS: readonly SourceName[] = ['workloads', 'policy', 'ipLists']
 
 const output = Type.Object({
@@ -67,6 +67,7 @@ export default defineTool({
   name: 'compliance-check',
   summary: 'Judge an application, environment or all by a framework, with evidence.',
   effect: 'read',
+  reads: 'judged',
   toolset: 'analysis',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -115,7 +116,7 @@ export default defineTool({
     const known = workloads !== undefined && 'value' in workloads ? workloads.value : null
     for (const { mode } of known ?? []) if (mode !== null) modes[mode] = (modes[mode] ?? 0) + 1
     const { recommendation, ...score } = scoreVerdicts(findings.map(({ status }) => status))
-    // The score and the summary are of all checks, whichever of them are shown.
+    // Score and summary refer to all checks, including those that are not shown.
     const leftOut = findings.flatMap((finding) => (chosen.has(finding.id) ? [] : [finding.id]))
     return fitEvidence(
       {
@@ -144,8 +145,8 @@ const LADDER = [2 * MOST_EVIDENCE, MOST_EVIDENCE, 5, 2, 1, 0] as const
 type Shown<F extends CheckVerdict> = Omit<F, 'evidence'> & { evidence?: Record<string, unknown> }
 
 /**
- * Builds an answer with as many pieces of evidence as the budget allows. Counts cover all evidence; `evidence_limit` is
- * the maximum length of a list of evidence.
+ * Builds an answer with as much evidence as fits. Counts cover all evidence; `evidence_limit` is the maximum length of
+ * a list of evidence.
  */
 function fitEvidence<E extends object, F extends CheckVerdict>(
   envelope: E,

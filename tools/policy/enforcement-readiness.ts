@@ -25,6 +25,7 @@ export default defineTool({
   name: NAME,
   summary: 'How ready an application is for enforcement: what would be cut, what to do.',
   effect: 'read',
+  reads: 'judged',
   toolset: 'analysis',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

@@ -25,6 +25,7 @@ export default defineTool({
   name: 'get-policy-coverage-report',
   summary: "Shares of an application's traffic that policy allows or not, by direction and in draft.",
   effect: 'read',
+  reads: 'judged',
   toolset: 'analysis',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -52,8 +53,8 @@ export default defineTool({
     const [index, { items: workloads }] = await Promise.all([loadLabels(pce, ctx), fetchWorkloads(ctx, labels)])
     const encoder = createFlowEncoder(index)
     const found = collectCoverage(encoder)
-    // The pending changes are read before the policy in force. If they are provisioned between the two reads, the
-    // policy that is read contains them.
+    // The pending changes are read before the policy in force. If they are provisioned in between, the policy already
+    // contains them.
     const isSame = hasDraft && (await isNothingPending(ctx))
     const policy = await readPolicyInForce(pce, ctx.signal, index)
     const draft = isSame ? policy : hasDraft ? await readWholePolicy(ctx, 'draft', index) : null
@@ -97,8 +98,8 @@ export default defineTool({
 })
 
 /**
- * Returns true if the draft is the same as the policy in force; false if it differs, or if the pending changes could
- * not be read.
+ * Returns true if the draft equals the policy in force; false if it differs, or if the pending changes could not be
+ * read.
  */
 async function isNothingPending({ pce, signal }: { pce: PceClient; signal: AbortSignal }): Promise<boolean> {
   try {

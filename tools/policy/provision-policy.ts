@@ -14,19 +14,21 @@ import { countOf } from '../../domain/text/describe-numbers.js'
 import { quote } from '../../domain/text/escape-text.js'
 import { chosenNow, digestChanges, refuseUnapproved } from '../../domain/policy/choose-changes.js'
 import { bindChanges } from '../../domain/policy/bind-changes.js'
+import { observeForPage } from '../../domain/history/observe-for-page.js'
 import { judgePending, MOST_JUDGED } from '../../domain/policy/describe-changes.js'
 import { toDraftHref } from '../../domain/inventory/parse-href.js'
 import { choosePending, refuseOthers, toChangeSubset, toProvisionable } from '../../domain/policy/choose-changes.js'
 import { warnOfCarried } from '../../domain/policy/choose-changes.js'
 import { warnOfUnreadNames } from '../answers/approval/show-referred.js'
+import { assumedByEvidence, showEvidenceOnPage, warnOfEvidence } from '../answers/approval/show-page-evidence.js'
 import { showChangesForApproval } from '../answers/approval/show-policy-changes.js'
 import { fitChanges, namesOf, orderForReview, showProvisioning } from '../answers/show-provisioning.js'
 import { requireObject } from '../../domain/drafts/change-object.js'
 
 const DEFAULT_DESCRIPTION = 'Provisioned via MCP'
-/** Maximum number of changes that are named among those that stay as they are. */
+/** Maximum number of changes that are named as not provisioned. */
 const MOST_LEFT_NAMED = 10
-/** Time limit, in milliseconds, for finding out the result of a provisioning whose answer was unreadable. */
+/** Time limit, in milliseconds, for finding out whether a provisioning succeeded if its answer cannot be read. */
 const LOOK_MS = 10_000
 
 const output = Type.Object({
@@ -87,7 +89,7 @@ export default defineTool({
   requiresPce: true,
   requiresConfirm: true,
   // Only the preview and the dry run are heavy. Provisioning itself, and the check for changes before it, compare no
-  // rules and must not wait for a free worker thread.
+  // rules and must not wait for a worker thread.
   isHeavy: ({ dry_run: dryRun }, act) => act === 'preview' || (act === 'handler' && dryRun === true),
   input: Type.Object(
     {
@@ -122,8 +124,8 @@ export default defineTool({
     return args.dry_run === true ? DRY_RUN_BINDING : (await bind(ctx, (await chooseChanges(args, ctx)).chosen)).digest
   },
   async preview(args, ctx) {
-    // The confirmation token is bound to the pending changes. They are read before their effects are determined, so
-    // that the token is invalid if they change in between.
+    // The confirm token is bound to the pending changes. They are read before their effects are determined, so that the
+    // token becomes invalid if they change in between.
     const { chosen, included, rest, left } = await chooseChanges(args, ctx)
     const changes = orderForReview(chosen)
     const hrefs = changes.map(({ href }) => toDraftHref(href))
@@ -133,14 +135,16 @@ export default defineTool({
     const impact = hrefs.length === 0 ? undefined : await askImpact(ctx.pce, hrefs, [], ctx.signal)
     const notes = [...warnOfLeft(left), ...warnOfUnreadNames(named), ...(await warnOfNamed(args, ctx, chosen))]
     const page = showChangesForApproval({ changes, included, judged, rest, impact })
+    const evidence = await observeForPage(ctx, changes)
     return {
       ...showProvisioning({ changes, included, judged, impact, notes, isDryRun }),
       page: {
         ...page,
-        warnings: [...notes, ...page.warnings],
+        ...showEvidenceOnPage(page.objects, evidence),
+        warnings: [...notes, ...warnOfEvidence(evidence), ...page.warnings],
         facts: {
           change_description: args.change_description ?? DEFAULT_DESCRIPTION,
-          ...showAssumedBy([...judged.values()]),
+          ...showAssumedBy([...judged.values(), ...assumedByEvidence(evidence)]),
         },
       },
       boundTo: isDryRun ? DRY_RUN_BINDING : digest,
@@ -182,8 +186,8 @@ export default defineTool({
         chosenNow(chosen, await pce.getPendingPolicyChanges({ signal }), args.hrefs === undefined && !isLimited(ctx))
       const now = await look()
       refuseUnapproved(ctx.approved, (await bind(ctx, now)).digest)
-      // Reading the content of the changes took time, too, so the pending changes are read once more and compared with
-      // those that were just checked against the approval.
+      // Reading the content of the changes took time, too. So the pending changes are read once more and compared with
+      // those just checked against the approval.
       if (digestChanges(await look()) !== digestChanges(now)) refuseUnapproved(ctx.approved, '')
     }
     const done = await provision(pce, description, chosen, warnings)
@@ -238,8 +242,8 @@ async function chooseChanges(
 }
 
 /**
- * Splits the pending changes into those inside the caller's scopes and those that a call without hrefs leaves as they
- * are. A caller whose writes are not limited has everything inside.
+ * Splits the pending changes into those inside the caller's scopes and those that a call without hrefs leaves pending.
+ * If the caller's writes are not limited, all changes are inside.
  */
 async function leaveOutside(
   { pce, caller: { scopes }, signal }: Context,
@@ -254,7 +258,7 @@ async function leaveOutside(
   }
 }
 
-/** Names the pending changes outside of the caller's scopes, which a call without hrefs leaves as they are. */
+/** Names the pending changes outside the caller's scopes, which a call without hrefs leaves pending. */
 function warnOfLeft(left: readonly PlacedObject[]): string[] {
   if (left.length === 0) return []
   const names = left.slice(0, MOST_LEFT_NAMED).map(({ name, href = '' }) => (name === undefined ? href : quote(name)))
@@ -265,9 +269,8 @@ function warnOfLeft(left: readonly PlacedObject[]): string[] {
 }
 
 /**
- * Returns warnings about other people's changes among the changes that the call names by href. If the call names no
- * hrefs, no warning is needed: either `refuseOthers` has rejected other people's changes, or the argument `all_pending`
- * accepts them.
+ * Returns warnings about other people's changes among the changes that the call names by href. A call without hrefs
+ * needs no warning: either `refuseOthers` has rejected such changes, or the argument `all_pending` accepts them.
  */
 const warnOfNamed = async (
   { hrefs }: Choice,
@@ -290,9 +293,9 @@ async function askImpact(pce: PceClient, hrefs: string[], warnings: string[], si
 }
 
 /**
- * Provisions the changes and describes the result as far as it can be read back. Once the PCE has accepted the request,
- * the provisioning counts as done (D72). If the PCE's answer cannot be read, it counts as done if none of the changes
- * is pending any more.
+ * Provisions the changes and describes the result, as far as it can be read back. Once the PCE has accepted the
+ * request, it counts as done (D72). If the PCE's answer cannot be read, it counts as done if none of the changes is
+ * pending any more.
  */
 async function provision(pce: PceClient, description: string, chosen: TypedPendingChange[], warnings: string[]) {
   const targets = chosen.map(({ href }) => toDraftHref(href))
@@ -326,11 +329,11 @@ const describeDone = (chosen: readonly TypedPendingChange[], still: readonly Typ
     ? `Provisioned ${countOf(chosen.length, 'object')}${as}.`
     : `The PCE accepted provisioning ${countOf(chosen.length, 'object')}${as}, but ${still.length} ${still.length === 1 ? 'is' : 'are'} pending as before.`
 
-/** The provisioned changes that are still, or again, pending after the provisioning. */
+/** Provisioned changes that are pending afterwards, still or again. */
 interface Left {
-  /** The changes that are still pending in the same form as before. */
+  /** Changes that are still pending in the same form as before. */
   still: TypedPendingChange[]
-  /** The changes that are pending again because their objects were edited in the meantime. */
+  /** Changes that are pending again, because their objects were edited meanwhile. */
   edited: TypedPendingChange[]
 }
 
@@ -372,8 +375,8 @@ function compareCounts(expected: unknown, affected: number | null | undefined): 
 }
 
 /**
- * Reads the new version again, because the first answer may lack the counts (P27). A failure is only a warning, since
- * the policy is already provisioned.
+ * Reads the new version again, because the PCE's first answer may lack the counts (P27). A failure is only a warning,
+ * because the policy is already provisioned.
  */
 async function readBack(pce: PceClient, version: PolicyVersion, warnings: string[]): Promise<PolicyVersion> {
   try {

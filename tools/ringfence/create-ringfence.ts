@@ -79,18 +79,18 @@ export default defineTool({
   },
 })
 
-/** Plans everything that the call would do before anything is written. `boundTo` is the digest of the plan (D75). */
+/** Plans everything that the call would do, without writing. `boundTo` is the digest of the plan (D75). */
 async function plan(args: Static<typeof input>, outer: ToolContext<true>) {
   const { app_name: app, env_name: env, dry_run: isDryRun = false, detail_level: _shown, ...chosen } = args
   const { lookback_days: _days, start_date: _start, end_date: _end, ...asked } = chosen
   const { exclude_sources: excluded, environments, complete, ...options } = asked
   const window = chooseWindow(outer.now(), args, DEFAULT_DAYS)
   if (options.ruleset_name !== undefined) refuseHidden({ ruleset_name: options.ruleset_name })
-  // Reading takes minutes. The signal `beforeWriting` ensures that nothing is written if the call is cancelled
-  // meanwhile.
+  // Reading takes minutes. If the call is cancelled meanwhile, the signal `beforeWriting` ensures that nothing is
+  // written.
   const planning = { ...reportRising(outer), signal: outer.beforeWriting }
-  // Labels are read afresh, because an outdated list may contain a label that was renamed since, and rules would then
-  // name the wrong application.
+  // The labels are read from the PCE, because a cached label may have been renamed and rules would then name the wrong
+  // application.
   const labels = await loadLabels(planning.pce, planning, 'fresh')
   const application = (await resolveApplication(planning, { app_name: app, env_name: env })) as [Label, Label]
   const choice = chooseSources(labels, { exclude_sources: excluded, environments })

@@ -62,6 +62,7 @@ export default defineTool({
   name: 'detect-lateral-movement-paths',
   summary: 'Where an intruder could go: bridging applications, reach, shortest paths.',
   effect: 'read',
+  reads: 'everything',
   toolset: 'analysis',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -123,8 +124,8 @@ export default defineTool({
     const edges = graph.finish()
     const isUnseen = (end: AppFilter) => isAsked(end) && !edges.nodes.some((node) => matchesFilter(node, end))
     if (isUnseen(question.start) || isUnseen(question.target)) {
-      // Labels are read afresh, because the flows contain current names and a label may have been renamed since the
-      // list of labels was cached.
+      // The labels are read from the PCE, because flows contain current names and a label may have been renamed since
+      // the list was cached.
       await loadLabels(ctx.pce, ctx, 'fresh')
       question = await resolve()
     }
@@ -146,8 +147,8 @@ export default defineTool({
 })
 
 /**
- * Throws if start and target are the same application. No path leads from an application to itself, so the answer would
- * be "none found", which would suggest that the application cannot be reached.
+ * Throws if start and target are the same application. No path leads from an application to itself, so the answer "none
+ * found" would suggest that the application cannot be reached.
  */
 function refuseSelf({ start, target }: MovementQuestion): void {
   const { app, env } = target

@@ -133,14 +133,14 @@ export default defineTool({
   async handler(args, outer): Promise<Static<typeof output>> {
     const { dry_run: dryRun = false, auto_order: autoOrder = false, stop_on_error: stopOnError = false } = args
     const { pce, signal, beforeWriting, inOrder, approved } = outer
-    // A write that has begun is not aborted when the client disconnects, but only when the server stops.
+    // A write that has begun is aborted only when the server stops, not when the client disconnects.
     const write = (prepared: Prepared) => writePrepared({ pce, signal, inOrder }, prepared)
     const isConfirmed = approved !== undefined
     const batch = await workThrough(args, outer, dryRun || isConfirmed ? null : write)
     let { results } = batch
     if (isConfirmed && !dryRun) {
-      // If the call was confirmed, all ringfences are planned before the first write, because the confirmation covers
-      // the whole plan (D75).
+      // After a confirmation, all ringfences are planned before the first write, because the confirmation covers the
+      // whole plan (D75).
       const text = 'What the batch would write has changed since it was confirmed. Nothing was written.'
       requireApproved(approved, digestWrites(batch.shared.window, results), text)
       results = await writeBatch(batch.planning, results, { stopOnError }, async (prepared) => {
@@ -155,8 +155,8 @@ export default defineTool({
 })
 
 /**
- * Resolves the names of the applications, sorts the applications, and plans them one by one. If `write` is given, each
- * ringfence is written as soon as it is planned.
+ * Looks up the applications, sorts them, and plans them one by one. If `write` is given, each ringfence is written as
+ * soon as it is planned.
  */
 async function workThrough(
   args: Static<typeof input>,
@@ -167,11 +167,11 @@ async function workThrough(
   const window = chooseWindow(outer.now(), args, DEFAULT_DAYS)
   const { auto_order: autoOrder = false, stop_on_error: stopOnError = false } = args
   for (const { ruleset_name: name } of apps) if (name !== undefined) refuseHidden({ ruleset_name: name })
-  // If the call is cancelled while data for the next application is read, the call must not write anything more.
+  // If the call is cancelled while data for the next application is read, nothing more may be written.
   const planning = { ...reportRising(outer), signal: outer.beforeWriting }
   const labels = await loadLabels(planning.pce, planning, 'fresh')
   const shared = shareReads(planning, window, chooseSources(labels, args), args.complete)
-  // The names of all applications are resolved before the first write.
+  // All applications are looked up before the first write.
   const resolved = await resolveBatch(planning, apps)
   const { order, warnings } = await orderBatch(resolved, autoOrder, shared)
   const results = await runBatch(planning, order, { stopOnError }, async (one) => {

@@ -48,8 +48,8 @@ export default defineTool({
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
-  // A dry run is heavy: it compares the rule with all rules, and a deny rule with the traffic that it would cut. The
-  // real call is not heavy, so it never waits for a worker.
+  // A dry run is heavy: it compares the rule with all other rules, and a deny rule also with the traffic that it would
+  // cut. A real call is not heavy and so never waits for a worker.
   isHeavy: ({ dry_run: dryRun }) => dryRun === true,
   pceRequests: {
     atMost: 26,

@@ -70,8 +70,8 @@ export default defineTool({
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
-  // A dry run is heavy: it compares the rules with all others, and deny rules with the traffic that they would cut. The
-  // real call is not heavy, so it never waits for a worker.
+  // A dry run is heavy: it compares the rules with all others, and deny rules also with the traffic that they would
+  // cut. A real call is not heavy and so never waits for a worker.
   isHeavy: ({ dry_run: dryRun, rules = [] }) => dryRun === true && rules.length > 0,
   input: Type.Object(
     {

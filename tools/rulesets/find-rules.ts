@@ -74,6 +74,7 @@ export default defineTool({
   name: NAME,
   summary: 'Rules by what they name, state or author; or all that apply to a workload, address or labels.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'explain',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -232,7 +233,7 @@ export default defineTool({
   },
 })
 
-/** Shows the end of a rule where the question was about ends, where it is over, and where it cannot be read. */
+/** Shows when a rule ends, if the caller asked about ends, if the end is past, or if it cannot be read. */
 function showEnd({ rule }: FoundRule, asked: string | undefined, now: number): { expires?: string } {
   const end = readExpiry(rule.description)
   if (end.kind === 'unclear') return { expires: `unclear: ${end.why}` }

@@ -38,8 +38,8 @@ import { referencesOf, ServicesOut, showPorts, showRuleSet } from '../answers/sh
 
 const NAME = 'get-rulesets'
 /**
- * Assumed minimum size of a rule set with rules, as a multiple of the minimum size of a row. The assumption keeps low
- * the number of rule sets that are fetched with their deny rules although they do not fit into the answer.
+ * Assumed minimum size of a rule set with rules, as a multiple of the minimum size of a row. It keeps the number of
+ * rule sets low that are fetched with their deny rules but then do not fit into the answer.
  */
 const ROWS_PER_RULE_SET = 8
 
@@ -48,8 +48,8 @@ const LabelsInput = Type.Union([Type.Array(LabelReference, { maxItems: 50 }), Ty
 })
 
 /**
- * The output form of a rule. With detail_level full, consumers, providers and scopes are objects with href, type, and
- * key, value or name, and conditions are given as fields of the PCE.
+ * The output form of a rule. At detail `full`, consumers, providers and scopes are objects with href, type, and key and
+ * value or name, and conditions are fields as the PCE has them.
  */
 const RuleRow = Type.Object({
   ...RuleOut.properties,
@@ -82,6 +82,7 @@ export default defineTool({
   name: NAME,
   summary: 'Rule sets: scopes, allow, deny, override-deny rules.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'rules',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -168,7 +169,7 @@ export default defineTool({
       showRuleSet(ruleSet, names, { detail, denyError: errors.get(ruleSet.href), isWanted: wantedIn?.(ruleSet) })
     const shown = await mapInTurns(found, show, ctx.signal)
     const from = partsBefore(position, found[0])
-    // The rules that the page may show. They are selected in the same way as by the function `show` above.
+    // The rules for this page, selected in the same way as by the function `show` above.
     const listed = shows('rules')
       ? found.map((ruleSet, at) => shownRules(ruleSet, wantedIn?.(ruleSet)).slice(at === 0 ? from : 0))
       : []
@@ -187,16 +188,19 @@ type Complete = (ruleSets: readonly RuleSet[]) => Promise<RuleSet[]>
 
 const rulesOf = ({ rules, deny_rules: denyRules }: RuleSet) => [...(rules ?? []), ...(denyRules ?? [])]
 
-/** Returns true if a rule of the rule set passes the test. A rule set without rules is tested by its scopes alone. */
+/**
+ * Returns true if at least one rule of the rule set passes the test. A rule set without rules is tested by its scopes
+ * alone.
+ */
 function holdsWanted(ruleSet: RuleSet, isWanted: (rule: Rule | DenyRule | undefined) => boolean): boolean {
   const rules = rulesOf(ruleSet)
   return rules.length === 0 ? isWanted(undefined) : rules.some(isWanted)
 }
 
 /**
- * Creates the function that tests whether a rule of a rule set was requested. If `href` is the href of a rule, the rule
- * must have it. If `actor` is given, the rule must name it, or belong to a scope that names it. If `service` is given,
- * the rule must have it. Returns undefined if no such condition was given.
+ * Creates the function that tests whether a rule of a rule set was requested. If `href` is the href of a rule, only
+ * that rule passes. With `actor`, a rule must name the actor or belong to a scope that names it. With `service`, the
+ * rule must use the service. Returns undefined if there are no such conditions.
  */
 async function createTest(
   ctx: Ctx,
@@ -218,8 +222,8 @@ async function createTest(
 }
 
 /**
- * Returns the rule set with the given href, or the rule set that contains the rule with this href. Throws invalid_href
- * and not_found.
+ * Returns the rule set with the given href, or the rule set of the rule with this href. Throws invalid_href and
+ * not_found.
  */
 async function sliceOfOne(
   { pce, signal }: Ctx,
@@ -253,8 +257,8 @@ interface Filters {
 }
 
 /**
- * Finds a page of rule sets that pass the filters. The filters by `enabled` and by the objects that rules name are
- * applied here, because the PCE does not have them (P9).
+ * Finds a page of rule sets that pass the filters. The filters by `enabled` and by the objects in rules are applied
+ * here, because the PCE does not have them (P9).
  */
 async function findRuleSets(
   ctx: Ctx,
@@ -296,7 +300,7 @@ interface ShownRuleSet {
   rules: unknown[]
 }
 
-/** Returns the number of rules of a page's first rule set that earlier pages have already shown. */
+/** Returns how many rules of the page's first rule set were already on earlier pages. */
 const partsBefore = ({ within }: Position, first: { href: string } | undefined): number =>
   within !== null && within.href === first?.href ? within.parts : 0
 
@@ -304,9 +308,9 @@ const partsBefore = ({ within }: Position, first: { href: string } | undefined):
 const ENVELOPE_BYTES = 2_000
 
 /**
- * Cuts a page of rule sets to the budget. A rule set that is larger than an answer is shown alone and its rules are
+ * Cuts a page of rule sets to the budget. A rule set that is larger than an answer is shown alone, with its rules
  * spread over several pages: `rules_from` is the position of the first shown rule, and the cursor points into the rule
- * set. In this way, a rule set of any size can be read completely.
+ * set. This way, a rule set of any size can be read completely.
  */
 async function pageRuleSets<T extends { href: string }, R extends ShownRuleSet>(
   tool: string,

@@ -68,7 +68,7 @@ export default defineTool({
     const prepared = await prepareClosure(planning, asked)
     if (args.dry_run === true) return showClosure(ctx, prepared, null)
     if (ctx.approved !== undefined) {
-      // Reading traffic takes minutes, so the plan may differ from the one that was confirmed.
+      // Reading traffic takes minutes, so the plan may meanwhile differ from the confirmed one.
       const limits = { ...ctx.limits, responseBudgetBytes: Infinity }
       const { digest } = await bindAnswer(showClosure({ ...ctx, limits }, prepared, null), planning)
       const text = 'What the closure would write has changed since it was confirmed. Nothing was written.'

@@ -31,9 +31,9 @@ import {
 import { referencesOf } from '../answers/show-rules.js'
 import { defineTool } from '../define.js'
 
-/** Maximum number of rules that one call retires, each with its evidence. */
+/** Maximum number of rules that one call retires, because each comes with its evidence. */
 const MOST_RULES = 50
-/** Maximum number of unclear ends that an answer lists. */
+/** Maximum number of rules with an unclear end that an answer lists. */
 const MOST_UNCLEAR = 20
 /** Maximum size of the rules in a confirm_required answer, in bytes. */
 const PREVIEW_BYTES = 4_000
@@ -142,7 +142,7 @@ async function find(args: Arguments, ctx: ToolContext<true>): Promise<{ found: E
   return { found: findExpired(draft, wanted), draft }
 }
 
-/** Returns the digest of what the call would write: each rule as it is, and what becomes of it. */
+/** Returns the digest of what the call would write: each rule in its present state, and what the call does with it. */
 function bind(args: Arguments, { chosen }: ExpiredRules, ctx: ToolContext<true>): Promise<string> {
   const rows = chosen.map(({ href, rule, ruleSet }) => [href, rule, ruleSet.name, ruleSet.scopes, ruleSet.enabled])
   return digestContents([actionOf(args), rows], ctx.beforeWriting)
@@ -155,7 +155,7 @@ const namesOf = ({ chosen }: ExpiredRules, ctx: ToolContext<true>) =>
     reading(ctx),
   )
 
-/** Plans the call without writing: the rules with the traffic that depends on them, and the requests. */
+/** Plans the call without writing: the rules, the traffic that depends on them, and the requests. */
 async function plan(args: Arguments, ctx: ToolContext<true>) {
   const action = actionOf(args)
   const { found, draft } = await find(args, ctx)
@@ -188,7 +188,7 @@ async function plan(args: Arguments, ctx: ToolContext<true>) {
   return { answer, rows, found }
 }
 
-/** Reads the traffic that depends on the rules. A dry run does not fail where it cannot be read: it says so. */
+/** Reads the traffic that depends on the rules. If it cannot be read, a dry run does not fail but says so. */
 async function observe(
   { chosen }: ExpiredRules,
   { rule_sets }: WholePolicy,
@@ -220,7 +220,7 @@ function common({ chosen, done, left, unclear }: ExpiredRules) {
   }
 }
 
-/** Returns the answer with as many rules as fit; their requests are left out where not all of them fit. */
+/** Returns the answer with as many rules as fit. If not all of their requests fit, the requests are left out. */
 function fit(envelope: Omit<Output, 'rules'>, rows: readonly RetiredRule[], { limits }: ToolContext<true>): Output {
   const isWhole = answerBudget(limits) === Infinity || countRowsThatFit(rows, envelope, limits) === rows.length
   const { requests: _requests, ...brief } = envelope

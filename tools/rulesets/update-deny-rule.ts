@@ -64,7 +64,7 @@ export default defineTool({
       consumers: planned.consumers ?? stored.consumers,
       unscoped: (planned.body.unscoped_consumers as boolean | undefined) ?? current.unscoped_consumers === true,
     }
-    // Only these four fields affect on which workloads the rule is enforced.
+    // Only these four fields decide which workloads enforce the rule.
     const isMoved = [change.providers, change.consumers, change.unscoped_consumers, change.enabled].some(
       (field) => field !== undefined && field !== false,
     )

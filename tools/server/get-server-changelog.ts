@@ -74,7 +74,7 @@ export default defineTool({
 
 let parsed: { text: string; releases: Release[] } | undefined
 
-/** Returns the releases, newest first. The text does not change, so it is parsed only once. */
+/** Returns the releases, newest first. The changelog does not change, so it is parsed only once. */
 function releasesOf(text: string): Release[] {
   if (parsed?.text !== text) parsed = { text, releases: parseChangelog(text).sort((a, b) => compareReleases(b, a)) }
   return parsed.releases
@@ -99,7 +99,7 @@ function unlearnItems({ version, sections }: Release): { version: string; item: 
 }
 
 /**
- * Returns the release that a caller names. Returns null for any other text, including dates, which look similar to
+ * Returns the release that a caller names. Returns null for any other string, including dates, which look like
  * versions.
  */
 function readVersion(since: string) {
@@ -123,7 +123,7 @@ export interface Release {
   /** The version as written; `Unreleased` for changes that have not been released yet. */
   version: string
   date: string | null
-  /** Items by the name of their section. */
+  /** The items of the release, by the name of their section. */
   sections: Record<string, string[]>
 }
 

@@ -32,6 +32,7 @@ export default defineTool({
   name: NAME,
   summary: 'Services: ports, protocols, Windows programs.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -78,8 +79,8 @@ export default defineTool({
     }
     const ownFilter = allOf<Service>(
       matchExactly(exact, filters, EXACT),
-      // The PCE cannot search for programs (P9) or for port 0 (P66), so these filters are applied here to everything
-      // that it returns.
+      // The PCE cannot search for programs (P9) or port 0 (P66), so these filters are applied here to everything that
+      // it returns.
       ingress === undefined ? undefined : (service) => names(listeners(service), ingress),
       egress === undefined ? undefined : (service) => names(connecting(service), egress),
       port === 0 ? hasPortZero : undefined,
@@ -87,7 +88,7 @@ export default defineTool({
     const params = { name, description, port: port || undefined, proto }
     const query = { api: pce.services, policyVersion, params, signal }
     const slice = await fetchSlice(query, position, pageSize(maxResults, limits, fields), ownFilter)
-    // The services of a page may have thousands of ports, so their conversion pauses regularly to let other calls run.
+    // Services may have thousands of ports, so their conversion pauses regularly to let other calls run.
     const show = (item: Service) => fitRow(select({ ...showService(item), ...showRisk(item) }), limits)
     const shown = await mapInTurns(slice.items, show, signal)
     const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, {

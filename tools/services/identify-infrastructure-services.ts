@@ -54,6 +54,7 @@ export default defineTool({
   name: 'identify-infrastructure-services',
   summary: 'Applications by how much others depend on them.',
   effect: 'read',
+  reads: 'judged',
   toolset: 'analysis',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

@@ -20,9 +20,12 @@ import { ComparisonOutput, showComparison } from '../answers/traffic/show-compar
 import { defineTool } from '../define.js'
 
 const DEFAULT_DAYS = 1
-/** The first of the ports that are kept free for programs that are given any port (RFC 6335). */
+/** The first of the dynamic ports (RFC 6335), which programs get assigned arbitrarily. */
 const FIRST_DYNAMIC_PORT = 49_152
-/** The columns that belong to the end that reported a row. By these, the reports of both ends must stay apart. */
+/**
+ * The columns that describe the end that reported a row. If traffic is compared by one of them, the reports of both
+ * ends must not be merged.
+ */
 const OF_REPORTER = new Set([
   ...['process_name', 'windows_service_name', 'user_name', 'flow_direction', 'network', 'client_type'],
   ...['state', 'matched_rules', 'recorded_decision'],
@@ -35,6 +38,7 @@ export default defineTool({
   name: 'compare-traffic',
   summary: 'New, gone, risen and fallen traffic against an earlier window, by policy; default: since yesterday.',
   effect: 'read',
+  reads: 'judged',
   toolset: 'traffic-plus',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -157,6 +161,6 @@ export default defineTool({
 
 const isPublic = (address: string): boolean => classifyAddress(address) === 'public'
 
-/** Returns the workloads with an agent among the ends of some traffic. */
+/** Returns the managed workloads among the given ends of traffic. */
 const managedOf = (ends: readonly FlowEnd[]): ReadonlySet<string> =>
   new Set(ends.flatMap(({ workload, managed }) => (managed && workload !== null ? [workload] : [])))

@@ -18,13 +18,14 @@ import { trimBlanks } from '../../domain/text/escape-text.js'
 
 const DEFAULT_DAYS = 7
 const DEFAULT_FINDINGS = 20
-/** Maximum number of processes and of destinations named in a row, unless the answer has no other part. */
+/** Maximum numbers of processes and of destinations named in a row, unless it is the answer's only part. */
 const MOST_NAMED = 5
 
 export default defineTool({
   name: 'discover-process-egress',
   summary: 'Processes talking to destinations outside this PCE, with likely providers.',
   effect: 'read',
+  reads: 'judged',
   toolset: 'traffic',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -89,8 +90,8 @@ export default defineTool({
         name: 'mcp-process-egress',
         window,
         filters,
-        // The PCE's own filter is not used: it may be case-sensitive (P25) and would then leave out rows that are
-        // wanted here.
+        // The PCE's own filter is not used, because it may be case-sensitive (P25) and would then leave out wanted
+        // rows.
         services: { include: [], exclude: [] },
         decisions: args.policy_decisions,
         excludeWorkloadsFromIpListQuery: false,

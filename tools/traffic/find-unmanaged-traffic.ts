@@ -18,6 +18,7 @@ export default defineTool({
   name: 'find-unmanaged-traffic',
   summary: 'Traffic with an end without app label, busiest first.',
   effect: 'read',
+  reads: 'judged',
   toolset: 'traffic',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

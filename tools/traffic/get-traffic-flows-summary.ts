@@ -25,6 +25,7 @@ export default defineTool({
   name: 'get-traffic-flows-summary',
   summary: 'Traffic by process, to external destinations, blocked, between applications.',
   effect: 'read',
+  reads: 'judged',
   toolset: 'traffic',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -105,8 +106,8 @@ export default defineTool({
 })
 
 /**
- * Returns the list of labels, after checking that it contains a label for each of these keys. Default keys may be
- * missing. Throws unknown_dimension if another key is missing even from a newly read list.
+ * Returns the list of labels, after checking that it has a label for each of these keys. Default keys may be missing.
+ * Throws unknown_dimension if another key is missing even from a fresh list.
  */
 async function loadLabelsWith(keys: readonly string[], ctx: ToolContext<true>): Promise<LabelIndex> {
   // The default keys are not checked, because the tool must also work on a PCE without env labels.

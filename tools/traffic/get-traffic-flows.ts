@@ -18,8 +18,8 @@ import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.j
 const NAME = 'get-traffic-flows'
 const DEFAULT_DAYS = 7
 /**
- * Further dimensions that the description names because they are often needed. The error for an unknown dimension lists
- * all dimensions.
+ * Frequently needed dimensions that the description names besides the default ones. The error for an unknown dimension
+ * lists all.
  */
 const FURTHER = ['source_app', 'dest_app', 'src_KEY', 'dst_KEY', 'dst_fqdn', 'flow_direction']
 
@@ -27,6 +27,7 @@ export default defineTool({
   name: NAME,
   summary: 'Traffic by chosen dimensions, busiest first. Overview: get-traffic-flows-summary.',
   effect: 'read',
+  reads: 'judged',
   toolset: 'traffic',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -69,8 +70,8 @@ export default defineTool({
   async handler(args, ctx): Promise<Static<typeof FlowTableOutput>> {
     const { window } = chooseWindow(ctx.now(), args, DEFAULT_DAYS)
     const { cursor, max_results: most = LONG_ROWS, query_name: _name, decide_by: by = 'recorded', ...asked } = args
-    // The cursor is bound to the time window. A window relative to the current time will be different tomorrow and
-    // would give a different order of groups.
+    // The cursor is bound to absolute dates: a window relative to the present would be another one tomorrow and would
+    // order the groups differently.
     const question = { ...asked, window, ...(by !== 'recorded' && { decide_by: by }) }
     const { offset, after } = await decodeCursor(ctx, NAME, question, cursor)
     const services = resolveTrafficServices(args)
@@ -95,8 +96,8 @@ export default defineTool({
       grouping.add,
     )
     const { total, groups } = grouping.busiest(offset + most)
-    // Every page runs the query again. Therefore, the cursor contains figures that show whether the traffic has changed
-    // since the previous page (D79).
+    // Every page runs the query again. So the cursor contains figures that show whether the traffic has changed since
+    // the previous page (D79).
     const mark = `${read.pceFlows} ${total} ${connectionsOf(grouping)}${decider.mark()}`
     const cursorAt = (next: number) => encodeCursor(ctx, NAME, question, { offset: next, after: mark, within: null })
     const sample = (await cursorAt(total)) ?? ''
@@ -131,12 +132,10 @@ function connectionsOf(grouping: Grouping<Keys>): number {
   return sum
 }
 
-/** Maximum number of columns, beside that of the decision, by which connections are summed. */
+/** Maximum number of columns, besides the decision, by which connections are summed. */
 const MOST_DIVISIONS = 2
 
-/**
- * Returns the connections of all groups by policy decision, and by the labels or ports that divide them best.
- */
+/** Returns the connections of all groups by policy decision, and by those labels or ports that break them down best. */
 function sumByColumn(grouping: Grouping<Keys>, names: readonly string[], limits: Limits) {
   const sums = (name: string) => {
     const values = new Map<string | number | null, number>()

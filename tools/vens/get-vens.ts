@@ -83,6 +83,7 @@ export default defineTool({
   name: NAME,
   summary: 'VENs: status, health, version, heartbeat, mode.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'vens',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

@@ -87,6 +87,7 @@ export default defineTool({
   name: 'ven-health-report',
   summary: 'Health of the VEN fleet: counts; who is offline, out of date, in error or unsynced.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'vens',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

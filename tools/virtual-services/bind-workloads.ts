@@ -88,7 +88,7 @@ export default defineTool({
       }
       return fitAnswer(shown, ctx.limits)
     }
-    // Bindings are read and written in one turn, so that two calls at once do not bind a workload twice.
+    // Bindings are read and written in one turn, so that two concurrent calls do not bind a workload twice.
     return ctx.inOrder(`bindings of ${service.href}`, async () => {
       const planned = await plan()
       ctx.beforeWriting.throwIfAborted()

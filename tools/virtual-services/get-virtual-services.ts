@@ -27,6 +27,7 @@ export default defineTool({
   name: NAME,
   summary: 'Virtual services: what workloads offer under one name.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'virtual-services',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,

@@ -57,7 +57,7 @@ export default defineTool({
     const body: Record<string, unknown> = { name: newName, description, ...planned }
     requireFields(body, ['new_name', 'description', ...Object.keys(VirtualServiceInput)])
     if (newName !== undefined) await refuseTakenName(pce, 'virtual_services', newName, signal, found)
-    // Neither its name nor its description changes what rules mean.
+    // A change of only the name or the description does not change what rules mean.
     const isTold = dryRun === true && Object.keys(planned).length > 0 && ctx.isBindingOnly !== true
     const plan = {
       what: describeObject('virtual_services', found),

@@ -83,8 +83,8 @@ export default defineTool({
     }
 
     const created: LabelOutput[] = []
-    // The call waits for its turn to write before it creates labels, because a call that has written something no
-    // longer ends when its client disconnects, but a call that only waits should.
+    // The call waits for its turn before it creates labels. A waiting call should still end when its client
+    // disconnects, but a call that has written something does not.
     const { workload, body, labels } = await ctx.inOrder(orderOf('workloads', name), async ({ others, note }) => {
       refuseCreatedMeanwhile(name, others)
       return writeWithRollback(ctx.pce, {
@@ -114,8 +114,8 @@ export default defineTool({
 })
 
 /**
- * Throws if another call has just created a workload of this name, so that two equal concurrent calls create only one
- * workload.
+ * Throws if another call has just created a workload with this name, so that two equal concurrent calls create only
+ * one.
  */
 function refuseCreatedMeanwhile(name: string, others: ReadonlySet<string>): void {
   const [href] = others

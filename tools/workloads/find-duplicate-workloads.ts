@@ -16,7 +16,7 @@ import { decodeCursor, encodeCursor } from '../answers/page-list.js'
 
 const NAME = 'find-duplicate-workloads'
 const DEFAULT_RESULTS = 6
-/** Maximum number of groups on a page. It is limited because the traffic query names each of their workloads. */
+/** Maximum number of groups on a page. It is limited because the traffic query lists all workloads in them. */
 const MOST_RESULTS = 30
 const DEFAULT_DAYS = 30
 /** Number of bytes that are kept free for a cursor. */
@@ -38,6 +38,7 @@ export default defineTool({
   name: NAME,
   summary: 'Workloads that may be one machine, with the policy and traffic of each, which to keep and why.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'inventory-plus',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -74,7 +75,8 @@ export default defineTool({
     const page = wanted.slice(offset, offset + Math.min(most, MOST_RESULTS))
     ctx.progress({ progress: 1, total: 2, message: 'Reading what hangs on them' })
     const members = [...new Map(page.flatMap(listedOf).map((one) => [one.href, one])).values()]
-    const evidence = members.length === 0 ? null : await readEvidence(ctx, members, index, window)
+    const evidence =
+      members.length === 0 ? null : await readEvidence(ctx, members, index, { window, name: 'mcp-duplicate-workloads' })
     const rows = evidence === null ? [] : page.map((one) => showTwins(one, evidence.of))
     const warnings = evidence?.warnings ?? []
     const facts = {

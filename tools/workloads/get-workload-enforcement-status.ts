@@ -52,6 +52,7 @@ export default defineTool({
   name: 'get-workload-enforcement-status',
   summary: 'Workloads by enforcement mode, per application too.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -111,7 +112,7 @@ export default defineTool({
   },
 })
 
-/** Leaves out the number of unmanaged workloads of a group if it is zero, as it is in most groups. */
+/** Leaves out a group's number of unmanaged workloads if it is zero, as it is in most groups. */
 function withoutNone({ unmanaged_count: unmanaged, ...group }: ModeGroup): Partial<ModeGroup> {
   return { ...group, ...(unmanaged > 0 && { unmanaged_count: unmanaged }) }
 }

@@ -33,7 +33,7 @@ const input = Type.Object(
   { additionalProperties: false },
 )
 
-// The specified output of this tool has the field `total` instead of `total_count`.
+// By specification, this tool's output has the field `total` instead of `total_count`.
 const { total_count: Total, ...FurtherPaging } = PagingOutput
 
 const output = Type.Object({
@@ -58,6 +58,7 @@ export default defineTool({
   name: NAME,
   summary: 'Workloads (servers, laptops, unmanaged hosts) with addresses, mode, labels.',
   effect: 'read',
+  reads: 'shown',
   toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
@@ -124,15 +125,18 @@ export default defineTool({
   },
 })
 
-/** The property by which totals divide the workloads, beside their labels. Without a VEN, a mode has no effect. */
+/**
+ * The property, besides labels, by which totals break down the workloads. A mode counts only with a VEN, because it has
+ * no effect without one.
+ */
 const DIVISIONS = {
   enforcement_mode: (workload: Workload) => (isManaged(workload) ? (workload.enforcement_mode ?? null) : 'unmanaged'),
 }
 const labelsOf = ({ labels }: Workload) => labels ?? []
 
 /**
- * Returns the columns that the filters fix, with their value, so that it is said once and not in every row. A column
- * counts only if the rows of this page confirm it.
+ * Returns the columns that have one value because of the filters, with this value, so that it need not be repeated in
+ * every row. A column counts only if all rows of this page confirm the value.
  */
 function findFixed(
   records: readonly Record<string, unknown>[],
@@ -149,7 +153,7 @@ function findFixed(
 const filteredBy = (asked: WorkloadSelection) =>
   (['managed', 'online', 'enforcement_mode'] as const).filter((name) => asked[name] !== undefined)
 
-/** Returns the columns of the labels that every alternative of the filter by labels requires. */
+/** Returns the label columns that every alternative of the label filter requires. */
 function fixedKeys(
   labelled: readonly { labels: readonly LabelRef[] }[],
   { labels: alternatives }: ResolvedSelection['params'],
@@ -161,7 +165,7 @@ function fixedKeys(
     .flatMap(({ key }) => (key === undefined ? [] : labelColumnName(key)))
 }
 
-/** Counts the Kubernetes workloads that match the filters, too. The PCE has them in a separate list. */
+/** Counts the Kubernetes workloads that also match the filters. The PCE keeps them in a separate list. */
 async function countPods(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
   asked: WorkloadSelection,
@@ -178,8 +182,8 @@ async function countPods(
 }
 
 /**
- * Throws invalid_argument for fields that are not columns. Every label key counts as a column, even if no workload of
- * the page has this label.
+ * Throws invalid_argument for fields that are not columns. Every label key is a column, even if no workload on the page
+ * has such a label.
  */
 async function requireColumns(fields: readonly string[], ctx: ToolContext<true>): Promise<void> {
   const isKnown = (known: readonly string[]) => fields.every((field) => known.includes(field))

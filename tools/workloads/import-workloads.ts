@@ -52,7 +52,7 @@ import { describeEffect, EffectOut, showEffect } from '../answers/hygiene/show-r
 import { decodeCursor, encodeCursor } from '../answers/page-list.js'
 
 const NAME = 'import-workloads'
-/** Maximum length of the CSV text. A request of MCP over HTTP may have 1 MiB in all. */
+/** Maximum length of the CSV text. An MCP request over HTTP may have 1 MiB in total. */
 const LONGEST_CSV = 800_000
 /** Maximum number of rows on a page. */
 const MOST_LISTED = 200
@@ -60,7 +60,7 @@ const MOST_LISTED = 200
 const MOST_REQUESTED = 5
 /** Maximum number of rule sets that the effect names. */
 const MOST_RULE_SETS = 5
-/** Maximum number of written workloads named in an error; the lines of all of them are in it too. */
+/** Maximum number of written workloads named in an error. Their line numbers are listed for all of them. */
 const MOST_WRITTEN = 20
 /** Maximum number of new labels named in an answer. */
 const MOST_LABELS = 20
@@ -144,7 +144,7 @@ export default defineTool({
       const { read, index, planned } = await plan(args, ctx)
       return showDryRun(args, ctx, read, planned, index)
     }
-    // Imports run one after the other, so that two equal calls at once do not create each workload twice.
+    // Imports run one after the other, so that two equal concurrent calls do not create each workload twice.
     return ctx.inOrder('import of workloads', async () => {
       const { read, index, planned } = await plan(args, ctx)
       const relabelled = planned.flatMap((one) => (one.action === 'update' && isChanged(one.labels) ? [one] : []))
@@ -171,10 +171,12 @@ function checkArguments({ csv, rows, dry_run: dryRun, outcome, cursor }: Argumen
   throw new ToolError('invalid_argument', text, { argument })
 }
 
-/** Returns the number of rows that an answer lists at most. */
+/** Returns the maximum number of rows that an answer lists. */
 const mostListed = ({ max_results: most = DEFAULT_ROWS }: Arguments): number => Math.min(most, MOST_LISTED)
 
-/** Reads and checks all rows, and then the workloads that they mean. Everything wrong is found before the first write. */
+/**
+ * Reads and checks all rows, then reads the workloads that match them. All mistakes are found before the first write.
+ */
 async function plan(args: Arguments, ctx: Ctx) {
   const reading = { ...ctx, signal: ctx.beforeWriting }
   const index = await loadLabels(ctx.pce, reading, 'fresh')
@@ -189,7 +191,7 @@ async function plan(args: Arguments, ctx: Ctx) {
   return { read, index, planned: planImport(read.rows, machines, index, how) }
 }
 
-/** Plans the labels again for those that the workloads have in the turn to write them (D225). */
+/** Plans the label changes again for the labels that the workloads have once it is this call's turn to write (D225). */
 async function planLabelsAgain(ctx: Ctx, planned: readonly PlannedRow[]): Promise<PlannedRow[]> {
   const relabelled = planned.flatMap((one) => (one.action === 'update' && isChanged(one.labels) ? [one.labels] : []))
   const again = await planAgain({ pce: ctx.pce, signal: ctx.beforeWriting }, relabelled)
@@ -203,7 +205,7 @@ async function planLabelsAgain(ctx: Ctx, planned: readonly PlannedRow[]): Promis
   })
 }
 
-/** The labels that rows to be written need and that do not exist yet. */
+/** Returns the labels that rows to be written need and that do not exist yet. */
 function newLabels({ labels }: ImportRows, writing: readonly WritingRow[]): ImportRows['labels'] {
   const needed = new Set(writing.flatMap(({ row }) => [...row.set.values()].map(({ href }) => href)))
   const missing = labels.entries.filter((entry) => 'missing' in entry)
@@ -211,7 +213,7 @@ function newLabels({ labels }: ImportRows, writing: readonly WritingRow[]): Impo
   return { entries, warnings: [] }
 }
 
-/** The labels of all workloads that are created or changed, before and after, as a change of labels. */
+/** Returns the labels of all workloads that are created or changed, before and after, in the form of a relabelling. */
 const relabellingsOf = (writing: readonly WritingRow[], index: LabelIndex): Relabelling[] =>
   writing.map((one) => {
     if (one.action === 'update') return one.labels
@@ -246,7 +248,7 @@ async function showDryRun(
   const shownEffect = effect === undefined ? undefined : showEffect(effect)
   const conflicts = countConflicts(planned)
   const said = [...(effect === undefined ? [] : describeEffect(effect)), ...warnings]
-  // The answer for a confirmation (its budget is infinite) has all requests, because the confirmation is bound to them.
+  // The answer for a confirmation, whose budget is infinite, has all requests, because the confirmation covers them.
   const isShort = isFirst && (writing.length <= MOST_REQUESTED || answerBudget(ctx.limits) === Infinity)
   const envelope = {
     dry_run: true,
@@ -282,7 +284,7 @@ function describePlan(outcomes: Record<string, number>, { entries }: ImportRows[
   ].join(' ')
 }
 
-/** The requests that write the rows, each with all its objects. */
+/** Returns the requests that write the rows. Each contains all its objects. */
 function requestsOf({ pce }: Ctx, writing: readonly WritingRow[]) {
   const verbs = { create: 'bulk_create', update: 'bulk_update' } as const
   return (['create', 'update'] as const).flatMap((action) => {
@@ -292,8 +294,7 @@ function requestsOf({ pce }: Ctx, writing: readonly WritingRow[]) {
 }
 
 /**
- * Creates missing labels, then writes the rows. If it is certain that no workload was written, the new labels are deleted
- * again.
+ * Creates missing labels, then writes the rows. If certainly no workload was written, the new labels are deleted again.
  */
 async function write(
   args: Arguments,
@@ -316,7 +317,7 @@ async function write(
             const made = await writePlannedLabels(ctx, missing, log, created)
             const real = new Map(placeholders.map(({ href }, at) => [href, made[at] as LabelOutput]))
             const result = await writeImport(ctx, writing, index, { real, replaceAddresses })
-            // If it is certain that no workload was written, this error causes the new labels to be deleted again.
+            // If certainly no workload was written, this error causes the new labels to be deleted again.
             const { failure, results } = result
             const isOpen = mayHaveHappened(failure?.error) || results.some(({ outcome }) => outcome !== 'not_done')
             if (failure !== null && !isOpen) throw failure.error
@@ -364,7 +365,7 @@ async function write(
   return { ...envelope, listed: pageRows(rows, { most }, envelope, ctx.limits).listed }
 }
 
-/** The number of rows that were tried and are not as they should be, or of which that is not known. */
+/** Returns the number of attempted rows whose result is wrong or not known. */
 const countBad = ({ refused = 0, differs = 0, unknown = 0, not_done: notDone = 0 }: Record<string, number>): number =>
   refused + differs + unknown + notDone
 

@@ -148,8 +148,8 @@ export default defineTool({
           return { attached, answer: await updateObject(ctx, { ...plan, body }, false) }
         },
       })
-    // The call waits for its turn to write before it creates labels, because a call that has written something no
-    // longer ends when its client disconnects, but a call that only waits should.
+    // The call waits for its turn before it creates labels. A waiting call should still end when its client
+    // disconnects, but a call that has written something does not.
     const { answer, attached } = await (labels === undefined ? write() : ctx.inOrder(plan.order, write))
     return {
       ...withoutStored(answer),
@@ -160,7 +160,7 @@ export default defineTool({
   },
 })
 
-/** Returns the names and addresses in the update that the workload does not have yet. */
+/** Returns those names and addresses in the update that the workload does not have yet. */
 function changedIdentity(
   { name, hostname, interfaces }: Workload,
   asked: { new_name?: string; hostname?: string; ip_addresses?: string[] },
@@ -180,7 +180,7 @@ function warnOfMode(workload: Workload, mode: string | undefined): string[] {
 
 /**
  * Throws if the arguments contain fields that the workload's VEN reports. They cannot be written (P16), and the PCE
- * would refuse them without giving a reason.
+ * would refuse them without saying why.
  */
 function refuseReported(fields: Record<string, unknown>): void {
   const given = Object.keys(fields).filter((field) => fields[field] !== undefined)

@@ -25,16 +25,16 @@ export interface Addresses {
    */
   isMost: (mask: bigint) => boolean
   /**
-   * Returns boxes for the sources (or destinations) whose address or domain name is on at least one of the given IP
-   * lists. Each of these sources is in at least one of the boxes.
+   * Returns boxes for the ends whose address or domain name is on at least one of the given IP lists. Each such end is
+   * in at least one of the boxes.
    */
   boxesOf(named: readonly { href: string }[], contents: PolicyContents): Box[]
 }
 
 /**
- * Creates the dimensions of addresses. The values of `ip` and `fqdn` are classes of addresses and of domain names that
- * are on exactly the same IP lists. The values of `list` are the unreadable IP lists, each of which is equal only to
- * itself.
+ * Creates the dimensions of addresses. The values of `ip` and `fqdn` are classes: addresses (or domain names) that are
+ * on exactly the same IP lists form one class. The values of `list` are IP lists that cannot be read, each equal only
+ * to itself.
  */
 export function* createAddresses(rules: readonly RuleInForce[], bit: Bit): Steps<Addresses> {
   const lists = new Set<IpList>()
@@ -76,7 +76,7 @@ export function* createAddresses(rules: readonly RuleInForce[], bit: Bit): Steps
           continue
         }
         mask |= maskOf(object)
-        // The lowest bit stands for a source or destination without a domain name (NONE).
+        // The lowest bit stands for an end without a domain name (NONE).
         fqdns |= (names.masks.get(object) ?? 0n) << 1n
       }
       if (mask === all) return [new Map()]
@@ -94,7 +94,7 @@ interface AddressClasses {
   six: NumberClasses
 }
 
-/** Divides all addresses into classes. The addresses of one class are on exactly the same IP lists. */
+/** Divides all addresses into classes, so that the addresses of a class are on exactly the same IP lists. */
 const classifyAddresses = keepClasses(function* (lists): Steps<AddressClasses> {
   const classify = (family: Family) => {
     const of = (part: keyof Parts) => lists.map((list) => finishAtOnce(readRanges(list))[family][part])

@@ -1,13 +1,12 @@
 /**
- * The bit that means "no value" in every dimension with unordered values: no label with the key, no known process, or
- * no special condition.
+ * The bit for "no value" in every dimension with unordered values, such as no label with the key or no known process.
  */
 export const NONE = 1n
 
-/** Returns the bit of a value. The same value in the same dimension always has the same bit. */
+/** Returns the bit of a value. For the same value and dimension, it is always the same bit. */
 export type Bit = (dimension: string, value: string) => bigint
 
-/** Creates a function that numbers the values of each dimension in the order in which they are first requested. */
+/** Creates a function that numbers the values of each dimension in the order in which they are first seen. */
 export function createBits(): Bit {
   const bits = new Map<string, Map<string, bigint>>()
   return (dimension, value) => {

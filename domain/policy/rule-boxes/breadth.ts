@@ -8,15 +8,15 @@ import type { WrittenEnd } from './readings.js'
 
 /** The two ways in which a rule may be so broad that a person should review it. */
 export interface Breadth {
-  /** True if the rule covers, at one end of the connection, so many addresses that it hardly restricts them (D92). */
+  /** True if one side of the rule covers so many addresses that it hardly restricts anything (D92). */
   anyAddress: boolean
-  /** True if the rule covers every service and, at both ends of the connection, any address or all workloads. */
+  /** True if the rule covers every service, and on both sides either any address or all workloads. */
   anyToAny: boolean
 }
 
 /**
- * Determines how broad a rule is. `readBoxes` is only called for rules that name addresses on one side, or all
- * workloads on both sides.
+ * Determines how broad a rule is. `readBoxes` is called only for rules with addresses on one side or with all workloads
+ * on both sides.
  */
 export function measureBreadth(
   { providers, consumers }: AnyRule,

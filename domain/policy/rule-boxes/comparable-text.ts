@@ -3,8 +3,9 @@ import type { PolicyContents } from '../load-contents.js'
 import { entriesOf } from './read-services.js'
 
 /**
- * Returns a text for comparing parts of rules. Two parts have the same text if and only if they mean the same. The text
- * includes the content of each object to which the part refers, because the content may differ between versions.
+ * Returns a string by which parts of rules can be compared: two parts have the same string if and only if they mean the
+ * same. The string includes the content of each object to which the part refers, because it may differ between
+ * versions.
  */
 export function textOf(value: unknown, contents: PolicyContents): string {
   return JSON.stringify(value, (_field, inner: unknown) => {

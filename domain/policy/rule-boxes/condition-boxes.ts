@@ -12,21 +12,21 @@ const NETWORKS: Record<string, bigint | undefined> = { brn: 1n, non_brn: 2n }
 export const ALL_NETWORKS = 3n
 
 /**
- * The conditions that a rule sets for connections, apart from source and destination. A connection meets the conditions
- * if it is in at least one of the boxes.
+ * The conditions that a rule sets for connections, apart from their ends. A connection meets them if it is in at least
+ * one of the boxes.
  */
 export interface Conditions {
   plain: readonly Box[]
   /**
-   * The conditions if the destination is a virtual service or server. The services of the rule are then no condition,
-   * because virtual services and servers have their own ports.
+   * The conditions if the destination is a virtual service or server. These have their own ports, so the services of
+   * the rule are then not a condition.
    */
   virtual: readonly Box[]
 }
 
 /**
- * Returns the conditions of a rule apart from its sources and destinations: network, services, programs, users, and the
- * fields that can only be compared for equality (`special`).
+ * Returns the conditions of a rule apart from its ends: network, services, programs, users, and the fields that can
+ * only be compared for equality (`special`).
  */
 export function conditionsOf(
   { rule, contents }: RuleInForce,

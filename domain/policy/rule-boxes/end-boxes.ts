@@ -11,22 +11,19 @@ import { isOpaque } from './opaque-parts.js'
 import type { Ambiguity, Reading } from './readings.js'
 
 /**
- * The values of the dimension `kind`, which is the type of a source or destination. Two sources or destinations of type
- * `opaque` are equal only if the rules name them in exactly the same way.
+ * The values of the dimension `kind`, which is the type of an end. Two ends of type `opaque` are equal only if the
+ * rules name them in exactly the same way.
  */
 export const KINDS = { workload: 2n, virtual: 4n, opaque: 8n }
 
-/** The sources (or destinations) that one entry or one condition on a side of a rule names. */
+/** The ends that one entry, or one combination of labels, on a side of a rule selects. */
 export interface NamedEnd {
   box: Box
-  /**
-   * True if the PCE sends the rule to these sources or destinations. False for addresses, because an address does not
-   * enforce rules.
-   */
+  /** True if the PCE sends the rule to these ends. False for addresses, because an address cannot enforce rules. */
   isWritten: boolean
-  /** True for virtual services and virtual servers. Their own ports apply instead of the ports of the rule. */
+  /** True for virtual services and virtual servers, whose own ports apply instead of the ports of the rule. */
   isVirtual: boolean
-  /** The href of the workload, if the entry names a single workload. */
+  /** The href of the workload, if the entry selects a single workload. */
   self?: string
 }
 
@@ -43,22 +40,22 @@ export function createEnds(
   ]
 
   /**
-   * Returns label boxes for the workloads that one side of a rule selects, by labels or by the entry "all workloads".
-   * Each selected workload is in one of the boxes.
+   * Returns label boxes that together contain the workloads that one side of a rule selects, by labels or as "all
+   * workloads".
    */
   const selectedLabels = (actors: readonly Actor[], contents: PolicyContents, reading: Reading): Box[] => {
     const entries = actors.filter((actor) => actor.label !== undefined || actor.label_group !== undefined)
     const labelled = entries.length === 0 ? null : labels.boxOf(entries, contents, reading)
     if (!actors.some((actor) => actor.actors === 'ams')) return labelled === null ? [] : [labelled]
     const exclusions = entries.filter(({ exclusion }) => exclusion === true)
-    // The entry "all workloads" includes every workload that labels could select.
+    // "All workloads" includes every workload that labels could select.
     if (exclusions.length === 0) return [new Map()]
     ambiguities.add('all_but')
     const all = labels.boxOf(reading.has('all_but') ? exclusions : [], contents, reading)
     return [all, labelled].filter((box) => box !== null)
   }
 
-  /** Returns the groups of sources (or destinations) that one side of a rule names within one scope. */
+  /** Returns the groups of ends that one side of a rule selects within one scope. */
   const endsOf = (
     { rule, contents }: RuleInForce,
     side: 'providers' | 'consumers',
@@ -79,7 +76,7 @@ export function createEnds(
     const resolved = (rule as Partial<Rule>).resolve_labels_as?.[side] ?? ['workloads']
     const listed = actors.flatMap(({ ip_list: list }) => list ?? [])
     return [
-      // Addresses are not limited by the scope, because a scope selects by labels and addresses have none.
+      // Scopes select by labels, which addresses do not have, so a scope does not limit them.
       ...addresses.boxesOf(listed, contents).map((box) => ({ box, isWritten: false, isVirtual: false })),
       ...(resolved.includes('workloads')
         ? selected.flatMap((box) => inScope(new Map(box).set('kind', KINDS.workload)))

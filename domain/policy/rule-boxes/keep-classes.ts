@@ -2,21 +2,21 @@ import type { IpList } from '../../../schemas/pce/ip-list.js'
 import type { Steps } from '../../text/pace-work.js'
 
 /**
- * The cached result for a combination of several IP lists. It is stored under the first of these lists, so that both
- * are freed together.
+ * The cached result for a combination of IP lists. It is stored under the first of these lists, so that both are freed
+ * together.
  */
 type Kept<T> = WeakMap<IpList, { lists: readonly IpList[]; classes: T }>
 
 /**
- * Maximum number of cached results for combinations of several IP lists. There are two, because each change is compared
- * with two versions of the lists.
+ * Maximum number of cached results for combinations of IP lists: two, because each change is compared with two versions
+ * of the lists.
  */
 const MOST_KEPT = 2
 
 /**
- * Adds a cache to a calculation over IP lists. The cache has the results for single lists, because most rules name one
- * list, and the latest results for combinations of lists, because the rules of a change are compared several times in a
- * row. An IP list must not be changed after the calculation has read it.
+ * Adds a cache to a calculation on IP lists. It stores the results for single lists, because most rules name one list,
+ * and the latest results for combinations, because the rules of a change are compared several times in a row. An IP
+ * list must not be changed after the calculation has read it.
  */
 export function keepClasses<T>(divide: (lists: readonly IpList[]) => Steps<T>): (lists: readonly IpList[]) => Steps<T> {
   const alone = new WeakMap<IpList, T>()

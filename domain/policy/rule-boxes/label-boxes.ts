@@ -13,8 +13,8 @@ export function createLabels(rules: readonly RuleInForce[], bit: Bit, ambiguitie
 
   /**
    * Returns the box of the label sets that the entries of a scope, or of one side of a rule, select; null if no label
-   * set satisfies them. Labels with the same key are alternatives, labels with different keys must all match, and
-   * exclusions remove labels.
+   * set can satisfy the entries. Labels with the same key are alternatives, labels with different keys must all match,
+   * and exclusions remove labels.
    */
   const boxOf = (entries: readonly ScopeEntry[], contents: PolicyContents, reading: Reading): Box | null => {
     const wanted = new Map<string, bigint>()
@@ -45,8 +45,8 @@ export function createLabels(rules: readonly RuleInForce[], bit: Bit, ambiguitie
   }
 
   /**
-   * Returns the box of one workload. It has the workload's own labels, or every combination of labels if the workload
-   * was not read.
+   * Returns the box of one workload, which contains the workload's labels, or every combination of labels if it was not
+   * read.
    */
   const boxOfWorkload = (href: string, contents: PolicyContents): Box => {
     const box = new Map<string, bigint>()
@@ -62,7 +62,7 @@ export function createLabels(rules: readonly RuleInForce[], bit: Bit, ambiguitie
   return { boxOf, boxOfWorkload }
 }
 
-/** Returns the labels for which an entry stands, and their key; undefined if they are not known. */
+/** Returns the labels for which an entry stands, with their key; undefined if they are not known. */
 export function resolveLabels({ label, label_group: group }: ScopeEntry, contents: PolicyContents) {
   if (label !== undefined) {
     const key = label.key ?? contents.keyOf(label.href)

@@ -15,43 +15,43 @@ export interface NameClasses {
   count: number
   /**
    * False if it would have taken too long to determine which names the patterns match. If the mask of list A contains
-   * the mask of list B, then A certainly contains B. Otherwise, if this field is false, A may still contain B.
+   * the mask of list B, then A certainly contains B. If it does not, A may contain B nevertheless.
    */
   isComplete: boolean
 }
 
 /**
- * The sizes that determine which names are sorted together for the search. They affect its speed, but not its result.
+ * The sizes that determine which names are sorted together. They affect the speed of the search, but not its result.
  */
 export interface ShelfSizes {
   /** Number of names from short lists that are sorted together. Sorting them takes a few milliseconds. */
   shared: number
-  /** Lists with at least this many names are sorted once each, and the sorted copy is cached. */
+  /** A list with at least this many names is sorted on its own, and the sorted copy is cached. */
   own: number
 }
 
 const SHELF_SIZES: ShelfSizes = { shared: 4096, own: 500 }
 /** Number of names that are divided into classes in one step of work. */
 const NAMES_PER_STEP = 2000
-/** Maximum number of comparisons of names with patterns. This many comparisons take about a second. */
+/** Maximum number of comparisons of a name with a pattern. This many take about a second. */
 const MOST_COMPARED = 5_000_000
 
 /**
- * Divides the domain names of IP lists into classes. The time and memory for comparing lists then depend on the
- * differences between the lists and not on their length. A pattern contains every other pattern that it matches:
- * *.example.com contains *.eu.example.com.
+ * Divides the domain names on IP lists into classes. Lists can then be compared in time and memory that depend on their
+ * differences, not on their length. A pattern contains every pattern that it matches: *.example.com contains
+ * *.eu.example.com.
  */
 export const classifyNames = keepClasses(divideNames)
 
 /**
  * Divides names as `classifyNames` does, but without its cache.
- * @param sizes set only by tests, to compare the results for different sizes.
+ * @param sizes set only by tests, to check that different sizes give the same result.
  */
 export function* divideNames(lists: readonly IpList[], sizes = SHELF_SIZES): Steps<NameClasses> {
-  // If there is only one list, all its names are in the same class.
+  // Names are in one class if they occur in the same lists. With a single list all are, so nothing is compared.
   const contained = lists.length < 2 ? [] : yield* findContained(lists, sizes)
-  // A class is represented by the set of IP lists that contain its names, among the lists read so far. The set is a
-  // linked chain from the last list to the first.
+  // A class is represented by the set of those IP lists, among the lists read so far, that contain its names. The set
+  // is a linked chain from the last list to the first.
   const classOf = new Map<string, Class>()
   for (const [at, list] of lists.entries()) {
     yield
@@ -98,8 +98,8 @@ function namesIn(list: IpList): ReadonlySet<string> {
 }
 
 /**
- * Finds, for each list, all names and patterns that the list's patterns match. The result for a list has one array for
- * each shelf (sorted set of names). The whole result is undefined if the search would take too long.
+ * Finds, for each list, all names and patterns that its patterns match. The result of a list has one array for each
+ * shelf (sorted set of names). Returns undefined if the search would take too long.
  */
 function* findContained(lists: readonly IpList[], sizes: ShelfSizes): Steps<(readonly string[])[][] | undefined> {
   const wide: (readonly string[])[] = []
@@ -159,8 +159,8 @@ function* matchAll(patterns: readonly string[], shelf: Shelf): Steps<Matched> {
 const shelfOfList = new WeakMap<IpList, Shelf>()
 
 /**
- * Distributes the names of all lists over shelves, which are sorted sets of names. A long list has a shelf of its own,
- * which is cached; short lists share shelves.
+ * Distributes the names of all lists over shelves, that is, sorted sets of names. A long list has its own shelf, which
+ * is cached; short lists share shelves.
  */
 function* createShelves(lists: readonly IpList[], sizes: ShelfSizes): Steps<Shelf[]> {
   const shelves: Shelf[] = []
@@ -183,21 +183,20 @@ function* createShelves(lists: readonly IpList[], sizes: ShelfSizes): Steps<Shel
 }
 
 /**
- * Number of characters at the end of a pattern that are compared first. A shelf is skipped if none of its names has the
- * same ending. The number affects only the speed.
+ * Number of characters at the end of a pattern that are compared first. A shelf without a name with this ending is
+ * skipped. The number affects only the speed.
  */
 const TAIL = 16
 
 /** A set of names, sorted so that the names that a pattern may match are found quickly. */
 interface Shelf {
   /**
-   * Returns false if no name ends with the last characters of the pattern. For most shelves this is so, and they are
-   * skipped.
+   * Returns false if no name on the shelf ends like the pattern, which is so for most shelves. They are then skipped.
    */
   hasTailOf(pattern: string): boolean
   /**
-   * Returns candidates for a pattern: all names that begin like the pattern, or all names that end like it, whichever
-   * are fewer.
+   * Returns the candidates for a pattern: all names that begin like it, or all names that end like it, whichever are
+   * fewer.
    */
   near(pattern: string): readonly string[]
   /** For each list, the names on this shelf that the list's patterns match. */
@@ -231,18 +230,21 @@ function createShelf(names: readonly string[]): Shelf {
 }
 
 /**
- * Reverses the code units of a text. The result may be malformed Unicode, but it is only compared with other reversed
- * texts.
+ * Reverses the code units of a string. The result may be malformed Unicode, but it is compared only with other reversed
+ * strings.
  */
 const reverse = (text: string) => text.split('').reverse().join('')
 
-/** Returns the range of indexes of the texts that begin with `start` in a sorted list. */
+/** Returns the range of indexes at which the strings of a sorted list begin with `start`. */
 function rangeOf(sorted: readonly string[], start: string): [from: number, to: number] {
   const from = firstAt(sorted, 0, (text) => text < start)
   return [from, firstAt(sorted, from, (text) => text.startsWith(start))]
 }
 
-/** Searches sorted texts from index `from` on and returns the index of the first text for which `isBefore` is false. */
+/**
+ * Searches sorted strings from index `from` on, and returns the index of the first string for which `isBefore` is
+ * false.
+ */
 function firstAt(sorted: readonly string[], from: number, isBefore: (text: string) => boolean): number {
   let [low, high] = [from, sorted.length]
   while (low < high) {

@@ -12,16 +12,16 @@ import { entriesOf } from './read-services.js'
 const SELECTORS = ['actors', 'label', 'label_group', 'ip_list', 'workload', 'virtual_service', 'virtual_server']
 
 /**
- * Returns true if a side of a rule contains an entry of unknown meaning, or covers all addresses except the listed
- * ones. Such a side can only be compared for equality, as a whole.
+ * Returns true if a side of a rule contains an entry whose meaning is not known, or covers all addresses except the
+ * listed ones. Such a side can only be compared for equality, as a whole.
  */
 export function isOpaque(rule: AnyRule, side: 'providers' | 'consumers', contents: PolicyContents): boolean {
   return rule[`all_ips_except_for_in_${side}`] === true || rule[side].some((actor) => isUnclear(actor, contents))
 }
 
 /**
- * Returns true for an actor that has no known selector or several selectors, has a label or label group that cannot be
- * resolved, or excludes something other than labels.
+ * Returns true for an actor that has no known selector or more than one, whose label or label group cannot be resolved,
+ * or that excludes something other than labels.
  */
 function isUnclear({ exclusion, ...actor }: Actor, contents: PolicyContents): boolean {
   const [selector = '', ...more] = Object.entries(actor).flatMap(([name, target]) => (isSaid(target) ? name : []))
@@ -30,7 +30,7 @@ function isUnclear({ exclusion, ...actor }: Actor, contents: PolicyContents): bo
   return exclusion === true
 }
 
-/** The fields of rule conditions that have a dimension of their own and are therefore not part of `special`. */
+/** The rule conditions that have a dimension of their own and are therefore not part of `special`. */
 const COMPARED = new Set([
   'network_type',
   'resolve_labels_as',
@@ -40,8 +40,9 @@ const COMPARED = new Set([
 ])
 
 /**
- * Returns one text of all conditions of a rule that have no dimension of their own: encryption, authentication, unknown
- * networks and fields of later releases. The text is empty if the rule has no such conditions.
+ * Returns a string that combines all conditions of a rule that have no dimension of their own: encryption,
+ * authentication, unknown networks, and fields of later releases. The string is empty if the rule has no such
+ * conditions.
  */
 export function specialOf(rule: AnyRule): string {
   const isWithin = (field: string) =>
@@ -51,8 +52,8 @@ export function specialOf(rule: AnyRule): string {
 }
 
 /**
- * Lists the parts of a rule that can only be compared for equality, each as a text with the reason why. If two versions
- * of a rule differ in such a part, it is not known which version covers more.
+ * Lists the parts of a rule that can only be compared for equality. Each part is given as a string, with the reason. If
+ * two versions of a rule differ in such a part, it is not known which version covers more.
  */
 export function opaqueOf({ rule, scopes, contents }: RuleInForce): Map<string, Reason> {
   const found = new Map<string, Reason>()

@@ -14,14 +14,13 @@ export interface Entry {
    */
   ports: Interval | null
   /**
-   * The program that must use the port, in an entry of a Windows service. If absent, the entry applies to any program.
+   * In an entry of a Windows service, the program that must use the port. If absent, the entry applies to any program.
    */
   program?: { process: string | null; service: string | null }
 }
 
 /**
- * Lists the entries of a service object. The list is empty if the service has no entries or if one of them is
- * unreadable.
+ * Lists the entries of a service object. The list is empty if there are no entries or if one of them cannot be read.
  */
 export function entriesOf(service: Service): Entry[] {
   const listed = [

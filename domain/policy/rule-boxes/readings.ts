@@ -1,15 +1,18 @@
 import type { Reason } from '../three-valued.js'
 
 /**
- * The questions about the meaning of rules that no source answers (P65, P107). Each has two possible answers. Rules are
- * read in both ways, and a conclusion must hold in both.
+ * Questions about the meaning of rules that no source answers (P65, P107). Each has two possible answers. Rules are
+ * evaluated with both of them, and a conclusion must hold in either case.
  */
 export type Ambiguity =
   /** Whether excluding a label also excludes the workloads that have no label with its key. By default, it does not. */
   | 'unlabelled'
-  /** Whether an excluded label beside the entry "all workloads" excludes any workloads. By default, it does not. */
+  /** Whether an excluded label next to the entry "all workloads" excludes any workloads. By default, it does not. */
   | 'all_but'
-  /** Whether a label group without members selects nobody or is no condition at all. By default, it selects nobody. */
+  /**
+   * Whether a label group without members matches no workload (the default), or is ignored as if the rule had no such
+   * condition.
+   */
   | 'empty_group'
   /** Whether a rule set without scopes applies nowhere or everywhere. By default, it applies nowhere. */
   | 'no_scope'
@@ -18,7 +21,7 @@ export type Ambiguity =
 
 /**
  * For each question, the reason that an undecided answer gives, and the number of the fact in docs/pce-facts.md that
- * says what is not known.
+ * describes what is not known.
  */
 export const UNSETTLED: Readonly<Record<Ambiguity, { reason: Reason; fact: string }>> = {
   unlabelled: { reason: 'label', fact: 'P65' },
@@ -28,7 +31,7 @@ export const UNSETTLED: Readonly<Record<Ambiguity, { reason: Reason; fact: strin
   network: { reason: 'network', fact: 'P107' },
 }
 
-/** One way to read rules: the set of questions that are answered contrary to the default. */
+/** One way to read rules: the set of questions whose answer is taken to be the opposite of the default. */
 export type Reading = ReadonlySet<Ambiguity>
 
 /** An end of a connection. A rule decides about a connection only at the ends to which the PCE sends the rule. */

@@ -11,27 +11,27 @@ import type { WrittenEnd } from './readings.js'
 
 const TCP = 6
 const UDP = 17
-/** The numbers of all ports of a protocol, or of all combinations of type and code of ICMP. */
+/** The numbers for all ports of a protocol, or for all combinations of an ICMP type and code. */
 const PORTS: Interval = { from: 0n, to: 65_535n }
 
 /** The dimensions of services in a space of rules. */
 export interface Services {
   /**
-   * Returns boxes for the ports and programs that a rule allows or blocks at the destination. A connection to which the
-   * rule applies is in one of the boxes.
+   * Returns boxes for the destination ports and programs that a rule allows or blocks. A connection to which the rule
+   * applies is in one of the boxes.
    */
   boxesOf(services: readonly IngressService[], contents: PolicyContents): Box[]
   /**
-   * Returns boxes for the programs at the source to which a rule is limited. A connection to which the rule applies is
-   * in one of the boxes. Program names are known on Windows only, so sources without a known program match too.
+   * Returns boxes for the source programs to which a rule is limited. A connection to which the rule applies is in one
+   * of the boxes. Program names are known only on Windows, so sources without a known program match too.
    */
   clientsOf(services: readonly { href: string }[], contents: PolicyContents): Box[]
 }
 
 /**
- * Creates the dimensions of services. The values of `port` are classes of ports of one protocol that are in exactly the
- * same services. `src.process`, `src.service`, `dst.process` and `dst.service` are for the programs at source and
- * destination. The values of `unread` and `client` are the unreadable services, each of which is equal only to itself.
+ * Creates the dimensions of services. The values of `port` are classes: ports of one protocol that are in exactly the
+ * same services form one class. `src.process`, `src.service`, `dst.process` and `dst.service` stand for the programs at
+ * both ends. The values of `unread` and `client` are services that cannot be read, each equal only to itself.
  */
 export function* createServices(rules: readonly RuleInForce[], bit: Bit): Steps<Services> {
   const every = rules.flatMap(({ rule, contents }) =>
@@ -107,7 +107,7 @@ export function* createServices(rules: readonly RuleInForce[], bit: Bit): Steps<
   }
 }
 
-/** Lists the entries of a service in a rule; returns undefined if the service cannot be read or has no entries. */
+/** Lists the entries of a service in a rule; undefined if the service cannot be read or has no entries. */
 function readEntries(service: IngressService, contents: PolicyContents): Entry[] | undefined {
   if (!('href' in service)) {
     const entry = readSpan(service)

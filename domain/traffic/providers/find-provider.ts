@@ -23,8 +23,8 @@ export function findProvider(ip: string): Attribution | null {
 }
 
 /**
- * Returns a lookup function like `findProvider` for this table. A range that is listed twice belongs to the provider
- * listed first.
+ * Returns a lookup function like `findProvider` for the given table. If two providers list the same range, the one
+ * listed first counts.
  */
 export function indexProviders(table: readonly ProviderRanges[]): (ip: string) => Attribution | null {
   const index = new LongestPrefixMatch<Attribution>()
@@ -39,8 +39,8 @@ export function indexProviders(table: readonly ProviderRanges[]): (ip: string) =
 }
 
 /**
- * Returns the prefix that contains only this address. Returns null if the text is not an address, because the library
- * would read such a text as zeros.
+ * Returns the prefix that covers exactly this address. Returns null for a string that is not an address, which the
+ * library would otherwise read as zeros.
  */
 function hostRoute(ip: string): string | null {
   const version = isIP(ip)

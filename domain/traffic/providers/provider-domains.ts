@@ -31,7 +31,7 @@ const OWN_DOMAINS = [
   'llnwd.net',
 ] as const
 
-/** Returns true if a domain name was given by a CDN or cloud to one of its own machines. */
+/** Returns true if a domain name is one that a CDN or cloud gives to its own machines. */
 export function isProviderName(fqdn: string): boolean {
   const name = fqdn.toLowerCase().replace(/\.$/, '')
   return OWN_DOMAINS.some((domain) => name === domain || name.endsWith(`.${domain}`))

@@ -7,7 +7,7 @@ export type Environment = (typeof ENVIRONMENTS)[number]
 export interface Application {
   name: string
   stack: StackName
-  /** The size of the application: its number of hosts in proportion to the other applications. */
+  /** The size of the application: how many hosts it has, relative to the other applications. */
   size: number
   envs: readonly Environment[]
 }

@@ -18,7 +18,7 @@ export interface NamespaceSeed {
   deployments: readonly { name: string; kind: 'Deployment' | 'StatefulSet' | 'DaemonSet'; published?: number }[]
 }
 
-/** The namespaces that every cluster has. */
+/** The namespaces that exist in every Kubernetes cluster. */
 export const NAMESPACES: readonly NamespaceSeed[] = [
   {
     namespace: 'web-shop',

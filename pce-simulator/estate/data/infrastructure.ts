@@ -51,11 +51,11 @@ export const SHARED_SERVICES: readonly SharedService[] = [
 export interface Dependency {
   app: string
   direction: 'uses' | 'serves'
-  /** The operating system of the hosts that have this traffic. */
+  /** The operating system of the hosts that take part in this traffic. */
   os: Os | 'any'
   proto: number
   port?: number
-  /** The last port of a dynamic port range whose first port is `port`. */
+  /** The last port of a range of dynamic ports that starts at `port`. */
   toPort?: number
   icmp?: { type: number; code: number }
   /**
@@ -99,7 +99,7 @@ export const DEPENDENCIES: readonly Dependency[] = [
   { app: 'jump-hosts', direction: 'serves', os: 'windows', proto: TCP, port: 3389, host: P.remoteDesktop },
 ]
 
-/** The process with which a shared service connects to the hosts that it serves. */
+/** The process of a shared service that connects to the hosts which the service serves. */
 export const SERVING_CLIENTS: Readonly<Record<string, Process>> = {
   monitoring: P.prometheus,
   backup: P.backupServer,

@@ -10,18 +10,21 @@ export const FAMILY_NAMES = list(
   'Albrecht Bakker Costa Dubois Eriksen Fischer Garcia Hansen Ivanov Jansen Kovacs Lindqvist Moreau Novak Okafor Petrov Rossi Schmidt Tanaka',
 )
 
-/** The name stems of managed servers that nobody has labelled completely: some have one label, most have none. */
+/**
+ * The beginnings of the names of managed servers that nobody has labelled completely: some have one label, most have
+ * none.
+ */
 export const STRAY_HOSTS = list('srv vm-test old-app WIN-7F3K tmp-migration legacy-ftp')
 
 export interface Appliance {
   host: string
   role: string
-  /** The TCP port on which the device listens. */
+  /** The TCP port on which the appliance listens. */
   port: number
   osId: string | null
-  /** The applications whose production hosts connect to the device. */
+  /** The applications whose production hosts connect to the appliance. */
   callers: readonly string[]
-  /** The applications to which the device connects, at their entry tier in production. */
+  /** The applications in production to whose entry tier the appliance connects. */
   calls: readonly string[]
 }
 
@@ -41,7 +44,7 @@ const appliance = (
   calls: list(calls),
 })
 
-/** The devices without a VEN. The PCE knows them because an administrator has entered them. */
+/** The appliances, which have no VEN. The PCE knows them because an administrator has entered them. */
 export const APPLIANCES: readonly Appliance[] = [
   appliance('load-balancer', 'proxy', 443, 'monitoring', 'payments web-shop ordering customer-portal'),
   appliance('mainframe-zos', 'db', 446, 'ledger erp billing', 'ledger'),

@@ -1,4 +1,4 @@
-/** A process as a VEN reports it. */
+/** A process on a workload, in the form in which its VEN reports it. */
 export interface Process {
   path: string
   user: string

@@ -3,7 +3,10 @@ import type { Os } from './stacks.js'
 /** The VEN releases, weighted by repetition: a release that is listed twice occurs twice as often. */
 export const VEN_RELEASES = ['25.2.10-101', '25.2.10-101', '25.2.20-118', '24.5.0-72'] as const
 
-/** The values of `os_id` and `os_detail` as VENs report them. `client` stands for employees' machines. */
+/**
+ * For each operating system, the values of `os_id` and `os_detail` that VENs report. `client` stands for employees'
+ * machines.
+ */
 export const OS_RELEASES: Record<Os | 'client', readonly (readonly [id: string, detail: string])[]> = {
   linux: [
     ['ubuntu-x86_64-jammy', '5.15.0-91-generic #101-Ubuntu SMP (Ubuntu 22.04.4 LTS)'],

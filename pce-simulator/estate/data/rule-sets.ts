@@ -2,8 +2,9 @@ import { ALL_SERVICES_NAME, ANY_IP_LIST_NAME } from '../../../schemas/pce/words.
 import { BRANCH_LIST, INTERNET_LIST } from './ip-lists.js'
 
 /**
- * The consumers or the providers of a rule as a short text: `ams` for all workloads, `list:<name>` for an IP list, or
- * labels as `key=value` separated by spaces. A leading `!` excludes a label. Scopes use the same notation for labels.
+ * The consumers or the providers of a rule in a short notation: `ams` for all workloads, `list:<name>` for an IP list,
+ * or labels as `key=value` separated by spaces. A leading `!` excludes a label. Scopes use the same notation for
+ * labels.
  */
 export type ActorWords = string
 

@@ -6,7 +6,7 @@ export type Os = 'linux' | 'windows'
 export interface Tier {
   role: string
   os: Os
-  /** The TCP port on which the tier listens. */
+  /** The TCP port on which the hosts of this tier listen. */
   port: number
   listener: Process
   /** The process with which the tier's hosts connect to other tiers and applications. */
@@ -21,7 +21,7 @@ export interface Stack {
   edges: readonly (readonly [from: string, to: string])[]
   /** The role of the tier that other applications and people call. */
   entry: string
-  /** The role of the tier that calls other applications. */
+  /** The role of the tier whose hosts call other applications. */
   caller: string
 }
 

@@ -1,14 +1,14 @@
 import type { LookupAddress, LookupAllOptions } from 'node:dns'
 
-/** A name service: a function that returns all addresses of a name. It rejects as `dns.lookup` does. */
+/** A name service: a function that resolves a host name to all its addresses. It rejects as `dns.lookup` does. */
 export type Resolve = (hostname: string, options: LookupAllOptions) => Promise<readonly LookupAddress[]>
 
 export interface Patience {
   /** Maximum time, in milliseconds, for which the caller waits for the answer. */
   patienceMs?: number
   /**
-   * The caller accepts a previous answer of at most this age, in milliseconds, if the lookup cannot start soon. With
-   * the default 0, no previous answer is used.
+   * Maximum age, in milliseconds, of a previous answer that the caller accepts if the lookup cannot start soon. With
+   * the default 0, no previous answer is accepted.
    */
   oldestMs?: number
 }
@@ -30,7 +30,7 @@ const MOST_AT_ONCE = 3
 const MOST_NEW_AT_ONCE = 2
 /**
  * The fraction of the maximum waiting time within which an answer counts as prompt. If a lookup has not even started by
- * then, its caller gets the previous answer, provided that this answer is recent enough.
+ * then, the caller gets the previous answer, provided that it is recent enough.
  */
 const PROMPT = 0.2
 

@@ -19,13 +19,13 @@ export interface PceHostsOptions {
   resolve: Resolve
   /** Maximum time to wait for the name service, in milliseconds. The default is 5000. */
   patienceMs?: number
-  /** What the host is, in messages; `PCE` if absent. */
+  /** The word for the host in messages; `PCE` if absent. */
   what?: string
   /** If true, connections go through a proxy, which resolves names itself. */
   isProxied?: boolean
 }
 
-/** The location of a PCE. The host is in the canonical form that `admit` returns. */
+/** The address of a PCE. The host is in the canonical form that `admit` returns. */
 interface Target {
   host: string
   port: number

@@ -9,7 +9,7 @@ export interface PceHost {
   isAddress: boolean
 }
 
-/** What is wrong with a host, as a text that can follow the name of the field. */
+/** The problem with a host, worded so that it can follow the name of the field. */
 export interface HostProblem {
   problem: string
 }
@@ -43,7 +43,7 @@ export function parsePceHost(text: string, port: number): PceHost | HostProblem 
   return { problem: 'its port differs from pce_port: give the port only there' }
 }
 
-/** Splits the text into host and port without interpreting them. An IPv6 address without brackets has no port. */
+/** Splits the input into host and port without interpreting them. An IPv6 address without brackets has no port. */
 function splitPort(authority: string): [host: string, port?: string] {
   if (isIPv6(authority)) return [`[${authority}]`]
   const [, host, port] = /^(.*?):(\d*)$/.exec(authority) ?? []
@@ -53,8 +53,7 @@ function splitPort(authority: string): [host: string, port?: string] {
 function normalise(written: string): PceHost | HostProblem {
   const problem = { problem: `not a host: ${EXAMPLE}` }
   const parsed = hostnameOf(written)
-  // With a trailing dot, in whatever script, an IP address looks like a name, so the text is parsed again without the
-  // dot.
+  // With a trailing dot (in any script), an IP address looks like a name, so the host is parsed again without the dot.
   const name = parsed === null ? null : hostnameOf(parsed.replace(/\.$/, ''))
   if (name === null) return problem
   const address = name.replace(/^\[(.*)\]$/, '$1')
@@ -68,7 +67,7 @@ function hostnameOf(host: string): string | null {
 }
 
 /**
- * Returns true if the text is a name as defined in RFC 1035, 2.3.4; underscores, which internal names use, are accepted
+ * Returns true if the host is a name as defined in RFC 1035, 2.3.4; underscores, which internal names use, are accepted
  * too.
  */
 function isName(name: string): boolean {

@@ -21,11 +21,11 @@ export interface HeavyCallsOptions extends HeavyConfig {
 }
 
 export interface HeavyCalls {
-  /** All tools. Only the functions of heavy tools run in threads. */
+  /** All tools. Only the functions of the heavy ones run in threads. */
   tools: readonly ListedTool[]
-  /** Returns the number of calls that hold a worker place, and the number of calls that wait for one. */
+  /** Returns how many calls hold a worker place, and how many wait for one. */
   readonly figures: Places['figures']
-  /** Ends the threads. */
+  /** Ends all worker threads. */
   close(): Promise<void>
 }
 
@@ -55,7 +55,7 @@ const NICE = 10
 /** Maximum number of changes listed in the error of a failed call. */
 const MOST_WRITES_SHOWN = 50
 
-/** The reason with which a task is aborted if no thread can start it. */
+/** The reason with which a task is aborted if no thread could start it. */
 const NO_THREAD = Symbol('no thread')
 /** The reason with which a task is aborted if its thread has computed for too long without a pause. */
 const SILENT = Symbol('silent')
@@ -111,8 +111,8 @@ function enter(places: Places, context: ToolContext): Promise<() => void> {
       progress: 0,
       message: ahead === 0 ? 'Waiting for a place.' : `Waiting for a place, ${ahead} ahead.`,
     })
-  // If an approval has been used up for this call, the call must not fail as `busy`, because a repeated call would need
-  // a new approval.
+  // If an approval was used up for this call, it must not fail as `busy`, because repeating it would require a new
+  // approval.
   const isPromised = approved !== undefined
   return places.enter(JSON.stringify([caller.iss, caller.sub]), beforeWriting, queued, isPromised)
 }
@@ -120,7 +120,7 @@ function enter(places: Places, context: ToolContext): Promise<() => void> {
 interface Pool {
   threads: Piscina
   /**
-   * One function for each task that no thread has started yet; it gives up the task. The functions are called if the
+   * For each task that no thread has started yet, the function that gives up the task. All of them are called if the
    * threads cannot load their module.
    */
   unbegun: Set<() => void>
@@ -139,7 +139,7 @@ async function createPool({ worker, max, memoryMb, log }: HeavyCallsOptions): Pr
     // With `atomics`, a thread would block while it waits for its next task, and could not close what the previous task
     // left open.
     atomics: 'disabled',
-    // A young generation twice as large made each thread larger, and no call shorter in processor time (D261).
+    // A young generation twice as large made each thread larger, but shortened the processor time of no call (D261).
     resourceLimits: { maxOldGenerationSizeMb: memoryMb * HARD_LIMIT, maxYoungGenerationSizeMb: 16 },
     niceIncrement: NICE,
     env: {},
@@ -178,7 +178,7 @@ async function runInThread({ threads, unbegun }: Pool, work: Work, options: Heav
   const giveUp = () => kill.abort(NO_THREAD)
   unbegun.add(giveUp)
   const turns = giveTurns(context, channel.port1)
-  // The watchdog starts only with the thread's first message, because a thread must load its module before it can send
+  // The watchdog is started by the thread's first message, because a thread must load its module before it can send
   // one.
   const silence = createSilence(options.silentMs ?? SILENT_MS, () => kill.abort(SILENT))
   const outcome = new Promise<unknown>((resolve, reject) => {
@@ -194,8 +194,8 @@ async function runInThread({ threads, unbegun }: Pool, work: Work, options: Heav
       else reject(thrownOf(message))
     })
   })
-  // If the thread has died or the call was given up, nothing waits for this promise. Without a handler, its rejection
-  // would then be unhandled.
+  // If the thread has died or the call was given up, nobody awaits this promise, and its rejection would be reported as
+  // unhandled.
   outcome.catch(() => {})
   try {
     await threads.run(task, { transferList, signal: kill.signal }).catch(async (error: unknown) => {
@@ -228,9 +228,9 @@ function createSilence(ms: number, isTooLong: () => void) {
 }
 
 /**
- * Creates the functions that give a thread its turns to add something to an object. The main thread manages the order
- * of these turns for the whole process. `endAll` ends all turns that the thread has or waits for; it is always called
- * when the task has ended.
+ * Creates the functions with which a thread requests and ends its turns to add something to an object. The main thread
+ * keeps the order of turns for the whole process. `endAll` ends all turns that the thread has or waits for; it is
+ * always called when the task has ended.
  */
 function giveTurns({ inOrder }: ToolContext, control: MessagePort) {
   const leaving = new Map<number, (written: readonly string[]) => void>()
@@ -262,7 +262,7 @@ function taskOf(
   { server: { name, version }, memoryMb }: HeavyCallsOptions,
   ports: Pick<ThreadTask, 'pce' | 'control'>,
 ): ThreadTask {
-  const { caller, requestId, limits, approved, isBindingOnly } = context
+  const { caller, requestId, limits, approved, isBindingOnly, isForPage } = context
   return {
     tool: tool.name,
     act,
@@ -273,6 +273,7 @@ function taskOf(
     cursorKey: context.cursorKey(),
     ...(approved !== undefined && { approved }),
     ...(isBindingOnly === true && { isBindingOnly }),
+    ...(isForPage === true && { isForPage }),
     clockOffset: context.now() - Date.now(),
     server: { name, version },
     memoryMb,

@@ -4,24 +4,24 @@ import type { RemoteAddress } from '../../../pce-client/index.js'
 import type { Act } from '../../../tools/define.js'
 import type { ServiceError } from '../../errors/convert.js'
 
-/** A task for a thread: the call of one function of one tool, in a form that can be sent to the thread. */
+/** A task for a worker thread: the call of one function of one tool, as data that can be sent to the thread. */
 export interface ThreadTask extends Pick<
   ToolContext,
-  'caller' | 'requestId' | 'limits' | 'approved' | 'isBindingOnly'
+  'caller' | 'requestId' | 'limits' | 'approved' | 'isBindingOnly' | 'isForPage'
 > {
   /** The key that signs the call's cursors (the result of `ToolContext.cursorKey`). */
   cursorKey: Uint8Array
   tool: string
   act: Act
   args: unknown
-  /** The number of milliseconds by which the clock that the call uses is ahead of this machine's clock. */
+  /** The difference, in milliseconds, between the clock that the call uses and the clock of this machine. */
   clockOffset: number
   server: { name: string; version: string }
   /** Maximum size of the heap for the call, in MiB. */
   memoryMb: number
   /** The PCE's address and the port for requests to it; null for a caller without a PCE. */
   pce: { address: RemoteAddress; port: MessagePort } | null
-  /** The port for `ToThread` and `FromThread` messages. */
+  /** The message port between the main thread (`ToThread`) and the worker thread (`FromThread`). */
   control: MessagePort
 }
 
@@ -29,8 +29,8 @@ export type ToThread =
   /** Tells the thread which signal of the context was aborted, and why. */
   | { abort: 'signal' | 'beforeWriting'; reason: ServiceError }
   /**
-   * Answers the thread's request for a turn to add something to an object. `turn` is the number that the thread gave to
-   * this request. The message either gives the turn or says why the thread does not get it.
+   * Answers the thread's request for a turn to add something to an object: the message either grants the turn, or says
+   * why the thread does not get it. `turn` is the number of the request.
    */
   | { turn: number; others: readonly string[] }
   | { turn: number; refusal: ServiceError }

@@ -18,9 +18,9 @@ export interface PlacesOptions {
 /** A limited number of worker places for expensive calls, with a queue. A running call holds one place. */
 export interface Places {
   /**
-   * Waits for a worker place, and resolves with the function that gives the place back. Rejects with `busy
-   * {retry_after_seconds}` if the queue is full or no place becomes free in time, and with the signal's reason if the
-   * signal is aborted. If the call has to wait, `queued` is called with the number of calls ahead of it.
+   * Waits for a worker place, and resolves with a function that releases it. Rejects with `busy {retry_after_seconds}`
+   * if the queue is full or no place becomes free in time, and with the signal's reason if the signal is aborted. If
+   * the call has to wait, `queued` is called with the number of calls ahead of it.
    *
    * If `isPromised` is true, an approval has been used up for the call. Such a call goes before the others and is never
    * refused as `busy`.
@@ -70,7 +70,7 @@ export function createPlaces({ max, perCaller, queue, queuePerCaller, waitMs, no
   }
 
   function admitNext(): void {
-    // Whether a place is free is checked again for each waiting call, because each admitted call takes a place.
+    // For each waiting call, it is checked again whether a place is free, because each admitted call takes one.
     for (const one of [...waiting]) if (isFree(one.caller)) one.admit()
   }
 

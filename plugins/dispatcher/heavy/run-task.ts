@@ -13,9 +13,9 @@ const LOOK_EVERY_MS = 100
 const SIGN_EVERY_MS = 1000
 
 /**
- * Creates the function that a thread runs for each task. A task is the call of one function of one tool; the ports in
- * its context lead back to the main thread. The function sends messages to the control port: first that the task has
- * begun, then the progress, and finally the outcome. Never rejects. The main thread closes the ports.
+ * Creates the function with which a thread runs a task, the call of one function of one tool. The interfaces in the
+ * task's context lead back to the main thread over message ports. Messages on the control port report that the task has
+ * begun, then its progress, and finally its outcome. Never rejects. The main thread closes the ports.
  */
 export function createTaskRunner(tools: readonly ListedTool[]): (task: ThreadTask) => Promise<void> {
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
@@ -61,7 +61,8 @@ function contextOf(
   post: (message: FromThread) => void,
   guard: (bytes: number) => void,
 ): { context: ToolContext; abort: (reason: unknown) => void } {
-  const { control, pce, caller, requestId, limits, approved, isBindingOnly, cursorKey, clockOffset, server } = task
+  const { control, pce, caller, requestId, limits, cursorKey, clockOffset, server } = task
+  const { approved, isBindingOnly, isForPage } = task
   const controllers = { signal: new AbortController(), beforeWriting: new AbortController() }
   const turns = new Map<number, { resolve: (turn: Turn) => void; reject: (error: ToolError) => void }>()
   let asked = 0
@@ -92,6 +93,7 @@ function contextOf(
     cursorKey: () => cursorKey,
     ...(approved !== undefined && { approved }),
     ...(isBindingOnly === true && { isBindingOnly }),
+    ...(isForPage === true && { isForPage }),
     signal: controllers.signal.signal,
     beforeWriting: controllers.beforeWriting.signal,
     log: { debug: log('debug'), info: log('info'), warn: log('warn') },

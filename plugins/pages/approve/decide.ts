@@ -39,9 +39,15 @@ export const wantsLogin = (authenticatedAt: number | undefined, maxAgeSeconds: n
 export function noticeOfDecision(
   won: boolean,
   verdict: 'approved' | 'denied',
-  { state, decision }: AskedApproval,
+  { state, decision, first }: AskedApproval,
 ): Notice | null {
   if (won) return null
+  if (state === 'pending' && first !== null)
+    return {
+      kind: 'warning',
+      title: 'You have approved it before',
+      text: 'Your second approval changed nothing: it takes another person.',
+    }
   const wanted = verdict === 'approved' ? 'approval' : 'denial'
   if (decision === null)
     return {

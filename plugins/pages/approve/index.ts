@@ -1,12 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { AskedApproval } from '../../../schemas/approvals.js'
 import { ToolError } from '../../../schemas/errors.js'
-import { isApprovalId, READ } from '../check-request.js'
+import { isApprovalId, POST, READ } from '../check-request.js'
 import type { Notice } from '../layout/page-layout.js'
 import type { Porter } from '../porter.js'
 import type { ApproveOptions } from '../ports.js'
 import { renderApprovalPage } from './approval-page.js'
 import { noticeOfDecision, readDecision, wantsLogin } from './decide.js'
+import { renderLivePage } from './live-page.js'
+import { noticeOfRevocation, readBack, readPlace, writePlace } from './revoke.js'
 import { renderWaitingPage } from './waiting-page.js'
 
 interface Options extends ApproveOptions {
@@ -34,9 +36,34 @@ export default function approve(app: FastifyInstance, options: Options, done: ()
   app.get('/approve', page, async (request, reply) => {
     const { identity } = visitOf(request)
     const { total, approvals } = await desk.waitingFor(identity)
-    const rows = approvals.map((approval) => ({ approval, part: desk.partOf(approval.request, identity) }))
-    const waiting = { ...readerOf(request, reply), method: desk.method, total, approvals: rows }
+    const rows = approvals.map((approval) => ({
+      approval,
+      part: desk.partOf(approval.request, identity),
+      mayRevoke: desk.mayRevoke(approval, identity),
+    }))
+    const notice = porter.dataOf(request).takeNotice()
+    const waiting = { ...readerOf(request, reply), method: desk.method, total, approvals: rows, notice }
     return porter.sendPage(reply, renderWaitingPage(waiting))
+  })
+
+  app.get('/approve/all', page, async (request, reply) => {
+    porter.leadBackTo(request, '/approve')
+    const place = readPlace((request.query as Record<string, unknown>).after)
+    const list = await desk.live(visitOf(request).identity, place)
+    const after = place === null ? '' : writePlace(place)
+    const notice = porter.dataOf(request).takeNotice()
+    return porter.sendPage(reply, renderLivePage({ ...readerOf(request, reply), list, after, notice }))
+  })
+
+  app.post('/approve/:id/revoke', form, async (request, reply) => {
+    const { request: asked } = await find(request)
+    const back = readBack(request.body)
+    const { identity } = visitOf(request)
+    const { won, approval } = await desk.revoke(asked.id, identity, originOf(request))
+    const notice = noticeOfRevocation(won, approval)
+    if (approval.state !== 'revoked') return show(request, reply.code(409), approval, { notice })
+    if (back !== null) porter.dataOf(request).leaveNotice(notice)
+    return reply.redirect(`${basePath}${back ?? `/approve/${asked.id}`}`, 303)
   })
 
   app.get('/approve/:id', page, async (request, reply) => show(request, reply, await find(request)))
@@ -53,7 +80,12 @@ export default function approve(app: FastifyInstance, options: Options, done: ()
     if (notice !== null) return show(request, reply.code(now.state === 'expired' ? 410 : 409), now, { notice })
     return reply.redirect(`${basePath}/approve/${now.request.id}`, 303)
   })
-  porter.refuseOtherMethods({ '/approve': READ, '/approve/:id': [...READ, 'POST'] })
+  porter.refuseOtherMethods({
+    '/approve': READ,
+    '/approve/all': READ,
+    '/approve/:id': [...READ, 'POST'],
+    '/approve/:id/revoke': POST,
+  })
   done()
 
   /**
@@ -110,6 +142,7 @@ export default function approve(app: FastifyInstance, options: Options, done: ()
       approval,
       part,
       method: desk.method,
+      mayRevoke: desk.mayRevoke(approval, identity),
       address: `${publicUrl}/approve/${id}`,
       loginAgainPath: again ? `${porter.loginPath}?again=1&to=/approve/${id}` : null,
       notice: notice ?? null,
@@ -143,6 +176,7 @@ const LOG_IN_FIRST: Notice = {
  * approval requests.
  */
 function pathOf(request: FastifyRequest): string {
+  if (request.routeOptions.url === '/approve/all') return '/approve/all'
   const id = idOf(request)
   return isApprovalId(id) ? `/approve/${id}` : '/approve'
 }

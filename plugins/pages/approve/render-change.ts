@@ -1,5 +1,13 @@
 import { html } from 'ghtml'
-import type { ShownCall, ShownEffect, ShownField, ShownObject, ShownReference } from '../../../schemas/approvals.js'
+import type {
+  ShownCall,
+  ShownEffect,
+  ShownEvidence,
+  ShownField,
+  ShownObject,
+  ShownReference,
+  ShownTraffic,
+} from '../../../schemas/approvals.js'
 import { EFFECT_MEANINGS } from '../../../schemas/policy-changes.js'
 import { fit, isCut, leftOutMark, type Room } from './fit.js'
 import { renderQuotation, renderSentence } from './render-sentence.js'
@@ -87,7 +95,7 @@ function renderWarnings(warnings: readonly string[]): string {
 const renderItem = (sentence: string) => html`<li>!${renderSentence(sentence, LONGEST_SENTENCE)}</li>`
 
 function renderTotals(shown: ShownCall): string {
-  const { workloads_affected: workloads, is_rough: isRough, draft, effect } = shown
+  const { workloads_affected: workloads, is_rough: isRough, draft, effect, evidence } = shown
   const total = shown.objects_total
   const facts: [string, string][] = [
     ...(effect === undefined ? [] : [['Effect', renderBadge(effect)] as [string, string]]),
@@ -101,6 +109,7 @@ function renderTotals(shown: ShownCall): string {
           ] as [string, string],
         ]),
     ...(draft === undefined ? [] : [['Draft', renderDraft(draft)] as [string, string]]),
+    ...(evidence === undefined ? [] : [['Observed traffic', renderReading(evidence)] as [string, string]]),
   ]
   return facts.length === 0
     ? ''
@@ -136,6 +145,9 @@ function renderDraft({ first_edit: first, last_edit: last, by }: NonNullable<Sho
     names.length === 0 ? '' : ` by ${names.join(', ')}${by.length > 10 ? ` and ${by.length - 10} more` : ''}`
   return when + authors
 }
+
+const renderReading = ({ read_at: at, says }: NonNullable<ShownCall['evidence']>): string =>
+  html`!${renderSentence(says, LONGEST_SENTENCE)} <span class="hint">Looked up ${showTime(at)}.</span>`
 
 const WHEN = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
 
@@ -225,7 +237,7 @@ const renderTitle = ({ kind, name, change, effect }: ShownObject) =>
     !${effect === undefined ? '' : renderBadge(effect)}`
 
 function renderNotes(object: ShownObject): string {
-  const { href, updated_at: at, updated_by: by, effect_note: note, warnings = [], note: left } = object
+  const { href, updated_at: at, updated_by: by, evidence, effect_note: note, warnings = [], note: left } = object
   const edited =
     at === undefined && by === undefined
       ? ''
@@ -235,6 +247,7 @@ function renderNotes(object: ShownObject): string {
   const listed = fit(warnings, { left: BYTES.list }, renderItem)
   return [
     line === '' ? '' : html`<p class="hint">!${line}</p>`,
+    evidence === undefined ? '' : renderEvidence(evidence),
     note === undefined ? '' : html`<p>!${renderSentence(note, LONGEST_SENTENCE)}</p>`,
     listed.html === ''
       ? ''
@@ -244,6 +257,25 @@ function renderNotes(object: ShownObject): string {
     leftOut(listed.omitted, 'more to look at'),
     left === undefined ? '' : html`<p class="hint">!${renderSentence(left, LONGEST_SENTENCE)}</p>`,
   ].join('')
+}
+
+/** Renders what observed traffic says about the change of an object, with the busiest of this traffic. */
+function renderEvidence({ says, traffic = [], traffic_total: total = traffic.length }: ShownEvidence): string {
+  const { html: items, omitted } = fit(traffic, { left: BYTES.list }, renderTraffic)
+  const more = total - traffic.length + omitted
+  // Nothing of the change itself is left out here, so there is no mark that makes the page say so.
+  return html`<p class="evidence"><b>Observed traffic:</b> !${renderSentence(says, LONGEST_SENTENCE)}</p>
+    !${items === '' ? '' : `<ul>${items}</ul>`}
+    !${more > 0 ? html`<p class="hint">… and ${more} less busy ${more === 1 ? 'pair' : 'pairs'}.</p>` : ''}`
+}
+
+function renderTraffic(one: ShownTraffic): string {
+  const { source, destination, ports, connections, effect, last_seen: lastSeen } = one
+  const [from, to] = [source, destination].map((end) => renderQuotation(showStored(end, LONGEST_NAME)))
+  const on = ports.length === 0 ? '' : ` on ${ports.join(', ')}`
+  const seen = lastSeen === undefined ? '' : `, last seen ${lastSeen}`
+  const count = `${connections} ${connections === 1 ? 'connection' : 'connections'}`
+  return html`<li>!${from} → !${to}${showStored(`${on}: ${count} ${effect}${seen}.`, LONGEST_SENTENCE)}</li>`
 }
 
 const renderFieldList = (fields: string) => (fields === '' ? '' : html`<dl class="changes">!${fields}</dl>`)

@@ -9,7 +9,7 @@ const ICON = `data:image/svg+xml,${encodeURIComponent(
 
 interface Page {
   title: string
-  /** The contents of the page as HTML. */
+  /** The main content of the page, as HTML. */
   body: string
   /** The HTML at the right end of the bar at the top of the page. */
   corner?: string
@@ -23,8 +23,8 @@ interface Page {
 export const LOGOUT_BUTTON = '<button class="quiet" type="submit" form="logout-form">Log out</button>'
 
 /**
- * Builds a complete page. Its referrer policy permits the browser to name this server's origin in requests to this
- * server. The response headers set the policy `no-referrer`; with it, the browser would send `Origin: null` with every
+ * Builds a complete page. The page's own referrer policy lets the browser name this server's origin in requests to this
+ * server. With the policy `no-referrer` from the response headers, the browser would send `Origin: null` with every
  * form (Fetch, append a request Origin header), and the origin guard would have to refuse the form.
  */
 export function layOut({ title, body, corner = '', forms = '', isWide = false }: Page): string {
@@ -58,7 +58,8 @@ export function layOut({ title, body, corner = '', forms = '', isWide = false }:
 }
 
 /**
- * A message at the top of a page. It must be short, because the session cookie carries it from a form to the next page.
+ * A message at the top of a page. It must be short, because it travels in the session cookie from a form to the next
+ * page.
  */
 export interface Notice {
   kind: 'good' | 'warning' | 'bad'
@@ -110,10 +111,9 @@ export const renderMessagePage = ({ title, text, hint, code, requestId, link }: 
 
 /**
  * Renders the page after a logout. Only the session with this server has ended, because the server cannot end the
- * session at the identity provider. The link to the next login therefore requests that the identity provider asks for
- * the password instead of logging the person in silently. `loginPath` is null if there is no browser login.
- * `backTo` is the page to which the next login leads; if it is absent, the login leads to the server's home page
- * (`HomePage`).
+ * session at the identity provider. The link to the next login therefore makes the identity provider ask for the
+ * password instead of logging the person in silently. `loginPath` is null if there is no browser login. After that
+ * login, the browser is redirected to the page `backTo` or, if it is absent, to the server's home page (`HomePage`).
  */
 export const renderLoggedOutPage = (loginPath: string | null, backTo?: string): string =>
   renderMessagePage({

@@ -129,6 +129,7 @@ h4, h5 { font-size: 1rem; font-weight: 600; overflow-wrap: anywhere; }
 .card .parts { list-style: none; padding: 0; }
 .parts > li { border-top: 1px solid var(--line); padding: 0.75rem 0 0.25rem; margin-top: 0.75rem; }
 .look { font-weight: 600; }
+.evidence { margin-top: 0.375rem; }
 .changes { display: block; margin: 0.5rem 0 0; }
 .changes > div { padding: 0.375rem 0; }
 .changes > div + div { border-top: 1px dashed var(--line); }
@@ -152,6 +153,10 @@ textarea {
 .rows > li:first-child { border-top: 0; }
 .rows a { font-weight: 600; display: inline-block; padding: 0.125rem 0; }
 .rows p { margin-top: 0.25rem; }
+.rows .badge { white-space: nowrap; }
+.revoke > summary { font-size: 0.9375rem; min-height: 2.25rem; padding: 0.25rem 0.875rem; margin-top: 0.5rem; }
+.revoke[open] > summary { margin-bottom: 0; }
+.revoke button { margin-top: 0.5rem; }
 ${PICTURE_STYLE}
 .drawing div > .pic { display: block; width: 100%; height: auto; margin-top: 0.75rem; }
 .card .legend { display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; list-style: none; padding: 0; color: var(--soft); font-size: 0.875rem; }

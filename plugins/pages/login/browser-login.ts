@@ -23,11 +23,11 @@ import {
 } from './find-provider.js'
 import type { HomePage, LoginOptions } from '../ports.js'
 
-/** The conditions of a login, and the page to which it leads. */
+/** The conditions of a login, and the page to redirect to after it. */
 export interface LoginWish {
   /** If true, the provider asks for the password even if the person is already logged in there. */
   isAnew: boolean
-  /** The page to which the login returns. If it is absent, the login returns to the server's home page (`HomePage`). */
+  /** The page to redirect to after the login. If it is absent, this is the server's home page (`HomePage`). */
   backTo?: string
   /**
    * The maximum age, in seconds, of a login at the provider. If the login is older, the provider asks for the password
@@ -80,8 +80,8 @@ export function createBrowserLogin(
         redirect_uri: redirectUri,
         scope: scopesOf(options.scope, configuration),
         ...resource,
-        // Providers older than RFC 8707 read the audience from `audience` instead of `resource`; other providers ignore
-        // it.
+        // Providers that predate RFC 8707 read the audience from `audience` instead of `resource`; other providers
+        // ignore `audience`.
         audience,
         state,
         nonce,
@@ -121,16 +121,20 @@ export function createBrowserLogin(
   }
 }
 
-/** The time, in milliseconds, for which a callback tries only one way after this client was refused in both. */
+/**
+ * The time, in milliseconds after the provider refused both ways of authentication, during which each code exchange
+ * tries only one way.
+ */
 const ONE_WAY_MS = 60_000
 
 /**
- * Creates the function that exchanges an authorization code. If the provider refuses this client in the first way to
- * authenticate and there is another, the exchange is repeated in that way. A provider authenticates the client before it
- * looks at the code (RFC 6749, 4.1.3), so the code should still be good. If the provider accepts the client in the other
- * way, whatever became of the code, later exchanges begin with it. Any other failure of the other way proves nothing, so
- * the refusal is thrown. While both ways are refused, the exchanges of a minute take turns with one way each, because a
- * provider may count the failures and lock the client out.
+ * Creates the function that exchanges an authorization code for tokens. There may be two ways in which this server
+ * authenticates as a client. If the provider refuses the first way, the exchange is repeated with the other way: a
+ * provider authenticates the client before it looks at the code (RFC 6749, 4.1.3), so the code should still be valid.
+ * If the provider accepts the client in the other way, even if it then refuses the code, later exchanges begin with
+ * that way. If the other way fails for any other reason, the first refusal is thrown. After both ways were refused,
+ * each exchange of the next minute tries only one of them, alternately, because a provider may count failures and lock
+ * the client out.
  */
 function createCodeExchange(now: () => number) {
   let first = 0

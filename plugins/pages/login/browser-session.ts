@@ -105,7 +105,7 @@ interface SessionOptions {
   issuer: string
   now: number
   ended: EndedSessions
-  /** Returns true if the person's access was revoked after the session began. */
+  /** Returns true if the person's access was revoked after this session began. */
   isRevoked?: ((identity: Identity) => boolean | Promise<boolean>) | undefined
 }
 
@@ -116,7 +116,7 @@ interface SessionOptions {
 export interface PendingLogin {
   state: string
   nonce: string
-  /** The code verifier of PKCE (RFC 7636). */
+  /** The code verifier of this login's PKCE exchange (RFC 7636). */
   verifier: string
   /** The time at which the login expires, in milliseconds since the epoch. */
   until: number
@@ -159,8 +159,8 @@ export function takeLogin(
 }
 
 /**
- * The logins that this process has tried to complete. They are remembered so that the code of each login is sent to the
- * provider by one attempt only. Successful logins are also recorded for all processes.
+ * The logins that this process has tried to complete. They are remembered, so that the code of each login is sent to
+ * the provider only once. Successful logins are also recorded for all processes.
  */
 export interface TriedLogins {
   /** Remembers an attempt to complete the login with this `state`. Returns true if it is the first attempt. */
@@ -168,8 +168,8 @@ export interface TriedLogins {
 }
 
 /**
- * Maximum number of remembered logins. A login that was forgotten can cause one more request to the provider, which
- * then refuses it.
+ * Maximum number of remembered logins. If a login is forgotten, a repeated attempt causes one more request to the
+ * provider, which refuses it.
  */
 const MOST_TRIED = 10_000
 
@@ -200,8 +200,8 @@ function isSame(a: string, b: string): boolean {
 }
 
 /**
- * The record of sessions that were ended before they expired. It is needed because deleting the cookie is not enough:
- * somebody could continue to use a copy of the cookie.
+ * The record of sessions that were ended before they expired. Deleting the cookie is not enough, because somebody could
+ * continue to use a copy of it.
  */
 export interface EndedSessions {
   /**

@@ -13,7 +13,7 @@ import { ToolError } from '../../../schemas/errors.js'
 import { waysToAuthenticate } from './authenticate-client.js'
 
 interface ProviderOptions {
-  /** The issuer, written exactly as the provider itself writes it. */
+  /** The issuer, spelt exactly as the provider itself spells it. */
   issuer: string
   clientId: string
   clientSecret?: string
@@ -78,7 +78,8 @@ async function discover({ issuer, clientId, clientSecret, fetch }: ProviderOptio
   const found = await discovery(new URL(issuer), clientId, undefined, None(), {
     [customFetch]: send,
     timeout: PATIENCE_SECONDS,
-    // The library would refuse plain http even on loopback. `checkMetadata` decides which addresses may use it.
+    // The library itself would refuse plain http even on loopback. `checkMetadata` decides which addresses may use
+    // plain http.
     execute: [allowInsecureRequests],
   })
   const metadata = found.serverMetadata()
@@ -217,8 +218,8 @@ export const isRefusedClient = (error: unknown): error is ResponseBodyError =>
     (error.status === 401 && error.error !== 'invalid_grant'))
 
 /**
- * Returns true if the token endpoint accepted this server as a client, although the login failed: it refused the code,
- * or it sent tokens that do not belong to this login.
+ * Returns true if the token endpoint accepted this server as a client, although the login failed: the provider refused
+ * the code, or sent tokens that do not belong to this login.
  */
 export const isAcceptedClient = (error: unknown): boolean =>
   error instanceof ResponseBodyError
@@ -272,7 +273,10 @@ function refusedClient(named: string): ToolError {
   )
 }
 
-/** Explains a refusal of the client that stood in the browser's query, which whoever started the login can forge. */
+/**
+ * Explains an error in the browser's query that says that the provider refused this server as a client. Anyone who
+ * started the login can have forged it.
+ */
 function unprovenRefusal(reason: string): ToolError {
   const remedy = `If every login ends like this, the operator must mend it. ${REMEDY_OF_CLIENT}`
   return new ToolError(

@@ -27,8 +27,8 @@ interface Ports {
 }
 
 /**
- * Starts a login in this browser, and resolves with the URL to which the browser is sent. Rejects with ToolError
- * `login_unavailable`.
+ * Starts a login in this browser, and resolves with the URL of the identity provider to which the browser is
+ * redirected. Rejects with ToolError `login_unavailable`.
  */
 export async function beginLogin(session: SessionData, wish: LoginWish, { login }: Ports): Promise<string> {
   const { url, pending } = await login.start(wish)
@@ -37,8 +37,8 @@ export async function beginLogin(session: SessionData, wish: LoginWish, { login 
 }
 
 /**
- * Returns the page to which a login leads back, or undefined for the server's home page. `query` is the query with
- * which the browser has returned.
+ * Returns the page to redirect to after the login, or undefined for the server's home page. `query` is the query string
+ * with which the identity provider sent the browser back.
  */
 export function findBackTo({ pendingLogins }: SessionData, query: string): string | undefined {
   const state = new URLSearchParams(query).get('state')
@@ -46,14 +46,15 @@ export function findBackTo({ pendingLogins }: SessionData, query: string): strin
 }
 
 /**
- * Completes a login. `query` is the query with which the browser has returned. The function checks that the login was
- * started in this browser, fetches and verifies the access token, and stores the person in a new session. The token
- * itself is not kept. After ToolError `login_failed`, `login_unavailable` or `keys_unavailable`, this login cannot be
- * tried again. It can be tried again after `overloaded`, and after a `login_unavailable` whose cause is that
- * `checkState` rejected, because the login was not used up in these two cases.
+ * Completes a login. `query` is the query string with which the identity provider sent the browser back. The function
+ * checks that the login was started in this browser, fetches and verifies the access token, and stores the person in a
+ * new session. The token itself is not kept.
+ *
+ * The login is used up by the attempt, except in two cases, in which it can be tried again: after ToolError
+ * `overloaded`, and after a `login_unavailable` that was thrown because `checkState` rejected.
  *
  * Until a login has succeeded, it exists only in the cookie and in the memory of this process, because anyone can start
- * a login and return from it with an invented code (D82).
+ * a login and come back with an invented code (D82).
  */
 export async function completeLogin(
   session: SessionData,
@@ -67,8 +68,8 @@ export async function completeLogin(
     const { state, until } = taken.login
     await checkState().catch(rejectUnrecorded)
     session.pendingLogins = taken.others
-    // A copy of the cookie may still contain this login. If another process has already sent the login's code to the
-    // provider, the provider refuses it now, because a code is valid only once (RFC 6749, 4.1.2).
+    // A copy of the cookie may be used to try the same login again. If another process has already sent the login's
+    // code to the provider, the provider refuses it this time, because a code is valid only once (RFC 6749, 4.1.2).
     if (!tried.add(state)) throw usedLogin()
     const { token, name, authenticatedAt } = await login.finish(query, taken.login)
     const askedAt = whenAsked(taken.login, authenticatedAt)
@@ -80,16 +81,17 @@ export async function completeLogin(
   })
 }
 
-/** Maximum number of milliseconds by which the provider's clock may be behind. */
+/** Maximum number of milliseconds by which the provider's clock may be slow. */
 const CLOCK_SKEW_MS = 60_000
 
 /**
- * Returns the time at which the provider asked the person for the password; undefined if it is unknown. The provider
- * states a time in `auth_time`. If the provider was not told to ask (`isAnew`), the stated time is returned.
+ * Returns when the person last entered the password at the provider; undefined if that is unknown. The provider may
+ * state this time in `auth_time`. If the provider was not told to ask for the password (`isAnew`), the stated time is
+ * returned.
  *
- * If the provider was told to ask, the stated time should lie within this login. If it does, or if no time is stated,
- * the start of the login is returned. A stated time before this login shows that the provider did not ask. Then the
- * stated time is returned or, if the login has a maximum age, ToolError `login_failed` is thrown.
+ * If the provider was told to ask and states no time, or a time since the start of this login, the start of the login
+ * is returned. An earlier time shows that the provider did not ask. It is returned nevertheless, unless the login has a
+ * maximum age; in that case, ToolError `login_failed` is thrown.
  */
 function whenAsked(login: PendingLogin, authenticatedAt: number | undefined): number | undefined {
   if (login.isAnew !== true) return authenticatedAt
@@ -130,8 +132,8 @@ const rejectUnclaimed = (cause: StateError) =>
 type StateError = Error & { cause?: { code?: unknown } }
 
 /**
- * Throws `login_unavailable` because the store cannot record the login. The reason is a code for the log, such as
- * SQLITE_FULL.
+ * Throws `login_unavailable`, because the store cannot record the login. The error's reason is a code for the log, such
+ * as SQLITE_FULL.
  */
 function cannotRecord(cause: StateError, hint: string): never {
   const code = cause.cause?.code

@@ -12,15 +12,15 @@ export interface FormField {
   label: string
   hint: string
   /**
-   * The type of the input. `tick` is a checkbox, which is shown only if the person may insist on storing credentials
-   * that the PCE refused.
+   * The type of the input. `tick` is a checkbox, shown only after the PCE has refused new credentials, with which the
+   * person can have them stored all the same.
    */
   kind: 'text' | 'number' | 'secret' | 'choice' | 'tick'
   /** The part of the form to which the field belongs. */
   part: 'pce' | 'key'
   /** True if the page may prefill the field, and may show the entered value again after an error (D110). */
   isKept?: boolean
-  /** The error message if the field is empty. */
+  /** The error message that is shown if the person leaves the field empty. */
   missing?: string
   /** The error message for an invalid value. It replaces technical messages of the schema check. */
   wrong: string
@@ -116,7 +116,8 @@ const KINDS = new Map(FORM_FIELDS.map(({ name, kind }) => [name, kind]))
 /**
  * Converts the fields of the form to the arguments of register-pce-credentials. Blanks around a value are removed,
  * because people often paste them by mistake, and an empty field becomes an absent argument. A malformed number or
- * choice is passed on as text, and a repeated field as a list, so that the check of the tool's arguments refuses it.
+ * choice is passed on as a string, and a repeated field as a list, so that the validation of the tool's arguments
+ * refuses it.
  */
 export function readForm(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const args: Record<string, unknown> = {}
@@ -139,11 +140,11 @@ function readValue(name: string, text: string): unknown {
 /** A PCE that the operator permits users to register. */
 export interface OfferedPce {
   host: string
-  /** The port; null means any port. */
+  /** The only port that is permitted for this host; null means any port. */
   port: number | null
 }
 
-/** Returns the text for a PCE in the drop-down list, which is both its label and its value. */
+/** Returns the name of a PCE in the drop-down list, which is both its label and its value. */
 export const nameOfPce = ({ host, port }: OfferedPce): string =>
   port === null ? host : `${host.includes(':') ? `[${host}]` : host}:${port}`
 
@@ -164,7 +165,7 @@ export function fillInPort(
  * values of other fields are shorter.
  */
 const LONGEST_KEPT = 253
-/** Matches a text that may be an API key, a secret that was pasted into the wrong field, or a URL with a password. */
+/** Matches a string that may be an API key, a secret that was pasted into the wrong field, or a URL with a password. */
 const LIKE_A_SECRET = /api_|[0-9a-z]{32}|@/i
 
 /**
@@ -187,7 +188,7 @@ export function keepValues(fields: Readonly<Record<string, unknown>>): FormValue
 }
 
 export interface FieldErrors {
-  /** The error messages, by name of the field. */
+  /** The error messages, by the name of the form field. */
   fields: ReadonlyMap<string, string>
   /** The error messages that belong to no field of the form. */
   others: readonly string[]
@@ -226,8 +227,8 @@ function inWords(
 }
 
 /**
- * Replaces the values of the form in a text with `…`. Values of one or two characters are not replaced, because they
- * occur in ordinary words.
+ * Replaces values of the form that occur in a string with `…`. Values of one or two characters are not replaced,
+ * because they occur in ordinary words.
  */
 export function withoutValues(text: string, sent: Readonly<Record<string, unknown>>): string {
   const values = Object.values(sent).filter((value) => typeof value === 'string' && value.length >= 3) as string[]

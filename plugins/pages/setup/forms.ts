@@ -21,7 +21,7 @@ export interface FormOutcome {
    */
   canInsist?: boolean
   /**
-   * If true, the page is sent as the answer to the form, with the status of the error. Otherwise, the browser is
+   * If true, the page is sent as the direct answer to the form, with the status of the error. Otherwise, the browser is
    * redirected to the page.
    */
   staysHere: boolean
@@ -31,8 +31,8 @@ export interface Form {
   path: string
   tool: string
   /**
-   * True if each use of the form counts against the limit for connection tests. A registration counts against a limit
-   * of its own instead, unless its host is not permitted.
+   * True if each use of the form counts towards the limit on connection tests. A registration has a limit of its own
+   * instead, unless its host is not permitted.
    */
   isLimited: boolean
   readArguments(fields: Readonly<Record<string, unknown>>): Record<string, unknown>
@@ -66,7 +66,7 @@ export const FORMS: readonly Form[] = [
     tool: TEST_TOOL,
     isLimited: true,
     readArguments: () => ({}),
-    // For a connection test, an unusable PCE is a regular result and not an error.
+    // For a connection test, a PCE that cannot be used is a regular result and not an error.
     describe: (answer) => told(describeTest(answer)),
   },
 ]

@@ -40,8 +40,8 @@ export default function setup(
     if (outcome.staysHere && !answer.ok) {
       const entered = form.tool === REGISTER_TOOL ? keepValues(fields) : null
       const refusal = describeError(answer.error, request.id)
-      // The PCE did not accept the new key, and the person must correct the form, so the answer has status 400. The
-      // status of the error itself would look like a fault of this server or of a proxy.
+      // The PCE did not accept the new key, and the person must correct the form, so the status is 400. The status of
+      // the error itself would look like a fault of this server or of a proxy.
       const shown = outcome.canInsist === true ? { ...refusal, status: 400 } : refusal
       return showSetup(request, announce(shown, reply), outcome, entered)
     }

@@ -10,10 +10,10 @@ import { idOf, renderRegistrationForm } from './registration-form.js'
 
 interface SetupPage {
   visitor: Visitor
-  /** The answer of check-pce-credentials-status. */
+  /** The answer of the tool check-pce-credentials-status, shown on the page. */
   status: ToolAnswer
   notice: Notice | null
-  /** The errors of a refused registration. */
+  /** The error messages if a registration was refused. */
   errors: FieldErrors | null
   /** The submitted values that the fields of the registration form show again; null if no registration was refused. */
   entered: FormValues | null
@@ -136,7 +136,7 @@ function renderOtherForms({ basePath, csrfToken, canLogOut, visitor }: SetupPage
   return names.map(form).join('')
 }
 
-/** The answer of check-pce-credentials-status. */
+/** The fields of the answer of check-pce-credentials-status that the page shows. */
 interface CredentialStatus {
   registered: boolean
   pce_host?: string

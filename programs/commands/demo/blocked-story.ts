@@ -1,6 +1,6 @@
 import { answered, chapter, lines } from './print.js'
 
-/** Calls a tool and prints the call. */
+/** Calls a tool and prints the call. Resolves with the tool's answer. */
 export type Ask = <T>(name: string, args: Record<string, unknown>) => Promise<T>
 
 interface Explanation {
@@ -18,12 +18,12 @@ interface Suggestion {
   suggestion?: { rule: string; ruleset: string }
 }
 
-/** Maximum number of lines of the printed explanation. */
+/** Maximum number of lines in the printed explanation. */
 const MOST_LINES = 10
 
 /**
- * Tells the second story: a host cannot get through, and an explanation of ten lines says why. Throws Error if the
- * explanation is longer, because the demonstration promises ten lines.
+ * Tells the second story: a host cannot reach another one, and an explanation of ten lines says why. Throws Error if
+ * the explanation is longer, because the demonstration promises ten lines.
  */
 export async function tellWhyBlocked(
   ask: Ask,

@@ -2,7 +2,7 @@ import type { PceEnvironment } from './start-programs.js'
 import { block } from './print.js'
 
 /**
- * Prints the settings that common MCP clients need, for both transports, ready to be pasted.
+ * Prints the configuration that common MCP clients need, for both transports, ready to be pasted.
  *
  * @param program the path of the stdio program.
  */

@@ -6,7 +6,7 @@ import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js
 import type { PceEnvironment } from './start-programs.js'
 
 /**
- * Draws the application map of a PCE into a file in the folder, with the command `draw map` that people use, too.
+ * Draws the application map of a PCE into a file in the folder, using the same command `draw map` as people do.
  * Resolves with the path of the file. Rejects with the command's output if the command fails.
  */
 export async function draw(

@@ -2,7 +2,10 @@ import { styleText } from 'node:util'
 
 type Style = Parameters<typeof styleText>[0]
 
-/** Applies a text style. `styleText` leaves the text plain if standard output is not a terminal or NO_COLOR is set. */
+/**
+ * Applies a text style, such as bold. `styleText` leaves the string unstyled if standard output is not a terminal or
+ * NO_COLOR is set.
+ */
 const style = (format: Style, text: string) => styleText(format, text)
 const print = (text: string) => void process.stdout.write(`${text}\n`)
 
@@ -21,18 +24,19 @@ export function asked(tool: string, args: object): void {
   print(`   ${style('cyan', `→ ${tool}`)}${fits ? short : `\n     ${layOut(args, 5)}`}`)
 }
 
-/** Prints a sentence with the answer to a call. */
+/** Prints a sentence that sums up the answer to a call. */
 export function answered(text: string): void {
   print(wrap(text, '     ').replace(/^ {5}/, `   ${style('green', '←')} `))
 }
 
-/** Prints plain text under a chapter. */
+/** Prints a line of plain text below a chapter's heading. */
 export function say(text: string): void {
   print(wrap(text, '     '))
 }
 
 /**
- * Prints each text, wrapped at WIDTH columns, with indented continuation lines. Returns the number of printed lines.
+ * Prints each string wrapped at WIDTH columns, with its continuation lines indented. Returns the number of printed
+ * lines.
  */
 export function lines(texts: readonly string[]): number {
   const shown = texts.map((text) => wrap(text, '       ').replace(/^ {7}/, '     '))
@@ -66,7 +70,7 @@ export function table(header: string[], rows: string[][]): void {
   for (const row of rows) print(`     ${emphasise(line(row))}`)
 }
 
-/** Prints a block with a title for copying: a text unchanged, or an object as JSON. */
+/** Prints a titled block that can be copied: a string unchanged, or an object as JSON. */
 export function block(title: string, content: string | object): void {
   const text = typeof content === 'string' ? content : layOut(content, 3)
   print(`\n${style('bold', title)}\n   ${text}`)

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js'
 
 const START_TIMEOUT_MS = 15_000
-/** The time, in milliseconds, after which a program that was asked to end but still runs is killed. */
+/** The time, in milliseconds, after which a program that was asked to end is killed. */
 const END_TIMEOUT_MS = 5000
 /** The toolsets of the demo server: the default toolset, and the toolset that explains why a flow is blocked. */
 const TOOLSETS = 'default,explain'
@@ -19,21 +19,19 @@ const LOG_LENGTH = 4000
  */
 export type PceEnvironment = Record<'PCE_HOST' | 'PCE_PORT' | 'PCE_ORG_ID' | 'API_KEY' | 'API_SECRET', string>
 
-/**
- * The folder in which the child programs run, the signal that ends them, and the list of the programs that were
- * started.
- */
+/** The folder in which the child programs run, the signal that ends them, and the list of those that were started. */
 export interface Stay {
   folder: string
   /** The signal that ends the programs. After it has been aborted, no further program is started. */
   signal: AbortSignal
   /**
-   * The programs started so far. A program is added at once after its start, so that it is ended whatever fails later.
+   * The programs that were started so far. Each is added immediately after its start, so that it is ended whatever
+   * fails later.
    */
   started: Started[]
 }
 
-/** A running program. */
+/** A child program that is running. */
 export interface Started {
   /** Resolves with a message when the program has ended for any reason. */
   ended: Promise<string>
@@ -127,7 +125,7 @@ function start(
       late.abort()
     },
   }
-  // Standard output, including the server's audit log, is discarded.
+  // The child's standard output, which includes the server's audit log, is discarded.
   child.stdout.resume()
   started.push(running)
   return { child, running, log: () => log }

@@ -30,14 +30,14 @@ interface Plan {
   impact?: { num_managed_workloads?: number }
 }
 
-/** What the story needs: the addresses of programs and the PCE, a folder, and a function. */
+/** The addresses and functions that the story needs. */
 export interface Stage {
   url: string
   stdioProgram: string
   /** The working directory of the stdio program; it contains no .env file. */
   folder: string
   pce: PceEnvironment
-  /** Draws the application map, and resolves with its path. */
+  /** Draws the application map, and resolves with the path of the drawing. */
   draw: () => Promise<string>
 }
 

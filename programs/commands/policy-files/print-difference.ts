@@ -13,7 +13,10 @@ import { escapeText, quote, visibleJson } from '../../../domain/text/escape-text
 
 const MARKS = { create: '+', update: '~', delete: '-' } as const
 
-/** Returns the lines that show one difference, field by field. Nothing in them hides characters. */
+/**
+ * Returns the lines that show how one object in the files differs from the PCE, field by field. Characters that a
+ * terminal would hide are escaped.
+ */
 export function showDifference(one: ObjectDifference, effect: Effect | undefined): string[] {
   const { change, kind, name, object, fields, rules } = one
   const place = object === null ? ' (no file)' : ` (${escapeText(object.file.path)})`
@@ -28,7 +31,10 @@ export function showDifference(one: ObjectDifference, effect: Effect | undefined
 const show = (value: unknown) => (typeof value === 'object' && value !== null ? visibleJson(value) : visibleText(value))
 const visibleText = (value: unknown) => visibleJson([value]).slice(1, -1)
 
-/** Returns what differs in a list item by item, and in any other value as before and after. */
+/**
+ * Shows how a field differs: for a list, the entries that were removed and added; for any other value, the value before
+ * and after.
+ */
 function showField({ field, was, is }: FieldDifference, indent: string): string[] {
   if (Array.isArray(was ?? is) && Array.isArray(is ?? was)) {
     const [before, after] = [was, is].map((list) => new Set(((list ?? []) as unknown[]).map(show)))
@@ -48,18 +54,28 @@ function showRule({ was, is, fields }: RuleDifference): string[] {
   return [`    rules: ~ ${show(was)}`, ...fields.flatMap((field) => showField(field, '        '))]
 }
 
-/** Says how many objects there are of each sort. */
+/**
+ * Returns a line with the numbers of objects that are only in the files, that differ, that have no file, and that are
+ * the same.
+ */
 export function showTally(differences: readonly ObjectDifference[], same: number): string {
   const count = (wanted: string) => differences.filter(({ change }) => change === wanted).length
   return `Only in the files: ${count('create')}, different: ${count('update')}, without a file: ${count('delete')}, the same: ${same}.`
 }
 
-/** Says what is to be known about files that are applied beside the differences. */
+/**
+ * Returns lines with the warnings about the applied files, and with the objects that were not deleted, each with the
+ * reason.
+ */
 export const showRemarks = ({ warnings, kept }: Pick<AppliedFiles, 'warnings' | 'kept'>): string[] =>
   [
     ...warnings.map((warning) => `Warning: ${warning}`),
     ...kept.map(({ difference, why }) => `Not deleted: ${whatOf(difference)}, because ${why}.`),
   ].map(escapeText)
+
+/** Says that a guardrail of the operator forbids to apply the files. */
+export const showRefusal = (refusal: Error | null): string[] =>
+  refusal === null ? [] : [escapeText(`Applying this to the draft is refused: ${refusal.message}`)]
 
 /** Says what a command that failed half-way has written. */
 export function showHalf({ written, stopped, notWritten }: Applied): string[] {
@@ -74,7 +90,7 @@ export function showHalf({ written, stopped, notWritten }: Applied): string[] {
   ].map(escapeText)
 }
 
-/** Says whether the draft is what the files say, as it was read back. */
+/** Returns lines that say whether the draft, when it was read back, is as the files describe it. */
 export function showLook(left: LookedBack): string[] {
   if (typeof left === 'string') return [escapeText(left)]
   if (left.length === 0) return ['Read back, the draft is what the files say.']

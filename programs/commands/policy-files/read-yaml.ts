@@ -3,11 +3,11 @@ import { join, relative, sep } from 'node:path'
 import { LineCounter, isNode, parseDocument } from 'yaml'
 import type { Fault, PolicyFile } from '../../../domain/policy-files/read-files.js'
 
-/** Maximum size of a file in bytes, and maximum number of files. No PCE holds a policy that needs more. */
+/** Maximum size of a file in bytes, and maximum number of files. No real policy comes close to these limits. */
 const LARGEST = 16_000_000
 const MOST_FILES = 50_000
 
-/** The files of a folder whose text is YAML, and what is wrong with the text of others. */
+/** The files of a folder that contain valid YAML, and the faults found in all other files. */
 export interface Folder {
   files: PolicyFile[]
   faults: Fault[]
@@ -35,7 +35,7 @@ async function listYaml(folder: string): Promise<string[]> {
   for (const { name } of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
     if (name.startsWith('.')) continue
     const path = join(folder, name)
-    // A link to a file or folder is followed, because leaving it out would leave out what it says.
+    // `stat` follows links to files and folders, so that their content is read as well.
     const kind = await stat(path)
     if (kind.isDirectory()) found.push(...(await listYaml(path)))
     else if (/\.ya?ml$/i.test(name)) found.push(path)
@@ -44,7 +44,9 @@ async function listYaml(folder: string): Promise<string[]> {
   return found
 }
 
-/** Reads one text. Everything that YAML itself finds wrong is a fault with its line. */
+/**
+ * Parses the text of one file. Each syntax error or warning of the YAML parser becomes a fault with its line number.
+ */
 function readText(path: string, text: string, { files, faults }: Folder): void {
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, stringKeys: true })
@@ -56,7 +58,7 @@ function readText(path: string, text: string, { files, faults }: Folder): void {
       path,
       value: document.toJS(),
       placeOf(part) {
-        // A part that is missing is at the place of what it is missing from.
+        // If a part is missing in the file, the position of the part around it is returned.
         for (let length = part.length; length >= 0; length--) {
           const node = length === 0 ? document.contents : document.getIn(part.slice(0, length), true)
           if (isNode(node) && node.range) return `${path}:${lines.linePos(node.range[0]).line}`
@@ -65,7 +67,7 @@ function readText(path: string, text: string, { files, faults }: Folder): void {
       },
     })
   } catch (error) {
-    // Aliases that would grow beyond all measure are refused only here.
+    // Only here does the YAML library refuse aliases that would expand to an excessive size.
     faults.push({ place: path, why: (error as Error).message })
   }
 }

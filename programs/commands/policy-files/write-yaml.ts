@@ -7,8 +7,8 @@ import type { FileKind } from '../../../domain/policy-files/name-book.js'
 import { escapeJson, hidesCharacters } from '../../../domain/text/escape-text.js'
 
 /**
- * Formats a document as YAML. Names with characters that nobody sees are in quotation marks with escapes, so that a
- * reviewer sees them. Everything that YAML 1.1 would read as something other than a text is in quotation marks, too.
+ * Formats a document as YAML. Strings with invisible characters are quoted and escaped, so that a reviewer sees these
+ * characters. Every string that YAML 1.1 would read as another type is quoted, too.
  */
 export function formatYaml(document: Document): string {
   const yaml = new YamlDocument(document, { compat: 'yaml-1.1', aliasDuplicateObjects: false })
@@ -20,7 +20,7 @@ export function formatYaml(document: Document): string {
       node.type = 'QUOTE_DOUBLE'
     },
     Map(_key, node, path) {
-      // A port or a range is one line.
+      // A small map without nested values, such as a port or an address range, is written on one line.
       if (path.length > 1 && node.items.every(({ value }) => isScalar(value))) node.flow = true
     },
   })
@@ -29,7 +29,7 @@ export function formatYaml(document: Document): string {
   return hides ? text.split('\n').map(escapeJson).join('\n') : text
 }
 
-/** Writes each scope, a list of labels that all apply, as one line. */
+/** Writes each scope on one line. A scope is a list of labels that must all apply. */
 function flattenScopes(yaml: YamlDocument): void {
   const scopes = yaml.get('scopes', true)
   if (isSeq(scopes)) for (const scope of scopes.items) if (isSeq(scope) || isMap(scope)) scope.flow = true
@@ -42,14 +42,14 @@ const FOLDERS = {
   rule_sets: 'rule-sets',
 } as const satisfies Record<FileKind, string>
 
-/** Names that Windows reserves, whatever follows a dot after them. */
+/** File names that Windows reserves, even with an extension. */
 const RESERVED = /^(?:con|prn|aux|nul|com\d|lpt\d)$/
 const LONGEST = 80
 
 /**
- * Chooses a path for each document. An object keeps the file that it has; a new one gets a name made of its own, in
- * ASCII and lower case, so that no two files are one where case does not count. Where that would be one name for two objects,
- * a part of a digest of each full name tells them apart.
+ * Chooses a file path for each document. An object keeps the file that it already has. The name of a new file is
+ * derived from the object's name, in lower-case ASCII, so that no two paths collide on file systems that ignore case.
+ * If two objects would get the same path, a part of the digest of the object's full name is appended to each.
  * @param taken the paths of the files that exist, by type and name of their objects.
  */
 export function choosePaths(
@@ -83,7 +83,7 @@ const shorten = (name: string): string =>
     .slice(0, LONGEST)
     .replace(/^-|-$/g, '') || 'unnamed'
 
-/** Writes a file as a whole or not at all, and the folder for it. */
+/** Writes a file, and creates its folder if necessary. The file is written completely or not at all. */
 export async function writeWhole(folder: string, path: string, text: string): Promise<void> {
   const target = join(folder, path)
   await mkdir(dirname(target), { recursive: true })

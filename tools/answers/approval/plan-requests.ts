@@ -13,8 +13,8 @@ interface Planned {
 type Arguments = Record<string, unknown>
 
 /**
- * Adds a list of requests (`plan`) to a tool that changes something but has no such list of its own: the requests of its
- * dry run. It is heavy (it runs in a worker thread) if the dry run is.
+ * Adds the function `plan`, which lists the requests of a call, to a tool that changes something and does not define
+ * it: it returns the requests of the tool's dry run. It is heavy (it runs in a worker thread) if the dry run is.
  */
 export function withPlan<T extends Planned>(tool: T): T {
   const { isHeavy, effect, input } = tool
@@ -24,7 +24,8 @@ export function withPlan<T extends Planned>(tool: T): T {
   return {
     ...tool,
     async plan(args: Arguments, context: ToolContext): Promise<PlannedRequest[]> {
-      // The answer is not sent, and it must contain all requests, so it has no budget and nothing that only people read.
+      // This answer is not sent. It must contain all requests, so its size is unlimited, and nothing is included that
+      // only people read.
       const limits = { ...context.limits, responseBudgetBytes: Infinity }
       const answer = await tool.handler(dry(args) as never, { ...context, limits, isBindingOnly: true } as never)
       const { requests = [] } = answer as { requests?: PlannedRequest[] }

@@ -8,20 +8,17 @@ import { DRY_RUN_BINDING, type PlannedRequest } from '../../../schemas/dry-run.j
 import { describeReferred, nameReferred, showReferred, warnOfUnread } from './show-referred.js'
 
 /**
- * Maximum number of requests or warnings in a preview, and maximum number of characters per value. With these limits, a
- * preview has only a few kilobytes.
+ * Maximum number of requests or warnings in a preview, and of characters per value. These limits keep a preview to a
+ * few kilobytes.
  */
 const MOST_LISTED = 10
 const LONGEST_TEXT = 600
 /**
- * The fields of a dry run's answer that define what would be written. The digest that binds a confirmation to its call
- * covers only these fields. Other fields, such as counts of connections, may change without a change of the plan (D75).
+ * The fields in a dry run's answer that define what would be written. Only these fields are covered by the digest that
+ * binds a confirmation to its call. Others, such as counts of connections, may change although the plan does not (D75).
  */
 const BOUND = ['href', 'requests', 'previous', 'rules_removed'] as const
-/**
- * The fields of a dry run's answer that tell more about the change. They are shown unchanged to the person who confirms
- * it.
- */
+/** The fields in a dry run's answer that explain the change. They are shown unchanged to the person who confirms it. */
 const FACTS = ['effect', 'effect_note', 'observed', 'note'] as const
 
 /** The fields of a tool that are needed to create its preview. */
@@ -34,9 +31,9 @@ interface Previewed {
 }
 
 /**
- * Adds a preview to a tool that changes something but has no preview of its own. The preview consists of the tool's dry
- * run and of the objects that the dry run's requests name by href (D77, D232). The preview is heavy (it runs in a
- * worker thread) if the dry run is.
+ * Adds a preview to a tool that changes something and does not define one. It shows the tool's dry run and the objects
+ * to which the dry run's requests refer by href (D77, D232). It is heavy (it runs in a worker thread) if the dry run
+ * is.
  */
 export function withPreview<T extends Previewed>(tool: T): T {
   const { isHeavy, effect, input } = tool
@@ -54,8 +51,8 @@ export function withPreview<T extends Previewed>(tool: T): T {
 type Arguments = Record<string, unknown>
 
 async function previewByDryRun(tool: Previewed, args: Arguments, context: ToolContext): Promise<Preview> {
-  // The budget is unlimited, because this answer is not sent. It must contain all requests, because the confirmation is
-  // bound to them.
+  // This answer is not sent. It must contain all requests, because they are what a confirmation covers, so its size is
+  // unlimited.
   const whole = { ...context, limits: { ...context.limits, responseBudgetBytes: Infinity } }
   const answer = (await tool.handler({ ...args, dry_run: true } as never, whole as never)) as Arguments
   const isDryRun = args['dry_run'] === true
@@ -68,9 +65,9 @@ async function previewByDryRun(tool: Previewed, args: Arguments, context: ToolCo
 }
 
 /**
- * Returns the digest that binds a confirmation to the plan in the answer of a dry run, with the objects that the digest
- * covers beside the plan. A tool that plans again before it writes compares it with what was approved. The answer must
- * contain all requests.
+ * Returns the digest that binds a confirmation to the plan in a dry run's answer, and the objects that the digest
+ * covers besides the plan. A tool that plans again before it writes compares this digest with the approved one. The
+ * answer must contain all requests.
  */
 export async function bindAnswer(
   answer: Arguments,
@@ -81,13 +78,13 @@ export async function bindAnswer(
   return { referred, digest: await digestContents(bound, signal) }
 }
 
-/** Returns the requests in the answer of a dry run, together with the values that these requests would replace. */
+/** Returns the requests in a dry run's answer, with the values that they would replace. */
 const planOf = ({ requests, previous }: Arguments): PlannedCall => ({
   requests: listOf(requests) as PlannedRequest[],
   previous,
 })
 
-/** Converts the answer of a dry run to a preview. `isDryRun` is true if the caller asked only for a dry run. */
+/** Converts a dry run's answer to a preview. `isDryRun` is true if the caller asked only for a dry run. */
 function previewAnswer(
   answer: Arguments,
   referred: ReferredObjects | null,
@@ -124,8 +121,8 @@ function previewAnswer(
 }
 
 /**
- * Returns all warnings of an answer as sentences: those in its list `warnings`, and those in separate fields, such as
- * `policy_widening_warning`.
+ * Returns all warnings in an answer as sentences: those in the list `warnings`, and those in fields of their own, such
+ * as `policy_widening_warning`.
  */
 function warningsOf(answer: Arguments): string[] {
   const own = Object.entries(answer).flatMap(([name, value]) =>
@@ -168,7 +165,8 @@ const fieldsOf = (value: unknown): Record<string, unknown> => {
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
 
 /**
- * Shortens a value for display. A short value is returned unchanged; a longer value becomes the beginning of its text.
+ * Shortens a value for display. A short value is returned unchanged; a longer one becomes the beginning of its JSON or
+ * text.
  */
 function shorten(value: unknown): unknown {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? 'null')

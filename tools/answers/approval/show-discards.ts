@@ -9,7 +9,7 @@ import { nameOf, showBeside, showSides } from './show-pending.js'
 
 interface DiscardForApproval {
   changes: readonly TypedPendingChange[]
-  /** Descriptions of what would be lost, by href of the change. A change without an entry was not read. */
+  /** What would be lost, by href of the pending change. A change without an entry was not read. */
   losses: ReadonlyMap<string, PolicyChange>
   included: readonly Dependency[]
   rest: readonly TypedPendingChange[]
@@ -17,8 +17,8 @@ interface DiscardForApproval {
 }
 
 /**
- * Returns everything that a person sees before pending changes are discarded: each object field by field, in draft and
- * active form.
+ * Returns what a person sees before pending changes are discarded: each object field by field, with its draft and
+ * active values.
  */
 export function showDiscardForApproval(discard: DiscardForApproval): NonNullable<Preview['page']> {
   const { changes, losses, included, rest, warnings } = discard
@@ -37,8 +37,8 @@ export function showDiscardForApproval(discard: DiscardForApproval): NonNullable
 }
 
 /**
- * Returns the objects whose pending changes would be lost. New objects come first, because they would be lost
- * completely.
+ * Returns the objects whose pending changes would be lost. New objects come first, because nothing of them would
+ * remain.
  */
 export function showDiscards(
   changes: readonly TypedPendingChange[],

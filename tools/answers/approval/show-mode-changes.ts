@@ -15,14 +15,14 @@ import {
 import { joinEffects } from '../policy-words.js'
 
 /**
- * Maximum number of traffic changes shown per effect (such as opened or cut). Each traffic change is one peer and port.
+ * Maximum number of traffic changes (each is one peer and port) that are shown for each effect, such as opened or cut.
  */
 const MOST_TRAFFIC = 100
 
 const EFFECTS = { stricter: 'narrowing', looser: 'widening', same_traffic: 'neutral', not_known: 'undecided' } as const
 
 /**
- * Returns everything that a person sees before enforcement modes are set: each workload with its modes, and the traffic
+ * Returns what a person sees before enforcement modes are set: each workload with its old and new mode, and the traffic
  * that is cut or opened.
  */
 export function showModeChangesForApproval(enforcement: Enforcement): NonNullable<Preview['page']> {
@@ -75,7 +75,7 @@ const TITLES: Readonly<Record<ChangeEffect, readonly [name: string, effect: Show
 }
 
 /**
- * Returns the observed traffic that would change, as one object to show per effect (such as opened or cut). Opened
+ * Returns the observed traffic that would change, as one object to show for each effect, such as opened or cut. Opened
  * traffic comes first.
  */
 export function showTraffic({ traffic }: Pick<Enforcement, 'traffic'>): ShownObject[] {

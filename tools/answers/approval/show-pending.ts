@@ -18,8 +18,8 @@ export function changeOf(change: TypedPendingChange): ShownObject['change'] {
 }
 
 /**
- * Returns the additional parts of a confirmation page: the dependencies that the call includes because other objects
- * need them, and the pending changes that the call does not include. Empty parts are left out.
+ * Returns additional parts of a confirmation page: the dependencies that the call includes because other objects need
+ * them, and the pending changes that the call leaves out. Empty parts are absent.
  */
 export function showBeside(
   changes: readonly TypedPendingChange[],

@@ -21,8 +21,8 @@ interface PendingForApproval {
 }
 
 /**
- * Returns everything that a person sees before pending changes are provisioned: each object field by field; changes
- * that permit more come first.
+ * Returns what a person sees before pending changes are provisioned: each object field by field. Changes that permit
+ * more come first.
  */
 export function showChangesForApproval(pending: PendingForApproval): NonNullable<Preview['page']> {
   const { changes, included, judged, rest, impact } = pending

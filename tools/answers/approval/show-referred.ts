@@ -10,8 +10,8 @@ import { jsonBytes } from '../byte-budget.js'
 import { kindOf } from '../policy-words.js'
 
 /**
- * Maximum number of entries shown per list on a confirmation page, and maximum size in bytes of all contents shown on
- * it.
+ * Maximum number of entries shown for each list on a confirmation page, and maximum size in bytes of everything shown
+ * there.
  */
 const MOST_ENTRIES = 200
 const MOST_BYTES = 64 * 1024
@@ -22,16 +22,16 @@ const LONGEST_NAME = 100
 const MOST_LISTED = 10
 const LONGEST_CONTENT = 300
 /**
- * The note on an object whose content is too long to be shown. The object's digest is known, so a later change of the
- * object is still noticed.
+ * The note on an object whose content is too long to be shown. A later change of the object is noticed nevertheless,
+ * because its digest is known.
  */
 const TOO_LONG =
   'What it contains is too long to be shown: look at it in the PCE before you decide. If it changes after that, the call is asked anew.'
 
 /**
- * Shows the objects to which the requests of a call refer by href, each with its name and content. `page` is the form
- * for the confirmation page, and `rows` is a shorter form for the answer to a model. A note on an object says what is
- * left out.
+ * Shows the objects to which the requests of a call refer by href, with their names and contents: `page` for the
+ * confirmation page, and `rows`, which is shorter, for the answer to a model. A note on an object says what is left
+ * out.
  */
 export function showReferred(referred: ReferredObjects): {
   page: { referred: ShownReference[]; referred_unread?: number }
@@ -65,8 +65,8 @@ export function showReferred(referred: ReferredObjects): {
 }
 
 /**
- * Returns a sentence that names the objects to which the requests refer, for people who see no page; empty if no object
- * has a name.
+ * Returns a sentence that names the objects to which the requests refer, for people who see no page. It is empty if no
+ * object has a name.
  */
 export function describeReferred({ objects }: ReferredObjects): string {
   const named = objects.flatMap((object) => {
@@ -92,8 +92,8 @@ export function nameReferred({ objects }: ReferredObjects): ReferenceNames {
 }
 
 /**
- * Warns of objects to which the requests refer and that were not read, or are too long to be shown. If an object was
- * not read, a change of it between the approval and the call is not noticed.
+ * Warns of objects to which the requests refer and that were not read or are too long to be shown. If an object was not
+ * read, a change to it between approval and call goes unnoticed.
  */
 export const warnOfUnread = (referred: Unread): string[] => sayUnread(referred, 'requests', '')
 
@@ -148,15 +148,15 @@ function whyUnread({ kind, isTooLarge }: ReferredObject, count = 1): string {
   return isKindRead(kind) ? 'could not be read' : `${be} not read by this server`
 }
 
-/** The shown content of an object without its name, and notes on what is left out. */
+/** What is shown of an object's content, without its name, and notes on what is left out. */
 interface ShownContent {
   shown: Record<string, unknown>
   notes: string[]
 }
 
 /**
- * Returns the content of an object for display. Lists are clipped before names are added, so that long lists take no
- * more time than short ones.
+ * Returns an object's content for display. Lists are clipped before names are added, so that long lists take no more
+ * time than short ones.
  */
 function readContent(content: Record<string, unknown>, names: ReferenceNames): ShownContent {
   const { shown, notes } = clipLists(besideName(content))
@@ -171,7 +171,8 @@ function showContent(object: ReferredObject, read: ShownContent | null): { conte
 }
 
 /**
- * Returns the content without the fields that already form the object's name, and without `deleted` unless it is true.
+ * Returns the content without the fields from which the object's name is formed, and without `deleted` unless it is
+ * true.
  */
 const besideName = ({ key, value, name, ...rest }: Record<string, unknown>): Record<string, unknown> => {
   const { deleted, ...content } = rest

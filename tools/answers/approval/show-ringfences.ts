@@ -14,8 +14,8 @@ import { warnOfBatch } from '../ringfence/warn-of-ringfence.js'
 const MOST_CUT = 50
 
 /**
- * Returns everything that a person sees before ringfences are written into the draft: each rule of each application;
- * rules that permit more come first.
+ * Returns what a person sees before ringfences are written into the draft: each rule of each application. Rules that
+ * permit more come first.
  */
 export function showRingfencesForApproval(
   context: { limits: Limits; orgId: string },

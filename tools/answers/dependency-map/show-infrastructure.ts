@@ -19,7 +19,7 @@ export const Tiers = Type.Object(
   { description: 'Of all applications' },
 )
 
-/** The parts of a row that a caller can choose; its figures are always there. */
+/** The parts of a row from which a caller can choose. The row's figures are always included. */
 export const INFRASTRUCTURE_PARTS = ['top_ports', 'consumed_by', 'consumes'] as const
 
 export const InfrastructureResult = Type.Object({
@@ -48,13 +48,10 @@ export const InfrastructureResult = Type.Object({
   consumes: Type.Optional(Type.Array(Type.String(), { description: 'app|env; out_degree has the total' })),
 })
 
-/** The columns of `in_brief`, in order. Each row of `in_brief` contains these figures of one application. */
+/** The columns of `in_brief`, in order. Each row of `in_brief` has these figures for one application. */
 const BRIEF_COLUMNS = ['app', 'env', 'infrastructure_score', 'in_degree', 'out_degree', 'total_connections'] as const
 
-/**
- * The requested applications that do not fit into the answer as complete rows. Each of them is shown as a brief row
- * instead.
- */
+/** The requested applications for which complete rows do not fit into the answer. Each has a brief row instead. */
 export const InBrief = Type.Optional(
   Type.Object(
     {
@@ -66,7 +63,9 @@ export const InBrief = Type.Optional(
 )
 
 const PORTS_SHOWN = 5
-/** Maximum numbers of neighbours named per row: beside other parts of the row, and as its only part. */
+/**
+ * Maximum numbers of neighbours named per row: if the row has other parts as well, and if neighbours are its only part.
+ */
 const NEIGHBOURS_SHOWN = { together: 5, alone: 20 }
 /** Minimum number of complete rows in an answer that also has brief rows. */
 const LEAST_WHOLE = 10
@@ -93,8 +92,8 @@ interface InfrastructureFacts {
 }
 
 /**
- * Builds the answer of identify-infrastructure-services with as many of the `top` applications as fit. The counts cover
- * all applications.
+ * Builds the answer of identify-infrastructure-services with as many of the first `top` applications as fit. The counts
+ * cover all applications.
  */
 export function showInfrastructure(
   { summary, reading, rows, consumption, productionEnvs }: InfrastructureFacts,
@@ -150,8 +149,7 @@ export function showInfrastructure(
 }
 
 /**
- * Shows the first applications as complete rows and the other requested applications as brief rows, so that the answer
- * contains as many of the requested applications as possible.
+ * Shows as many of the requested applications as possible: the first ones as complete rows, the others as brief rows.
  */
 function showInBrief<E extends object>(
   envelope: E,

@@ -45,7 +45,7 @@ const Edges = (description: string) =>
     { description },
   )
 
-/** The parts of an answer about lateral movement; the last two are there only if a start or target was given. */
+/** The parts of an answer about lateral movement. The last two exist only if a start or target was given. */
 export const MOVEMENT_PARTS = [
   'high_risk_bridge_nodes',
   'top_reachable_nodes',
@@ -132,7 +132,7 @@ interface MovementFacts {
   found: Movement
   question: MovementQuestion
   ports: EdgePortCollector
-  /** Number of addresses that reach a target and belong to no application. They appear in no path. */
+  /** Number of addresses that belong to no application but have traffic to a target. They do not appear in any path. */
   unlabelledSources?: number | undefined
   reading: Reading
   doubts: PassageDoubts
@@ -173,7 +173,7 @@ export function showMovement(
     policy_decisions: decided.get(number)!,
     ...isUndecided(number),
   })
-  /** Ports and decisions are looked up only for edges of chosen lists. */
+  /** Ports and decisions are looked up only for edges in the lists that the caller chose. */
   const edgesIn = (part: (typeof MOVEMENT_PARTS)[number], numbers: readonly number[]) =>
     chosen.has(part) ? numbers.map(showEdge) : []
   const isUndecided = (number: number | undefined) => found.undecidedEdges.has(number ?? -1) && { undecided: true }
@@ -253,8 +253,8 @@ export function showMovement(
   const answer = showChosen(chosen, envelope, sections, {
     detail,
     limits,
-    // Even at detail `standard`, a list may have 100 rows, because up to 50 paths are found and a path is of no use
-    // unless the list of edges contains its edges.
+    // Even at detail `standard`, this list may have 100 rows: there may be 50 paths, and a path is useful only if the
+    // list contains its edges.
     standard: 100,
     hint: (_shown, isFull) =>
       `Totals count everything. ${paths === null ? adviseOnRows(detail, isFull, 'env_name narrows it.') : OF_PATHS}`,
@@ -269,9 +269,8 @@ const countPerhaps = (rows: Movement['reach']) => rows.filter(({ isPerhapsOne })
 const all = <T>(rows: readonly T[]) => ({ rows, total: rows.length })
 
 /**
- * Counts the applications by their number of hops to the nearest target; the targets themselves are not counted.
- * `sources_by_hops_undecided` counts, also by number of hops, only those applications for which every shortest path
- * contains an edge that may be blocked.
+ * Counts the applications by their number of hops to the nearest target, without the targets themselves.
+ * `sources_by_hops_undecided` counts those of them for which every shortest path has an edge that may be blocked.
  */
 function showHops({ hopsToTarget, certainHops }: Movement) {
   const all: Record<string, number> = {}
@@ -306,8 +305,8 @@ function explain({ nodes, paths }: Movement, { maxHops }: MovementQuestion, read
 }
 
 /**
- * Returns sentences about the edges that count as open although they may be blocked, and about the reliability of the
- * decisions.
+ * Returns sentences about edges that count as open although they may be blocked, and about how reliable the decisions
+ * are.
  */
 function tellDoubts({ undecidedEdges }: Movement, { because, recorded, modes }: PassageDoubts): string[] {
   const count = undecidedEdges.size
@@ -319,9 +318,9 @@ function tellDoubts({ undecidedEdges }: Movement, { because, recorded, modes }: 
 }
 
 /**
- * Recommends what to do next. `bridges` is the number of articulation points, of which `perhapsBridges` are only
- * possibly articulation points; `risky` is the number of risky edges. All three cover only the part of the graph in
- * question: all applications, one env, or the applications that lead to a target.
+ * Recommends what to do next. `bridges` is the number of articulation points; `perhapsBridges` of them are not certain.
+ * `risky` is the number of risky edges. All three refer to the part of the graph that was asked about: all
+ * applications, one env, or the applications that lead to a target.
  */
 function recommend(
   { nodes, paths, hopsToTarget, certainHops }: Movement,
@@ -368,7 +367,7 @@ function recommend(
   return advice.join(' ')
 }
 
-/** Names the applications through which every path from a start to a target passes, if all paths are known. */
+/** Names the applications through which every path from a start to a target leads, if all paths are known. */
 function passedByAll(nodes: Movement['nodes'], paths: Movement['paths']): string[] {
   const [first, ...others] = paths?.paths ?? []
   if (paths?.starts == null || first === undefined || !paths.isCounted || paths.total > others.length + 1) return []

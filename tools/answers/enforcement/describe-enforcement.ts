@@ -18,16 +18,18 @@ import { coverageNote } from '../../../domain/traffic/read-flows.js'
 import { explainRecorded } from '../../../schemas/recorded-otherwise.js'
 import { meaningOf, type EnforcementMode } from '../../../schemas/pce/enforcement-modes.js'
 
-/** A requested change of mode and its effect on observed traffic, or the reason why the effect is unknown. */
+/**
+ * A requested change of enforcement mode, and its effect on observed traffic or the reason why the effect is not known.
+ */
 export interface Enforcement {
   chosen: ChosenWorkloads
   to: EnforcementMode
-  /** The time window of the traffic in words. */
+  /** The time window of the traffic, as a phrase. */
   period: string
   traffic: EnforcementTraffic | string
 }
 
-/** Counts workloads by the kind of change in their mode. */
+/** Counts workloads by what the change does to their mode. */
 export function countChanges({ workloads }: ChosenWorkloads, to: EnforcementMode): Record<ChangeOfMode, number> {
   const counts = { stricter: 0, looser: 0, same_traffic: 0, not_known: 0, already: 0, none: 0 }
   for (const workload of workloads) counts[changeOfMode(workload, to)] += 1
@@ -37,7 +39,7 @@ export function countChanges({ workloads }: ChosenWorkloads, to: EnforcementMode
 export const countChanging = (counts: Record<ChangeOfMode, number>): number =>
   counts.stricter + counts.looser + counts.same_traffic + counts.not_known
 
-/** Counts managed workloads by current mode, most frequent mode first. */
+/** Counts managed workloads by present enforcement mode, the most frequent mode first. */
 export function countPresentModes(workloads: readonly ChosenWorkload[]): Record<string, number> {
   const counts = new Map<string, number>()
   for (const { isManaged, mode } of workloads) {
@@ -47,8 +49,8 @@ export function countPresentModes(workloads: readonly ChosenWorkload[]): Record<
 }
 
 /**
- * Names the application or the workloads that were chosen, for use within a sentence: `"pay (prod)"`, `3 named
- * workloads`, `the workload "web-1"`.
+ * Returns a phrase for the chosen application or workloads, such as `"pay (prod)"`, `3 named workloads` or `the
+ * workload "web-1"`.
  */
 export const nameChosen = ({ application, workloads }: ChosenWorkloads): string => {
   if (application !== null) return quote(`${application.is.app} (${application.is.env})`)
@@ -58,8 +60,8 @@ export const nameChosen = ({ application, workloads }: ChosenWorkloads): string 
 }
 
 /**
- * Describes some of the chosen workloads, for use within a sentence: `2 of 3 workloads of "pay (prod)"`, `2 of 3 named
- * workloads`, `the workload "web-1"`.
+ * Returns a phrase for `count` of the chosen workloads, such as `2 of 3 workloads of "pay (prod)"`, `2 of 3 named
+ * workloads` or `the workload "web-1"`.
  */
 export function nameSome(chosen: ChosenWorkloads, count: number): string {
   const { application, workloads } = chosen
@@ -69,8 +71,8 @@ export function nameSome(chosen: ChosenWorkloads, count: number): string {
 }
 
 /**
- * Returns a sentence that says that no workload changes its mode: `No workload of "pay (prod)" changes its mode`, `The
- * workload "web-1" does not change its mode`.
+ * Returns the sentence that no mode changes: `No workload of "pay (prod)" changes its mode`, or `The workload "web-1"
+ * does not change its mode`.
  */
 function tellUnchanged(chosen: ChosenWorkloads): string {
   const { application, workloads } = chosen
@@ -81,7 +83,8 @@ function tellUnchanged(chosen: ChosenWorkloads): string {
 }
 
 /**
- * Describes the change: `2 of 3 workloads of "pay (prod)" would go to full: 2 from visibility_only. 1 is there already.`
+ * Describes the change of modes: `2 of 3 workloads of "pay (prod)" would go to full: 2 from visibility_only. 1 is there
+ * already.`
  */
 export function describeChange({ chosen, to }: Pick<Enforcement, 'chosen' | 'to'>, verb: string): string {
   const counts = countChanges(chosen, to)
@@ -102,10 +105,13 @@ export function describeChange({ chosen, to }: Pick<Enforcement, 'chosen' | 'to'
 
 const readsOf = ({ reads }: EnforcementTraffic) => [reads.inbound, reads.outbound]
 
-/** Returns true if some traffic was not read, so that counts are lower bounds. */
+/** Returns true if not all traffic was read, so that counts are lower bounds. */
 export const isCut = (traffic: EnforcementTraffic): boolean => readsOf(traffic).some(({ truncated }) => truncated)
 
-/** Describes the effect on traffic in a sentence or two. The counts are lower bounds if some traffic was not read. */
+/**
+ * Describes the effect on traffic in one or two sentences. If not all traffic was read, they call the counts lower
+ * bounds.
+ */
 export function describeEffect({ chosen, to, period, traffic }: Enforcement): string {
   if (typeof traffic === 'string') return traffic
   const counts = countChanges(chosen, to)
@@ -134,7 +140,7 @@ export function describeEffect({ chosen, to, period, traffic }: Enforcement): st
   return `Of ${seen}, ${parts.join('; ')}.`
 }
 
-/** Returns sentences that explain how the effect was determined and which parts of it are uncertain. */
+/** Returns sentences that explain how the effect was determined and what about it is uncertain. */
 export function noteEnforcement({ chosen, to, period, traffic }: Enforcement): string[] {
   const { workloads } = chosen
   const idle = workloads.filter(({ isManaged, mode }) => isManaged && mode === 'idle').length
@@ -158,11 +164,11 @@ export function noteEnforcement({ chosen, to, period, traffic }: Enforcement): s
   ].filter((text) => text !== '')
 }
 
-/** Returns sentences about whether all traffic was read, for answers without the field `analysed.note`. */
+/** Returns sentences that say whether all traffic was read, for answers without the field `analysed.note`. */
 export const noteReading = ({ traffic }: Enforcement): string[] =>
   typeof traffic === 'string' ? [] : [coverageNote(...readsOf(traffic))].filter((text) => text !== '')
 
-/** Lists, by reason, the workloads on which the new mode is not enforced or not yet enforced. */
+/** Lists, by reason, the workloads that will not, or not yet, enforce the new mode. */
 export function listObstacles(workloads: readonly ChosenWorkload[]) {
   const found = new Map<Obstacle, string[]>()
   for (const { obstacle, name } of workloads) {
@@ -208,8 +214,8 @@ export function warnOfEnforcement(enforcement: Enforcement): string[] {
 }
 
 /**
- * Describes a traffic change: `"crm (prod)" on 5432/tcp, inbound: 30 connections`. `shown` is the peer as it is shown:
- * in quotation marks in sentences, and as it is in the fields of a page.
+ * Describes one traffic change: `"crm (prod)" on 5432/tcp, inbound: 30 connections`. `shown` is the peer's name: in
+ * quotation marks if it is for a sentence, and without them if it is for a field of a page.
  */
 export const describeTrafficChange = (
   { peer, port, direction, connections }: TrafficChange,

@@ -29,7 +29,7 @@ import {
 /** The parts of the answer to preview-enforcement-change. */
 export const ENFORCEMENT_PARTS = ['traffic_changes', 'workloads'] as const
 
-/** The columns of the table of traffic that will, or might, be newly blocked or newly allowed. */
+/** The columns of the table of traffic that the new mode will, or might, block or allow. */
 export const TRAFFIC_COLUMNS = [
   'effect',
   'direction',
@@ -193,7 +193,7 @@ export function showSelection({ chosen, to }: Pick<Enforcement, 'chosen' | 'to'>
   }
 }
 
-/** Returns rows with the columns of TRAFFIC_COLUMNS. Workloads are given by name, at most five. */
+/** Returns rows with the columns of TRAFFIC_COLUMNS. Each row names at most five workloads. */
 export function showTrafficChanges(
   changes: readonly TrafficChange[],
   workloads: readonly Pick<ChosenWorkload, 'href' | 'name'>[],
@@ -212,7 +212,7 @@ function listWorkloads({ chosen, to, traffic }: Enforcement): unknown[][] {
     const change = changeOfMode(workload, to)
     return { workload, change, counts, weight: weigh(counts), isChanging: change !== 'already' && change !== 'none' }
   })
-  // Sorting is stable, so rows of equal weight stay in the order of their names.
+  // Sorting is stable, so rows with equal weight stay in the order of their names.
   rows.sort((a, b) => b.weight - a.weight || Number(b.isChanging) - Number(a.isChanging))
   return rows.map(({ workload: { name, href, isManaged, mode, obstacle }, change, counts, isChanging }) => {
     const none = typeof traffic === 'string' || !isChanging ? null : 0

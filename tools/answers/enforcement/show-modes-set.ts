@@ -48,7 +48,7 @@ import {
 } from './show-enforcement.js'
 
 const COLUMNS = ['workload', 'href', 'before', 'now', 'outcome', 'note'] as const
-/** Maximum number of traffic changes, each with its peer and port, in the answer of a dry run. */
+/** Maximum number of traffic changes (each is one peer and port) in the answer of a dry run. */
 const MOST_TRAFFIC = 25
 
 /** The order of outcomes in an answer: failures first, then workloads that were left out, then successes. */
@@ -101,7 +101,9 @@ type Output = Static<typeof ModesSetOutput>
 
 type Context = Pick<ToolContext<true>, 'pce' | 'limits'>
 
-/** Builds the answer of a dry run: the requests that a call would send, and their effect on observed traffic. */
+/**
+ * Builds the answer of a dry run: the requests that a real call would send, and what they would do to observed traffic.
+ */
 export function showPlannedModes({ pce, limits }: Context, enforcement: Enforcement): Output {
   const { chosen, to, traffic } = enforcement
   const path = `/orgs/${pce.orgId}/workloads/bulk_update`
@@ -142,8 +144,8 @@ function planned(workload: ChosenWorkload, to: EnforcementMode): string {
 
 /**
  * Builds the answer with the outcome for each workload. Throws if the PCE refused the changes of all workloads, or if
- * the writing stopped before all workloads were changed. The error's details list the completed changes; without them,
- * the error would suggest that nothing was changed.
+ * writing stopped before all were changed. The error's details list the completed changes, because the error alone
+ * would suggest that nothing was changed.
  */
 export function showModesSet(
   { limits }: Pick<Context, 'limits'>,
@@ -244,15 +246,12 @@ function sortOutcomes(outcomes: readonly Row[]): unknown[][] {
     ])
 }
 
-/**
- * Maximum size, in bytes, of one list in a preview: long enough to recognise what the list contains, short enough to
- * read.
- */
+/** Maximum size, in bytes, of one list in a preview. It is enough to recognise what the list contains. */
 const LIST_BYTES = 2500
 
 /**
- * Describes, for the person who confirms the call, the modes that the call would set and the traffic that these modes
- * cut or open.
+ * Describes, for the person who confirms the call, the modes that it would set and the traffic that they would cut or
+ * open.
  */
 export function previewModes(enforcement: Enforcement, isDryRun: boolean): Omit<Preview, 'boundTo'> {
   const { chosen, to, traffic } = enforcement

@@ -67,7 +67,7 @@ export const AccountReachOutput = Type.Object({
   ...Truncation,
 })
 
-/** A person with the destinations that are shown. */
+/** A person, with those of the person's destinations that are shown. */
 export interface PersonShown {
   reach: Reach
   destinations: readonly Reached[]
@@ -75,21 +75,21 @@ export interface PersonShown {
 
 interface Shown {
   reach: AccountReach
-  /** The people that match, the widest first. */
+  /** The people who match, those with the most destinations first. */
   people: readonly Reach[]
-  /** The first of them, with their destinations. */
+  /** The first of these people, with their destinations. */
   shown: readonly PersonShown[]
-  /** The account that was asked for. */
+  /** The account that the caller asked about; undefined if there is none. */
   account: string | undefined
   nearNames: readonly string[]
   decided: DecidedTraffic | null
   read: FlowsRead
 }
 
-/** Most bytes of an answer about the widest accounts, unless more are asked for. */
+/** Maximum size, in bytes, of an answer about the accounts that reach most, unless the caller asks for more. */
 const STANDARD_BYTES = 8_000
 
-/** Builds the answer. About one account it has all destinations that fit; otherwise five of each person. */
+/** Builds the answer. For a single account, it has all destinations that fit; otherwise five for each person. */
 export function showAccountReach(
   { reach, people, shown, account, nearNames, decided, read }: Shown,
   detail: 'standard' | 'full',

@@ -57,7 +57,7 @@ export function showNearMiss({ held, why }: MissedRule, names: ReferenceNames): 
   return { ...placeOf(held, names), but: NEAR_MISSES[why] }
 }
 
-/** Converts a found rule to its output form. `all` is the number of evaluated pairs of a source and a destination. */
+/** Converts a found rule to its output form. `all` is the number of evaluated pairs of source and destination. */
 export function showFoundRule(
   found: FoundRule,
   names: ReferenceNames,

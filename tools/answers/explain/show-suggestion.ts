@@ -8,9 +8,9 @@ import { shortLabel } from '../show-label.js'
 type Written = string | object
 
 /**
- * Replaces the labels in a suggested rule with the workloads in the question. Returns undefined if nothing was
- * replaced, or if the result is not a rule between two workloads. A rule between two workloads allows no traffic of
- * other workloads, but it is useful only as long as both exist, so it is offered only as an alternative (D207).
+ * Replaces the labels in a suggested rule with the two workloads in the question. Returns undefined if nothing was
+ * replaced, or if the result is not a rule between two workloads. Such a rule allows no traffic of other workloads, but
+ * it is useful only while both workloads exist, so it is offered only as an alternative (D207).
  */
 export function narrowToWorkloads(
   rule: SuggestedRule,
@@ -38,13 +38,13 @@ function writeEnd(end: SuggestedEnd): Written[] {
     case 'workload':
       return [end.href]
     case 'ip_list':
-      // IP list names are unique (P17), so a name suffices. If it has leading or trailing blanks, the href is used
-      // instead, because blanks are trimmed.
+      // IP list names are unique (P17), so the name suffices. Blanks at its beginning or end would be trimmed, so in
+      // this case the href is used.
       return [end.isNew || trimBlanks(end.name) === end.name ? `iplist:${end.name}` : end.href]
   }
 }
 
-/** Converts a label to a reference: `key=value`, or the href if that text would not be read correctly. */
+/** Converts a label to a reference: `key=value`, or the href if that string would not be read as this label. */
 const writeReference = (label: ReturnType<typeof shortLabel>): string =>
   typeof label === 'string' ? label : label.href
 

@@ -11,9 +11,8 @@ const MOST_NAMED = 3
 const LEFT_OUT = 'addresses out of the policy of others'
 
 /**
- * Adds, to the reason of each verdict on a single pair, the decision that applies as long as the source or destination
- * is offline, if it differs from the verdict. The verdict itself does not change, because it follows from the rules
- * (D206).
+ * Adds a sentence to the reason of each verdict on a single pair: the decision while one of its ends is offline, if it
+ * differs from the verdict. The verdict itself does not change, because it follows from the rules (D206).
  */
 export function tellWhileOffline(told: ToldVerdicts, flow: Flow): Record<Version, ToldVerdict> {
   const [active, draft] = [sayWhileOffline(flow, 'active'), sayWhileOffline(flow, 'draft')]
@@ -36,8 +35,8 @@ function sayWhileOffline({ verdict, judges }: Flow, version: Version): string {
 }
 
 /**
- * Names the sources and destinations that are offline (`isOffline` true), online (false) or of unknown state (null),
- * such as `3 of 5 sources (web-1, web-2 …)`; undefined if there are none.
+ * Names the ends that are offline (`isOffline` true), online (false) or in an unknown state (null), such as `3 of 5
+ * sources (web-1, web-2 …)`; undefined if there are none.
  */
 function nameEnds(
   { sources, destinations }: Flow,
@@ -61,8 +60,8 @@ function nameEnds(
 }
 
 /**
- * Returns the beginning of a sentence about the offline sources and destinations (`3 of 5 sources (web-1, web-2 …) are
- * offline, so …`), and the number of those that are offline; undefined if none is.
+ * Returns the beginning of a sentence about the ends that are offline (`3 of 5 sources (web-1, web-2 …) are offline, so
+ * …`), and their number; undefined if there are none.
  */
 function nameOffline(flow: Flow): { text: string; count: number } | undefined {
   const named = nameEnds(flow, true)
@@ -72,10 +71,7 @@ function nameOffline(flow: Flow): { text: string; count: number } | undefined {
   return { text: `${who} ${is} offline, so the PCE leaves ${its} ${LEFT_OUT}`, count }
 }
 
-/**
- * Returns sentences that name the sources and destinations that are offline or may be offline, and say that the
- * verdicts ignore this.
- */
+/** Returns sentences that name the ends that are, or may be, offline, and say that the verdicts ignore this. */
 export function listOffline(flow: Flow): string[] {
   const offline = nameOffline(flow)
   const untold = nameEnds(flow, null)
@@ -94,7 +90,7 @@ export function listOffline(flow: Flow): string[] {
   ]
 }
 
-/** Warns that no rule will help as long as a source or destination is offline. */
+/** Warns that no rule will help while an end of the flow is offline. */
 export function warnOfOffline(flow: Flow): string[] {
   const offline = nameOffline(flow)
   if (offline === undefined) return []

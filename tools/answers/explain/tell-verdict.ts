@@ -16,7 +16,7 @@ import { describeReasons, isUnknown, type Answer } from '../../../domain/policy/
 import { tellMany } from '../../../domain/text/describe-numbers.js'
 import { quote } from '../../../domain/text/escape-text.js'
 
-/** The verdict on a flow in one version of the policy: one word and a sentence that gives the reason. */
+/** The verdict on a flow in one version of the policy: a word, and a sentence with the reason. */
 export interface ToldVerdict {
   verdict: JudgedDecision | 'uncertain' | 'split'
   why: string
@@ -46,9 +46,8 @@ export function tellVerdicts(verdict: FlowVerdict, isPending: boolean, names: Re
 }
 
 /**
- * Makes the verdicts uncertain if an address in the question belongs to no known workload although observed traffic
- * names a workload at this address. The labels and mode of that workload would determine the decision, but they are not
- * known.
+ * Makes the verdicts uncertain if no known workload has an address in the question, but observed traffic names a
+ * workload there. This workload's labels and mode, which are not known, would determine the decision.
  */
 export function doubtStrangers(
   told: Record<Version, ToldVerdict>,
@@ -61,8 +60,8 @@ export function doubtStrangers(
 }
 
 /**
- * Describes the verdict of one policy version. If the pairs of source and destination have different verdicts, it gives
- * the number of pairs for each verdict.
+ * Describes the verdict of one policy version. If pairs of source and destination have different verdicts, the number
+ * of pairs is given for each verdict.
  */
 function tellVersion(
   version: Version,
@@ -97,7 +96,7 @@ function tellVersion(
   }
 }
 
-/** Returns a sentence with the reason for the decision about a pair of source and destination. */
+/** Returns a sentence with the reason for the decision on one pair of source and destination. */
 export function tellPair(version: Version, pair: JudgedPair, names: ReferenceNames): string {
   const { decision, possible, undecided, source, destination, rules } = pair[version]
   if (decision === 'uncertain')
@@ -148,7 +147,7 @@ function causeOf(
   return `${KIND_WORDS[step]}${name}${rest}${step === 'override_deny' ? ', which beats every allow rule' : ''}`
 }
 
-/** Names a rule: `"role=web to role=db, 5432/tcp" in "payments | prod"`. */
+/** Describes a rule with its rule set, such as `"role=web to role=db, 5432/tcp" in "payments | prod"`. */
 export function describeRule({ held }: Pick<ApplyingRule, 'held'>, names: ReferenceNames): string {
   const where = held.ruleSet === null ? 'an enforcement boundary' : quote(held.ruleSet.name)
   return `${quote(nameRule(held.source as AnyRule, names))} in ${where}`
@@ -156,10 +155,7 @@ export function describeRule({ held }: Pick<ApplyingRule, 'held'>, names: Refere
 
 const describeEnd = ({ name, mode }: Member) => `${quote(name)} (${mode === 'none' ? 'no VEN' : mode})`
 
-/**
- * Describes in a sentence what the source or destination (`side`) does with the connection, by the active policy and by
- * the draft.
- */
+/** Describes in a sentence what one end (`side`) does with the connection, by the active policy and by the draft. */
 export function tellEnd(side: 'source' | 'destination', { active, draft, [side]: member }: JudgedPair): string {
   const direction = side === 'source' ? 'outbound' : 'inbound'
   if (member.mode === 'none') return 'No VEN: it enforces nothing.'
@@ -185,10 +181,7 @@ function doesOf({ possible, step }: EndVerdict): string {
   return `${does} (${BECAUSE[step]})`
 }
 
-/**
- * Returns a sentence that names the rule sets with iptables rules that apply to a source or destination of the flow;
- * empty if there are none.
- */
+/** Returns a sentence that names the rule sets with iptables rules for an end of the flow; empty if there are none. */
 export function tellIpTablesAt({ versions, sources, destinations }: JudgedFlow): string[] {
   const [first, ...others] = listIpTables(versions, [...sources.members, ...destinations.members])
   if (first === undefined) return []
@@ -198,7 +191,7 @@ export function tellIpTablesAt({ versions, sources, destinations }: JudgedFlow):
   ]
 }
 
-/** Returns one text with the reasons why some of these answers are unknown; undefined if none is unknown. */
+/** Returns one string with the reasons why some of these answers are unknown; undefined if none is. */
 export const reasonsOf = (...answers: readonly Answer[]): string | undefined => {
   const reasons = answers.flatMap((answer) => (isUnknown(answer) ? answer.unknown : []))
   return reasons.length === 0 ? undefined : describeReasons([...new Set(reasons)])

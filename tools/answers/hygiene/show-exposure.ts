@@ -21,7 +21,7 @@ import { SectionsOutput } from '../../../schemas/sections.js'
 import { adviseOnRows, jsonBytes, OVERVIEW_BYTES, Truncation } from '../byte-budget.js'
 import { showChosen, type Sections } from '../choose-sections.js'
 
-/** The parts of the answer. */
+/** The parts of exposure-report's answer from which a caller can choose. */
 export const EXPOSURE_PARTS = ['services', 'reached', 'app_groups', 'vulnerable_workloads'] as const
 
 const { window: _window, flows_truncated: _truncated, analysed: _analysed } = Reading
@@ -130,20 +130,20 @@ export const ExposureOutput = Type.Object({
   ...Truncation,
 })
 
-/** What the answer shows. `judged` is null if there is no service by whose ports traffic could be asked for. */
+/** What the answer shows. `judged` is null if no service has ports by which traffic could be queried. */
 interface Shown {
   findings: ExposureFindings
   judged: JudgedExposure | null
-  /** Names of services that have an entry without ports. */
+  /** Names of services that have at least one entry without ports. */
   portless: readonly string[]
   chosen: Sections<(typeof EXPOSURE_PARTS)[number]>
 }
 
 const MOST_PORTS = 5
-/** Largest size of the details of an application group, whose form no source describes. */
+/** Maximum size of the details of an application group, whose form is not documented. */
 const MOST_DETAIL_BYTES = 1_000
 
-/** Builds the answer of exposure-report. Totals count everything, whatever is shown. */
+/** Builds the answer of exposure-report. Totals count everything, including what is not shown. */
 export function showExposure(shown: Shown, detail: 'standard' | 'full', limits: Limits): Static<typeof ExposureOutput> {
   const { findings, judged, chosen } = shown
   const { summary, groups, workloads, vulnerable, reports } = findings
@@ -202,10 +202,13 @@ export function showExposure(shown: Shown, detail: 'standard' | 'full', limits: 
   )
 }
 
-/** Returns false if nothing says whether there are vulnerabilities, so that "none exposed" would be a guess. */
+/** Returns false if it is not known whether there are vulnerabilities, so that "none exposed" would be a guess. */
 const isKnown = ({ notKnown }: ExposureFindings) => !notKnown.some(({ what }) => what === 'vulnerability_exposure')
 
-/** The PCE's summary without its lists of worst applications and services, which the answer has in full beside it. */
+/**
+ * Returns the PCE's summary without its lists of the worst applications and services, which the answer shows in full
+ * elsewhere.
+ */
 function showSummary(summary: NonNullable<ExposureFindings['summary']>): object {
   const { top_risky_applications: _apps, top_risky_services: _services, ...rest } = summary
   return rest
@@ -222,7 +225,7 @@ const passing = ({ connections: { stopped: _stopped, ...rest } }: Pick<JudgedExp
 
 const severityOf = ({ service }: ExposedService) => service.risk_details?.ransomware?.severity
 
-/** Sorts services that are reached before those that are not, then by severity; those without a rating come last. */
+/** Sorts services: those that are reached come first, then by severity, and those without a rating last. */
 const riskiestFirst = (a: ExposedService, b: ExposedService): number =>
   Number(passing(b) > 0) - Number(passing(a) > 0) ||
   Number(severityOf(a) === undefined) - Number(severityOf(b) === undefined) ||

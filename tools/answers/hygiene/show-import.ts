@@ -9,11 +9,11 @@ import { writeLabel } from '../../../schemas/label-reference.js'
 import { clipSentence, quote } from '../../../domain/text/escape-text.js'
 import { answerBudget, jsonBytes, rowsWithin } from '../byte-budget.js'
 
-/** What a dry run says that would become of a row. */
+/** What would happen to a row, according to a dry run. */
 export const PLANNED = ['conflict', 'update', 'create', 'unchanged'] as const
 export type PlannedOutcome = (typeof PLANNED)[number]
 
-/** The outcomes of rows after a write, in the order in which answers list them. Conflicts stand after failures. */
+/** The outcomes of rows after a write, in the order in which answers list them. Conflicts come after failures. */
 const WRITTEN: readonly (ImportOutcome | 'conflict')[] = [
   'differs',
   'unknown',
@@ -28,12 +28,12 @@ const WRITTEN: readonly (ImportOutcome | 'conflict')[] = [
 const COLUMNS = ['line', 'outcome', 'name', 'ip_addresses', 'href', 'note']
 /** Number of rows that an answer lists by default. */
 export const DEFAULT_ROWS = 20
-/** Maximum number of addresses shown of a row, and maximum length of a note. */
+/** Maximum number of addresses shown for a row, and maximum length of a note. */
 const MOST_ADDRESSES = 3
 const LONGEST_NOTE = 300
-/** Maximum length of a list of lines. Lists of lines are ranges, so that nearly all lists are whole. */
+/** Maximum length of a list of line numbers. Nearly all such lists fit, because they are written as ranges. */
 const LONGEST_LINES = 3000
-/** Number of bytes that are kept free beside the rows, for a cursor. */
+/** Number of bytes that rows leave free for a cursor. */
 const SPARE_BYTES = 400
 
 export const RowsOut = Type.Object(
@@ -50,7 +50,7 @@ export const LinesOut = Type.Optional(
   Type.Record(Type.String(), Type.String(), { description: 'After a write: the lines of all rows, by outcome' }),
 )
 
-/** A row of the answer, with its place in the order. */
+/** A row of the answer, with its rank in the order of rows. */
 interface ShownRow {
   line: number
   outcome: string
@@ -58,7 +58,9 @@ interface ShownRow {
   cells: (string | number)[]
 }
 
-/** Shows the rows of a dry run. A managed host is listed after the changes, because leaving it alone is no mistake. */
+/**
+ * Shows the rows of a dry run. A managed host is listed after the changes, because leaving it alone is not a mistake.
+ */
 export const showPlanned = (planned: readonly PlannedRow[]): ShownRow[] =>
   planned.map((one) => {
     const rank =
@@ -70,7 +72,7 @@ export const showPlanned = (planned: readonly PlannedRow[]): ShownRow[] =>
     return toRow(one, one.action, rank, noteOfPlan(one))
   })
 
-/** Shows the rows after a write: those that were written or tried, and those that were not to be written. */
+/** Shows the rows after a write: those that were written or attempted, and those that were not meant to be written. */
 export const showWritten = (results: readonly WrittenRow[], others: readonly PlannedRow[]): ShownRow[] => [
   ...results.map(({ planned, outcome, href, note }) =>
     toRow(planned, outcome, WRITTEN.indexOf(outcome) * 10, note ?? noteOfPlan(planned), href),
@@ -118,7 +120,7 @@ function noteOfPlan(planned: PlannedRow): string {
   }
 }
 
-/** Counts rows by outcome. Outcomes that a caller looks for are there with 0. */
+/** Counts rows by outcome. The outcomes in `named` are included even if their count is 0. */
 export function countRows(rows: readonly ShownRow[], named: readonly string[]): Record<string, number> {
   const counts = Object.fromEntries(named.map((outcome) => [outcome, 0]))
   for (const { outcome } of rows) counts[outcome] = (counts[outcome] ?? 0) + 1
@@ -134,7 +136,7 @@ export function countConflicts(planned: readonly PlannedRow[]): Partial<Record<C
     : Object.fromEntries(CONFLICTS.flatMap((reason) => (counts.has(reason) ? [[reason, counts.get(reason)]] : [])))
 }
 
-/** Sorts rows, what needs attention first, and cuts a page of them that fits beside the rest of the answer. */
+/** Sorts rows, those that need attention first, and cuts a page that fits next to the rest of the answer. */
 export function pageRows(
   rows: readonly ShownRow[],
   { offset = 0, most = DEFAULT_ROWS }: { offset?: number; most?: number },
@@ -151,7 +153,7 @@ export function pageRows(
   }
 }
 
-/** Lists the lines of all rows by outcome, as ranges: `2-1001, 1003`. */
+/** Lists the line numbers of all rows by outcome, as ranges: `2-1001, 1003`. */
 export function listLines(rows: readonly ShownRow[]): Record<string, string> {
   const byOutcome = new Map<string, number[]>()
   for (const { outcome, line } of rows) addTo(byOutcome, outcome, line)

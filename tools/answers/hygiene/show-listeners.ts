@@ -4,7 +4,7 @@ import { portKey, type Listener, type ListeningWorkload, type Talk } from '../..
 import { protocolName } from '../../../domain/inventory/protocols.js'
 import { compareTexts } from '../../../domain/text/compare-texts.js'
 
-/** Maximum number of names that a row lists. */
+/** Maximum number of names listed in a row. */
 const MOST_NAMES = 3
 
 export const LISTENER_USES = ['unused', 'not_known', 'used'] as const
@@ -38,9 +38,10 @@ interface Gathered extends Listener {
 }
 
 /**
- * Gathers listeners by port, protocol and process over all workloads: those that nobody uses first, then those of which
- * that is not known; in each, those of the most workloads first.
- * @param isCut true if not all traffic was read, so that silence proves nothing.
+ * Groups listeners by port, protocol and process over all workloads. Listeners that nobody uses come first, then those
+ * of which this is not known; within both groups, those on the most workloads come first.
+ *
+ * @param isCut true if not all traffic was read, so that a lack of traffic proves nothing.
  */
 export function showListeners(
   workloads: readonly ListeningWorkload[],
@@ -50,7 +51,7 @@ export function showListeners(
   const rows = new Map<string, Gathered>()
   for (const { href, name, listeners, doubts } of workloads) {
     const isUnsure = isCut || doubts.length > 0
-    // A process that listens on several addresses is one listener.
+    // A process that listens on several addresses counts as one listener.
     const own = new Map(listeners.map((one) => [idOf(one), one]))
     for (const [id, one] of own) {
       const row = rows.get(id) ?? {

@@ -11,7 +11,7 @@ import { countOf } from '../../../domain/text/describe-numbers.js'
 import { adviseOnRows, showSections, Truncation } from '../byte-budget.js'
 import { nameScope, nameScopes } from './name-scopes.js'
 
-/** Kinds of findings about rules and scopes, most certain first. */
+/** The kinds of findings about rules and scopes, the most certain first. */
 export const FINDING_KINDS = [
   'duplicate',
   'covered',
@@ -34,10 +34,7 @@ const MEANINGS: Readonly<Record<FindingKind, string>> = {
   scope_without_workloads: 'no workload, container or virtual service has the labels of this scope',
 }
 
-/**
- * Maximum number of rules named per finding as the reason why a rule is redundant, and maximum number of examples of
- * undecided rules.
- */
+/** Maximum numbers of rules that a finding names as the reason for redundancy, and of examples of undecided rules. */
 const MOST_SHOWN = 5
 const STANDARD_FINDINGS = 10
 
@@ -92,17 +89,14 @@ export const RedundantOutput = Type.Object({
 
 interface Shown {
   kinds: ReadonlySet<FindingKind>
-  /** The draft href of the rule set to which the caller limited the findings, if any. */
+  /** If the caller limited the findings to one rule set, its draft href. */
   ruleSet: string | undefined
   detail: 'standard' | 'full'
   version: 'draft' | 'active'
   limits: Limits
 }
 
-/**
- * Builds the answer from the report on redundant rules. The counts cover all requested findings; the answer contains as
- * many rows as fit.
- */
+/** Builds the answer about redundant rules. Counts cover all requested findings; the answer has as many rows as fit. */
 export function showRedundant(
   report: RuleReport,
   { kinds, ruleSet, detail, version, limits }: Shown,
@@ -186,8 +180,8 @@ function summarise(
 }
 
 /**
- * Returns warnings that some findings are valid only after pending changes are provisioned. `proofs` has the rules on
- * which each finding rests. A rule set is also pending if only others of its rules are.
+ * Returns warnings that some findings hold only once pending changes are provisioned. `proofs` lists the rules on which
+ * each finding rests. A rule set counts as pending even if only others of its rules have changes.
  */
 function tellPending(proofs: readonly (readonly HeldRule[])[]): string[] {
   const isSure = ({ rule, holder }: HeldRule) => updateOf(rule) != null || updateOf(holder) === 'create'
@@ -212,7 +206,7 @@ function tellPending(proofs: readonly (readonly HeldRule[])[]): string[] {
 
 const updateOf = (object: object) => (object as { update_type?: string | null }).update_type
 
-/** Returns the unprovisioned change of a rule or, if there is none, that of its rule set. */
+/** Returns the pending change of a rule or, if it has none, that of its rule set. */
 function pendingOf({ rule, holder }: HeldRule): string | undefined {
   const around = updateOf(holder)
   return updateOf(rule) ?? (around == null ? undefined : `rule set: ${around}`)

@@ -70,7 +70,7 @@ export const showEffect = ({ rule_sets: sets, ...effect }: RelabellingEffect): S
   rule_sets: sets.slice(0, MOST_RULE_SETS),
 })
 
-/** Describes the effect of a relabelling in one or two sentences for the person who decides whether to make it. */
+/** Describes the effect of a relabelling in one or two sentences, for the person who decides about it. */
 export function describeEffect({ enforced, left_all_scopes: left, rule_sets: sets }: RelabellingEffect): string[] {
   const entered = sets.filter(({ enter }) => enter > 0).length
   const leaving = sets.filter(({ leave }) => leave > 0).length
@@ -96,8 +96,8 @@ export function describeEffect({ enforced, left_all_scopes: left, rule_sets: set
 const MOST_WARNED = 3
 
 /**
- * Warns of rules that would no longer apply to some of the workloads. Losing a deny rule permits traffic, and losing an
- * allow rule blocks it.
+ * Warns of rules that would no longer apply to some workloads. Losing a deny rule permits traffic, and losing an allow
+ * rule blocks it.
  */
 function warnOfLost(sets: readonly RuleSetEffect[]): string[] {
   const lostOf = ({ by_type: by }: RuleSetEffect, types: readonly (keyof typeof by)[]) =>
@@ -129,13 +129,13 @@ const mayCut = (sets: readonly RuleSetEffect[]): boolean =>
   )
 
 /**
- * Maximum number of labels named in a sentence (MOST_NAMED), and maximum number of labels in an object that maps labels
- * to counts (MOST_COUNTED).
+ * Maximum number of labels named in a sentence (MOST_NAMED), and of labels in an object that maps labels to counts
+ * (MOST_COUNTED).
  */
 const MOST_NAMED = 5
 const MOST_COUNTED = 20
 
-/** Returns the counts of the first MOST_COUNTED labels and, as `(others)`, the sum of the other counts. */
+/** Returns the counts of the first MOST_COUNTED labels, and the sum of all other counts as `(others)`. */
 export function firstOf(counts: LabelCounts): LabelCounts {
   const all = Object.entries(counts)
   const others = all.slice(MOST_COUNTED).reduce((sum, [, many]) => sum + many, 0)
@@ -152,8 +152,8 @@ function listCounts(counts: LabelCounts): string {
 }
 
 /**
- * Returns the labels that change and the number of workloads for each, in a text that begins with a colon: `: set
- * role=web (3); removed loc=ams (1)`. Returns an empty text if nothing changes.
+ * Returns the labels that change, with the number of workloads for each, as a string that begins with a colon: `: set
+ * role=web (3); removed loc=ams (1)`. Returns an empty string if nothing changes.
  */
 export function describeWishes(changes: readonly Relabelling[], remove: 'remove' | 'removed'): string {
   const { set, removed } = countWishes(changes)
@@ -171,8 +171,8 @@ interface Unchanged {
 }
 
 /**
- * Returns sentences about the workloads that are not changed, and about labels that keep their value although another
- * value was requested; empty if there are none.
+ * Returns sentences about workloads that do not change, and about labels that are kept although another value was
+ * requested; empty if there are none.
  */
 export function describeUnchanged({ already, left_alone: leftAlone, kept = {} }: Unchanged): string {
   return [
@@ -189,7 +189,7 @@ export const planRows = (changes: readonly Relabelling[]): string[][] =>
     return [change.workload.name, change.workload.href, before, after, keeps]
   })
 
-/** Returns the table of the workloads that are not changed, with all their labels. */
+/** Returns the table of workloads that do not change, with all their labels. */
 export const unchangedRows = (unchanged: readonly Relabelling[]): string[][] =>
   unchanged.map((one) => [one.workload.name, one.workload.href, describeRelabelling(one).keeps])
 export const UNCHANGED_COLUMNS = ['workload', 'href', 'labels']
@@ -199,8 +199,8 @@ export const OUTCOME_COLUMNS = ['workload', 'href', 'before', 'after', 'outcome'
 const ORDER: readonly LabelOutcome[] = ['differs', 'unknown', 'refused', 'not_done', 'updated']
 
 /**
- * Returns the table of outcomes, failures first. `expand` adds the key and value to a label that the PCE returned only
- * by href.
+ * Returns the table of outcomes, failures first. `expand` adds key and value to labels that the PCE returned by href
+ * only.
  */
 export const outcomeRows = (results: readonly WrittenLabels[], expand: (label: LabelRef) => LabelRef): string[][] =>
   [...results]

@@ -5,7 +5,7 @@ import type { TwinEvidence } from '../../../domain/hygiene/evidence-of-twins.js'
 import { TWIN_KINDS, type Twins } from '../../../domain/hygiene/find-twins.js'
 import type { Machine } from '../../../domain/hygiene/known-machines.js'
 
-/** Maximum number of members of a group that an answer lists, and of addresses and shared values. */
+/** Maximum numbers that an answer lists for a group: of members, of addresses, and of shared values. */
 export const MOST_MEMBERS = 6
 const MOST_ADDRESSES = 3
 const MOST_SHARED = 5
@@ -36,10 +36,10 @@ export const TwinsOut = Type.Object({
   members: Type.Array(Type.Array(Type.Unknown()), { description: 'In the order of member_columns; null: not known' }),
 })
 
-/** Returns the members of a group that an answer lists, and whose evidence it needs. */
+/** Returns the members of a group that an answer lists, for which evidence must therefore be read. */
 export const listedOf = ({ members }: Twins): Machine[] => members.slice(0, MOST_MEMBERS)
 
-/** Shows a group with what hangs on each workload, which one to keep, and why. */
+/** Shows a group of workloads: what depends on each, which one to keep, and why. */
 export function showTwins(twins: Twins, evidenceOf: (href: string) => TwinEvidence): Static<typeof TwinsOut> {
   const listed = listedOf(twins)
   const isCut = listed.length < twins.members.length

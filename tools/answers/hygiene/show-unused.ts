@@ -96,8 +96,8 @@ interface Found {
   kinds: ReadonlyMap<UsedKind, KindUse>
   idle: IdleRules
   /**
-   * The report on rules that no traffic has hit, or a sentence on why hits could not be assessed; undefined if the
-   * report was not requested.
+   * The report on rules that no traffic has hit, or a sentence that says why hits could not be assessed; undefined if
+   * it was not requested.
    */
   hits: HitReport | string | undefined
 }
@@ -106,8 +106,8 @@ interface Found {
 const MOST_EXCLUDED = 20
 
 /**
- * Builds the answer about unused objects. `wanted` contains the requested kinds of objects; `names` returns the names
- * of the objects to which disabled rules refer.
+ * Builds the answer about unused objects. `wanted` lists the requested kinds of objects; `names` returns the names of
+ * the objects to which disabled rules refer.
  */
 export function showUnused(
   { kinds, idle, hits }: Found,
@@ -188,12 +188,12 @@ function showObject({ object, onlyIn }: UnusedObject): Static<typeof Unused> {
   }
 }
 
-/** Returns a name or, for null, an empty text, because any text field of a PCE object may be null (P43). */
+/** Returns a name, or an empty string for null, because any string field of a PCE object may be null (P43). */
 const namedOf = (name: string | null): string => name ?? ''
 
 function nameOf(object: UnusedObject['object']): string {
   const { key, value, name } = object as Partial<Record<'key' | 'value' | 'name', string | null>>
-  // Both labels and label groups have a key, but only label groups have a name.
+  // Both labels and label groups have a key, but only label groups also have a name.
   return name === undefined && key !== undefined ? `${key ?? ''}=${value ?? ''}` : (name ?? '')
 }
 

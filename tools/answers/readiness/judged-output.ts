@@ -3,7 +3,7 @@ import type { DecidedWord } from '../../../domain/policy/decide-rows.js'
 import { DECISION_MEANINGS, mapDecisions } from '../../../schemas/pce/policy-decisions.js'
 import { Count, Flag, Nullable, StringEnum, Text } from '../../../schemas/common.js'
 
-/** Creates the schema of a percentage, which is null if there is nothing to divide by. */
+/** Creates the schema of a percentage. It is null if there is nothing to divide by. */
 export const Percent = (description: string) => Nullable(Type.Number({ description }))
 export const Covered = Percent('Percent of judged rows that rules allow; null: none decided')
 export const CoveredConnections = Percent('The same of connections')
@@ -21,15 +21,14 @@ export const ByDecision = Type.Object(
   { description: 'Rows by what the active policy decides now' },
 )
 
-/** Returns the number of rows for each decision. The number of undecided rows is left out if it is zero. */
+/** Returns the number of rows for each decision. If no row is undecided, that number is left out. */
 export const showDecisions = ({ undecided, ...counts }: Record<DecidedWord, number>): Static<typeof ByDecision> => ({
   ...counts,
   ...(undecided > 0 && { undecided }),
 })
 
 /**
- * Output fields for the totals over all traffic rows of an application. The readiness and the coverage report share
- * them.
+ * Output fields for the totals over all traffic rows of an application, used in the readiness and the coverage report.
  */
 export const Judged = {
   total_flows: Count('Rows judged: without unknown ones and second reports'),
@@ -37,7 +36,7 @@ export const Judged = {
   allowed_by_default_possible: Flag('Some rows may pass by selective mode alone'),
 }
 
-/** A source or destination that belongs to no application, so that no rule based on app and env labels covers it. */
+/** A source or destination that belongs to no application, so that no rule by app and env labels covers it. */
 export const NoApplication = {
   endpoint: Text('FQDN, else host name, else address with its IP lists'),
   ip: Nullable(Text('null: the PCE names none')),

@@ -92,7 +92,10 @@ const Draft = Type.Object(
   { description: 'What the draft policy would decide on the same rows' },
 )
 
-/** The parts of the answer. Without `draft`, the draft is not read. */
+/**
+ * The parts of get-policy-coverage-report's answer from which a caller can choose. The draft is read only if `draft` is
+ * chosen.
+ */
 export const COVERAGE_PARTS = ['inbound', 'outbound', 'draft'] as const
 
 /** The answer of get-policy-coverage-report (T21). */

@@ -11,8 +11,8 @@ const MOST_PEERS = 20
 const MOST_PORTS = 10
 
 /**
- * Describes the effect of a change of enforcement mode in a dry run (D78). `scope` contains sentences that name the
- * workloads whose traffic was read. It is empty if these workloads are obvious.
+ * Describes what a change of enforcement mode would do, for a dry run (D78). `scope` has sentences that name the
+ * workloads whose traffic was read, and is empty if these are obvious.
  */
 export function showModeChange(change: ModeChange, traffic: ModeChangeTraffic | string, scope: string[] = []) {
   const head = { ...change, takes_effect: 'at once, without provisioning' }

@@ -22,7 +22,7 @@ const Port = Nullable(Type.Integer())
 const Applications = (description: string) =>
   Type.Optional(Type.Array(Type.Object({ app: Plain, env: Plain }), { description }))
 
-/** The parts of the answer. */
+/** The parts of enforcement-readiness's answer from which a caller can choose. */
 export const READINESS_PARTS = ['uncovered_flows', 'remote_apps', 'unlabelled_sources'] as const
 
 /** The answer of enforcement-readiness (T20). */
@@ -142,7 +142,10 @@ export const ReadinessOutput = Type.Object({
   ...Truncation,
 })
 
-/** Maximum number of uncovered flows and of unlabelled sources beside other parts, and without any. */
+/**
+ * Maximum numbers of uncovered flows and of unlabelled sources: if the answer has other parts as well, and if it has
+ * none.
+ */
 const LISTED = { together: 10, alone: 20 }
 
 interface Findings {
@@ -150,7 +153,7 @@ interface Findings {
   days: number
   /** Counts of the application's workloads. */
   counts: ReturnType<typeof countModes>
-  /** The number of Kubernetes workloads of the application, or the reason why they could not be read. */
+  /** The number of the application's Kubernetes workloads, or the reason why they could not be read. */
   pods: Pick<Workloads, 'kubernetes' | 'unread'>
   ringfence: RingfenceState
   traffic: ReadinessTraffic & { reliance: Reliance }
@@ -221,7 +224,7 @@ export function showReadiness(findings: Findings): Static<typeof ReadinessOutput
       'unlabelled_sources.top': section(unlabelled, most),
     },
     {
-      // Detail `full` is used because rows are short, so usually all remote applications fit.
+      // Detail `full` is used because rows are short, so all remote applications usually fit.
       detail: 'full',
       limits: findings.limits,
       hint: () =>

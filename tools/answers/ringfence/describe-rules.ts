@@ -9,7 +9,7 @@ import { type RingfenceWritten, bodyOf } from '../../../domain/ringfence/write-r
 import type { PlannedRequest } from '../../../schemas/dry-run.js'
 import type { Actor } from '../../../schemas/pce/rule-set.js'
 
-/** Lists the rules that a real call would add, in words and in the order in which it would write them. */
+/** Describes in words the rules that a real call would add, in the order of writing. */
 export const listPlanned = (prepared: Prepared): object[] =>
   prepared.plan.newRules.map((rule: RingfenceRule, at) => {
     const planned = prepared.rules[at] as PlannedRule
@@ -17,8 +17,8 @@ export const listPlanned = (prepared: Prepared): object[] =>
   })
 
 /**
- * Lists the requests that a real call sends, in order. Each request that creates a rule carries this rule in words, so
- * that no second list has to name it.
+ * Lists the requests that a real call would send, in order. A request that creates a rule also describes this rule in
+ * words, so that no second list is needed.
  */
 export function listRequests(prepared: Prepared, orgId: string): (PlannedRequest & { rule?: object })[] {
   const { ruleSet, name, rules } = prepared
@@ -36,7 +36,7 @@ export function listRequests(prepared: Prepared, orgId: string): (PlannedRequest
   ]
 }
 
-/** Lists the written rules with everything that is known of them. */
+/** Lists the written rules with all that is known about each. */
 export const listWritten = (prepared: Prepared, written: RingfenceWritten): object[] =>
   listHrefs(prepared, written).map((row, at) => {
     const planned = prepared.rules[at] as PlannedRule
@@ -50,7 +50,10 @@ export const listWritten = (prepared: Prepared, written: RingfenceWritten): obje
     }
   })
 
-/** Lists the written rules by their href, each with whom it is for and with what the PCE stored otherwise than it was sent. */
+/**
+ * Lists the written rules by href, each with the sources that it is for and the fields that the PCE stored differently
+ * from what was sent.
+ */
 export const listHrefs = ({ plan }: Prepared, { ruleHrefs, stored }: RingfenceWritten) =>
   plan.newRules.map(({ type, remote }, at) => ({
     type,
@@ -71,7 +74,7 @@ export function describePlanned({ consumers, providers, services }: PlannedRule)
   }
 }
 
-/** Returns the fields that only a deny rule has; returns no fields for any other rule. */
+/** Returns the fields that exist only in deny rules; empty for any other rule. */
 export function describeDeny({ type }: RingfenceRule, { services }: PlannedRule, { deny }: Prepared) {
   if (deny === null || type !== 'deny (block all inbound)') return {}
   return { deny_consumer_mode: deny.mode, ingress_services_resolved: showResolved(services) }

@@ -12,16 +12,16 @@ import type { FlowEffect } from '../../../domain/ringfence/judge-flow.js'
 import type { PlannedRemote } from '../../../domain/ringfence/plan-ringfence.js'
 import type { Prepared } from '../../../domain/ringfence/prepare-ringfence.js'
 
-/** The effects which mean that traffic is lost or stays blocked, worst first. */
+/** The effects that mean that traffic is lost or stays blocked, worst first. */
 const LOSSES = ['blocked_by_override_deny', 'cut', 'possibly_cut'] as const satisfies readonly FlowEffect[]
 type Loss = (typeof LOSSES)[number]
 
 /** A source that loses some or all of its traffic. */
 export interface CutSource {
   kind: SourceKind
-  /** The source's application in the form `app (env)`; otherwise its host name, FQDN or address. */
+  /** The source's application as `app (env)`, or else its host name, FQDN or address. */
   source: string
-  /** The most serious effect among the ports on which the source loses traffic. */
+  /** The most serious effect on any port on which the source loses traffic. */
   effect: Loss
   /** Number of connections on the ports on which the source loses traffic. */
   connections: number
@@ -30,8 +30,8 @@ export interface CutSource {
 }
 
 /**
- * Lists the sources that lose traffic. Certain losses come before possible ones; within each group, the busiest source
- * comes first.
+ * Lists the sources that lose traffic: first those with certain losses, then those with possible losses, each with the
+ * busiest sources first.
  */
 export function listCut(sources: Sources): CutSource[] {
   return namePeers(sources)
@@ -45,9 +45,7 @@ export function listCut(sources: Sources): CutSource[] {
     .sort(worstFirst)
 }
 
-/**
- * A group of losses with the same effect: the losses of one application, or the losses of similar sources on one port.
- */
+/** A group of losses with the same effect: those of one application, or those of similar sources on one port. */
 export interface LossGroup {
   effect: Loss
   kind: SourceKind
@@ -61,8 +59,8 @@ export interface LossGroup {
 }
 
 /**
- * Groups the losses, worst first. Each group contains only the ports with the group's effect. A source that certainly
- * loses traffic on some ports and possibly on others therefore appears in two groups.
+ * Groups the losses, worst first. A group has only the ports with its effect, so a source that certainly loses traffic
+ * on some ports and possibly on others appears in two groups.
  */
 export function groupLosses(sources: Sources): LossGroup[] {
   const groups = new Map<string, { of: Omit<LossGroup, 'sources' | 'ports'>; names: Set<string>; ports: Set<string> }>()
@@ -94,8 +92,8 @@ export function groupLosses(sources: Sources): LossGroup[] {
 }
 
 /**
- * Compares sources without labels for sorting: certain losses come first, then possible losses, then sources without
- * losses. Within each group, the busiest source comes first.
+ * Compares sources without labels for sorting: first those with certain losses, then those with possible losses, then
+ * those without losses. Within each group, the busiest source comes first.
  */
 export const byLoss = (a: OtherSource, b: OtherSource): number => rankOf(a) - rankOf(b) || b.connections - a.connections
 
@@ -136,8 +134,8 @@ export interface InfrastructureSource {
 }
 
 /**
- * Lists the sources that are infrastructure services, which means tier Shared Service or higher (T15), by descending
- * score. The list is empty if the estate was not ranked, which a warning about the plan says.
+ * Lists the sources that are infrastructure services (tier Shared Service or higher, T15), highest score first. If
+ * applications could not be ranked, the list is empty, and a warning about the plan says so.
  */
 export function listInfrastructure({ plan: { remotes }, ranking }: Prepared): InfrastructureSource[] {
   if (ranking === null || typeof ranking === 'string') return []

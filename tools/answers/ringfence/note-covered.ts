@@ -5,8 +5,8 @@ import { quote } from '../../../domain/text/escape-text.js'
 import { named } from './warn-of-ringfence.js'
 
 /**
- * Adds warnings to a prepared ringfence about new rules that may be unnecessary, because existing rules of the draft
- * already decide about all their connections. The policy was already read, so no requests are sent.
+ * Adds warnings to a prepared ringfence about new rules that may be unnecessary, because existing draft rules already
+ * decide about all their connections. No requests are sent, because the policy has already been read.
  */
 export async function noteCovered(prepared: Prepared, signal: AbortSignal): Promise<Prepared> {
   const { draft, plan, rules, application } = prepared

@@ -22,21 +22,27 @@ export interface Batch {
 }
 
 /**
- * Limits for an application that has little space in the answer: maximum number of characters per warning, and maximum
- * number of rows of would_be_cut.
+ * Limits for an application for which the answer has little space: maximum number of characters per warning, and of
+ * rows in would_be_cut.
  */
 const CLIPPED = 300
 const MOST_CUT = 5
-/** Maximum number of characters of the one warning that a result keeps where even its counts do not fit. */
+/** Maximum number of characters of the single warning that remains if not even a result's counts fit. */
 const BRIEF_WARNING = 100
-/** What the note of the batch says for all results that are shortened to a line, so that none has to repeat it. */
+/**
+ * A sentence in the batch's note that applies to all results that are shortened to a line, so that none has to repeat
+ * it.
+ */
 const HOW_TO_SEE_MORE = 'create-ringfence with dry_run shows each shortened application alone.'
-/** The same for results that leave out the plan, because it was shown before anything was written (D257). */
+/**
+ * A sentence in the note of a batch whose results contain no plans. It says where the plans are: the preview showed
+ * them before anything was written, so the real call does not repeat them (D257).
+ */
 const WHERE_PLANS_ARE = 'Plans and their warnings (warnings_of_plan) are shown by the same call with dry_run.'
 
 /**
- * Builds the answer of a batch (T16). The results of the applications share the part of the budget that the other
- * fields of the answer leave.
+ * Builds the answer of a batch (T16). The results of the applications share the part of the budget that the answer's
+ * other fields leave free.
  */
 export function showBatch(ctx: Pick<ToolContext<true>, 'pce' | 'limits'>, batch: Batch) {
   const { results } = batch
@@ -50,7 +56,7 @@ export function showBatch(ctx: Pick<ToolContext<true>, 'pce' | 'limits'>, batch:
   const shortened: RingfenceDone[] = []
   const show = (done: RingfenceDone) => {
     const { prepared, written } = done
-    // Space that one application does not need is available to the applications after it.
+    // Space that one application does not need is available to those after it.
     const share = Math.floor(room / left)
     const limits = { ...ctx.limits, responseBudgetBytes: share }
     const whole = showRingfence(prepared, written, {
@@ -80,16 +86,16 @@ export function showBatch(ctx: Pick<ToolContext<true>, 'pce' | 'limits'>, batch:
   return { ...around, ...(said !== '' && { note: said }), results: shown }
 }
 
-/** Returns true for an application that was written, and whose result therefore does not have the plan. */
+/** Returns true for an application whose ringfence was written, so that its result does not contain the plan. */
 const hasUnshownPlan = (outcome: BatchOutcome): boolean => outcome.status === 'success' && outcome.done.written !== null
 
-/** Returns true for the result of an application that has only room for a line. */
+/** Returns true if an application's result has room for only a line. */
 const isBare = (shown: object): boolean =>
   'result' in shown && typeof shown.result === 'object' && shown.result !== null && !('message' in shown.result)
 
 /**
- * Returns one note on how completely the traffic of these ringfences was read, so that their shortened answers need no
- * such note of their own.
+ * Returns one note on how completely the traffic for these ringfences was read, so that their shortened results need no
+ * note of their own.
  */
 function noteOf(done: readonly RingfenceDone[]): { note?: string } {
   const note = coverageNote(...done.flatMap(({ prepared }) => Object.values(prepared.discovery.reads)))
@@ -136,9 +142,9 @@ function describeBatch({ order, results, warnings, window, dryRun, autoOrder }: 
 }
 
 /**
- * Shortens the answer about an application that does not fit even with empty lists. The answer keeps the counts, and as
- * many of the most serious entries as fit. In a batch of so many applications that not even the counts fit, it keeps
- * what exists or would exist, the facts on which it hangs, and the beginning of the first warning.
+ * Shortens an application's result that does not fit even with empty lists. It keeps the counts, and as many of the
+ * most serious entries as fit. If the batch is so large that not even the counts fit, it keeps what exists or would
+ * exist, the facts on which that depends, and the beginning of the first warning.
  */
 function shorten(answer: ReturnType<typeof showRingfence>, losses: readonly LossGroup[], share: number) {
   const { message, merged, ruleset, section_totals: totals, warnings, assumes, recorded_otherwise: otherwise } = answer
@@ -177,8 +183,8 @@ function shorten(answer: ReturnType<typeof showRingfence>, losses: readonly Loss
       return
     }
   }
-  // The first warning and the worst loss of traffic are added before all other entries, so that these two are kept even
-  // if the other entries do not fit.
+  // The first warning and the worst loss of traffic are added before all other entries, so that at least these two are
+  // kept.
   add(shown.warnings, clipped.slice(0, 1))
   add(shown.would_be_cut, cut.slice(0, 1))
   add(shown.warnings, clipped.slice(1))
@@ -187,8 +193,8 @@ function shorten(answer: ReturnType<typeof showRingfence>, losses: readonly Loss
 }
 
 /**
- * Maximum sizes, in bytes, of the lists in a preview. The applications with the worst losses are described;
- * applications that do not fit are only counted.
+ * Maximum sizes, in bytes, of the lists in a preview. The applications with the worst losses are described; those that
+ * do not fit are only counted.
  */
 const LIST_BYTES = 5000
 const ORDER_BYTES = 3000
@@ -269,7 +275,7 @@ function describeLosses(ringfences: readonly Prepared[]): string {
   const losses = ringfences.flatMap((prepared) =>
     listCut(prepared.plan.sources).map((cut) => ({ ...cut, target: quotePlan(prepared) })),
   )
-  // Sources that are certainly cut off come before sources that are only possibly cut off, as in `listCut`.
+  // Sources that are certainly cut off come before those that are only possibly cut off, as in `listCut`.
   const certain = losses.filter(({ effect }) => effect !== 'possibly_cut')
   const [worst] = (certain.length > 0 ? certain : losses).toSorted((a, b) => b.connections - a.connections)
   if (worst === undefined) return 'No source seen in the traffic would be cut.'

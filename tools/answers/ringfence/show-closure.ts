@@ -62,7 +62,7 @@ export const ClosureOutput = Type.Object({
 })
 
 const SHOWN_ROWS = 15
-/** Maximum number of rules whose requests a dry run lists; a confirmation is bound to all of them. */
+/** Maximum number of rules whose requests a dry run lists. A confirmation covers all of them nevertheless. */
 const MOST_REQUESTS = 10
 
 /** Builds the answer of plan-port-closure. `written` is null in a dry run. */
@@ -144,7 +144,7 @@ export function showClosure(
 const onlySome = (counts: Record<ClosureFate, number>): Record<string, number> =>
   Object.fromEntries(Object.entries(counts).filter(([, many]) => many > 0))
 
-/** Counts the destinations by the worst fate of their traffic. */
+/** Counts the destinations by the worst effect on their traffic. */
 function countDestinations(destinations: ReadonlyMap<string, Record<ClosureFate, number>>): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const fates of destinations.values()) {
@@ -154,7 +154,7 @@ function countDestinations(destinations: ReadonlyMap<string, Record<ClosureFate,
   return Object.fromEntries(Object.entries(counts).sort(([a], [b]) => compareTexts(a, b)))
 }
 
-/** The requests of the plan. In the braces stands what the PCE assigns to a new rule set. */
+/** Returns the requests of the plan. Braces mark what the PCE will assign to a new rule set. */
 function requestsOf(orgId: string, { body, existing, missing }: PreparedClosure) {
   const sets = `/orgs/${orgId}/sec_policy/draft/rule_sets`
   const parent = existing === null ? `${sets}/{new}` : toDraftHref(existing.href)

@@ -18,16 +18,17 @@ import { describeDeviations, deviationsOf, warnOfDeviations, warnOfPlan } from '
 /** Maximum number of ports shown for each peer. */
 const MOST_PORTS = { standard: 20, full: 200 }
 
-/** What the short answer of a real call says in place of the plan. */
+/** The sentence that replaces the plan in the short answer of a real call. */
 const WHERE_PLAN_IS = 'The plan and its warnings: dry_run or detail_level full shows them.'
 
 type Detail = 'standard' | 'full'
 
 /**
- * Builds the answer of a ringfence (T15). `written` is null for a dry run, which has the plan. A real call shows what now
- * exists, who is let in or cut, and what came up while it was written; the plan and its warnings are counted, because the
- * dry run has shown them (D257); where it is to be seen, a batch says once for all. With detail `full`, a dry run has the requests in place of the rules in words, and a real
- * call has the plan as well.
+ * Builds the answer of a ringfence (T15). `written` is null for a dry run, whose answer has the plan. The answer of a
+ * real call says what now exists, which sources are let in or cut, and what happened during the write. It only counts
+ * the plan and its warnings, because the dry run has shown them (D257). For a batch, one sentence for all results says
+ * where to see plans. At detail `full`, a dry run shows the requests instead of the rules in words, and a real call
+ * includes the plan as well.
  */
 export function showRingfence(
   prepared: Prepared,
@@ -81,12 +82,12 @@ export function showRingfence(
   )
   const { rules, section_totals: totals, ...answer } = shown as typeof shown & { rules?: object[] }
   const ruleset = { ...answer.ruleset, ...(rules !== undefined && { rules }) }
-  // The total of each list is needed only if a list was cut.
+  // The total of each list is needed only if at least one list was cut.
   const isCut = shown.truncated_sections !== undefined
   return { ...answer, ...(isCut && { section_totals: totals }), ruleset } as unknown as RingfenceAnswer & Reading
 }
 
-/** Lists the rules of the ringfence that now exist, new ones and others, by their hrefs. */
+/** Lists the rules that the ringfence now has, new ones and others, by href. */
 const listWhatStands = (prepared: Prepared, written: RingfenceWritten): Record<string, object[]> => ({
   rules: listHrefs(prepared, written),
   skipped_existing_rules: prepared.plan.standingRules.map(({ type, remote, href }) => ({
@@ -96,7 +97,7 @@ const listWhatStands = (prepared: Prepared, written: RingfenceWritten): Record<s
   })),
 })
 
-/** Lists the peers of the application, and the rules with the form in which this level of detail shows them. */
+/** Lists the application's peers, and the rules in the form that this level of detail uses. */
 function listPlan(
   prepared: Prepared,
   written: RingfenceWritten | null,

@@ -3,7 +3,7 @@ import type { RingfenceWritten } from '../../../domain/ringfence/write-ringfence
 import { countOf } from '../../../domain/text/describe-numbers.js'
 import { quote } from '../../../domain/text/escape-text.js'
 
-/** Returns one or two sentences that say what was written, or what would be. */
+/** Returns one or two sentences that say what was, or would be, written. */
 export function describeOutcome(
   { name, ruleSet, rules, deny, denyWithheld }: Prepared,
   written: RingfenceWritten | null,
@@ -20,7 +20,10 @@ export function describeOutcome(
   return `${ruleSet === null ? 'Created' : 'Added'} ${what} in draft, ${made}. It takes effect when provisioned.`
 }
 
-/** Returns the counts of source applications by what policy decides about them today, and these counts in a sentence. */
+/**
+ * Returns the numbers of source applications by what policy decides about them today, and a sentence with these
+ * numbers.
+ */
 export function describeCoverage({ plan, options }: Prepared) {
   const { remotes } = plan
   const letIn = remotes.filter(({ rule }) => rule !== 'excluded')
@@ -38,7 +41,7 @@ export function describeCoverage({ plan, options }: Prepared) {
   }
 }
 
-/** Returns the names of the traffic queries that reached the row limit, and what follows from that. */
+/** Returns the names of the traffic queries that reached the row limit, and a sentence about the consequences. */
 export function describeTruncation(reads: Record<string, { truncated: boolean; parts: number | null }>): {
   discovery_truncated: string[]
   discovery_warning?: string

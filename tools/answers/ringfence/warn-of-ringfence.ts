@@ -17,12 +17,12 @@ import { isMode } from '../../../schemas/pce/enforcement-modes.js'
 import type { Actor } from '../../../schemas/pce/rule-set.js'
 import type { CutSource, InfrastructureSource } from './list-losses.js'
 
-/** The ways in which a written ringfence can differ from the ringfence that was requested, most serious first. */
+/** How a written ringfence differs from the requested one, the most serious difference first. */
 interface Deviations {
-  /** The fields of the rule set that the PCE stored differently than they were sent. */
+  /** The fields of the rule set that the PCE stored differently from what was sent. */
   changed: string[]
   denyWithheld: boolean
-  /** The traffic queries for this ringfence (`inbound`, `outbound`) that reached the row limit. */
+  /** Those of the two traffic queries (`inbound`, `outbound`) that reached the row limit. */
   truncated: string[]
   /** True if the deny rule covers only workloads, because the PCE has no Any IP list. */
   fallback: boolean
@@ -45,8 +45,8 @@ export function deviationsOf(
 }
 
 /**
- * Returns the warnings that come before all other warnings. A deny rule that covers only workloads (`fallback`) is not
- * among them; its consequences are described by the warnings about the plan.
+ * Returns the warnings that precede all others. A deny rule that covers only workloads (`fallback`) is not among them,
+ * because warnings about the plan describe its consequences.
  */
 export function warnOfDeviations({ changed, denyWithheld }: Deviations): string[] {
   return [
@@ -57,7 +57,7 @@ export function warnOfDeviations({ changed, denyWithheld }: Deviations): string[
   ].filter(Boolean)
 }
 
-/** Returns sentences about the deviations, to be appended to the first sentence of the message. */
+/** Returns sentences about the deviations, for appending to the first sentence of the message. */
 export const describeDeviations = ({ changed, denyWithheld, fallback }: Deviations): string =>
   [
     changed.length > 0 ? ' The PCE stored the rule set differently: see warnings.' : '',
@@ -66,8 +66,8 @@ export const describeDeviations = ({ changed, denyWithheld, fallback }: Deviatio
   ].join('')
 
 /**
- * Returns the warnings about all ringfences of a batch. Each warning names all applications that it concerns, because
- * the warnings of a single application may be shortened in the answer.
+ * Returns the warnings about all ringfences of a batch. Each names all applications that it concerns, because the
+ * warnings of a single application may be shortened in the answer.
  */
 export function warnOfBatch(done: readonly RingfenceDone[]): string[] {
   const all = done.map(({ prepared, written }) => {
@@ -99,7 +99,7 @@ export function warnOfBatch(done: readonly RingfenceDone[]): string[] {
   ]
 }
 
-/** Lists the first names and adds the number of the remaining ones. */
+/** Lists the first names, followed by the number of the remaining ones. */
 export function named(names: readonly string[]): string {
   const rest = names.length - MOST_NAMED
   return `${names.slice(0, MOST_NAMED).join('; ')}${rest > 0 ? ` and ${rest} more` : ''}`
@@ -175,7 +175,10 @@ function describeLosses({ deny }: Prepared, cut: readonly CutSource[]): string {
   return `${countOf(cut.length, 'source')} (${countOf(connections, 'connection')} in the window) would be cut ${when}${unsure}: ${kinds.join(', ')}. See would_be_cut.`
 }
 
-/** Returns a sentence on whether traffic is lost when provisioning, or only when the enforcement mode changes. */
+/**
+ * Returns a sentence that says whether traffic is lost already when the ringfence is provisioned, or only when the
+ * enforcement mode changes.
+ */
 function describeEnforcement({ workloads, pods, deny }: Prepared): string {
   const { selective = 0, full = 0 } = workloads.enforcement_modes
   const of = `of ${countOf(workloads.managed, 'managed workload')}`
@@ -222,7 +225,7 @@ function fallback({ deny, options, anyListIsIpv4Only, isAnyListUnclear, plan }: 
   return anyListIsIpv4Only ? 'The Any IP list has no IPv6 range, so the deny rule does not block IPv6.' : ''
 }
 
-/** Explains which parts of the surrounding policy make the losses uncertain. */
+/** Explains which other parts of the policy make the losses uncertain. */
 function describeOthers({ surroundings: { pending, unread } }: Prepared, cut: readonly CutSource[]): string {
   const unclear = cut.some(({ effect }) => effect === 'possibly_cut')
   return [
@@ -273,7 +276,7 @@ function describeForeign(prepared: Prepared): string {
   return `Lets in sources of other environments than ${quote(prepared.application[1].value)}: ${named(names)}. exclude_sources or environments leaves them out.`
 }
 
-/** Describes the sources that the caller excludes, and names the exclusions that do not have the expected effect. */
+/** Describes the sources that the caller left out, and names exclusions that do not have the expected effect. */
 function describeLeftOut({ plan, choice }: Prepared): string {
   const nameOf = ({ app, env }: { app: string; env: string }) => quote(`${app} (${env})`)
   const out = plan.remotes.filter(({ rule }) => rule === 'excluded')

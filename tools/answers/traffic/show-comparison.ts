@@ -64,7 +64,7 @@ export const ComparisonOutput = Type.Object({
   ...Truncation,
 })
 
-/** What the answer shows. */
+/** The comparison that the answer shows, and the facts about it that the answer states. */
 interface Shown {
   comparison: Comparison
   windows: ComparedWindows
@@ -73,15 +73,15 @@ interface Shown {
   /** The names of the columns by which traffic was compared. */
   names: readonly string[]
   groupedBy: Readonly<Record<string, readonly string[]>>
-  /** The first port that is folded, or null if the comparison has no ports. */
+  /** The first port that is folded; null if the comparison has no ports. */
   foldFrom: number | null
-  /** True if the traffic was compared by the columns of this tool's own choice. */
+  /** True if the traffic was compared by this tool's default columns. */
   isByDefault: boolean
   /** Sentences about agents that could not be read. */
   agentNotes: readonly string[]
 }
 
-/** Most bytes of an answer of detail `standard`. */
+/** Maximum size, in bytes, of an answer at detail `standard`. */
 const STANDARD_BYTES = 6_000
 const STANDARD_ROWS = 25
 
@@ -93,7 +93,10 @@ const DOUBT_MEANS: Readonly<Record<Doubt, string>> = {
   rare: 'so rare that chance may be the reason in the shorter window',
 }
 
-/** Builds the answer: as many rows of each difference as fit 6,000 bytes, or the whole budget at detail `full`. */
+/**
+ * Builds the answer: for each kind of difference, as many rows as fit into 6,000 bytes or, at detail `full`, into the
+ * budget.
+ */
 export function showComparison(
   shown: Shown,
   detail: 'standard' | 'full',

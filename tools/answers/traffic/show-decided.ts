@@ -5,8 +5,8 @@ import type { DecidedOut } from '../../../schemas/decided-traffic.js'
 import { explainRecorded, showRecorded } from '../../../schemas/recorded-otherwise.js'
 
 /**
- * Returns the output fields about decisions that were derived from the rules of a policy; none if the answer shows the
- * decisions that the PCE recorded with the traffic.
+ * Returns the output fields about decisions that were derived from the rules of a policy. There are none if the answer
+ * shows the decisions that the PCE recorded.
  */
 export function showDecided(decided: DecidedTraffic | null): Static<TObject<typeof DecidedOut>> {
   if (decided === null) return {}

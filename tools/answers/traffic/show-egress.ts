@@ -17,7 +17,7 @@ const text = Type.String()
 const count = Type.Integer()
 const confidence = { description: 'likely: its own services; ambiguous: shared by many tenants' }
 
-/** The parts of the answer. */
+/** The parts of discover-process-egress's answer from which a caller can choose. */
 export const EGRESS_PARTS = ['processes', 'providers', 'findings'] as const
 
 /** The answer of discover-process-egress (T14). */
@@ -130,8 +130,8 @@ export function showFinding({ keys, measures, parts, otherNames }: EgressGroup) 
 }
 
 /**
- * Builds the answer of discover-process-egress from the totals and the given findings. Two flags change the meaning of
- * an empty answer: `named` is true if only certain processes were requested, `filtered` if the PCE was asked for only
+ * Builds the answer of discover-process-egress from the totals and the given findings. Two flags matter if the answer
+ * is empty: `named` is true if only certain processes were requested, and `filtered` if the PCE was asked for only a
  * part of the traffic.
  */
 export function showEgress(
@@ -156,13 +156,13 @@ export function showEgress(
         distinct_processes: processes.total,
         findings: findings.total,
         // The next two fields are set again after the list of findings is cut to size. Their final values take no more
-        // bytes than the values here.
+        // bytes than these.
         returned: findings.groups.length,
         findings_truncated: false,
         flows_truncated: read.truncated,
       },
       examined: {
-        // If there are no findings, these counts are shown here; otherwise only `analysed` contains them.
+        // If there are no findings, these counts are shown here, too; otherwise only in `analysed`.
         ...(isEmpty && { pce_flows: read.pceFlows, rows: read.rows }),
         outbound_rows: steps.outbound_rows,
         with_external_destination: steps.with_external_destination,
@@ -185,8 +185,7 @@ export function showEgress(
       },
     },
     {
-      // The caller's `limit` applies only to findings. The lists of processes and providers are limited only by the
-      // available space.
+      // The caller's `limit` applies only to findings. The lists of processes and providers are limited by space alone.
       detail: 'full',
       limits,
       hint: (shown, isFull) =>
@@ -201,7 +200,7 @@ export function showEgress(
 const lookedAt = ({ pceFlows }: FlowsRead) =>
   `Only ${countOf(pceFlows, 'row')} could be looked at, and there are more: the process may have other destinations there.`
 
-/** Returns the message and hint of `explainStep`. If some rows were not read, both texts also say so. */
+/** Returns the message and hint of `explainStep`. If some rows were not read, both say so. */
 function explainEmpty(steps: Egress['steps'], read: FlowsRead, named: boolean, filtered: boolean) {
   const { message, hint } = explainStep(steps, read.rows, named, filtered)
   if (!read.truncated) return { message, hint }
@@ -212,9 +211,7 @@ function explainEmpty(steps: Egress['steps'], read: FlowsRead, named: boolean, f
   }
 }
 
-/**
- * Explains which step of the analysis dropped the last remaining row, and how to change the call so that rows remain.
- */
+/** Explains which step of the analysis removed the last rows, and how to change the call so that rows remain. */
 function explainStep(
   steps: Egress['steps'],
   rows: number,

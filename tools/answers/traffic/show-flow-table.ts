@@ -47,21 +47,21 @@ type Keys = Record<string, string | number | null>
 interface FlowTable {
   read: FlowsRead
   /**
-   * The decisions that were derived from the rules of a policy version; null if the rows show the decisions that the
-   * PCE recorded.
+   * The decisions that were derived from the rules of a policy version; null if rows show the decisions that the PCE
+   * recorded.
    */
   decided: DecidedTraffic | null
-  /** The grouping keys that are columns, in their order. They are the same on every page. */
+  /** The grouping keys that are columns, in order. They are the same on every page. */
   names: readonly string[]
-  /** The columns that the filters fix, with the value that they have in every group. */
+  /** The columns that have one value because of the filters, with this value. */
   fixed: Readonly<Record<string, string | number>>
-  /** The connections of all groups by single columns; empty on pages that need none. */
+  /** The connections of all groups, summed by single columns; empty on pages that need no totals. */
   totals: ReturnType<typeof showTotals>
-  /** The groups that this page may show, busiest first. */
+  /** The groups for this page, busiest first. Not all of them may fit. */
   groups: readonly Group<Keys>[]
   /** Total number of groups on all pages. */
   total: number
-  /** The column names of each requested dimension that has no column of its own name. */
+  /** For each requested dimension that has no column of its own name, the names of its columns. */
   groupedBy: Readonly<Record<string, readonly string[]>>
   /** Number of groups on earlier pages. */
   offset: number
@@ -73,9 +73,9 @@ const MOVED =
   'The traffic has changed since the page before, and with it the order: groups may be missing or repeated across pages. An end_date in the past keeps the order.'
 
 /**
- * Builds the answer of get-traffic-flows. It contains as many groups as fit into the budget next to a cursor as long as
- * `cursor`, and says how many groups this page and the earlier pages contain. Missing keys are shown as `-` (T8),
- * missing times as null.
+ * Builds the answer of get-traffic-flows. It has as many groups as fit into the budget next to a cursor as long as
+ * `cursor`, and says how many groups are on this page and on earlier ones. Missing keys are shown as `-` (T8), missing
+ * times as null.
  */
 export function showFlowTable(
   { read, decided, names, fixed, totals, groups, total, groupedBy, offset, hasMoved }: FlowTable,
@@ -84,8 +84,8 @@ export function showFlowTable(
 ) {
   const empty = names.filter((name) => groups.length > 0 && groups.every(({ keys }) => keys[name] === null))
   const span = dataSpan([read])
-  // The column `outside_window` depends on the whole traffic and not on the groups of one page, so all pages have the
-  // same columns.
+  // The column `outside_window` depends on all traffic, not on the groups of one page, so all pages have the same
+  // columns.
   const columns = [...names, ...SUM_COLUMNS, ...(span === null ? [] : ['outside_window'])]
   const rows = rowsByColumn(
     columns,

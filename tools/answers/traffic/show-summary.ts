@@ -126,7 +126,7 @@ export const TrafficSummaryOutput = Type.Object({
   truncation_note: Type.Optional(string('How to see more')),
 })
 
-/** Maximum number of destinations of a process in an overview; `destinations_total` counts all. */
+/** Maximum number of destinations listed for a process in an overview; `destinations_total` counts all. */
 const OVERVIEW_DESTINATIONS = 3
 
 export type TrafficSummary = Static<typeof TrafficSummaryOutput>
@@ -135,8 +135,8 @@ interface SummaryFacts {
   summary: FlowSummary
   read: FlowsRead
   /**
-   * The decisions that were derived from the rules of a policy version; null if the rows are counted by the decisions
-   * that the PCE recorded.
+   * The decisions that were derived from the rules of a policy version; null if rows are counted by the decisions that
+   * the PCE recorded.
    */
   decided: DecidedTraffic | null
   identityLabels: readonly string[]
@@ -145,9 +145,9 @@ interface SummaryFacts {
 }
 
 /**
- * Builds the answer of get-traffic-flows-summary: the totals of all rows, and as many rows per section as fit. The
- * totals are the same at both levels of detail; only the number of rows differs. `truncated_sections` names the
- * sections that were cut.
+ * Builds the answer of get-traffic-flows-summary: the totals of all rows, and as many rows per section as fit. Both
+ * levels of detail have the same totals and differ only in the number of rows. `truncated_sections` names the sections
+ * that were cut.
  */
 export function showSummary(facts: SummaryFacts, detail: 'standard' | 'full', limits: Limits): TrafficSummary {
   const { summary, read, decided, identityLabels, sections: asked } = facts

@@ -38,7 +38,7 @@ const traffic = {
   ...TrafficTimes,
 }
 
-/** The parts of the answer. */
+/** The parts of find-unmanaged-traffic's answer from which a caller can choose. */
 export const UNLABELLED_PARTS = ['unmanaged_sources', 'unmanaged_destinations', 'both_unlabelled'] as const
 
 /** The answer of find-unmanaged-traffic (T13). */
@@ -106,8 +106,7 @@ export function showUnlabelled(
   const limit = most ?? mostRowsShown('standard')
   const sources = direction === 'outbound' ? NONE : finder.peers('src', limit, least)
   const destinations = direction === 'inbound' ? NONE : finder.peers('dst', limit, least)
-  // Pairs are shown for every requested direction, because inbound and outbound refer to a labelled source or
-  // destination, and neither side of a pair is labelled.
+  // Pairs are shown for every requested direction: inbound and outbound refer to a labelled end, and a pair has none.
   const pairs = finder.pairs(limit, least)
   const marked = <R extends Parameters<typeof markOutside>[1]>(rows: readonly R[]) =>
     rows.map((row) => markOutside(read.window, row))

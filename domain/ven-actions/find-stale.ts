@@ -1,0 +1,320 @@
+import type { IpList } from '../../schemas/pce/ip-list.js'
+import { ANY_IP_LIST_NAMES } from '../../schemas/pce/words.js'
+import type { Ven } from '../../schemas/pce/ven.js'
+import type { Workload } from '../../schemas/pce/workload.js'
+import type { ToolContext } from '../call.js'
+import type { LaterTraffic, TwinEvidence } from '../hygiene/evidence-of-twins.js'
+import { addTo, foldName, toMachine, type Machine } from '../hygiene/known-machines.js'
+import { isUnread, pickEvery, scanWhole } from '../inventory/fetch-every.js'
+import { resolveLabelConditions } from '../inventory/label-conditions.js'
+import { parseLabelList } from '../inventory/labels.js'
+import { isManaged } from '../inventory/workloads.js'
+import { compileIpList, machineAddress } from '../policy/addresses.js'
+import { isUnknown } from '../policy/three-valued.js'
+import { compareTexts } from '../text/compare-texts.js'
+import { countOf } from '../text/describe-numbers.js'
+import { quote } from '../text/escape-text.js'
+import { joinWorkload, labelsOf, nameOfMachine, readWork, workloadOf, type Work } from '../vens/join-workload.js'
+import type { WorkloadSelection } from '../../schemas/workload-selection.js'
+
+/** A workload that has an address of a VEN that is silent. */
+export interface Twin {
+  href: string
+  name: string
+  managed: boolean
+  /** True if it has the host name of the silent one as well, in whatever case. */
+  isNamesake: boolean
+  /** Whether its own VEN was heard of after the silent one; null if that is not known, or if it has none. */
+  isHeard: boolean | null
+}
+
+/** A VEN that was not heard of for a while. */
+export interface StaleVen {
+  href: string
+  name: string
+  /** When it was last heard of, in milliseconds. */
+  heardAt: number
+  status: string | null
+  type: string | null
+  mode: string | null
+  /** Whether the PCE counts it as online, though it is silent. */
+  online: boolean | null
+  /** Its workload; null if the list of the PCE does not have it. */
+  machine: Machine | null
+  twins: Twin[]
+}
+
+export interface StaleFound {
+  /** The longest silent first. */
+  stale: StaleVen[]
+  /** Every workload, with or without a VEN. */
+  everyone: Machine[]
+  counts: {
+    /** VENs that match the selection, and of these, the ones that were heard of in time. */
+    vens: number
+    heard: number
+    /** VENs of which no heartbeat is known, and those that are uninstalled: neither is called stale. */
+    not_known: number
+    uninstalled: number
+  }
+  /** Names of those of which no heartbeat is known, the first ones. */
+  unknown: string[]
+}
+
+type Ctx = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
+
+const MOST_NAMED = 5
+
+/** Keeps of a VEN what is needed here. There may be tens of thousands. */
+const slim = ({ href, name, hostname, status, ven_type, last_heartbeat_at, workloads }: Ven) =>
+  ({ href, name, hostname, status, ven_type, last_heartbeat_at, workloads }) as Ven
+
+/**
+ * Finds the VENs of the selection that the PCE did not hear of since a time, by the last heartbeat that the VEN or its
+ * workload tells (P78).
+ * @param silentSince milliseconds since the epoch
+ * @throws {IncompleteListError} if the PCE sent only a part of a list, the errors of label resolution, and those of the
+ * PCE client.
+ */
+export async function findStale(
+  ctx: Ctx,
+  asked: WorkloadSelection['labels'],
+  silentSince: number,
+): Promise<StaleFound> {
+  const { pce, signal } = ctx
+  const labels = await resolveLabelConditions(pce, parseLabelList(asked), ctx)
+  const isWanted = ({ href, labels: own }: Ven): boolean =>
+    labels.ownFilter?.({ href, name: null, hostname: null, labels: labelsOf(own) }) !== false
+  const counts = { vens: 0, heard: 0, not_known: 0, uninstalled: 0 }
+  const candidates: Ven[] = []
+  await scanWhole(
+    { api: pce.vens, params: { labels: labels.param }, signal },
+    {
+      onBegin() {
+        Object.assign(counts, { vens: 0, heard: 0, uninstalled: 0 })
+        candidates.length = 0
+      },
+      onItems(items: Ven[]) {
+        for (const ven of items.filter(isWanted)) {
+          counts.vens += 1
+          if (ven.status === 'uninstalled') counts.uninstalled += 1
+          else if (Date.parse(ven.last_heartbeat_at ?? '') > silentSince) counts.heard += 1
+          else candidates.push(slim(ven))
+        }
+      },
+    },
+  )
+  const { everyone, works, heard } = await readWorkloads(ctx, candidates)
+  const stale: StaleVen[] = []
+  const unknown: string[] = []
+  const bearers = new Map<string, Machine[]>()
+  for (const machine of everyone) for (const address of machine.addresses) addTo(bearers, address, machine)
+  const byHref = new Map(everyone.map((machine) => [machine.href, machine]))
+  for (const ven of candidates) {
+    const joined = joinWorkload(ven, works.get(ven.href) ?? works.get(workloadOf(ven) ?? ''))
+    const heardAt = Date.parse(joined.heartbeatAt ?? '')
+    if (Number.isNaN(heardAt)) {
+      counts.not_known += 1
+      if (unknown.length < MOST_NAMED) unknown.push(nameOfMachine(joined))
+    } else if (heardAt > silentSince) counts.heard += 1
+    else {
+      const machine = byHref.get(joined.workload ?? '') ?? null
+      stale.push({
+        href: ven.href,
+        name: machine?.name ?? nameOfMachine(joined),
+        heardAt,
+        status: joined.status,
+        type: joined.type,
+        mode: joined.mode,
+        online: joined.online,
+        machine,
+        twins: machine === null ? [] : twinsOf(machine, heardAt, bearers, heard),
+      })
+    }
+  }
+  stale.sort((a, b) => a.heardAt - b.heardAt || compareTexts(a.href, b.href))
+  return { stale, everyone, counts, unknown }
+}
+
+async function readWorkloads({ pce, signal }: Ctx, candidates: readonly Ven[]) {
+  const wanted = new Set(candidates.flatMap((ven) => [ven.href, workloadOf(ven) ?? ven.href]))
+  const everyone: Machine[] = []
+  const works = new Map<string, Work>()
+  /** When the VENs of workloads were last heard of, in milliseconds, by the workload. */
+  const heard = new Map<string, number>()
+  await scanWhole(
+    { api: pce.workloads, params: { include: 'labels' }, signal },
+    {
+      onBegin() {
+        everyone.length = 0
+        works.clear()
+        heard.clear()
+      },
+      onItems(items: Workload[]) {
+        for (const workload of items) {
+          if (workload.deleted === true) continue
+          everyone.push(toMachine(workload))
+          if (!isManaged(workload)) continue
+          const work = readWork(workload)
+          const at = Date.parse(work.heartbeatAt ?? '')
+          if (!Number.isNaN(at)) heard.set(work.href, at)
+          for (const href of [work.href, work.ven]) if (href !== null && wanted.has(href)) works.set(href, work)
+        }
+      },
+    },
+  )
+  return { everyone, works, heard }
+}
+
+function twinsOf(
+  machine: Machine,
+  heardAt: number,
+  bearers: ReadonlyMap<string, Machine[]>,
+  heard: ReadonlyMap<string, number>,
+): Twin[] {
+  const others = new Map(
+    machine.addresses.flatMap((address) =>
+      (bearers.get(address) ?? []).flatMap((one) => (one.href === machine.href ? [] : [[one.href, one] as const])),
+    ),
+  )
+  const name = machine.hostname
+  return [...others.values()]
+    .map(({ href, name: shown, managed, hostname }) => {
+      const at = heard.get(href)
+      return {
+        href,
+        name: shown,
+        managed,
+        isNamesake: Boolean(name) && Boolean(hostname) && foldName(name ?? '') === foldName(hostname ?? ''),
+        isHeard: at === undefined ? null : at > heardAt,
+      }
+    })
+    .sort((a, b) => Number(b.managed) - Number(a.managed) || compareTexts(a.href, b.href))
+}
+
+/** The IP lists that contain an address of a workload: all, and of these, those that name the address by itself. */
+export interface ListsOf {
+  total: number
+  naming: string[]
+  /** Lists of which that is not known, because of domain names or ranges that cannot be read. */
+  undecided: number
+}
+
+/**
+ * Finds the IP lists of the draft that contain addresses of the workloads, without the list of all addresses. Returns a
+ * sentence if they could not be read.
+ */
+export async function findLists(
+  { pce, signal }: Ctx,
+  machines: readonly Machine[],
+): Promise<ReadonlyMap<string, ListsOf> | string> {
+  const found = new Map<string, ListsOf>(machines.map(({ href }) => [href, { total: 0, naming: [], undecided: 0 }]))
+  let lists: IpList[]
+  try {
+    lists = await pickEvery({ api: pce.ipLists, policyVersion: 'draft', params: {}, signal }, (list: IpList) =>
+      ANY_IP_LIST_NAMES.includes(list.name) ? undefined : list,
+    )
+  } catch (error) {
+    if (signal.aborted || !isUnread(error)) throw error
+    return `Which IP lists have their addresses is not known: ${error.message}`
+  }
+  for (const list of lists) {
+    signal.throwIfAborted()
+    const test = compileIpList(list)
+    const alone = new Set(
+      (list.ip_ranges ?? []).flatMap(({ from_ip: from, to_ip: to, exclusion }) => {
+        const [address = '', bits] = (from ?? '').split('/')
+        const isOne =
+          (to == null || to === '' || to === from) && (bits === undefined || bits === '32' || bits === '128')
+        return exclusion === true || !isOne ? [] : (machineAddress(address) ?? [])
+      }),
+    )
+    for (const machine of machines) {
+      const own = found.get(machine.href)!
+      const answers = machine.addresses.map((ip) => test({ ip, fqdn: null }))
+      if (answers.includes('yes')) own.total += 1
+      else if (answers.some(isUnknown)) own.undecided += 1
+      if (machine.addresses.some((address) => alone.has(address))) own.naming.push(list.name)
+    }
+  }
+  return found
+}
+
+/** What to do with a VEN that is silent. `look`: find out first, because its host may live, or something is not known. */
+export const STALE_ADVICE = ['look', 'unpair', 'keep'] as const
+export type StaleAdvice = (typeof STALE_ADVICE)[number]
+
+export interface Advised {
+  advice: StaleAdvice
+  /** True if somebody else saw traffic from its host after it fell silent. */
+  isAlive: boolean
+  why: string
+  /** What has to be moved before it can be unpaired, in sentences. */
+  first: string[]
+}
+
+const DAY_MS = 86_400_000
+/** Days for which a laptop or desktop may be switched off without anybody missing it. */
+const ENDPOINT_DAYS = 30
+
+/**
+ * Advises what to do with a silent VEN. It is advice: that a host is gone is known to nobody here, since only other
+ * VENs report traffic, and nothing is unpaired.
+ */
+export function advise(ven: StaleVen, evidence: TwinEvidence | null, lists: ListsOf | null, now: number): Advised {
+  const { status, type, online, machine, twins, heardAt } = ven
+  const say = (advice: StaleAdvice, why: string, isAlive = false): Advised => ({
+    advice,
+    isAlive,
+    why,
+    first: advice === 'unpair' && evidence !== null ? listFirst(evidence, lists) : [],
+  })
+  if (machine === null || evidence === null) return say('look', 'The PCE does not list its workload.')
+  const { later, rules, named, bindings } = evidence
+  if (later !== null && livesBy(later) > 0)
+    return say(
+      'look',
+      `Its host lives: ${describeLife(later)} after the VEN fell silent. The VEN may enforce what it received last, and nothing newer.`,
+      true,
+    )
+  if (online === true) return say('look', 'The PCE counts it as online, though no heartbeat arrived.')
+  if (later === null || rules === null || named === null || bindings === null || lists === null)
+    return say('look', 'Not all that hangs on it could be read.')
+  if (later.undecided > 0)
+    return say('look', 'There is traffic of its address, which others have too: whose it is, is not known.')
+  if (later.to > 0)
+    return say('look', `${countOf(later.to, 'connection')} went to it since, and whether it answered is not known.`)
+  if (status === 'suspended') return say('keep', 'It is marked as suspended, which somebody did on purpose.')
+  const successor = twins.find(({ managed, isHeard, isNamesake }) => managed && isHeard === true && isNamesake)
+  if (successor !== undefined)
+    return say('unpair', `Its host was paired anew as ${quote(successor.name)}, with its address and host name.`)
+  const days = Math.floor((now - heardAt) / DAY_MS)
+  if (type === 'endpoint' && days < ENDPOINT_DAYS)
+    return say('keep', `It is a laptop or desktop, silent for ${countOf(days, 'day')}: it may be switched off.`)
+  const heir = twins.find(({ managed, isHeard }) => managed && isHeard === true)
+  if (heir !== undefined)
+    return say('unpair', `No traffic of it was seen since, and ${quote(heir.name)} has its address now.`)
+  return say('unpair', 'No traffic of it was seen by others since. Make sure that the host is gone.')
+}
+
+const livesBy = ({ from, answered }: LaterTraffic): number => from + answered
+
+const describeLife = ({ from, answered }: LaterTraffic): string =>
+  [
+    ...(from > 0 ? [`others saw ${countOf(from, 'connection')} from it`] : []),
+    ...(answered > 0 ? [`it answered ${countOf(answered, 'connection')}`] : []),
+  ].join(', and ')
+
+function listFirst({ named, namedIn, bindings, alone }: TwinEvidence, lists: ListsOf | null): string[] {
+  const places = (namedIn ?? []).slice(0, 3).map(quote).join(', ')
+  return [
+    ...((named ?? 0) > 0 ? [`${countOf(named ?? 0, 'rule')} in ${places} name it by itself: change them.`] : []),
+    ...((bindings ?? 0) > 0 ? [`${countOf(bindings ?? 0, 'virtual service')} bound to it: bind another one.`] : []),
+    ...((alone?.rules ?? 0) > 0
+      ? [`${countOf(alone?.rules ?? 0, 'rule')} in force reach nobody but it: they may go with it.`]
+      : []),
+    ...((lists?.naming.length ?? 0) > 0
+      ? [`${countOf(lists?.naming.length ?? 0, 'IP list')} name its address: take it out.`]
+      : []),
+  ]
+}

@@ -1,0 +1,42 @@
+import type { ToolContext } from '../../../domain/call.js'
+import type { CallerScopes } from '../../../schemas/scopes.js'
+
+const ACTS = ['handler', 'preview', 'boundTo', 'plan'] as const
+
+/** The fields of a tool on which a limited client depends. */
+interface Reading {
+  effect: 'read' | 'write' | 'destroy'
+  reads?: 'shown' | 'judged' | 'everything'
+  requiresPce: boolean
+  limitsReads?: true
+  handler(args: never, ctx: never): Promise<unknown>
+  preview?(args: never, ctx: never): Promise<unknown>
+  boundTo?(args: never, ctx: never): Promise<unknown>
+  plan?(args: never, ctx: never): Promise<unknown>
+}
+
+/**
+ * Gives all functions of a tool a limited client if their caller reads only inside of the caller's scopes. It is applied
+ * where a tool is completed, so that the functions get it in whichever thread they run.
+ */
+export function limitReads<T extends Reading>(tool: T): T {
+  if (!tool.requiresPce) return tool
+  const limited = (act: (typeof ACTS)[number]) => async (args: never, context: ToolContext) => {
+    const { scopes } = context.caller
+    const own = scopes?.readsOnly === undefined ? context : await limitContext(tool, context, scopes)
+    return tool[act]!(args, own as never)
+  }
+  const acts = ACTS.filter((act) => tool[act] !== undefined)
+  return { ...tool, ...Object.fromEntries(acts.map((act) => [act, limited(act)])), limitsReads: true }
+}
+
+async function limitContext(tool: Reading, context: ToolContext, scopes: CallerScopes): Promise<ToolContext> {
+  if (context.pce === null) return context
+  // Most servers limit nobody's reading, and a stdio server starts often.
+  const { limitClient } = await import('../../../domain/scopes/limit-client.js')
+  const extent = tool.effect === 'read' && tool.reads === 'shown' ? 'shown' : 'judged'
+  const pce = limitClient(context.pce, scopes, extent, () => context.signal)
+  // The signals of a context are getters, which a spread would call.
+  const own = Object.getOwnPropertyDescriptors(context)
+  return Object.defineProperties({} as ToolContext, { ...own, pce: { value: pce, enumerable: true } })
+}
