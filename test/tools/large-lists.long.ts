@@ -100,7 +100,7 @@ t.test('lists of 100,000 workloads, 50,000 events and 15,000 IP lists', async (t
     const names: string[] = []
     let cursor: string | undefined
     while (names.length < 11_000) {
-      const page = await large.call('get-workloads', { fields: ['name'], cursor })
+      const page = await large.call('get-workloads', { fields: ['name'], max_results: 1000, cursor })
       for (const [name] of page.data) names.push(name)
       t.equal(page.total, LARGE.workloads)
       cursor = page.next_cursor
