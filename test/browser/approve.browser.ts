@@ -383,13 +383,13 @@ t.test('hostile names are text, wherever they stand', async (t) => {
   expectQuiet(t, watch, 'all of them')
 })
 
-t.test('two admins decide twenty requests at once, each open in a tab of each, while more come', async (t) => {
+t.test('two admins decide five requests at once, each open in a tab of each, while more come', async (t) => {
   const { url, ask, decided } = await servePages(t, { people: PEOPLE })
   const { open: openPage } = await openBrowser(t)
   const hostile = (at: number) => `</main><script>alert(${at})</script>`
   const asked = (from: number) =>
     Promise.all(
-      Array.from({ length: 20 }, (_, n) =>
+      Array.from({ length: 5 }, (_, n) =>
         ask({ ...hostileRequest(hostile(from + n)), owner: { iss: 'x', sub: `owner ${from + n}` } }),
       ),
     )
@@ -409,11 +409,11 @@ t.test('two admins decide twenty requests at once, each open in a tab of each, w
   }
   const [adam, eve] = [await openAll('adam'), await openAll('eve')]
   const [later] = await Promise.all([
-    asked(20),
+    asked(5),
     ...adam.tabs.map((tab) => tab.getByRole('button', { name: 'Approve this call' }).click()),
     ...eve.tabs.map((tab) => tab.getByRole('button', { name: 'Deny it' }).click()),
   ])
-  t.equal(decided().length, 20, 'one decision of each')
+  t.equal(decided().length, 5, 'one decision of each')
   const seen = await Promise.all(
     first.map(async (_, at) => {
       const texts = await Promise.all([adam, eve].map(({ tabs }) => textOf(tabs[at]!)))
@@ -429,7 +429,7 @@ t.test('two admins decide twenty requests at once, each open in a tab of each, w
   )
   await adam.page.goto(`${url}/approve`)
   const links = await adam.page
-    .locator('main a[href^="/approve/"]')
+    .locator('main a[href^="/approve/"]:not([href$="/all"])')
     .evaluateAll((all) => all.map((link) => (link as unknown as { pathname: string }).pathname))
   t.strictSame(links.toSorted(), later.map(({ id }) => `/approve/${id}`).toSorted(), 'what came meanwhile waits')
   for (const { watch } of [adam, eve]) expectQuiet(t, watch, 'a crowd of pages')
