@@ -16,7 +16,7 @@ import { countIntervals, uniteAddresses } from '../policy/name-addresses.js'
 import { workInTurns } from '../text/pace-work.js'
 import { labelsOf, readMachines, type Machine, type MachineClass, type Machines } from './group-machines.js'
 import { draftHrefOf, loadPolicy, type ReadType, type WholePolicy } from './load-policy.js'
-import { divideRows, resolveRows, type ResolvedRows, type RowPart } from './resolve-rows.js'
+import { divideRows, resolveRows, type ResolvedRows, type RowDirection, type RowPart } from './resolve-rows.js'
 import type { Virtual } from './resolve-sides.js'
 import { snapshotOf } from './snapshot-of-version.js'
 
@@ -61,12 +61,14 @@ const MOST_EXAMPLES = 3
 /**
  * Reads a version of the policy and the workloads as they are now, and resolves the rules of a subject. Labels and
  * workloads have no versions, so rules of the past are resolved by the labels and addresses of today.
+ * @param direction limits the rows to one direction; those that are the same at either end belong to each.
  * @throws {ToolError} not_found if the version cannot be read, or if it does not have the rule set.
  */
 export async function resolvePolicy(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
   version: PolicyVersionSelector,
   subject: Subject,
+  direction: RowDirection = 'both',
 ): Promise<ResolvedPolicy> {
   const { pce, signal } = ctx
   const labels = await loadLabels(pce, ctx)
@@ -81,7 +83,7 @@ export async function resolvePolicy(
     (only === undefined ? policy.ruleSets : [only]).flatMap(({ rules }) => rules ?? []),
   )
   const isMeant = createMeant(subject)
-  const options = { isMeant, ...(only !== undefined && { only: only.href }) }
+  const options = { isMeant, direction, ...(only !== undefined && { only: only.href }) }
   const {
     rows,
     named: group,

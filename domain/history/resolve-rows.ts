@@ -85,18 +85,25 @@ interface Listed {
   ruleSet: string | null
 }
 
+interface RowOptions {
+  /** Selects the workloads whose rules are wanted: those that the PCE sends to them. */
+  isMeant: (one: MachineClass) => boolean
+  /** The draft href of the one rule set whose rules are wanted; absent for all. */
+  only?: string
+  /** The direction that is wanted; rows that are the same at either end belong to each. */
+  direction?: RowDirection
+}
+
 /**
  * Resolves the rules in force of a policy to addresses and ports, in the order in which they decide: override deny
  * rules, allow rules, deny rules.
- * @param isMeant selects the workloads whose rules are wanted: those that the PCE sends to them.
- * @param only the draft href of the one rule set whose rules are wanted; absent for all.
  */
 export function* resolveRows(
   policy: PolicySnapshot,
   machines: Machines,
   virtual: readonly Virtual[],
   names: ReferenceNames,
-  { isMeant, only }: { isMeant: (one: MachineClass) => boolean; only?: string },
+  { isMeant, only, direction = 'both' }: RowOptions,
 ): Steps<ResolvedRows> {
   const atLocal = createSideResolver({ machines, policy, virtual, names, isMeant })
   const atAll = createSideResolver({ machines, policy, virtual, names })
@@ -120,13 +127,16 @@ export function* resolveRows(
       const consumers = yield* atLocal(rule, 'consumers', outer)
       if (isThere(consumers)) sides.outbound.push([consumers, yield* atAll(rule, 'providers', scope)])
     }
-    const occurring = [...sides.inbound, ...sides.outbound].flat()
+    const wanted = direction === 'both' ? [...sides.inbound, ...sides.outbound] : sides[direction]
+    const occurring = wanted.flat()
     // A rule has no row if the workloads that it names have no address. They still count, so that this is said.
     for (const { named } of occurring) {
       for (const at of named.classes) classes.add(at)
       for (const machine of named.single) single.set(machine.href, machine)
     }
-    const own = rowsOf(listed, sides, policy, names)
+    const own = rowsOf(listed, sides, policy, names).filter(
+      (row) => direction === 'both' || row.direction === 'both' || row.direction === direction,
+    )
     if (own.length === 0) continue
     rules += 1
     rows.push(...own)

@@ -22,10 +22,11 @@ const LARGEST_CODE_POINT = 0x10ffff
 
 /**
  * Matches the names of properties whose values are never clipped: identifiers that clients may send back to the PCE,
- * because a clipped one would be useless, and the lines of a table, because a clipped line would hide a part of its
- * rule.
+ * because a clipped one would be useless.
  */
-const IDENTIFIER = /(?:^|_)(?:hrefs?|cursor|reference|uuid)$|^csv$/
+const IDENTIFIER = /(?:^|_)(?:hrefs?|cursor|reference|uuid)$/
+/** The name of properties with a whole table as text (RFC 4180), whose line breaks are kept outside of its cells. */
+const TABLE = 'csv'
 /** Matches the names of properties with sentences written by this server. These may quote names from the PCE. */
 const SENTENCE = /^(?:message|summary|hint|warnings?)$/
 const HREF = /^\/(?:orgs|users)\/[\x21-\x7E]+$/
@@ -137,7 +138,19 @@ export function clipSentence(text: string, most: number): string {
   return isOpen ? `${clipped}"` : clipped
 }
 
+/**
+ * Escapes a table as text, but keeps the line breaks between its rows. A quotation mark begins or ends a quoted part, so
+ * a line break that somebody wrote into a name is in one of these parts, and becomes visible. Nothing is clipped,
+ * because a clipped table would hide a part of a rule.
+ */
+const escapeTable = (text: string): string =>
+  text
+    .split('"')
+    .map((part, at) => (at % 2 === 0 ? part.split('\r\n').map(escapeText).join('\r\n') : escapeText(part)))
+    .join('"')
+
 function escapeValue(text: string, key: string): string {
+  if (key === TABLE) return escapeTable(text)
   const shown = escapeText(text)
   if (shown.length <= LONGEST_TEXT || IDENTIFIER.test(key) || HREF.test(text)) return shown
   if (SENTENCE.test(key)) return clip(shown, LONGEST_SENTENCE)

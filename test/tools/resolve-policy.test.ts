@@ -109,18 +109,51 @@ t.test('CSV has the same rows, quoted, and nothing in it is a formula', async (t
   const bench = await startBench(t, { estate: ESTATE })
   const answer = await bench.ok('resolve-policy', { rule_set: '=Pay', csv: true, policy_version: 'draft' })
   t.equal(answer.rules, undefined)
-  const lines: string[] = answer.csv
+  t.ok(answer.csv.endsWith('\r\n'))
+  const lines: string[] = answer.csv.trimEnd().split('\r\n')
   t.equal(lines[0], 'action,direction,source,destination,services,only,besides,rule_set,rule,href')
   t.equal(
     lines[2],
     `allow,inbound,"192.168.0.0-192.168.0.6; 192.168.0.8-192.168.1.255",10.0.0.1-10.0.0.2,"443/tcp; 8000-8009/tcp",,,'=Pay,"Office to role=web, 443/tcp + 8000-8009/tcp",/orgs/1/sec_policy/draft/rule_sets/1/sec_rules/1`,
   )
   t.equal(lines.length, answer.rows_total + 1)
-  const few = await bench.ok('resolve-policy', { rule_set: '=Pay', csv: true, fields: ['source', 'action'] })
-  t.equal(few.csv[1], 'override_deny,10.0.1.1', 'the columns asked for')
+  const few = await bench.ok('resolve-policy', { rule_set: '=Pay', csv: true, fields: ['destination', 'source'] })
+  t.same(few.csv.split('\r\n').slice(0, 2), [
+    'action,source,destination,only,besides',
+    'override_deny,10.0.1.1,"10.0.0.1-10.0.0.2; 10.0.0.9",,',
+  ])
 })
 
-t.test('what is no address is said with the rule and counted', async (t) => {
+t.test('a line break in a name begins no row of the CSV', async (t) => {
+  const estate = structuredClone(ESTATE)
+  estate.ruleSets[0]!.name = 'Pay "\r\n1\r\n'
+  const bench = await startBench(t, { estate })
+  const { csv, rows_total: total } = await bench.ok('resolve-policy', { ...PAY, csv: true, fields: ['rule_set'] })
+  const line = ',,,"Pay ""⟨U+000D⟩⟨U+000A⟩1⟨U+000D⟩⟨U+000A⟩"'
+  t.same(csv.split('\r\n').slice(0, 3), ['action,only,besides,rule_set', `override_deny${line}`, `allow${line}`])
+  t.equal(csv.split('\r\n').length, total + 2)
+})
+
+t.test('rows of one direction are those enforced there, and those that are the same at either end', async (t) => {
+  const bench = await startBench(t, { estate: ESTATE })
+  const all = await bench.ok('resolve-policy', PAY)
+  for (const [direction, count] of [
+    ['inbound', 4],
+    ['outbound', 3],
+  ] as const) {
+    const answer = await bench.ok('resolve-policy', { ...PAY, direction })
+    t.same(
+      answer.rules,
+      all.rules.filter((row: Json) => row.direction === direction || row.direction === 'both'),
+    )
+    t.equal(answer.rows_total, count)
+    t.ok(answer.summary.startsWith(`${count} ${direction} rows of `), answer.summary)
+  }
+  const none = await bench.ok('resolve-policy', { labels: ['app=shop'], direction: 'inbound' })
+  t.equal(none.summary, 'No inbound rule of the active policy (version 1) in force is about "app=shop" at 1 workload.')
+})
+
+t.test('what is no address is said with the rule, whatever fields were asked for, and counted', async (t) => {
   const estate: Estate = structuredClone(ESTATE)
   const [set] = estate.ruleSets as unknown as Json[]
   const office = (estate.ipLists as unknown as Json[]).find(({ name }) => name === 'Office')
@@ -132,20 +165,23 @@ t.test('what is no address is said with the rule and counted', async (t) => {
   const bench = await startBench(t, { estate })
   const answer = await bench.ok('resolve-policy', {
     rule_set: '=Pay',
-    fields: ['direction', 'source', 'only', 'besides'],
+    fields: ['direction', 'source'],
   })
   t.same(answer.rules, [
     {
+      action: 'allow',
       direction: 'inbound',
       source: ['192.168.0.0-192.168.0.6', '192.168.0.8-192.168.1.255'],
       besides: ['from the domain names "*.office.example" of IP list "Office"'],
     },
     {
+      action: 'allow',
       direction: 'both',
       source: ['10.0.0.1-10.0.0.2'],
       only: ['only users of /orgs/1/security_principals/1'],
     },
     {
+      action: 'allow',
       direction: 'both',
       source: ['10.0.0.1-10.0.0.2'],
       only: ['only users of /orgs/1/security_principals/1', 'the program "c:\\\\w3wp.exe"'],
@@ -196,7 +232,8 @@ t.test('many addresses are several rows, and pages have each of them once', asyn
   } while (cursor !== undefined)
   t.equal(pairs.size, 130 * 130)
   const { csv }: Json = await bench.ok('resolve-policy', { labels: ['app=web'], csv: true, detail_level: 'full' })
-  t.ok(csv[1].length > 1_000 && csv[1].endsWith('/sec_rules/1'), 'no line is clipped')
+  const line = csv.split('\r\n')[1]
+  t.ok(line.length > 1_000 && line.endsWith('/sec_rules/1'), 'no line is clipped')
   t.equal(total, 9)
   t.ok(pages > 1)
 })

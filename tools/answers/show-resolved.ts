@@ -1,9 +1,15 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { ROW_DIRECTIONS, type ResolvedRows, type RowPart } from '../../domain/history/resolve-rows.js'
+import {
+  ROW_DIRECTIONS,
+  type ResolvedRows,
+  type RowDirection,
+  type RowPart,
+} from '../../domain/history/resolve-rows.js'
 import type { Counted, ResolvedPolicy } from '../../domain/history/resolve-policy.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
 import { writeCsvLine } from '../../domain/text/write-csv.js'
 import { Count, Counts, StringEnum, Text } from '../../schemas/common.js'
+import { requireFields } from './select-fields.js'
 import { RULE_TYPES } from '../../schemas/rule-shapes.js'
 
 /**
@@ -25,7 +31,21 @@ export const ResolvedRowOut = Type.Object({
 type ResolvedRowOut = Static<typeof ResolvedRowOut>
 
 /** The fields of a row, in the order of the CSV columns. */
-export const RESOLVED_FIELDS = Object.keys(ResolvedRowOut.properties) as (keyof ResolvedRowOut)[]
+const RESOLVED_FIELDS = Object.keys(ResolvedRowOut.properties) as (keyof ResolvedRowOut)[]
+
+/** The fields without which the others of a row say something else, so they are shown even if they were not requested. */
+const QUALIFYING: readonly string[] = ['action', 'only', 'besides']
+
+/**
+ * Returns the fields to show if these were requested, in the order of the CSV columns.
+ *
+ * @throws {ToolError} invalid_argument for a field that no row has.
+ */
+export function chooseResolvedFields(asked: readonly string[] | undefined): readonly (keyof ResolvedRowOut)[] {
+  if (asked === undefined) return RESOLVED_FIELDS
+  requireFields(asked, RESOLVED_FIELDS)
+  return RESOLVED_FIELDS.filter((field) => asked.includes(field) || QUALIFYING.includes(field))
+}
 
 export const NotResolvedOut = Type.Object({
   what: Text('Kind'),
@@ -56,10 +76,15 @@ export function showRow({ row, source, destination }: RowPart, withRule: boolean
 
 /** Separates several values in one CSV cell. No address, port or phrase in this answer contains it. */
 const IN_CELL = '; '
+/** The line break of RFC 4180. */
+const LINE_END = '\r\n'
 
-/** Writes a row as a line of CSV with the given columns. */
+/** Writes a row as a line of CSV with the given columns, with its line break. */
 export const writeRow = (row: ResolvedRowOut, columns: readonly (keyof ResolvedRowOut)[]): string =>
-  writeCsvLine(columns.map((column) => [row[column] ?? ''].flat().join(IN_CELL)))
+  `${writeCsvLine(columns.map((column) => [row[column] ?? ''].flat().join(IN_CELL)))}${LINE_END}`
+
+/** Writes the header of the CSV, with its line break. */
+export const writeHeader = (columns: readonly string[]): string => `${writeCsvLine(columns)}${LINE_END}`
 
 const MEANINGS = {
   without_address: 'rules name these workloads; no row has them',
@@ -122,12 +147,16 @@ export function describeResolved(
   subject: string,
   version: string,
   { parts, rules, workloads, ruleSet }: ResolvedPolicy,
+  direction: RowDirection,
 ) {
-  const rows = countOf(parts.length, 'row')
+  const rows = countOf(parts.length, direction === 'both' ? 'row' : `${direction} row`)
   if (ruleSet === undefined && workloads.total === 0)
     return `No workload has ${subject}: nobody enforces a rule for it.`
   const whose = ruleSet === undefined ? ` at ${countOf(workloads.total, 'workload')}` : ''
-  if (rules === 0) return `No rule of ${version} in force is about ${subject}${whose}.`
+  if (rules === 0) {
+    const rule = direction === 'both' ? 'rule' : `${direction} rule`
+    return `No ${rule} of ${version} in force is about ${subject}${whose}.`
+  }
   return `${rows} of ${countOf(rules, 'rule')} of ${version} about ${subject}${whose}, by the labels and addresses of now.`
 }
 

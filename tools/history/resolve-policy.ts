@@ -1,6 +1,6 @@
 import { requireInside } from '../../domain/inventory/limited-reading.js'
 import { Type, type Static } from '@sinclair/typebox'
-import { DetailLevel } from '../../schemas/common.js'
+import { DetailLevel, StringEnum } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
 import { ApplicationReference, LabelReference } from '../../schemas/label-reference.js'
 import { LONG_ROWS, pagingInput } from '../../schemas/paging.js'
@@ -8,7 +8,7 @@ import type { Label } from '../../schemas/pce/label.js'
 import type { ToolContext } from '../../domain/call.js'
 import { chooseVersion, loadVersions } from '../../domain/history/read-versions.js'
 import { resolvePolicy, type Subject } from '../../domain/history/resolve-policy.js'
-import type { RowPart } from '../../domain/history/resolve-rows.js'
+import { ROW_DIRECTIONS, type RowPart } from '../../domain/history/resolve-rows.js'
 import {
   resolveApplicationReference,
   type ApplicationReference as Application,
@@ -16,19 +16,19 @@ import {
 import { resolveLabels, unresolvedFilter, type LabelReference as Reference } from '../../domain/inventory/labels.js'
 import { readPolicyVersion } from '../../domain/inventory/policy-version.js'
 import { quote } from '../../domain/text/escape-text.js'
-import { writeCsvLine } from '../../domain/text/write-csv.js'
 import { answerBudget, OVERVIEW_BYTES } from '../answers/byte-budget.js'
 import { answerPage, decodeCursor, sliceOfList } from '../answers/page-list.js'
-import { requireFields, selectFields } from '../answers/select-fields.js'
+import { selectFields } from '../answers/select-fields.js'
 import {
+  chooseResolvedFields,
   describeResolved,
   HOW_TO_READ,
   NotResolvedOut,
-  RESOLVED_FIELDS,
   ResolvedRowOut,
   ResolvedWorkloadsOut,
   showNotResolved,
   showRow,
+  writeHeader,
   writeRow,
 } from '../answers/show-resolved.js'
 import { defineTool } from '../define.js'
@@ -50,8 +50,8 @@ const output = Type.Object({
     }),
   ),
   csv: Type.Optional(
-    Type.Array(Type.String(), {
-      description: 'The same rows as lines of CSV, the header first; "; " parts several values in a cell',
+    Type.String({
+      description: 'The same rows as CSV (RFC 4180), each page with the header; "; " parts several values in a cell',
     }),
   ),
   truncated: Type.Boolean({ description: 'More follow' }),
@@ -89,9 +89,19 @@ export default defineTool({
       policy_version: Type.Optional(
         Type.Union([Type.String(), Type.Integer()], { description: 'active (default), draft, number', listed: '' }),
       ),
-      csv: Type.Optional(Type.Boolean({ default: false, description: 'As lines of CSV' })),
+      direction: Type.Optional(
+        StringEnum(ROW_DIRECTIONS, {
+          default: 'both',
+          description: 'Only where it is enforced inbound or outbound',
+          listed: 'Of rows',
+        }),
+      ),
+      csv: Type.Optional(Type.Boolean({ default: false, description: 'As CSV text' })),
       detail_level: DetailLevel('full: rules in words, longer pages'),
       ...pagingInput(LONG_ROWS),
+      fields: Type.Optional(
+        Type.Array(Type.String(), { description: 'Only these, and always action, only and besides', listed: '' }),
+      ),
     },
     { additionalProperties: false },
   ),
@@ -99,15 +109,24 @@ export default defineTool({
   example: { application: 'app=payments', csv: true },
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { cursor, fields, csv = false, detail_level: detail = 'standard', max_results: asked } = args
-    const select = selectFields(fields, ResolvedRowOut)
-    if (fields !== undefined) requireFields(fields, RESOLVED_FIELDS)
+    const columns = chooseResolvedFields(fields)
+    const select = selectFields(fields && columns, ResolvedRowOut)
     const wanted = readPolicyVersion(args.policy_version ?? 'active')
     const { subject, name } = await chooseSubject(ctx, args)
     const version = chooseVersion(await loadVersions(ctx.pce, ctx.signal), wanted)
-    const { application, labels, rule_set: ruleSet } = args
-    const filters = { application, labels, rule_set: ruleSet, version: version.selector, csv, detail, fields }
+    const { application, labels, rule_set: ruleSet, direction = 'both' } = args
+    const filters = {
+      application,
+      labels,
+      rule_set: ruleSet,
+      version: version.selector,
+      direction,
+      csv,
+      detail,
+      fields,
+    }
     const position = await decodeCursor(ctx, NAME, filters, cursor)
-    const resolved = await resolvePolicy(ctx, version.selector, subject)
+    const resolved = await resolvePolicy(ctx, version.selector, subject, direction)
     const { parts, workloads, rules } = resolved
     const isShort = asked === undefined && detail === 'standard'
     const limits = isShort
@@ -115,7 +134,7 @@ export default defineTool({
       : ctx.limits
     const slice = sliceOfList(parts, position, asked ?? (detail === 'full' ? parts.length : LONG_ROWS))
     const envelope = {
-      summary: describeResolved(name, version.name, resolved),
+      summary: describeResolved(name, version.name, resolved, direction),
       policy_version: String(version.selector),
       ...(resolved.ruleSet === undefined && {
         workloads: { total: workloads.total, modes: workloads.modes, address_ranges: workloads.intervals },
@@ -132,11 +151,11 @@ export default defineTool({
       const { rows: shown, paging } = await answerPage(NAME, filters, slice, rows.map(select), page, envelope)
       return { ...envelope, rules: shown, ...pagingOf(paging) }
     }
-    const columns = fields === undefined ? RESOLVED_FIELDS : RESOLVED_FIELDS.filter((field) => fields.includes(field))
-    const header = writeCsvLine(columns)
-    const lines = rows.map((row) => writeRow(row, columns))
-    const { rows: shown, paging } = await answerPage(NAME, filters, slice, lines, page, { ...envelope, csv: [header] })
-    return { ...envelope, csv: [header, ...shown], ...pagingOf(paging) }
+    const header = writeHeader(columns)
+    // Each line is measured as it is sent, which is whole and with its line break.
+    const lines = rows.map((row) => ({ csv: writeRow(row, columns) }))
+    const { rows: shown, paging } = await answerPage(NAME, filters, slice, lines, page, { ...envelope, csv: header })
+    return { ...envelope, csv: [header, ...shown.map(({ csv: line }) => line)].join(''), ...pagingOf(paging) }
   },
 })
 
