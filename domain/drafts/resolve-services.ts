@@ -7,8 +7,12 @@ import type { PolicyLookups } from '../inventory/find-object.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { TCP, UDP, parseProtocol } from '../inventory/protocols.js'
 import { quote, trimBlanks } from '../text/escape-text.js'
+import { readServiceText } from '../traffic/read-service-text.js'
 
-/** A service as callers name it (T5): a name, or an object in exactly one of three forms. */
+/**
+ * A service as callers name it (T5): a name, ports as answers show them (`443/tcp`), or an object in exactly one of
+ * three forms.
+ */
 export type ServiceReference = string | ServiceEntry
 interface ServiceEntry {
   port?: number
@@ -153,28 +157,24 @@ async function resolveOne(lookups: PolicyLookups, reference: ServiceReference, f
     if (entry.service !== undefined) return { service: await byName(lookups, trimBlanks(entry.service)) }
   } catch (error) {
     if (!(error instanceof ToolError)) throw error
-    const advice = error.code === 'not_found' ? adviseOnPort(entry.service ?? '') : ''
+    // Answers show ports as `443/tcp`, and callers send that back.
+    const ports = error.code === 'not_found' ? readServiceText(entry.service ?? '') : null
+    if (ports?.port !== undefined && ports.proto !== undefined) return { ports: requirePorts(ports, fail) }
+    const advice = ports?.port === undefined ? '' : ` A port has a protocol: "${(entry.service ?? '').trim()}/tcp".`
     if (error.code !== 'ambiguous_name')
       throw fail(`${error.message}${advice}`, { ...error.details, reason: error.code })
     const { message, details } = fail(error.message, error.details)
     throw new ToolError(error.code, message, details, { cause: error, hint: error.hint })
   }
+  return { ports: requirePorts(entry, fail) }
+}
+
+function requirePorts(entry: ServiceEntry, fail: Fail): PortRange {
   const range = checkPortRange(entry)
   if (typeof range === 'string') throw fail(range)
   if (range.proto !== TCP && range.proto !== UDP)
     throw fail('ports in a rule are tcp or udp; for others name a service object.')
-  return { ports: range }
-}
-
-/**
- * Returns advice on how to write a port if a service was given as a string that looks like one; '' for any other
- * string.
- */
-function adviseOnPort(text: string): string {
-  const [, port, last, proto] = /^\s*(\d{1,5})(?:\s*-\s*(\d{1,5}))?(?:\s*\/\s*(tcp|udp))?\s*$/iu.exec(text) ?? []
-  if (port === undefined) return ''
-  const to = last === undefined ? '' : `, to_port: ${last}`
-  return ` A port is written {port: ${port}${to}, proto: ${proto?.toLowerCase() === 'udp' ? UDP : TCP}}.`
+  return range
 }
 
 async function byName(lookups: PolicyLookups, name: string): Promise<Service> {

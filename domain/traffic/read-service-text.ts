@@ -8,14 +8,20 @@ export interface ServiceOfText {
 }
 
 /**
- * Reads a service in the form that answers show: `443/tcp`, `8000-8010/udp`, a port alone, or a protocol alone. Returns
- * null for any other string. It is not checked whether the protocol has ports.
+ * Reads a service in the form that answers show: `443/tcp`, `8000-8010/udp`, a port alone, or a protocol alone. The
+ * name of the protocol may also come first, as in `tcp/443`. Returns null for any other string. It is not checked
+ * whether the protocol has ports.
  */
 export function readServiceText(text: string): ServiceOfText | null {
-  const [first = '', second, ...more] = text.trim().split('/')
+  const [first = '', second, ...more] = text.split('/').map((part) => part.trim())
   if (more.length > 0) return null
   const ports = readPorts(first)
-  if (ports === null) return second === undefined && isProtocol(first) ? { proto: first } : null
+  if (ports === null) {
+    if (!isProtocol(first)) return null
+    if (second === undefined) return { proto: first }
+    const after = readPorts(second)
+    return after && { ...after, proto: first }
+  }
   if (second === undefined) return ports
   return isProtocol(second) ? { ...ports, proto: second } : null
 }

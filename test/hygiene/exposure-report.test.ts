@@ -188,12 +188,30 @@ t.test('each refusal of the PCE is named with its meaning, and the rest is answe
   }
 })
 
+t.test('ports are read as answers show them, unless a service has that name', async (t) => {
+  const bench = await start(t, false)
+  const services = ['445/tcp', 'tcp/3389', '5985-5986/TCP']
+  const named = async () =>
+    (await bench.ok(TOOL, { services })).services.map((one: Json) => [one.service, one.ports, one.connections])
+  const [rdp, winrm] = [
+    ['3389/tcp', '3389/tcp', { by_rule: 2, by_mode: 4 }],
+    ['5985-5986/tcp', '5985-5986/tcp', {}],
+  ]
+  const smb = { by_mode: 12, not_enforced: 1, stopped: 3 }
+  t.same(await named(), [['445/tcp', '445/tcp', smb], rdp, winrm])
+  await bench.pce.services.create({ name: '445/tcp', service_ports: [{ port: 443, proto: 6 }] })
+  await bench.pce.provisionPolicyChanges('named', bench.simulator.state.pendingHrefs())
+  t.same((await named())[0], ['445/tcp', '443/tcp', { by_mode: 90 }])
+})
+
 t.test('an unknown service is an error, and nothing is asked of traffic', async (t) => {
   const bench = await start(t)
   bench.simulator.clearRequests()
-  const { details, message } = await bench.fails(TOOL, { services: ['SMB 2'] }, 'invalid_argument')
-  t.match(message, /^services: /)
-  t.equal(details?.argument ?? 'services', 'services')
+  for (const name of ['SMB 2', '445', 'http/tcp', '445/icmp', '99999/tcp']) {
+    const { details, message } = await bench.fails(TOOL, { services: [name] }, 'invalid_argument')
+    t.match(message, /^services: /)
+    t.equal(details?.argument ?? 'services', 'services')
+  }
   t.notOk(bench.simulator.requests.some(({ path }) => path.includes('traffic_flows')))
 })
 

@@ -204,6 +204,7 @@ t.test('services are filtered as texts or objects', async (t) => {
   }
   t.same(await ports(['22/tcp', '8000-8001/tcp', 'icmp']), ['0/icmp', '22/tcp', '8001/tcp'])
   t.same(await ports(['53', { port: 443, proto: 'tcp' }]), ['443/tcp', '53/udp'])
+  t.same(await ports(['UDP / 53', '443-444/tcp']), ['443/tcp', '53/udp'])
   t.same(await ports([], { exclude_services: ['tcp'] }), ['0/icmp', '53/udp'])
 })
 
@@ -326,7 +327,17 @@ t.test('the windows', async (t) => {
     t.equal((await bench.fails(TOOL, args, 'invalid_window')).argument, argument)
   const twice = { days_earlier: 7, before_start_date: '2026-06-01' }
   t.equal((await bench.fails(TOOL, twice, 'invalid_argument')).argument, 'days_earlier')
-  for (const text of ['http', '443/tcp/x', '443/http', '', '70000/tcp', '9-8/tcp', '443/icmp']) {
+  for (const text of [
+    'http',
+    '443/tcp/x',
+    '443/http',
+    '',
+    '70000/tcp',
+    '9-8/tcp',
+    '443/icmp',
+    'tcp/http',
+    'http/443',
+  ]) {
     const error = await bench.fails(TOOL, { include_services: [text] }, 'invalid_argument')
     t.same([error.argument, error.index], ['include_services', 0], text)
   }

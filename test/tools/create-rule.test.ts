@@ -58,6 +58,8 @@ t.test('each rule type is added to its own collection, and read back in the word
     },
     ingress_services_resolved: [{ port: 8443, proto: 6 }],
   })
+  const asText = await bench.ok('create-rule', { ...SHOP, ...RULE, ingress_services: '8443/tcp', dry_run: true })
+  t.same(asText.ingress_services_resolved, [{ port: 8443, proto: 6 }], 'ports as answers show them')
   const [sent, ...more] = bench.writes()
   t.same(more, [], 'one write')
   partial(t, sent, { method: 'POST', path: `/api/v2${AT}/rule_sets/1/sec_rules` })
@@ -104,11 +106,7 @@ t.test('what cannot be a rule is refused as in create-ruleset, before anything i
     [{ ...SHOP, ...RULE, consumers: ['web'] }, 'invalid_actor', { side: 'consumers', message: /role=web/ }],
     [{ ...SHOP, ...RULE, providers: ['lin'] }, 'invalid_actor', { message: / Write "workload:lin"\.$/ }],
     [{ ...SHOP, ...RULE, consumers: ['Office'] }, 'invalid_actor', { message: / Write "iplist:Office"\.$/ }],
-    [
-      { ...SHOP, ...RULE, ingress_services: ['443/tcp'] },
-      'invalid_ingress_services',
-      { message: /port: 443, proto: 6/ },
-    ],
+    [{ ...SHOP, ...RULE, ingress_services: ['443'] }, 'invalid_ingress_services', { message: /"443\/tcp"/ }],
     [{ ...SHOP, ...RULE, consumers: ['iplist:Offices'] }, 'not_found', { near_names: ['Office'], side: 'consumers' }],
     [{ ...SHOP, ...RULE, ingress_services: [] }, 'invalid_ingress_services', {}],
     [{ ...SHOP, ...RULE, ingress_services: [{ port: 443 }] }, 'invalid_ingress_services', { message: /proto/ }],

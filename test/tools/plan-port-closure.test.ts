@@ -117,6 +117,16 @@ t.test('a plan over all applications, written as one rule set whose deny rule co
   t.same(provisioned.rules, { exceptions: 0, used: 3, deny: 1, present: 4, written: 0 }, 'and is still complete')
 })
 
+t.test('ports are closed as answers show them', async (t) => {
+  const { ok } = await start(t)
+  const [text, object] = await Promise.all(
+    ['tcp/445', SMB].map((service) => ok(TOOL, { services: [service], dry_run: true })),
+  )
+  t.equal(text.rule_set.name, 'Close 445/tcp')
+  t.same(text.requests.at(-1).body.ingress_services, [SMB])
+  t.same(text, object)
+})
+
 t.test('exceptions are rules of their own, and may be all that stays', async (t) => {
   const bench = await start(t)
   const partner = [{ consumers: ['iplist:Partner'], providers: ['app=pay', 'env=prod'] }]
@@ -271,6 +281,8 @@ t.test('whatever is wrong is found before the first write', async (t) => {
   bench.writes()
   for (const [args, code, text] of [
     [{ services: ['SMB 2'] }, 'invalid_ingress_services', /^services: No service is named exactly "SMB 2"/],
+    [{ services: ['445'] }, 'invalid_ingress_services', /^services: .* A port has a protocol: "445\/tcp"\.$/],
+    [{ services: ['445/icmp'] }, 'invalid_ingress_services', /^services: ports in a rule are tcp or udp/],
     [{ services: ['Ping'] }, 'invalid_argument', /^services: /],
     [{ services: ['All Services'] }, 'invalid_argument', /^services: /],
     [{ ...CLOSE, exceptions: [{ consumers: ['app=nobody'] }] }, 'label_not_found', /^exceptions\[0\]: /],

@@ -30,11 +30,11 @@ export default defineTool({
   isHeavy: true,
   pceRequests: {
     atMost: 60,
-    and: 'one for each service given, those of further parts of the query, one for each rule set where the PCE keeps deny rules apart from it, and for long lists one more each',
+    and: 'two for each service given, those of further parts of the query, one for each rule set where the PCE keeps deny rules apart from it, and for long lists one more each',
   },
   input: Type.Object(
     {
-      services: Type.Optional(NamedServicesInput('Also these, beside what the PCE rates')),
+      services: Type.Optional(NamedServicesInput('SMB, 445/tcp …, beside what the PCE rates')),
       ...windowInput(DEFAULT_DAYS),
       ...CompleteInput,
       ...SectionsInput(EXPOSURE_PARTS),

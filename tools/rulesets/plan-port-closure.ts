@@ -26,11 +26,11 @@ export default defineTool({
   isHeavy: true,
   pceRequests: {
     atMost: 90,
-    and: 'one for each service and each end of an exception that is named, two for each rule, those of further parts of the query, two for each rule set where the PCE keeps deny rules apart from it, for a confirmed call one for each object that the rules name, and for long lists one more each',
+    and: 'two for each service and one for each end of an exception that is named, two for each rule, those of further parts of the query, two for each rule set where the PCE keeps deny rules apart from it, for a confirmed call one for each object that the rules name, and for long lists one more each',
   },
   input: Type.Object(
     {
-      services: NamedServicesInput('To close'),
+      services: NamedServicesInput('To close: SMB, 445/tcp …'),
       exceptions: Type.Optional(
         Type.Array(
           Type.Object(
