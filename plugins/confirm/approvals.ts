@@ -273,7 +273,6 @@ export function createApprovals(options: ApprovalsOptions) {
     isOver: ({ request }: AskedApproval): boolean => request.expiresAt <= now(),
 
     /**
-    /**
      * Gives up an approval request, so that nobody decides about it any more. Resolves with false if it had ended before.
      */
     async giveUp({ request }: AskedApproval, requestId: string): Promise<boolean> {

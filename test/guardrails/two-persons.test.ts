@@ -13,6 +13,7 @@ import { estate, PROTECTED } from './guarded-service.js'
 
 const MINUTE = 60_000
 const LABEL = 'label-workloads'
+const MODES = 'set-enforcement-mode'
 const TWO = { workloads: ['web1', 'web2'], set: ['env=dev'] }
 
 /** A freeze of these minutes from now on. */
@@ -236,7 +237,29 @@ t.test('one of two in time is not enough', async (t) => {
     bench.entries(id).find(({ approval }) => approval === 'expired'),
     { reason: 'approval_expired' },
   )
-  partial(t, await bench.call('ann', LABEL, TWO), { error: 'confirm_required', reason: 'expired' })
+  const anew = await bench.call('ann', LABEL, TWO)
+  partial(t, anew, { error: 'confirm_required', reason: 'expired', approvals_given: 0 })
+  for (const sub of ['bob', 'carol']) await bench.decide(anew.approval_id, 'approved', bench.person(sub))
+  bench.clock.now += 900_000
+  partial(t, await bench.call('ann', LABEL, TWO), { error: 'confirm_required', reason: 'expired' }, 'nor are two too late')
+  t.equal(written(bench), 0)
+})
+
+t.test('a limit that becomes lower after one approved takes two, a higher one takes no more', async (t) => {
+  const modes = { workloads: ['web1', 'web2'], enforcement_mode: 'full' }
+  const bench = await start(t, { maxWorkloads: 2 })
+  const asked = await bench.call('ann', MODES, modes)
+  partial(t, asked, { error: 'confirm_required', approvals_needed: undefined })
+  await bench.decide(asked.approval_id, 'approved', bench.person('bob'))
+  const lower = await startApproving(t, { after: bench, guardrails: { maxWorkloads: 1 } })
+  const anew = await lower.call('ann', MODES, modes)
+  partial(t, anew, { error: 'confirm_required', reason: 'stale', approvals_needed: 2, approvals_given: 0 })
+  t.not(anew.approval_id, asked.approval_id)
+  t.equal(written(bench), 0)
+  for (const sub of ['bob', 'carol']) await lower.decide(anew.approval_id, 'approved', lower.person(sub))
+  const higher = await startApproving(t, { after: bench, guardrails: { maxWorkloads: 9 } })
+  partial(t, await higher.call('ann', MODES, modes), { error: undefined })
+  t.equal(written(bench), 1)
 })
 
 t.test('a freeze is overridden by two for one call, where the operator allows it', async (t) => {
@@ -245,7 +268,10 @@ t.test('a freeze is overridden by two for one call, where the operator allows it
   const overrides = [{ guardrail: 'frozen', window: window.text, frozen_until: endOf(window), needs_two_persons: true }]
   const asked = await bench.call('ann', LABEL, TWO)
   partial(t, asked, { error: 'confirm_required', guardrails: overrides })
+  await t.rejects(bench.decide(asked.approval_id, 'approved', bench.person('ann')), { code: 'forbidden' })
   await bench.decide(asked.approval_id, 'approved', bench.person('bob'))
+  partial(t, await bench.call('ann', LABEL, TWO), { error: 'approval_pending', approvals_given: 1 }, 'one is not enough')
+  t.equal(written(bench), 0)
   await bench.decide(asked.approval_id, 'approved', bench.person('carol'))
   const other = { workloads: ['web1'], set: ['role=db'] }
   partial(t, await bench.call('ann', LABEL, other), { error: 'confirm_required' }, 'only the call that was approved')
