@@ -1,5 +1,5 @@
 import type { PceClient } from '../../pce-client/index.js'
-import { ToolError } from '../../schemas/errors.js'
+import { refuseReading } from '../../schemas/refuse-reading.js'
 
 /** What is known of a client with which policy is judged for a caller who sees only what is inside of the caller's scopes. */
 export interface LimitedReading {
@@ -28,8 +28,5 @@ export async function requireInside(
   const limit = limits.get(pce)
   if (limit === undefined) return
   for (const labels of ends) if (await limit.holds(labels)) return
-  throw new ToolError('out_of_scope', `${what} is not inside of your scopes, and you read only what is.`, {
-    rule: 'reads',
-    scopes: [...limit.scopes],
-  })
+  throw refuseReading(`${what} is not inside of your scopes, and you read only what is.`, limit.scopes)
 }

@@ -13,12 +13,13 @@ import {
   type TypedPendingChange,
 } from '../../pce-client/index.js'
 import type { PolicyVersionSelector } from '../../schemas/common.js'
-import { ToolError } from '../../schemas/errors.js'
+import type { ToolError } from '../../schemas/errors.js'
 import type { FoundRule, PolicyCheck, RuleSearchQuery } from '../../schemas/pce/policy.js'
 import type { EnforcementBoundary, RuleSet } from '../../schemas/pce/rule-set.js'
 import type { TrafficFlow } from '../../schemas/pce/traffic.js'
 import type { ServiceBinding, VirtualService } from '../../schemas/pce/virtual-service.js'
 import type { Workload } from '../../schemas/pce/workload.js'
+import { refuseReading } from '../../schemas/refuse-reading.js'
 import type { CallerScopes } from '../../schemas/scopes.js'
 import { IncompleteListError } from '../inventory/fetch-every.js'
 import { limitReading } from '../inventory/limited-reading.js'
@@ -335,10 +336,9 @@ export function limitClient(
   return proxy
 
   function notLimited(what: string): ToolError {
-    return new ToolError(
-      'out_of_scope',
+    return refuseReading(
       `This needs ${what}, which cannot be limited to your scopes, and you read only inside of them.`,
-      { rule: 'no_scope', scopes: sayScopes(scopes) },
+      sayScopes(scopes),
     )
   }
 }

@@ -2,6 +2,7 @@ import type { PceClient } from '../../pce-client/index.js'
 import type { PlannedRequest } from '../../schemas/dry-run.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { AuditFacts } from '../../schemas/audit.js'
+import { refuseReading } from '../../schemas/refuse-reading.js'
 import type { CallerScopes } from '../../schemas/scopes.js'
 import type { AnyTool } from '../../tools/define.js'
 import type { Gate } from './admit-call.js'
@@ -79,6 +80,5 @@ function refuseUnlimited(
   const isLimited = limitsReads === true && (effect !== 'read' || reads === 'shown' || reads === 'judged')
   if (isLimited) return
   note({ scopes: [...scopes] })
-  const message = `${name} answers about the whole organisation, and you read only inside of your scopes.`
-  throw new ToolError('out_of_scope', message, { rule: 'reads', scopes })
+  throw refuseReading(`${name} answers about the whole organisation, and you read only inside of your scopes.`, scopes)
 }

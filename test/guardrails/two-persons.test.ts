@@ -241,7 +241,12 @@ t.test('one of two in time is not enough', async (t) => {
   partial(t, anew, { error: 'confirm_required', reason: 'expired', approvals_given: 0 })
   for (const sub of ['bob', 'carol']) await bench.decide(anew.approval_id, 'approved', bench.person(sub))
   bench.clock.now += 900_000
-  partial(t, await bench.call('ann', LABEL, TWO), { error: 'confirm_required', reason: 'expired' }, 'nor are two too late')
+  partial(
+    t,
+    await bench.call('ann', LABEL, TWO),
+    { error: 'confirm_required', reason: 'expired' },
+    'nor are two too late',
+  )
   t.equal(written(bench), 0)
 })
 
@@ -270,7 +275,12 @@ t.test('a freeze is overridden by two for one call, where the operator allows it
   partial(t, asked, { error: 'confirm_required', guardrails: overrides })
   await t.rejects(bench.decide(asked.approval_id, 'approved', bench.person('ann')), { code: 'forbidden' })
   await bench.decide(asked.approval_id, 'approved', bench.person('bob'))
-  partial(t, await bench.call('ann', LABEL, TWO), { error: 'approval_pending', approvals_given: 1 }, 'one is not enough')
+  partial(
+    t,
+    await bench.call('ann', LABEL, TWO),
+    { error: 'approval_pending', approvals_given: 1 },
+    'one is not enough',
+  )
   t.equal(written(bench), 0)
   await bench.decide(asked.approval_id, 'approved', bench.person('carol'))
   const other = { workloads: ['web1'], set: ['role=db'] }

@@ -7,7 +7,14 @@ import { pino } from 'pino'
 import type { Test } from 'tap'
 import { composeAuthenticated } from '../../programs/composition/compose-authenticated.js'
 import type { ApprovalConfig } from '../../schemas/config.js'
-import { GROUP_OF, NO_WAITS, startService, type Json } from '../contract/authenticated-service.js'
+import {
+  GROUP_OF,
+  NO_WAITS,
+  registrationFor,
+  startService,
+  type Json,
+  type ServiceOptions,
+} from '../contract/authenticated-service.js'
 import type { Estate } from '../../pce-simulator/model.js'
 import { catalogueOf } from '../../tools/catalogue/catalogue-of.js'
 import type { PceSimulatorOptions } from '../../pce-simulator/options.js'
@@ -23,20 +30,24 @@ interface Confirmed {
 export const isWrite = ({ method, path: at }: { method: string; path: string }) =>
   method !== 'GET' && !/async_queries|dependencies|impact/.test(at)
 
-/** A service in shared mode with these scopes, and what its callers can do. */
+interface ScopedOptions extends PceSimulatorOptions, Pick<ServiceOptions, 'isSilent' | 'mode' | 'worker'> {
+  confirmed?: Confirmed
+}
+
+/** A service with these scopes, by default in shared mode, and what its callers can do. */
 export async function startScoped(
   t: Test,
   groups: object,
   estate: Estate,
   offered: readonly AnyTool[] = tools,
-  { confirmed = {}, now, ...pce }: PceSimulatorOptions & { confirmed?: Confirmed } = {},
+  { confirmed = {}, mode = 'shared', worker, isSilent, now, ...pce }: ScopedOptions = {},
 ) {
   const folder = mkdtempSync(join(tmpdir(), 'scopes-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const path = join(folder, 'scopes.json')
   writeFileSync(path, JSON.stringify({ groups }))
   const service = await startService(t, {
-    mode: 'shared',
+    mode,
     tools: offered,
     config: {
       scopesPath: path,
@@ -45,13 +56,17 @@ export async function startScoped(
     },
     estate: { estate, ...pce, ...(now && { now }) },
     ...(now && { now }),
+    ...(worker && { worker }),
+    ...(isSilent && { isSilent }),
     pceTimers: NO_WAITS,
   })
-  const { simulator } = service.pce
   const tokens = new Map<string, string>()
   /** The token of an admin in this group of the file. */
   const tokenOf = async (group: string) => {
-    const token = tokens.get(group) ?? (await service.tokenOf(group, 'admin', { groups: [GROUP_OF.admin, group] }))
+    const known = tokens.get(group)
+    if (known !== undefined) return known
+    const token = await service.tokenOf(group, 'admin', { groups: [GROUP_OF.admin, group] })
+    if (mode === 'per_user') await service.call(token, 'register-pce-credentials', registrationFor(service.pce))
     tokens.set(group, token)
     return token
   }
@@ -86,9 +101,9 @@ export async function startScoped(
     confirmAs: async (group: string, asked: Json, approver?: string) => confirm(await tokenOf(group), asked, approver),
     /** What became of a call: `ok` or the error, the condition that was not met, and the number of writes sent. */
     async ask(group: string, tool: string, args: object): Promise<unknown[]> {
-      simulator.clearRequests()
+      service.pce.simulator.clearRequests()
       const answer = await call(group, tool, args)
-      return [answer.error ?? 'ok', answer.error && answer.rule, simulator.requests.filter(isWrite).length]
+      return [answer.error ?? 'ok', answer.error && answer.rule, service.pce.simulator.requests.filter(isWrite).length]
     },
   }
 }

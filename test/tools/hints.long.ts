@@ -799,6 +799,7 @@ const NOT_DONE: [hint: string, why: string][] = [
   ['Write ${FORM}', 'test/tools/expiring-rules'],
   ['Run it again.', 'of the command svc-mcp policy: test/stdio/policy-files.long'],
   ['Nothing was written. Ask the operator for a wider scope', 'of the operator: test/scopes/scopes'],
+  ['Ask the operator for wider reading', 'of the operator: test/scopes/reads'],
   ['`At most ${longest} rows of a list are shown', 'as of enforcement-readiness: sections narrows it'],
   ['Ask once for each value.', 'test/tools/resolve-policy'],
   ['`written` names those it is done for', 'a write that broke off: test/tools/ven-actions'],
