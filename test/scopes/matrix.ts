@@ -13,9 +13,10 @@ export const ROLES = ['reader', 'operator', 'admin'] as const
 const TAGS = ['operator', 'admin'] as const
 export type Tag = (typeof TAGS)[number]
 
-/** The groups of the callers. A stranger's group is in no entry. */
+/** The groups of the callers. A stranger's group is in no entry. What is outside has `MARK` in its name. */
 export const GROUPS = {
   payments: { scopes: [{ app: 'payments' }] },
+  limited: { scopes: [{ app: 'payments' }], reads: 'scoped' },
   creating: {
     scopes: [{ app: 'payments' }],
     create: ['ip_lists', 'services', 'labels', 'label_groups', 'pairing_profiles'],
@@ -37,6 +38,12 @@ export interface Known {
   profile: (app: string) => string
 }
 
+type Unseen = readonly [outside: Told, half?: Told]
+/** An error, `reads` for the condition of `out_of_scope`, or `done` for what has no error; absent as others are told. */
+type Told = 'not_found' | 'not_pending' | 'invalid_argument' | 'reads' | 'done'
+const ABSENT: Unseen = ['not_found']
+const BOTH_ABSENT: Unseen = ['not_found', 'not_found']
+
 /** How scopes limit a tool. */
 export type Entry =
   /** Each object that it writes is inside or not. `half` is a call only a part of which is inside. */
@@ -46,6 +53,8 @@ export type Entry =
       inside: (known: Known) => Args
       outside: (known: Known) => Args
       half: ((known: Known) => [Args, ScopeRule]) | 'one object is inside or not'
+      /** What a limited reader is told of the calls outside and half inside, for whom what is outside does not exist. */
+      unseen?: Unseen
     }
   /** Its objects have no scope. `creates` if the file can allow it. */
   | { is: 'unscoped'; creates?: true; args: (known: Known) => Args }
@@ -91,32 +100,36 @@ const onRules = (kind: 'rules' | 'deny_rules', tool: string, more: Args): Entry 
   is: 'placed',
   rule: 'rule_set_scope',
   inside: ({ tag, ruleOf }) => ({ href: ruleOf(`${tool}-${tag}`, kind), ...more }),
-  outside: ({ ruleOf }) => ({ href: ruleOf('Shop', kind), ...more }),
+  outside: ({ ruleOf }) => ({ href: ruleOf('FOREIGN set', kind), ...more }),
   half: ({ ruleOf }) => [{ href: ruleOf('Both', kind), ...more }, 'rule_set_scope'],
+  unseen: ABSENT,
 })
 
 const onRuleSet = (tool: string, key: string, more: Args): Entry => ({
   is: 'placed',
   rule: 'rule_set_scope',
   inside: ({ tag }) => ({ [key]: `${tool}-${tag}`, ...more }),
-  outside: () => ({ [key]: 'Shop', ...more }),
+  outside: () => ({ [key]: 'FOREIGN set', ...more }),
   half: () => [{ [key]: 'Both', ...more }, 'rule_set_scope'],
+  unseen: ABSENT,
 })
 
 const onWorkloads = (tool: string, more: (known: Known) => Args): Entry => ({
   is: 'placed',
   rule: 'workload_labels',
   inside: (known) => ({ workloads: [`${tool}-${known.tag}`], ...more(known) }),
-  outside: (known) => ({ workloads: ['shop1'], ...more(known) }),
-  half: (known) => [{ workloads: [`${tool}-${known.tag}`, 'shop1'], ...more(known) }, 'workload_labels'],
+  outside: (known) => ({ workloads: ['FOREIGN-1'], ...more(known) }),
+  half: (known) => [{ workloads: [`${tool}-${known.tag}`, 'FOREIGN-1'], ...more(known) }, 'workload_labels'],
+  unseen: BOTH_ABSENT,
 })
 
 const onPending = (tool: string): Entry => ({
   is: 'placed',
   rule: 'rule_set_scope',
   inside: ({ tag, href }) => ({ hrefs: [href(`${tool}-${tag}`)] }),
-  outside: ({ href }) => ({ hrefs: [href('Shop')] }),
-  half: ({ tag, href }) => [{ hrefs: [href(`${tool}-${tag}`), href('Shop')] }, 'rule_set_scope'],
+  outside: ({ href }) => ({ hrefs: [href('FOREIGN set')] }),
+  half: ({ tag, href }) => [{ hrefs: [href(`${tool}-${tag}`), href('FOREIGN set')] }, 'rule_set_scope'],
+  unseen: ['not_pending', 'not_pending'],
 })
 
 const unscoped = (args: (known: Known) => Args): Entry => ({ is: 'unscoped', args })
@@ -127,8 +140,12 @@ export const ENTRIES: Record<string, Entry> = {
     is: 'placed',
     rule: 'virtual_service',
     inside: ({ tag }) => ({ virtual_service: 'own', workloads: [`bind-workloads-${tag}`] }),
-    outside: () => ({ virtual_service: 'theirs', workloads: ['shop1'] }),
-    half: ({ tag }) => [{ virtual_service: 'own', workloads: [`bind-workloads-${tag}`, 'shop1'] }, 'workload_labels'],
+    outside: () => ({ virtual_service: 'FOREIGN service', workloads: ['FOREIGN-1'] }),
+    half: ({ tag }) => [
+      { virtual_service: 'own', workloads: [`bind-workloads-${tag}`, 'FOREIGN-1'] },
+      'workload_labels',
+    ],
+    unseen: BOTH_ABSENT,
   },
   'create-deny-rule': onRuleSet('create-deny-rule', 'ruleset_name', RULE),
   'create-iplist': creating(({ tag }) => ({ name: `new ${tag}`, ip_ranges: [{ from_ip: '192.0.2.0/24' }] })),
@@ -143,6 +160,7 @@ export const ENTRIES: Record<string, Entry> = {
     inside: ({ tag }) => ({ app_name: 'payments', env_name: tag === 'admin' ? 'prod' : 'dev' }),
     outside: () => ({ app_name: 'shop', env_name: 'prod' }),
     half: 'one object is inside or not',
+    unseen: ['reads'],
   },
   'create-rule': onRuleSet('create-rule', 'ruleset_name', RULE),
   'create-ruleset': {
@@ -186,15 +204,17 @@ export const ENTRIES: Record<string, Entry> = {
     is: 'placed',
     rule: 'virtual_service',
     inside: ({ tag }) => ({ name: `delete-virtual-service-${tag}` }),
-    outside: () => ({ name: 'theirs' }),
+    outside: () => ({ name: 'FOREIGN service' }),
     half: () => [{ name: 'shared' }, 'virtual_service'],
+    unseen: ABSENT,
   },
   'delete-workload': {
     is: 'placed',
     rule: 'workload_labels',
     inside: ({ tag }) => ({ name: `delete-workload-${tag}` }),
-    outside: () => ({ name: 'shop2' }),
+    outside: () => ({ name: 'FOREIGN-2' }),
     half: 'one object is inside or not',
+    unseen: ABSENT,
   },
   'discard-draft-changes': onPending('discard-draft-changes'),
   'edit-ip-list-ranges': unscoped(() => ({ name: 'update', add_ranges: [{ from_ip: '203.0.113.0/24' }] })),
@@ -216,11 +236,12 @@ export const ENTRIES: Record<string, Entry> = {
     is: 'placed',
     rule: 'rule_set_scope',
     inside: ({ tag, ruleOf }) => ({ hrefs: [ruleOf(`retire-expired-${tag}`, 'rules')] }),
-    outside: ({ ruleOf }) => ({ hrefs: [ruleOf('Shop', 'rules')] }),
+    outside: ({ ruleOf }) => ({ hrefs: [ruleOf('FOREIGN set', 'rules')] }),
     half: ({ tag, ruleOf }) => [
-      { hrefs: [ruleOf(`retire-expired-${tag}`, 'rules'), ruleOf('Shop', 'rules')] },
+      { hrefs: [ruleOf(`retire-expired-${tag}`, 'rules'), ruleOf('FOREIGN set', 'rules')] },
       'rule_set_scope',
     ],
+    unseen: ['invalid_argument', 'invalid_argument'],
   },
   'ringfence-batch': {
     is: 'placed',
@@ -236,6 +257,7 @@ export const ENTRIES: Record<string, Entry> = {
       },
       'rule_set_scope',
     ],
+    unseen: ['done', 'done'],
   },
   'set-enforcement-mode': onWorkloads('set-enforcement-mode', () => ({ enforcement_mode: 'full' })),
   'set-ven-status': onWorkloads('set-ven-status', () => ({ status: 'suspended' })),
@@ -249,6 +271,7 @@ export const ENTRIES: Record<string, Entry> = {
     }),
     outside: ({ profile }) => ({ profile_href: profile('shop'), enforcement_mode: 'full' }),
     half: ({ profile }) => [{ profile_href: profile('payments'), assign_labels: OUT }, 'profile_labels'],
+    unseen: ABSENT,
   },
   'update-deny-rule': onRules('deny_rules', 'update-deny-rule', { enabled: false }),
   'update-iplist': unscoped(({ tag }) => ({ name: 'update', description: tag })),
@@ -268,15 +291,17 @@ export const ENTRIES: Record<string, Entry> = {
     is: 'placed',
     rule: 'virtual_service',
     inside: ({ tag }) => ({ name: `update-virtual-service-${tag}`, description: 'changed' }),
-    outside: () => ({ name: 'theirs', description: 'changed' }),
+    outside: () => ({ name: 'FOREIGN service', description: 'changed' }),
     half: ({ tag }) => [{ name: `update-virtual-service-${tag}`, labels: OUT }, 'virtual_service'],
+    unseen: ABSENT,
   },
   'update-workload': {
     is: 'placed',
     rule: 'workload_labels',
     inside: ({ tag }) => ({ name: `update-workload-${tag}`, description: 'changed' }),
-    outside: () => ({ name: 'shop1', description: 'changed' }),
+    outside: () => ({ name: 'FOREIGN-1', description: 'changed' }),
     half: ({ tag }) => [{ name: `update-workload-${tag}`, labels: OUT }, 'workload_labels'],
+    unseen: ABSENT,
   },
   'upgrade-vens': onWorkloads('upgrade-vens', ({ release }) => ({ release })),
 }
@@ -301,14 +326,14 @@ export function estate() {
       ...own,
       dev1: { ip: '10.0.1.1', labels: 'app=payments env=dev' },
       test1: { ip: '10.0.1.2', labels: 'app=payments env=test' },
-      shop1: { ip: '10.1.0.1', labels: 'app=shop env=prod' },
-      shop2: { ip: '10.1.0.2', labels: 'app=shop env=prod', managed: false },
+      'FOREIGN-1': { ip: '10.1.0.1', labels: 'app=shop env=prod' },
+      'FOREIGN-2': { ip: '10.1.0.2', labels: 'app=shop env=prod', managed: false },
     },
     labels: UNSCOPED.map((value) => `role=${value}`),
     ipLists: Object.fromEntries(UNSCOPED.map((name) => [name, ['198.51.100.0/24']])),
     services: Object.fromEntries(UNSCOPED.map((name) => [name, { service_ports: [{ port: 8443, proto: 6 }] }])),
     ruleSets: [
-      { name: 'Shop', scope: 'app=shop env=prod', ...rules },
+      { name: 'FOREIGN set', scope: 'app=shop env=prod', ...rules },
       ...ON_RULE_SETS.flatMap((tool) =>
         TAGS.map((tag) => ({ name: `${tool}-${tag}`, scope: 'app=payments env=prod', ...rules })),
       ),
@@ -335,16 +360,16 @@ export async function prepare(
   await call('create-deny-rule', { ruleset_name: 'Both', ...RULE })
   const virtual = [...ON_VIRTUAL_SERVICES.flatMap((tool) => TAGS.map((tag) => `${tool}-${tag}`)), 'own', 'shared']
   for (const name of virtual) await call('create-virtual-service', { name, labels: IN, ...PORTS })
-  await call('create-virtual-service', { name: 'theirs', labels: OUT, ...PORTS })
+  await call('create-virtual-service', { name: 'FOREIGN service', labels: OUT, ...PORTS })
   for (const name of UNSCOPED) {
     await call('create-label-group', { name, labels: ['app=payments'] })
     await call('create-pairing-profile', { name })
   }
   await call('create-label-dimension', { key: 'delete', display_name: 'Deleted' })
   await call('provision-policy', { all_pending: true })
-  await call('bind-workloads', { virtual_service: 'shared', workloads: ['shop1'] })
+  await call('bind-workloads', { virtual_service: 'shared', workloads: ['FOREIGN-1'] })
   const pending = ['discard-draft-changes', 'provision-policy', 'restore-policy-object']
-  for (const name of ['Shop', 'Both', ...pending.flatMap((tool) => TAGS.map((tag) => `${tool}-${tag}`))])
+  for (const name of ['FOREIGN set', 'Both', ...pending.flatMap((tool) => TAGS.map((tag) => `${tool}-${tag}`))])
     await call('update-ruleset', { name, description: 'pending' })
   const profiles = new Map<string, string>()
   const cluster = await pce.post('/container_clusters', { json: { name: 'cluster' } })
@@ -356,7 +381,11 @@ export async function prepare(
     )
     const made = await pce.post(`${at}/container_workload_profiles`, {
       includeOrg: false,
-      json: { name: app, managed: true, assign_labels: assigned.map((label) => ({ href: label!.href })) },
+      json: {
+        name: app === 'shop' ? 'FOREIGN profile' : app,
+        managed: true,
+        assign_labels: assigned.map((label) => ({ href: label!.href })),
+      },
     })
     profiles.set(app, made.json<{ href: string }>().href)
   }
