@@ -2,6 +2,7 @@
 import t from 'tap'
 import { partial } from '../partial.js'
 import { CONTRACT, namesTaking } from '../surface/contract.js'
+import { handMade } from './hand-made.js'
 import { startBench, type Json } from './harness.js'
 
 /** The tools that answer rows, by the contract. */
@@ -69,7 +70,7 @@ t.test('fields', async (t) => {
     const args = { max_results: 5 }
     const whole = await bench.ok('get-workloads', args)
     const at = (name: string) => whole.columns.indexOf(name)
-    const fields = ['app', 'name', 'loc']
+    const fields = ['app', 'hostname', 'loc']
     const chosen = await bench.ok('get-workloads', { ...args, fields })
     t.same(chosen.columns, fields)
     t.same(
@@ -95,6 +96,28 @@ t.test('fields', async (t) => {
     const { labels } = await bench.ok('get-labels', { columns: ['value'], max_results: 1 })
     t.same(Object.keys(labels[0]), ['value'])
   })
+})
+
+t.test('workloads without a name have what identifies them, where names were asked for', async (t) => {
+  const estate = handMade({ hosts: { web: { ip: '10.0.0.1' }, bare: { ip: '10.0.0.2' } } })
+  const [web, bare] = estate.workloads as unknown as [Json, Json]
+  Object.assign(web, { name: null, hostname: 'web.example' })
+  Object.assign(bare, { name: '', hostname: '' })
+  const bench = await startBench(t, { estate })
+  const one = { fields: ['name', 'managed'], hostname: 'web.example', exact: true }
+  const { columns, data } = await bench.ok('get-workloads', one)
+  t.same([columns, data], [['name', 'managed', 'hostname'], [[null, true, 'web.example']]])
+  const { workloads } = await bench.ok('get-workloads', { ...one, detail_level: 'full' })
+  t.same(workloads, [{ name: null, managed: true, hostname: 'web.example' }])
+  const all = await bench.ok('get-workloads', { fields: ['name'] })
+  t.same(
+    [all.columns, all.data[1]],
+    [
+      ['name', 'hostname', 'href'],
+      ['', '', bare.href],
+    ],
+  )
+  t.same((await bench.ok('get-workloads', { fields: ['managed'] })).columns, ['managed'])
 })
 
 t.test('a page holds more rows of fewer fields, and its cursor goes on with any', async (t) => {

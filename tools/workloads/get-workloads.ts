@@ -29,6 +29,12 @@ const input = Type.Object(
       }),
     ),
     ...pagingInput(LONG_ROWS),
+    fields: Type.Optional(
+      Type.Array(Type.String(), {
+        description: 'Only these; with name, also what identifies those without one',
+        listed: '',
+      }),
+    ),
   },
   { additionalProperties: false },
 )
@@ -101,10 +107,11 @@ export default defineTool({
       return { ...counts, ...furtherOf(paging), message }
     }
     if (detail === 'full') {
-      const select = (object: object) =>
-        fields === undefined
-          ? object
-          : Object.fromEntries(Object.entries(object).filter(([name]) => fields.includes(name)))
+      const select = (object: Workload) => {
+        if (fields === undefined) return object
+        const shown = new Set([...fields, ...identifying(fields, [object])])
+        return Object.fromEntries(Object.entries(object).filter(([name]) => shown.has(name)))
+      }
       const objects = labelled.map(({ workload, labels }) =>
         select({ ...workload, labels, managed: isManaged(workload) }),
       )
@@ -117,7 +124,10 @@ export default defineTool({
     const all = [...own, ...keys.map(labelColumnName)]
     const fixed =
       fields === undefined ? findFixed(records, all, [...filteredBy(asked), ...fixedKeys(labelled, params)]) : {}
-    const columns = fields === undefined ? all.filter((column) => !Object.hasOwn(fixed, column)) : [...new Set(fields)]
+    const columns =
+      fields === undefined
+        ? all.filter((column) => !Object.hasOwn(fixed, column))
+        : [...new Set([...fields, ...identifying(fields, records)])]
     const facts = { ...counts, columns, ...(Object.keys(fixed).length > 0 && { in_every_row: fixed }) }
     const data = rowsByColumn(columns, records)
     const { rows, paging } = await answerPage(NAME, question, slice, data, ctx, facts)
@@ -163,6 +173,22 @@ function fixedKeys(
   return (labelled[0]?.labels ?? [])
     .filter(isRequired)
     .flatMap(({ key }) => (key === undefined ? [] : labelColumnName(key)))
+}
+
+/**
+ * Returns the fields that identify the workloads of a page that have no name, if their names were requested: a workload
+ * with a VEN often has a host name alone.
+ */
+function identifying(
+  fields: readonly string[],
+  workloads: readonly { name?: unknown; hostname?: unknown }[],
+): ('hostname' | 'href')[] {
+  if (!fields.includes('name')) return []
+  const nameless = workloads.filter(({ name }) => !name)
+  return [
+    ...(nameless.some(({ hostname }) => hostname) ? ['hostname' as const] : []),
+    ...(nameless.some(({ hostname }) => !hostname) ? ['href' as const] : []),
+  ]
 }
 
 /** Counts the Kubernetes workloads that also match the filters. The PCE keeps them in a separate list. */
