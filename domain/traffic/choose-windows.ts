@@ -7,6 +7,8 @@ import { chooseWindow, readTime, type TrafficWindow, type WindowChoice } from '.
  */
 export interface ComparedWindow {
   window: TrafficWindow
+  /** The end of the window, or the present time if that is earlier: the last instant that counts. */
+  until: string
   hours: number
 }
 
@@ -79,8 +81,8 @@ export function chooseWindows(now: number, choice: WindowsChoice, days: number):
     )
   }
   const windows = {
-    before: { window: before, hours: lengthOf(earlier.start, earlier.end) },
-    now: { window, hours: lengthOf(start, end) },
+    before: { window: before, until: before.end, hours: lengthOf(earlier.start, earlier.end) },
+    now: { window, until: toTimestamp(end), hours: lengthOf(start, end) },
   }
   return { ...windows, notes: describeDifferences(windows, start - earlier.start) }
 }

@@ -85,10 +85,13 @@ t.test('what is new, gone, risen, fallen and as before', async (t) => {
   })
   t.equal(
     answer.summary,
-    'Of 10 pairs: 3 new (1 blocked, 1 potentially_blocked), 2 gone (1 blocked, 1 potentially_blocked), 1 risen (1 potentially_blocked), 1 fallen (1 potentially_blocked), 3 as before.',
+    'Of 10 pairs: 3 new (1 blocked, 1 potentially_blocked), 2 gone (1 blocked, 1 potentially_blocked), 1 risen (1 potentially_blocked), 1 fallen (1 potentially_blocked), 3 as before. Now is 2026-06-14T00:00:00Z to 2026-06-15T12:00:00Z, before 2026-06-12T00:00:00Z to 2026-06-13T12:00:00Z.',
   )
   t.same(answer.new[0].at(-1), '2026-06-14T01:00:00Z', 'since when it is new')
   t.same(answer.gone[0].at(-1), '2026-06-12T01:00:00Z', 'until when it was seen')
+  t.same(answer.risen[0].at(-1), '2026-06-14T01:00:00Z', 'first seen now')
+  t.same(answer.fallen[0].at(-1), '2026-06-12T01:00:00Z', 'last seen before')
+  t.same([answer.before.until, answer.now.until], ['2026-06-13T12:00:00Z', '2026-06-15T12:00:00Z'])
   t.same(answer.before.window, { start: '2026-06-12T00:00:00Z', end: '2026-06-13T12:00:00Z' })
   t.same(answer.now.window, { start: '2026-06-14T00:00:00Z', end: '2026-06-15T23:59:59Z' })
   t.same([answer.before.hours, answer.now.hours], [36, 36])

@@ -22,6 +22,7 @@ const Side = (description: string) =>
   Type.Object(
     {
       ...Reading,
+      until: Text('End of what is compared: of the window, or now'),
       hours: Type.Number({ description: 'Length; hours to come do not count' }),
       connections: Count('Seen inside, or in rows that reach out of it'),
     },
@@ -39,7 +40,7 @@ export const ComparisonOutput = Type.Object({
   }),
   columns: Type.Array(Type.String(), {
     description:
-      'Of the rows: the pair, decisions, connections before and now, since when it is new or until when it was seen, doubt',
+      'Of the rows: the pair, decisions, connections before and now, seen (new, risen: first seen now; gone, fallen: last seen before), doubt',
   }),
   new: Rows('Seen now only. Blocked ones first, then potentially_blocked, unknown, allowed; each busiest first'),
   gone: Rows('Seen before only'),
@@ -110,11 +111,12 @@ export function showComparison(
     pair.policy.join('+'),
     pair.before,
     pair.now,
-    kind === 'new' ? pair.firstNow : kind === 'gone' ? pair.lastBefore : null,
+    kind === 'new' || kind === 'risen' ? pair.firstNow : pair.lastBefore,
     ...(isDoubted ? [pair.doubts.length === 0 ? null : pair.doubts.join('+')] : []),
   ]
-  const side = (which: 'before' | 'now', { hours }: ComparedWindow) => ({
+  const side = (which: 'before' | 'now', { hours, until }: ComparedWindow) => ({
     ...describeReading(read[which]),
+    until,
     hours: roundHours(hours),
     connections: comparison.connections[which],
   })
@@ -124,7 +126,7 @@ export function showComparison(
   const most = detail === 'standard' ? Math.min(limits.responseBudgetBytes, STANDARD_BYTES) : limits.responseBudgetBytes
   return showSections(
     {
-      summary: summarise(comparison),
+      summary: summarise(comparison, windows),
       totals,
       by_policy: comparison.byPolicy,
       columns: [...names, 'policy', 'before', 'now', 'seen', ...(isDoubted ? ['doubt'] : [])],
@@ -158,7 +160,8 @@ export function showComparison(
   )
 }
 
-function summarise({ totals, byPolicy }: Comparison): string {
+function summarise({ totals, byPolicy }: Comparison, { before, now }: ComparedWindows): string {
+  const spanOf = ({ window, until }: ComparedWindow) => `${window.start} to ${until}`
   const words: Record<Difference, string> = { new: 'new', gone: 'gone', risen: 'risen', fallen: 'fallen' }
   const found = DIFFERENCES.map((kind) => {
     const { allowed: _allowed, ...others } = byPolicy[kind]
@@ -167,7 +170,7 @@ function summarise({ totals, byPolicy }: Comparison): string {
   })
   const all = Object.values(totals).reduce((sum, many) => sum + many, 0)
   const open = totals.not_known === 0 ? '' : `; not known of ${totals.not_known}`
-  return `Of ${countOf(all, 'pair')}: ${found.join(', ')}, ${totals.same} as before${open}.`
+  return `Of ${countOf(all, 'pair')}: ${found.join(', ')}, ${totals.same} as before${open}. Now is ${spanOf(now)}, before ${spanOf(before)}.`
 }
 
 function notesOf({ comparison, windows, read, decided, foldFrom, isByDefault, agentNotes }: Shown): string[] {
