@@ -65,6 +65,14 @@ export function warnOfProfile({ enforcement_mode: mode, key_lifespan: lifespan }
   ]
 }
 
+/** Warns if a new profile sets no limit to how many machines may pair with a key. */
+export function warnOfUses({ allowed_uses_per_key: uses }: Record<string, unknown>): string[] {
+  if (uses === 'unlimited') return ['Each of its keys pairs any number of machines.']
+  return uses === undefined
+    ? ['allowed_uses_per_key is not given, so the PCE chooses it: a key may pair any number of machines.']
+    : []
+}
+
 /** A profile from which a pairing key can be created, with the lifetime of the key in seconds. */
 export interface KeyPlan {
   profile: PairingProfile

@@ -14,6 +14,26 @@ t.test('a pairing profile enforces nothing and has keys of a day, unless said ot
   const asked = { name: 'Web', labels: ['role=web'], allowed_uses_per_key: 5 }
   const plan = await bench.ok('create-pairing-profile', { ...asked, dry_run: true })
   t.same(bench.writes(), [])
+  const { requests: _requests, ...preview } = plan
+  t.same(preview, {
+    dry_run: true,
+    message: 'Would create the pairing profile "Web".',
+    name: 'Web',
+    enabled: true,
+    enforcement_mode: 'visibility_only',
+    key_lifespan: 86_400,
+    allowed_uses_per_key: 5,
+    labels: ['role=web'],
+    left_to_pce: [
+      'enforcement_mode_lock',
+      'visibility_level',
+      'visibility_level_lock',
+      'role_label_lock',
+      'app_label_lock',
+      'env_label_lock',
+      'loc_label_lock',
+    ],
+  })
   const { href, ...created } = await bench.ok('create-pairing-profile', asked)
   t.same(plan.requests, [{ method: 'POST', path: AT, body: bench.writes()[0]!.body }])
   t.same(created, {
@@ -39,6 +59,7 @@ t.test('a pairing profile enforces nothing and has keys of a day, unless said ot
   t.same(full.warnings, [
     'Machines that pair with it enforce policy from the start: traffic that no rule allows is blocked.',
     'Its keys never expire: whoever has one can pair machines. create-pairing-key refuses such a profile.',
+    'allowed_uses_per_key is not given, so the PCE chooses it: a key may pair any number of machines.',
   ])
   const changed = await bench.ok('update-pairing-profile', { name: 'Web', key_lifespan: 60, labels: [] })
   t.same([changed.updated_fields, changed.key_lifespan, changed.labels], [['key_lifespan', 'labels'], 60, []])
