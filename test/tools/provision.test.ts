@@ -105,7 +105,9 @@ t.test('provision-policy', async (t) => {
     for (const args of [{ dry_run: true }, {}]) {
       const answer = await small.ok(TOOL, args)
       t.ok(Buffer.byteLength(JSON.stringify(answer)) <= 3_000)
-      partial(t, answer.warnings, [`changes lists ${answer.changes.length} of 25; the list of hrefs is complete.`])
+      partial(t, answer.warnings, [
+        `changes lists ${answer.changes.length} of 25; the list of hrefs is complete, and a call with hrefs is about these alone.`,
+      ])
       const hrefs = answer.provisioned_hrefs ?? answer.requests[0].body.change_subset.rule_sets
       t.equal(hrefs.length, 25)
     }

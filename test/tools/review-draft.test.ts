@@ -128,3 +128,43 @@ t.test('pages have each change once, and nothing pending is said', async (t) => 
   t.same(names.toSorted(), ['Crm', 'Office', 'Pay', 'Shop', 'Unused'])
   await bench.fails('review-draft', { name: 'Payy' }, 'not_found')
 })
+
+t.test(
+  'more pairs than are shown: the answer says how to see them, and a call about one change shows them',
+  async (t) => {
+    const flows = Array.from({ length: 12 }, (_, at) => ({
+      from: `203.0.114.${at + 1}`,
+      to: 'pay-1',
+      port: 22,
+      connections: 2,
+    }))
+    const world = handMade({
+      hosts: { 'pay-1': { ip: '10.0.0.1', labels: 'app=pay env=prod', mode: 'full' } },
+      ipLists: { Branch: ['203.0.114.0/24'] },
+      ruleSets: [
+        {
+          name: 'Pay',
+          scope: 'app=pay env=prod',
+          allow: [{ from: 'iplist:Branch', to: 'ams', services: [TCP(22)], extra: true }],
+        },
+      ],
+      flows,
+    })
+    const bench = await startBench(t, { estate: world })
+    const [list] = (await bench.pce.ipLists.getAll()).filter(({ name }) => name === 'Branch')
+    await bench.pce.ipLists.update(list!.href, { description: 'x' })
+    await bench.pce.delete(`${SETS}/1/sec_rules/1`, { includeOrg: false })
+    const both = await bench.ok('review-draft')
+    const shown = both.changes.find(({ name }: Json) => name === 'Pay')
+    t.same([shown.depends.length, shown.pairs_total], [3, 12])
+    t.equal(both.more_pairs, 'With href, the answer is about one change and has up to 100 pairs of each kind.')
+    const one = await bench.ok('review-draft', { href: shown.href })
+    t.same([one.changes[0].depends.length, one.changes[0].pairs_total, one.more_pairs], [12, undefined, undefined])
+    const small = await startBench(t, { estate: world, budget: 2_500 })
+    await small.pce.delete(`${SETS}/1/sec_rules/1`, { includeOrg: false })
+    const cut = await small.ok('review-draft', { name: 'Pay' })
+    t.ok(cut.changes[0].depends.length >= 3 && cut.changes[0].depends.length < 12)
+    t.equal(cut.changes[0].pairs_total, 12)
+    t.match(cut.more_pairs, /^The others are in get-traffic-flows: /)
+  },
+)

@@ -44,7 +44,7 @@ const GIVING: Partial<Record<CutFate, string>> = {
   cut_if_alone: 'would be stopped without it if the other pending changes were not there',
 }
 
-/** Maximum number of pairs shown for each of both effects of a change, and of ports shown for each pair. */
+/** Default number of pairs shown for each of both effects of a change, and maximum number of ports for each pair. */
 const MOST_PAIRS = 3
 const MOST_PORTS = 3
 
@@ -69,8 +69,9 @@ export interface PairShown {
  * Shows what observed traffic reveals about a change: in a word, a sentence and the busiest pairs.
  *
  * @param isCut true if not all traffic was read, so that counts are lower bounds and a lack of traffic proves nothing.
+ * @param most maximum number of pairs for each of both effects of the change.
  */
-export function showEvidence(found: ChangeEvidence, isCut: boolean): EvidenceShown {
+export function showEvidence(found: ChangeEvidence, isCut: boolean, most = MOST_PAIRS): EvidenceShown {
   if (found.kind !== 'judged') return { evidence: found.kind, says: sentence(EVIDENCE_MEANINGS[found.kind]) }
   const { taking, giving, undecided } = found
   const [taken, given] = [tell(taking, TAKING), tell(giving, GIVING)]
@@ -92,8 +93,8 @@ export function showEvidence(found: ChangeEvidence, isCut: boolean): EvidenceSho
     ...given,
     ...(open > 0 ? [`of ${countOf(open, 'connection')} it is not known (${undecided})`] : []),
   ]
-  const depends = pairsOf(taking, TAKING)
-  const asked = pairsOf(giving, GIVING)
+  const depends = pairsOf(taking, TAKING, most)
+  const asked = pairsOf(giving, GIVING, most)
   const total = [...taking.pairs.filter(isTold(TAKING)), ...giving.pairs.filter(isTold(GIVING))].length
   return {
     evidence,
@@ -137,10 +138,10 @@ function tell({ connections, pairs }: SideEvidence, words: Partial<Record<CutFat
     })
 }
 
-const pairsOf = ({ pairs }: SideEvidence, words: Partial<Record<CutFate, string>>): PairShown[] =>
+const pairsOf = ({ pairs }: SideEvidence, words: Partial<Record<CutFate, string>>, most: number): PairShown[] =>
   pairs
     .filter(isTold(words))
-    .slice(0, MOST_PAIRS)
+    .slice(0, most)
     .map(({ source, destination, ports, connections, effect, lastSeen }) => ({
       source,
       destination,

@@ -13,6 +13,7 @@ import { coverageNote, dataSpan } from '../../domain/traffic/read-flows.js'
 import { LONGEST_NAME } from './explain-changes.js'
 
 const MOST_PAIRS = 10
+const REST = `largest has ${MOST_PAIRS} of pairs_total; for the others, dry-run a narrower change, or write it to the draft and call review-draft with its href.`
 const MOST_PORTS = 5
 /** Maximum number of pairs of source and destination named in the sentence about the traffic that would be cut. */
 const MOST_NAMED = 3
@@ -39,6 +40,7 @@ export function showObserved(observed: Observed): { warnings: string[]; observed
     // The coverage note is created without advice on how to read the remaining traffic, because this advice fits only
     // tools with a time window.
     coverageNote({ ...read, full: 0, announced: null }),
+    pairs.length > MOST_PAIRS ? REST : '',
   ]
   return {
     warnings: isNothing ? [] : [describe(observed)],

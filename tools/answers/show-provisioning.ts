@@ -78,7 +78,8 @@ export function showProvisioning({
       ...(shown.length < rows.length && { changes_left_out: rows.length - shown.length }),
       ...(included.length > 0 && { dependencies_total: included.length, dependencies_included: along }),
       ...(impact !== undefined && { impact }),
-      look_closer: 'compare-draft-active shows each change field by field.',
+      look_closer:
+        'compare-draft-active shows each change field by field, and review-draft with the href of a change the pairs of observed traffic that it concerns.',
     },
   }
 }
@@ -139,7 +140,8 @@ export function fitChanges(
   limits: Limits,
 ) {
   const changes = chosen.map(showPending)
-  const note = (kept: number) => `changes lists ${kept} of ${changes.length}; the list of hrefs is complete.`
+  const note = (kept: number) =>
+    `changes lists ${kept} of ${changes.length}; the list of hrefs is complete, and a call with hrefs is about these alone.`
   const kept = countRowsThatFit(changes, [envelope, { changes: [] }, warnings, note(changes.length)], limits)
   const said = kept < changes.length ? [...warnings, note(kept)] : warnings
   return { changes: changes.slice(0, kept), ...(said.length > 0 && { warnings: [...said] }) }

@@ -1,19 +1,27 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { AssumesOut, showAssumed } from '../../schemas/assumes.js'
 import { Count, Counts, StringEnum, Text } from '../../schemas/common.js'
+import type { Limits } from '../../schemas/config.js'
 import { FieldsInput, MAX_PAGE, usualSize } from '../../schemas/paging.js'
 import { CHANGE_EFFECTS, RISKS } from '../../schemas/policy-changes.js'
 import { comparePolicies, describeDifference } from '../../domain/history/compare-policies.js'
 import { loadPolicy } from '../../domain/history/load-policy.js'
-import { observeDraft } from '../../domain/history/observe-draft.js'
+import { observeDraft, type ChangeEvidence } from '../../domain/history/observe-draft.js'
 import { toDraftHref } from '../../domain/inventory/parse-href.js'
 import { updateTypeOf } from '../../domain/policy/choose-changes.js'
 import { selectPending } from '../../domain/policy/select-changes.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
 import { coverageNote, dataSpan } from '../../domain/traffic/read-flows.js'
+import { answerBudget, jsonBytes } from '../answers/byte-budget.js'
 import { answerPage, decodeCursor, sliceOfList } from '../answers/page-list.js'
 import { selectFields } from '../answers/select-fields.js'
-import { EVIDENCE, EVIDENCE_MEANINGS, showEvidence, type Evidence } from '../answers/show-evidence.js'
+import {
+  EVIDENCE,
+  EVIDENCE_MEANINGS,
+  showEvidence,
+  type Evidence,
+  type EvidenceShown,
+} from '../answers/show-evidence.js'
 import { orderForReview } from '../answers/show-provisioning.js'
 import { defineTool } from '../define.js'
 
@@ -21,6 +29,12 @@ const NAME = 'review-draft'
 /** The number of changes to review by default, and the maximum that one call judges. */
 const USUAL = 10
 const MOST = 50
+
+/** The number of pairs of each kind that are shown of the only change of a call, if there is room for them. */
+const PAIRS_OF_ONE = [100, 50, 25, 10] as const
+const ONE_CHANGE = `With href, the answer is about one change and has up to ${PAIRS_OF_ONE[0]} pairs of each kind.`
+const SMALLER_CALL =
+  'The others are in get-traffic-flows: with the ends of a rule of the change, and decide_by draft or active.'
 
 const Pair = Type.Object({
   source: Text('Application, host or address'),
@@ -54,6 +68,7 @@ const output = Type.Object({
   summary: Type.String({ description: 'What to look at' }),
   total_pending_changes: Count('That match'),
   evidence: Counts('Changes of this page by what observed traffic says'),
+  more_pairs: Type.Optional(Text('How to see the pairs that are not shown')),
   meanings: Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'Of these words' })),
   changes: Type.Array(Type.Partial(ReviewedOut), { description: 'Of this page, those that cut traffic first' }),
   observed: Type.Optional(
@@ -150,13 +165,16 @@ export default defineTool({
         ...(risks !== undefined && { risks }),
         ...(author !== undefined && { updated_by: author }),
         ...(time !== undefined && { updated_at: time }),
-        ...showEvidence(found, isCut),
+        ...fitEvidence(found, isCut, wanted.length === 1, ctx.limits),
       }
     })
     const say = (shown: readonly Reviewed[]) => ({
       summary: summarise(shown, wanted.length),
       total_pending_changes: wanted.length,
       evidence: countEvidence(shown),
+      ...(shown.some(({ pairs_total: total }) => total !== undefined) && {
+        more_pairs: wanted.length === 1 ? SMALLER_CALL : ONE_CHANGE,
+      }),
       meanings: Object.fromEntries(shown.map(({ evidence }) => [evidence, EVIDENCE_MEANINGS[evidence]])),
       ...(read !== null && {
         observed: {
@@ -186,6 +204,13 @@ export default defineTool({
     }
   },
 })
+
+/** Shows the evidence of a change: the busiest pairs, or as many as fit if it is the only change of the call. */
+function fitEvidence(found: ChangeEvidence, isCut: boolean, isOnly: boolean, limits: Limits): EvidenceShown {
+  const room = answerBudget(limits) / 2
+  const fitting = PAIRS_OF_ONE.find((most) => isOnly && jsonBytes(showEvidence(found, isCut, most)) <= room)
+  return showEvidence(found, isCut, fitting)
+}
 
 function countEvidence(rows: readonly Reviewed[]): Partial<Record<Evidence, number>> {
   const counts: Partial<Record<Evidence, number>> = {}
