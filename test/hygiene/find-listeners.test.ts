@@ -1,7 +1,7 @@
 /** find-listeners on an estate made by hand: what listens, who talked to it, and what silence does not prove. */
 import t, { type Test } from 'tap'
 import { handMade } from '../tools/hand-made.js'
-import { startBench, type Bench, type Json } from '../tools/harness.js'
+import { startBench, type Bench, type BenchOptions, type Json } from '../tools/harness.js'
 
 const LISTS = ['0.0.0.0 443 nginx', '0.0.0.0 22 sshd', '127.0.0.1 9000 php-fpm', ':: 443 nginx', '0.0.0.0 161/17 snmpd']
 const NEW = '2026-06-15T06:00:00.000Z'
@@ -10,7 +10,12 @@ const NEW = '2026-06-15T06:00:00.000Z'
 type Change = Record<string, unknown>
 
 /** Hosts whose names begin with `web` are of app=shop; all of them listen to the same, and each is changed as told. */
-async function start(t: Test, hosts: Record<string, Change>, flows: [from: string, to: string, port: number][]) {
+async function start(
+  t: Test,
+  hosts: Record<string, Change>,
+  flows: [from: string, to: string, port: number][],
+  options: Pick<BenchOptions, 'trafficRows'> = {},
+) {
   const names = Object.keys(hosts)
   const estate = handMade({
     hosts: {
@@ -29,7 +34,7 @@ async function start(t: Test, hosts: Record<string, Change>, flows: [from: strin
     })
     Object.assign(one, { services: { created_at: NEW, open_service_ports: ports } }, change)
   }
-  return startBench(t, { estate })
+  return startBench(t, { estate, ...options })
 }
 
 const SHOP = { labels: ['app=shop'] }
@@ -98,6 +103,46 @@ t.test('where silence proves nothing, nothing is called unused', async (t) => {
   t.same([brief(answer), answer.doubts], [['80/tcp httpd not_known 3 1 2 0'], { old_report: 2 }])
 })
 
+t.test('where nothing listens, nothing is said of who talked to it', async (t) => {
+  const bench = await start(t, { 'web-1': { services: { created_at: NEW, open_service_ports: [] } } }, [
+    ['client', 'web-1', 443],
+  ])
+  const answer = await bench.ok('find-listeners', SHOP)
+  t.equal(
+    answer.summary,
+    'No listener that matches on 1 workload that reported listeners, so nothing was asked about traffic.',
+  )
+  t.same([answer.listeners, answer.counts, answer.window], [[], { unused: 0, not_known: 0, used: 0 }, undefined])
+})
+
+t.test('where traffic was cut, silence is not known', async (t) => {
+  const flows: [string, string, number][] = [
+    ['client', 'web-1', 443],
+    ['client', 'web-2', 443],
+    ['client', 'web-1', 22],
+  ]
+  const answer = await (
+    await start(t, { 'web-1': {}, 'web-2': {} }, flows, { trafficRows: 1 })
+  ).ok('find-listeners', SHOP)
+  t.equal(answer.flows_truncated, true)
+  t.same([answer.counts.unused, answer.counts.not_known > 0], [0, true])
+  t.same(
+    answer.listeners.filter(({ silent }: Json) => silent !== undefined),
+    [],
+  )
+  t.match(answer.summary, /; nobody talked to 0 of them in the last 30 days, and of \d that is not known\.$/)
+  t.same(answer.warnings, ['Not all of their traffic was read, so that nothing is called unused.'])
+})
+
+t.test('a window without any traffic is told from one in which nobody talked to a listener', async (t) => {
+  const bench = await start(t, { 'web-1': {} }, [['client', 'web-1', 443]])
+  const { warnings } = await bench.ok('find-listeners', { ...SHOP, lookback_days: 2 })
+  t.same(warnings, [
+    'No traffic to any of these ports is in the window. If the PCE keeps none that old, silence proves nothing.',
+  ])
+  t.notOk('warnings' in (await bench.ok('find-listeners', SHOP)))
+})
+
 t.test('ports that a list leaves out are read workload by workload, and what is not known is counted', async (t) => {
   const bench = await start(
     t,
@@ -138,7 +183,7 @@ t.test('more workloads than a call looks at are counted, and an unknown label is
   const bench = await start(t, Object.fromEntries(Array.from({ length: 203 }, (_, at) => [`web-${at}`, {}])), [])
   const { workloads, warnings } = await bench.ok('find-listeners', SHOP)
   t.same([workloads.matched, workloads.examined, workloads.left], [203, 200, 3])
-  t.same(warnings, ['3 workloads beyond 200 were not looked at: narrow the selection.'])
+  t.equal(warnings[0], '3 workloads beyond 200 were not looked at: narrow the selection.')
   const all = await bench.ok('find-listeners', { port: 22 })
   // The client is one of the first 200, and has no report.
   t.same(all.workloads, { matched: 204, unmanaged: 0, left: 4, unreported: 1, unread: 0, examined: 199 })

@@ -139,12 +139,16 @@ function warnOf(counts: { left: number; unreported: number; unread: number }, re
       : []),
     ...(counts.unreported > 0 ? [`${countOf(counts.unreported, 'workload')} reported no listeners.`] : []),
     ...(counts.unread > 0 ? [`${countOf(counts.unread, 'workload')} could not be read.`] : []),
+    ...(read !== null && read.rows === 0 && !read.truncated
+      ? ['No traffic to any of these ports is in the window. If the PCE keeps none that old, silence proves nothing.']
+      : []),
     ...(read?.truncated === true ? ['Not all of their traffic was read, so that nothing is called unused.'] : []),
   ]
 }
 
 function summarise(rows: readonly ListenerRow[], examined: number, period: string): string {
-  if (rows.length === 0) return `No listener that matches on ${countOf(examined, 'workload')} with a VEN.`
+  if (rows.length === 0)
+    return `No listener that matches on ${countOf(examined, 'workload')} that reported listeners, so nothing was asked about traffic.`
   const unused = rows.filter(({ use }) => use === 'unused').length
   const unsure = rows.filter(({ use }) => use === 'not_known').length
   const doubt = unsure === 0 ? '' : `, and of ${unsure} that is not known`

@@ -24,7 +24,7 @@ export const ListenerOut = Type.Object({
   silent_on: Type.Optional(Type.Array(Type.String(), { description: 'Names, the first 3' })),
   not_known: Type.Optional(Count('Of these, where nobody was seen and silence proves nothing')),
   connections: Count('To it, whatever was decided about them'),
-  last_seen: Nullable(Text('UTC; null: nobody')),
+  last_seen: Nullable(Text('UTC; null: nobody was seen')),
 })
 export type ListenerRow = Static<typeof ListenerOut>
 
