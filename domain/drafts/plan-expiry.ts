@@ -48,9 +48,14 @@ export function requireReadableEnd(description: string | undefined, ruleIndex?: 
   throw new ToolError('invalid_argument', `The end in the description cannot be read: ${said.why}.`, details, { hint })
 }
 
-/** Returns a warning if a new description mentions a date in prose, which no tool reads as the end of the rule. */
-export function warnOfProse(description: string | undefined): string[] {
+/**
+ * Returns a warning if a new description mentions a date in prose, which no tool reads as the end of the rule, or an end
+ * that is over.
+ */
+export function warnOfWrittenEnd(description: string | undefined, now: number): string[] {
   const said = readExpiry(description)
+  if (said.kind === 'ends' && said.over <= now)
+    return [`The description says that the rule ended after ${said.date} (UTC), which is over.`]
   return said.kind === 'unclear' && !said.isMarker
     ? [`The description is not read as an end of the rule: ${said.why}.`]
     : []
@@ -66,21 +71,25 @@ export function warnOfProse(description: string | undefined): string[] {
 export function keepEnd(
   current: string | null | undefined,
   asked: string | undefined,
+  now: number,
 ): { description?: string; warnings: string[] } {
   if (asked === undefined) return { warnings: [] }
   if (asked === (current ?? '')) return { description: asked, warnings: [] }
   requireReadableEnd(asked)
   const [was, is] = [readExpiry(current), readExpiry(asked)]
-  const prose = warnOfProse(asked)
+  const written = warnOfWrittenEnd(asked, now)
   if (was.kind === 'ends' && (is.kind === 'none' || is.kind === 'unclear')) {
     const kept = `The rule still ends after ${was.date}: the new description said nothing of that, so its marker was kept. To take the end away, write ${NEVER}.`
-    return { description: markExpiry(asked, was.date), warnings: [kept, ...prose] }
+    return { description: markExpiry(asked, was.date), warnings: [kept, ...written] }
   }
   if (was.kind === 'ends' && is.kind === 'never')
     return { description: asked, warnings: [`The rule no longer ends after ${was.date}.`] }
   if (was.kind === 'ends' && is.kind === 'ends' && is.date !== was.date)
-    return { description: asked, warnings: [`The rule ends after ${is.date}, no longer after ${was.date}.`] }
+    return {
+      description: asked,
+      warnings: [`The rule ends after ${is.date}, no longer after ${was.date}.`, ...written],
+    }
   const lost = was.kind === 'unclear' && is.kind === 'none'
   const gone = `The old description was about an end that could not be read (${was.kind === 'unclear' ? was.why : ''}); the new one is not.`
-  return { description: asked, warnings: [...(lost ? [gone] : []), ...prose] }
+  return { description: asked, warnings: [...(lost ? [gone] : []), ...written] }
 }

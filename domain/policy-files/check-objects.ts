@@ -6,6 +6,7 @@ import type { Actor, IngressService, ScopeEntry } from '../../schemas/pce/rule-s
 import type { Service } from '../../schemas/pce/service.js'
 import { SERVICE_LISTS } from '../../schemas/pce/words.js'
 import { refuseHidden } from '../drafts/create-named.js'
+import { requireReadableEnd, warnOfWrittenEnd } from '../drafts/plan-expiry.js'
 import { planFqdns, planRanges, refuseEmptyList } from '../drafts/plan-ip-list.js'
 import { planService, refuseOtherKind } from '../drafts/plan-service.js'
 import { type ActorReference, resolveActors, resolveScopes } from '../drafts/resolve-actors.js'
@@ -13,6 +14,7 @@ import { resolveEgressServices, resolveIngressServices } from '../drafts/resolve
 import type { WholePolicy } from '../history/load-policy.js'
 import { type NamedObject, type PolicyLookups, nounOf } from '../inventory/find-object.js'
 import { createGroupTree } from '../inventory/label-groups.js'
+import { capital } from '../text/capital.js'
 import { quote } from '../text/escape-text.js'
 import { type ObjectDifference, whatOf } from './compare-files.js'
 import type { NameBook } from './name-book.js'
@@ -91,18 +93,14 @@ function checkGroup(
 }
 
 async function checkRules(one: ObjectDifference, lookups: PolicyLookups, fault: Say) {
-  const { object, ruleHrefs, rules, fields } = one
-  const { wire, document } = object as FileObject
+  const { object, fields } = one
+  const { wire } = object as FileObject
   if (fields.some(({ field }) => field === 'scopes')) {
     const scopes = (wire.scopes as ScopeEntry[][]).map((scope) => scope.map(referTo))
     if (scopes.length === 0) fault('scopes is empty. [[]] is all workloads.', ['scopes'])
     await attemptLater(() => resolveScopes(lookups, scopes), fault, ['scopes'])
   }
-  const changed = new Set(rules.flatMap(({ is }) => (is === null ? [] : [JSON.stringify(is)])))
-  const texts = new Map((object as FileObject).ruleHrefs.map((href, at) => [href, (document.rules as unknown[])[at]]))
-  for (const { rule, type } of rulesOf(object as FileObject)) {
-    if (ruleHrefs.has(rule.href) && !changed.has(JSON.stringify(texts.get(rule.href)))) continue
-    const path = ['rules', Number(rule.href.slice(rule.href.lastIndexOf(':') + 1))]
+  for (const { rule, type, path } of writtenRules(one)) {
     const deny = type !== 'allow'
     const { providers, consumers } = sidesOf(rule)
     for (const [side, actors] of [
@@ -127,6 +125,36 @@ async function checkRules(one: ObjectDifference, lookups: PolicyLookups, fault: 
     if (egress !== undefined)
       await attemptLater(() => resolveEgressServices(lookups, egress, { deny }), fault, [...path, 'egress_services'])
   }
+}
+
+/**
+ * Checks the ends that the descriptions of new and changed rules name, as the tools do that write single rules: one that
+ * cannot be read is a fault. Returns warnings about ends that are over or prose. A description that a rule of the draft
+ * has already is not checked, because it is not written anew.
+ *
+ * @param now milliseconds since the epoch.
+ */
+export function checkEnds(one: ObjectDifference, fault: Say, now: number): string[] {
+  if (one.kind !== 'rule_sets') return []
+  const { rules = [], deny_rules: denies = [] } = (one.before ?? {}) as Record<string, { description?: string }[]>
+  const known = new Set([...rules, ...denies].map(({ description }) => description))
+  return writtenRules(one).flatMap(({ rule, path }) => {
+    const { description } = rule as { description?: string }
+    if (known.has(description)) return []
+    attempt(() => requireReadableEnd(description), fault, [...path, 'description'])
+    const place = `${capital(whatOf(one))}, rule ${Number(path[1]) + 1}`
+    return warnOfWrittenEnd(description, now).map((text) => `${place}: ${text}`)
+  })
+}
+
+/** Lists the rules of the file that are new or changed, each with its type and its path in the file. */
+function writtenRules({ object, ruleHrefs, rules }: ObjectDifference) {
+  const file = object as FileObject
+  const changed = new Set(rules.flatMap(({ is }) => (is === null ? [] : [JSON.stringify(is)])))
+  const texts = new Map(file.ruleHrefs.map((href, at) => [href, (file.document.rules as unknown[])[at]]))
+  return rulesOf(file)
+    .filter(({ rule }) => !ruleHrefs.has(rule.href) || changed.has(JSON.stringify(texts.get(rule.href))))
+    .map((one) => ({ ...one, path: ['rules', Number(one.rule.href.slice(one.rule.href.lastIndexOf(':') + 1))] }))
 }
 
 /** Returns an actor in the form in which callers of the tools write it. */

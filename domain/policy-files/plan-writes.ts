@@ -7,7 +7,7 @@ import { OWN_FIELDS, type Step, planWrites } from '../history/plan-object.js'
 import { capital } from '../text/capital.js'
 import { quote } from '../text/escape-text.js'
 import { mapBounded } from '../text/pace-work.js'
-import { checkObject, lookupsIn, rulesOf, sidesOf } from './check-objects.js'
+import { checkEnds, checkObject, lookupsIn, rulesOf, sidesOf } from './check-objects.js'
 import { type Kept, choosePruned } from './choose-pruned.js'
 import { type FilesDifference, type ObjectDifference, policyAfter, whatOf, withHrefs } from './compare-files.js'
 import { readDocument } from './convert-objects.js'
@@ -54,7 +54,7 @@ const FIELDS = {
  * writes, so that nothing is sent that the PCE must refuse.
  */
 export async function planFiles(
-  { pce, signal }: { pce: PceClient; signal: AbortSignal },
+  { pce, signal, now }: { pce: PceClient; signal: AbortSignal; now: () => number },
   ground: Ground,
 ): Promise<FilesPlan> {
   const { difference, leaving } = ground
@@ -62,6 +62,7 @@ export async function planFiles(
   const after = policyAfter(difference, ground.draft)
   const lookups = lookupsIn(after, ground.book)
   const faults: Fault[] = []
+  const ends: string[] = []
   for (const one of written) {
     const object = one.object as FileObject
     const fault = (why: string, path: (string | number)[] = ['name']) =>
@@ -71,6 +72,7 @@ export async function planFiles(
       fault(text)
     }
     await checkObject(one, after, lookups, fault)
+    ends.push(...checkEnds(one, fault, now()))
   }
   const rules = written.flatMap(({ object }) => rulesOf(object as FileObject))
   const warnings = await refuseByRelease(
@@ -78,7 +80,7 @@ export async function planFiles(
     rules.map(({ rule, type }) => ({ type, ...sidesOf(rule) })),
     signal,
   )
-  warnings.push(...(await warnOfOwners({ pce, signal }, written)))
+  warnings.push(...ends, ...(await warnOfOwners({ pce, signal }, written)))
   const { removed, kept } = ground.prune ? choosePruned(difference, ground.draft) : { removed: [], kept: [] }
   const base = (kind: FileKind) => `/orgs/${pce.orgId}/sec_policy/draft/${kind}`
   const creations = inNestingOrder(written).map((one) => planObject(one, base(one.kind), ground.book))

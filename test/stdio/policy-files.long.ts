@@ -348,6 +348,10 @@ t.test('everything wrong in the files is named with its file and line, before th
       ['a.yaml:5: consumers is empty: ams is all workloads.'],
     ],
     [
+      { 'a.yaml': rules(rule('ingress_services: [HTTPS]\n    description: "[expires: 30.06.2030]"')) },
+      ['a.yaml:8: The end in the description cannot be read: "[expires: 30.06.2030]" is not [expires: YYYY-MM-DD].'],
+    ],
+    [
       {
         'a.yaml': 'kind: label_group\nname: A\nkey: env\nsub_groups: [B]\n',
         'b.yaml': 'kind: label_group\nname: B\nkey: env\nsub_groups: [A]\n',

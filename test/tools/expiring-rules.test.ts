@@ -226,3 +226,37 @@ t.test('a new description keeps the end of the rule, unless it names another one
     t.equal(same.description, '[expires: 2026-12-31] Migration of the shop', 'another change leaves the text alone')
   }
 })
+
+t.test('create-ruleset takes ends in descriptions of its rules as create-rule does', async (t) => {
+  const bench = await start(t, [])
+  const create = (description: string) => ({
+    name: 'New',
+    scopes: [['app=shop']],
+    rules: [{ providers: ['ams'], consumers: ['role=web'], ingress_services: [{ port: 443, proto: 6 }], description }],
+  })
+  const odd = await bench.fails('create-ruleset', create('[expires: 30.06.2026]'), 'invalid_argument')
+  t.same([odd.argument, odd.rule_index], ['description', 0])
+  const over = '[expires: 2026-06-14] test'
+  const said = 'The description says that the rule ended after 2026-06-14 (UTC), which is over.'
+  for (const more of [{ dry_run: true }, {}])
+    t.ok((await bench.ok('create-ruleset', { ...create(over), ...more })).warnings.includes(`Rule 0: ${said}`))
+  const rule = { ruleset_name: 'Shop', providers: ['ams'], consumers: ['role=web'] }
+  const one = { ...rule, ingress_services: [{ port: 22, proto: 6 }], description: over }
+  const made = await bench.ok('create-rule', one)
+  t.ok(made.warnings.includes(said))
+})
+
+t.test('an empty answer says what was not searched', async (t) => {
+  const bench = await start(t, [rule('Web to database')])
+  const none = await bench.ok('find-rules', { expires_before: 'today' })
+  t.match(
+    none.summary,
+    /compared here\. Ends are found by \[expires: YYYY-MM-DD\] in the description of a rule; a rule without it counts as one without an end\.$/,
+  )
+  const ends = await bench.ok('find-rules', { actor: 'app=shop' })
+  t.match(
+    ends.summary,
+    / Scopes of rule sets are not searched for actor: applies_to \(labels, a workload or an address\) counts them, too\.$/,
+  )
+  t.notMatch((await bench.ok('find-rules', { actor: 'role=web' })).summary, 'Scopes')
+})

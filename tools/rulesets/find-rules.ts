@@ -7,7 +7,7 @@ import { ActorInput, RULE_TYPES, RuleTypeOut, ServiceInput, WrittenOut } from '.
 import { loadReferenceNames, type ReferenceNames } from '../../domain/inventory/reference-names.js'
 import { PolicyVersionOut } from '../../schemas/search-filters.js'
 import { readPolicyVersion } from '../../domain/inventory/policy-version.js'
-import { readExpiry } from '../../domain/policy/read-expiry.js'
+import { FORM, readExpiry } from '../../domain/policy/read-expiry.js'
 import { nameRule } from '../../domain/policy/name-rule.js'
 import { assumedBy, describeReasons, unknown } from '../../domain/policy/three-valued.js'
 import { findRules, type FoundRule, type RuleSearchResult } from '../../domain/rule-search/find-rules.js'
@@ -215,7 +215,7 @@ export default defineTool({
         : {}
     const uncertain = found.filter((one) => one.uncertain.length > 0).length
     const envelope = {
-      summary: summarise(result, version, uncertain, rest.as),
+      summary: `${summarise(result, version, uncertain, rest.as)}${found.length === 0 ? adviseOnNone(question) : ''}`,
       policy_version: String(version),
       ...(result.target !== undefined && { applies_to: result.target }),
       counts: countTypes(found),
@@ -238,6 +238,24 @@ function showEnd({ rule }: FoundRule, asked: string | undefined, now: number): {
   const end = readExpiry(rule.description)
   if (end.kind === 'unclear') return { expires: `unclear: ${end.why}` }
   return end.kind === 'ends' && (asked !== undefined || end.over <= now) ? { expires: end.date } : {}
+}
+
+/** Returns sentences that say what an empty answer does not mean, given what was asked. */
+function adviseOnNone(asked: {
+  actor?: unknown
+  provider?: unknown
+  consumer?: unknown
+  applies_to?: unknown
+  expires_before?: unknown
+}): string {
+  const ends = (['actor', 'provider', 'consumer'] as const).filter((end) => asked[end] !== undefined)
+  const scopes = ` Scopes of rule sets are not searched for ${ends.join(' and ')}: applies_to (labels, a workload or an address) counts them, too.`
+  return [
+    ends.length > 0 && asked.applies_to === undefined ? scopes : '',
+    asked.expires_before === undefined
+      ? ''
+      : ` Ends are found by ${FORM} in the description of a rule; a rule without it counts as one without an end.`,
+  ].join('')
 }
 
 const AS = { providers: 'provider', consumers: 'consumer' } as const

@@ -54,7 +54,7 @@ export default defineTool({
     requireFields(change, Object.keys(RuleChangeInput))
     const { rule: current, ruleSetHref } = await findRule(pce, 'deny_rules', href, signal)
     const lookups = createPolicyLookups(pce, await loadLabels(pce, ctx, 'fresh'), 'draft', signal)
-    const { warnings: ofEnd, ...described } = keepEnd(current.description, change.description)
+    const { warnings: ofEnd, ...described } = keepEnd(current.description, change.description, ctx.now())
     const planned = await planRuleChange(lookups, { ...change, ...described }, { deny: true })
     const ruleSet = await pce.ruleSets.getByReference(ruleSetHref, { signal })
     const stored = readableEnds(current)

@@ -61,7 +61,7 @@ export default defineTool({
     requireFields(change, [...Object.keys(RuleChangeInput), 'egress_services'])
     const { rule: current, ruleSetHref } = await findRule(pce, 'sec_rules', href, signal)
     const lookups = createPolicyLookups(pce, await loadLabels(pce, ctx, 'fresh'), 'draft', signal)
-    const { warnings: ofEnd, ...described } = keepEnd(current.description, change.description)
+    const { warnings: ofEnd, ...described } = keepEnd(current.description, change.description, ctx.now())
     const planned = await planRuleChange(lookups, { ...change, ...described }, { deny: false })
     const ruleSet = await pce.ruleSets.getByReference(ruleSetHref, { signal })
     const widening = await warnOfChange(pce, lookups, current, ruleSet.scopes, planned, signal)
