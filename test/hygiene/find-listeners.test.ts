@@ -101,6 +101,12 @@ t.test('where silence proves nothing, nothing is called unused', async (t) => {
   const old = await start(t, { 'web-1': ports('2026-06-01T00:00:00Z'), 'web-2': ports(null), 'web-3': ports(NEW) }, [])
   const answer = await old.ok('find-listeners', SHOP)
   t.same([brief(answer), answer.doubts], [['80/tcp httpd not_known 3 1 2 0'], { old_report: 2 }])
+  t.ok(
+    answer.warnings.includes(
+      'Of the workloads that were examined: 2 reported their ports more than 7 days ago, or at an unknown time (old_report).',
+    ),
+    answer.warnings,
+  )
 })
 
 t.test('where nothing listens, nothing is said of who talked to it', async (t) => {

@@ -61,6 +61,7 @@ t.test('what one account reaches', async (t) => {
       type: 'interactive',
       certain: false,
       why: 'an account of a directory without any mark of a service',
+      inside: 4,
       applications: 3,
       hosts: 1,
       external: 2,
@@ -122,6 +123,14 @@ t.test('the widest first, by applications and hosts, then ports', async (t) => {
     answer.people.map(({ account }: Json) => account),
     ['a', 'b', 'c', 'svc-e', 'd'],
   )
+  t.same(
+    answer.people.map(({ inside }: Json) => inside),
+    [3, 2, 2, 1, 0],
+  )
+  t.equal(
+    answer.summary,
+    'Of 5 accounts, "a" (unknown type) reaches most inside, 3: 2 applications, 1 other host and 0 external destinations from 1 host. Most external destinations: "d" (3).',
+  )
   const two = await bench.ok(TOOL, { limit: 2 })
   t.same([two.people.length, two.people_total], [2, 5])
   t.equal(two.truncation_note, '2 of 5 are shown. Raise limit.')
@@ -130,6 +139,7 @@ t.test('the widest first, by applications and hosts, then ports', async (t) => {
     services.people.map(({ account }: Json) => account),
     ['svc-e'],
   )
+  t.match(services.summary, /^Of 1 account \(of 5 in the window\), "svc-e" /)
   t.same(services.by_type, { service: 1, interactive: 0, unknown: 4, certain_service: 0 })
 })
 

@@ -3,7 +3,13 @@ import { AssumesOut, showAssumed } from '../../schemas/assumes.js'
 import { Count, Counts, StringEnum } from '../../schemas/common.js'
 import { FieldsInput, pagingInput } from '../../schemas/paging.js'
 import { WorkloadSelection } from '../../schemas/workload-selection.js'
-import { DOUBTS, readListeners, readTalk, type ListeningWorkload } from '../../domain/hygiene/find-listeners.js'
+import {
+  DOUBTS,
+  type Doubt,
+  readListeners,
+  readTalk,
+  type ListeningWorkload,
+} from '../../domain/hygiene/find-listeners.js'
 import { resolveSelection } from '../../domain/hygiene/select-workloads.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
@@ -101,9 +107,9 @@ export default defineTool({
     const rows = use === undefined ? all : all.filter((row) => row.use === use)
     const page = rows.slice(offset, offset + most).map(select)
     const doubts = countDoubts(workloads)
-    const warnings = warnOf(counts, heard?.read ?? null)
+    const warnings = [...warnOf(counts, heard?.read ?? null), ...explainDoubts(doubts)]
     const facts = {
-      summary: summarise(all, workloads.length, period),
+      summary: summarise(all, { examined: workloads.length, matched: counts.matched }, period),
       workloads: { ...counts, examined: workloads.length },
       ...(Object.keys(doubts).length > 0 && { doubts }),
       local_only: workloads.reduce((sum, { local }) => sum + local, 0),
@@ -132,6 +138,20 @@ function countDoubts(workloads: readonly ListeningWorkload[]): Record<string, nu
   return Object.fromEntries(counted.filter(([, count]) => count > 0))
 }
 
+const IN_WORDS: Record<Doubt, string> = {
+  offline: 'offline or stopped',
+  idle: 'in idle mode',
+  visibility_off: 'report no flows, or only blocked ones',
+  paired_later: 'paired within the window',
+  old_report: 'reported their ports more than 7 days ago, or at an unknown time',
+}
+
+/** Says what the words in `doubts` mean. */
+function explainDoubts(doubts: Record<string, number>): string[] {
+  const said = DOUBTS.flatMap((doubt) => (doubt in doubts ? [`${doubts[doubt]} ${IN_WORDS[doubt]} (${doubt})`] : []))
+  return said.length === 0 ? [] : [`Of the workloads that were examined: ${said.join(', ')}.`]
+}
+
 function warnOf(counts: { left: number; unreported: number; unread: number }, read: FlowsRead | null): string[] {
   return [
     ...(counts.left > 0
@@ -146,11 +166,17 @@ function warnOf(counts: { left: number; unreported: number; unread: number }, re
   ]
 }
 
-function summarise(rows: readonly ListenerRow[], examined: number, period: string): string {
+function summarise(
+  rows: readonly ListenerRow[],
+  { examined, matched }: { examined: number; matched: number },
+  period: string,
+): string {
+  const all = matched === examined ? '' : ` (${matched} match)`
   if (rows.length === 0)
-    return `No listener that matches on ${countOf(examined, 'workload')} that reported listeners, so nothing was asked about traffic.`
+    return `No listener that matches on ${countOf(examined, 'workload')} that reported listeners${all}, so nothing was asked about traffic.`
+  const where = `${countOf(examined, 'workload')}${all}`
   const unused = rows.filter(({ use }) => use === 'unused').length
   const unsure = rows.filter(({ use }) => use === 'not_known').length
   const doubt = unsure === 0 ? '' : `, and of ${unsure} that is not known`
-  return `${countOf(rows.length, 'listener')} on ${countOf(examined, 'workload')}; nobody talked to ${unused} of them in ${period}${doubt}.`
+  return `${countOf(rows.length, 'listener')} on ${where}; nobody talked to ${unused} of them in ${period}${doubt}.`
 }

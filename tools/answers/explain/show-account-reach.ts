@@ -5,7 +5,7 @@ import { quote } from '../../../domain/text/escape-text.js'
 import { ACCOUNT_TYPES } from '../../../domain/traffic/classify-account.js'
 import type { AccountReach, Reach, Reached } from '../../../domain/traffic/reach-of-accounts.js'
 import { describeReading, Reading, type FlowsRead } from '../../../domain/traffic/read-flows.js'
-import { AssumesOut, showAssumed } from '../../../schemas/assumes.js'
+import { AssumesOut, explainAssumed, showAssumed } from '../../../schemas/assumes.js'
 import { Count, Counts, Flag, StringEnum, Text } from '../../../schemas/common.js'
 import type { Limits } from '../../../schemas/config.js'
 import { showSections, Truncation } from '../byte-budget.js'
@@ -39,6 +39,7 @@ const Person = Type.Object({
   not_merged: Type.Optional(
     Type.Array(Type.String(), { description: 'The same name, in realms that may not be the same' }),
   ),
+  inside: Count('Applications and hosts reached: the list is sorted by this, then by ports'),
   applications: Count('Reached'),
   hosts: Count('Reached, of the inventory without an application'),
   external: Count('Destinations reached outside the inventory'),
@@ -56,7 +57,7 @@ export const AccountReachOutput = Type.Object({
   summary: Text('In a sentence'),
   people_total: Count('Accounts after merging, that match; shown or not'),
   by_type: Counts('All of the window by type; certain_service of these beyond doubt'),
-  people: Type.Array(Person, { description: 'The widest first: most applications and hosts, then ports' }),
+  people: Type.Array(Person, { description: 'The widest first: most inside, then ports' }),
   without_account: LeftOut('reported by the source without an account: whoever made them is in no count'),
   of_listeners: LeftOut('reported by the destination: their account is that of the program that listens'),
   undirected: LeftOut('without the end that reported them'),
@@ -153,6 +154,7 @@ function showPerson(
       })),
     }),
     ...(namesakes.length > 0 && { not_merged: namesakes.map(({ text }) => text) }),
+    inside: reached.application + reached.host,
     applications: reached.application,
     hosts: reached.host,
     external: reached.external,
@@ -182,7 +184,16 @@ function summarise({ people: all }: AccountReach, people: readonly Reach[], acco
   }
   const { person, class: of, reached, hosts } = widest
   const type = `${of.isCertain ? '' : 'probably '}${of.type}`
-  return `${account === undefined ? `Of ${countOf(people.length, 'account')}, the widest is ` : 'Account '}${quote(person.main.text)} (${of.type === 'unknown' ? 'unknown type' : type}): ${countOf(reached.application, 'application')}, ${countOf(reached.host, 'other host')} and ${countOf(reached.external, 'external destination')} from ${countOf(hosts, 'host')}.`
+  const name = `${quote(person.main.text)} (${of.type === 'unknown' ? 'unknown type' : type})`
+  const own = `${countOf(reached.application, 'application')}, ${countOf(reached.host, 'other host')} and ${countOf(reached.external, 'external destination')} from ${countOf(hosts, 'host')}.`
+  if (account !== undefined) return `Account ${name}: ${own}`
+  const among = people.length === all.length ? '' : ` (of ${all.length} in the window)`
+  const outward = people.reduce((most, one) => (one.reached.external > most.reached.external ? one : most), widest)
+  const most =
+    outward === widest
+      ? ''
+      : ` Most external destinations: ${quote(outward.person.main.text)} (${outward.reached.external}).`
+  return `Of ${countOf(people.length, 'account')}${among}, ${name} reaches most inside, ${reached.application + reached.host}: ${own}${most}`
 }
 
 function notesOf(people: readonly Reach[], decided: DecidedTraffic | null): string[] {
@@ -199,5 +210,6 @@ function notesOf(people: readonly Reach[], decided: DecidedTraffic | null): stri
       ? [`${countOf(decided.undecided.rows, 'row')} shown as unknown count as reached: ${decided.because}.`]
       : []),
     ...(decided?.modes ?? []),
+    ...explainAssumed(decided?.assumes ?? []),
   ]
 }
