@@ -84,8 +84,24 @@ function compared({ active, draft }: Baseline, rules: readonly PlannedRule[], ow
   return { was: draft, is: add(draft), pending: { active, was: active, is: add(active) } }
 }
 
+/**
+ * The reasons why the plan has no allow rule for observed traffic that the deny rule alone would affect. Labels can name
+ * only applications, and what is blocked today is not in use.
+ */
+export const NOT_KEPT = ['source_without_application', 'destination_without_application', 'blocked_today'] as const
+
+/** Traffic that gets no allow rule for one reason: its pairs, its connections, and the busiest pairs. */
+export interface NotKept {
+  reason: (typeof NOT_KEPT)[number]
+  pairs: number
+  connections: number
+  examples: string[]
+}
+
 /** Maximum number of applications that one rule names, the same limit as for rules that callers write. */
 const MOST_SOURCES = 100
+/** Number of pairs that are named for each reason not to keep them. */
+const EXAMPLES = 3
 
 /** An allow rule for the applications of one environment that use the services of one application. */
 export interface KeptUse {
@@ -105,26 +121,34 @@ interface User {
  * Returns the allow rules that preserve the observed uses of the services: one for each used application and each
  * environment from which it is used. A use is traffic that passes, or may pass, today and that the deny rule alone
  * would cut. Only uses between two applications can be allowed by label; for everything else, the caller must name
- * exceptions.
+ * exceptions. `notKept` has the traffic for which there is no such rule, by reason.
  */
 export function* findUses(
   groups: Iterable<Group<ClosedFlow>>,
   baseline: Baseline,
   deny: PlannedRule,
   modeOf: (end: FlowEnd) => EndMode,
-): Steps<KeptUse[]> {
+): Steps<{ uses: KeptUse[]; notKept: NotKept[] }> {
   const fateOf = createCutJudge(compared(baseline, [deny]), modeOf)
   const judge = createConnectionJudge(baseline.today)
   const kept = new Map<string, Omit<KeptUse, 'sources' | 'consumers'> & { from: Actor; users: User[] }>()
-  for (const { keys } of groups) {
+  const left = new Map<NotKept['reason'], Map<string, number>>()
+  for (const { keys, measures } of groups) {
     yield
     const { source, destination } = keys
     const [from, to] = [applicationOf(source), applicationOf(destination)]
-    if (from === null || to === null) continue
     const { fate } = fateOf(keys)
     if (fate === 'not_affected' || fate === 'draft_only') continue
     const { word } = decideEnds(judge(keys), [modeOf(source), modeOf(destination)])
-    if (word === 'blocked') continue
+    if (word === 'blocked' || from === null || to === null) {
+      const unnamed = from === null ? 'source_without_application' : 'destination_without_application'
+      const reason = word === 'blocked' ? 'blocked_today' : unnamed
+      const pairs = left.get(reason) ?? new Map<string, number>()
+      left.set(reason, pairs)
+      const pair = nameEnds(keys).join(' to ')
+      pairs.set(pair, (pairs.get(pair) ?? 0) + measures.connections)
+      continue
+    }
     const id = JSON.stringify([to.app, to.env, from.env])
     const use = kept.get(id) ?? {
       destination: to,
@@ -136,8 +160,14 @@ export function* findUses(
     kept.set(id, use)
     if (!use.users.some(({ app }) => app === from.app)) use.users.push({ app: from.app, actor: labelOf(source, 'app') })
   }
+  const notKept = NOT_KEPT.flatMap((reason): NotKept[] => {
+    const pairs = [...(left.get(reason) ?? [])].sort(([a, m], [b, n]) => n - m || compareTexts(a, b))
+    if (pairs.length === 0) return []
+    const connections = pairs.reduce((sum, [, many]) => sum + many, 0)
+    return [{ reason, pairs: pairs.length, connections, examples: pairs.slice(0, EXAMPLES).map(([pair]) => pair) }]
+  })
   const hrefOf = (actor: Actor) => actor.label?.href ?? ''
-  return [...kept]
+  const uses = [...kept]
     .sort(([a], [b]) => compareTexts(a, b))
     .flatMap(([, { users, from, ...use }]) => {
       const sorted = users.sort((a, b) => compareTexts(a.app, b.app))
@@ -150,6 +180,7 @@ export function* findUses(
         consumers: [from, ...part.map(({ actor }) => actor)].sort((a, b) => compareTexts(hrefOf(a), hrefOf(b))),
       }))
     })
+  return { uses, notKept }
 }
 
 function labelOf({ labelHrefOf, labels }: FlowEnd, key: 'app' | 'env'): Actor {

@@ -36,6 +36,7 @@ import {
   type ClosedFlow,
   type JudgedClosure,
   type KeptUse,
+  type NotKept,
 } from './plan-closure.js'
 import { writeRingfence } from './write-ringfence.js'
 
@@ -55,6 +56,8 @@ export interface PreparedClosure {
   /** The existing rule set of the closure; null if it does not exist yet. */
   existing: RuleSet | null
   uses: KeptUse[]
+  /** The traffic that no rule of `uses` keeps, by reason; empty if uses are not to be kept. */
+  notKept: NotKept[]
   /** All rules in the order in which they are written: the deny rule comes last. */
   rules: PlannedRule[]
   /** Those of `rules` that the rule set does not contain yet. */
@@ -155,7 +158,9 @@ export async function prepareClosure(ctx: Context, asked: ClosureAsked): Promise
   )
   const present = createPresentModes({ pce, signal })
   await present.look(endsOf(groups))
-  const uses = asked.keepUsed ? await workInTurns(findUses(groups, baseline, deny, present.modeOf), signal) : []
+  const { uses, notKept } = asked.keepUsed
+    ? await workInTurns(findUses(groups, baseline, deny, present.modeOf), signal)
+    : { uses: [], notKept: [] }
   const kept: PlannedRule[] = []
   for (const { providers, consumers } of uses) {
     const rule = { providers: toReference(providers), consumers: toReference(consumers) }
@@ -184,6 +189,7 @@ export async function prepareClosure(ctx: Context, asked: ClosureAsked): Promise
     body: bodyOf(name, named, existing),
     existing,
     uses,
+    notKept,
     rules,
     missing: missingOf(written, existing),
     isWithheld,

@@ -77,6 +77,20 @@ t.test('a plan over all applications, written as one rule set whose deny rule co
     plan.open_rules.map(({ rule_set, rule }: Json) => [rule_set, rule]),
     [['db', 'app=web to all workloads, 400-500/tcp']],
   )
+  t.same(plan.not_kept, [
+    {
+      reason: 'source_without_application',
+      pairs: 2,
+      connections: 7,
+      examples: ['203.0.113.9 (Partner) to pay (prod)', '203.0.113.9 (Partner) to crm (prod)'],
+    },
+  ])
+  t.match(
+    plan.warnings[0],
+    /^2 pairs in use would lose it, or may \("203.0.113.9 \(Partner\)" to "pay \(prod\)", .* not_kept says why/,
+  )
+  const short = await bench.ok(TOOL, { ...CLOSE, max_results: 1, dry_run: true })
+  t.same([short.lost.length, short.lost_total, short.truncated_sections], [1, 2, ['kept', 'lost']])
   t.same([plan.rules, plan.without_traffic], [{ exceptions: 0, used: 3, deny: 1, present: 0, written: 0 }, 2])
   t.same(plan.enforced_by, { visibility_only: 3, selective: 1, full: 1 })
   t.same(

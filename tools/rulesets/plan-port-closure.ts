@@ -1,6 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { DryRunInput } from '../../schemas/dry-run.js'
 import { NewName } from '../../schemas/new-name.js'
+import { usualSize } from '../../schemas/paging.js'
 import { ActorsInput, NamedServicesInput } from '../../schemas/rule-shapes.js'
 import { CompleteInput } from '../../schemas/traffic-input.js'
 import { refuseHidden } from '../../domain/drafts/create-named.js'
@@ -8,7 +9,7 @@ import { prepareClosure, writeClosure } from '../../domain/ringfence/prepare-clo
 import { requireApproved } from '../../domain/policy/require-approved.js'
 import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.js'
 import { bindAnswer } from '../answers/approval/preview-dry-run.js'
-import { ClosureOutput, showClosure } from '../answers/ringfence/show-closure.js'
+import { ClosureOutput, showClosure, SHOWN_ROWS } from '../answers/ringfence/show-closure.js'
 import { defineTool } from '../define.js'
 
 const DEFAULT_DAYS = 30
@@ -50,6 +51,10 @@ export default defineTool({
           listed: '',
         }),
       ),
+      max_results: usualSize(
+        Type.Integer({ minimum: 1, maximum: 500, description: 'Rows of a list', listed: '' }),
+        SHOWN_ROWS,
+      ),
       ruleset_name: Type.Optional(NewName('Default Close <services>', { listed: '' })),
       ...windowInput(DEFAULT_DAYS),
       ...CompleteInput,
@@ -66,15 +71,15 @@ export default defineTool({
     const planning = { ...ctx, signal: ctx.beforeWriting }
     const asked = { services: args.services, exceptions, keepUsed, name, window, complete: args.complete }
     const prepared = await prepareClosure(planning, asked)
-    if (args.dry_run === true) return showClosure(ctx, prepared, null)
+    if (args.dry_run === true) return showClosure(ctx, prepared, null, args.max_results)
     if (ctx.approved !== undefined) {
       // Reading traffic takes minutes, so the plan may meanwhile differ from the confirmed one.
       const limits = { ...ctx.limits, responseBudgetBytes: Infinity }
-      const { digest } = await bindAnswer(showClosure({ ...ctx, limits }, prepared, null), planning)
+      const { digest } = await bindAnswer(showClosure({ ...ctx, limits }, prepared, null, args.max_results), planning)
       const text = 'What the closure would write has changed since it was confirmed. Nothing was written.'
       requireApproved(ctx.approved, digest, text)
     }
     ctx.beforeWriting.throwIfAborted()
-    return showClosure(ctx, prepared, await writeClosure(ctx, prepared))
+    return showClosure(ctx, prepared, await writeClosure(ctx, prepared), args.max_results)
   },
 })

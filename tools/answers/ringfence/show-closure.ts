@@ -3,14 +3,14 @@ import type { ToolContext } from '../../../domain/call.js'
 import { toDraftHref } from '../../../domain/inventory/parse-href.js'
 import { nameRule } from '../../../domain/policy/name-rule.js'
 import { namesOf } from '../../../domain/policy/name-references.js'
-import { CLOSURE_FATES, type ClosureFate } from '../../../domain/ringfence/plan-closure.js'
+import { CLOSURE_FATES, NOT_KEPT, type ClosureFate } from '../../../domain/ringfence/plan-closure.js'
 import type { ClosureWritten, PreparedClosure } from '../../../domain/ringfence/prepare-closure.js'
 import { listDifferences } from '../../../domain/policy/compare-stored.js'
 import { compareTexts } from '../../../domain/text/compare-texts.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
 import { quote } from '../../../domain/text/escape-text.js'
 import { describeReading, Reading } from '../../../domain/traffic/read-flows.js'
-import { AssumesOut, showAssumed } from '../../../schemas/assumes.js'
+import { AssumesOut, explainAssumed, showAssumed } from '../../../schemas/assumes.js'
 import { Count, Counts, Text } from '../../../schemas/common.js'
 import { DryRunOutput } from '../../../schemas/dry-run.js'
 import { DifferencesOut } from '../../../schemas/update-output.js'
@@ -37,6 +37,17 @@ export const ClosureOutput = Type.Object({
     },
   ),
   kept_total: Count('All of them'),
+  not_kept: Type.Optional(
+    Type.Array(
+      Type.Object({
+        reason: Text(NOT_KEPT.join(', ')),
+        pairs: Count('Of source and destination'),
+        connections: Count('Observed'),
+        examples: Type.Array(Type.String(), { description: 'The busiest' }),
+      }),
+      { description: 'Observed, and without an allow rule of keep_used' },
+    ),
+  ),
   lost: Type.Array(
     Type.Object({
       from: Text('Source'),
@@ -61,17 +72,23 @@ export const ClosureOutput = Type.Object({
   ...DryRunOutput,
 })
 
-const SHOWN_ROWS = 15
+/** The number of rows of a list that an answer shows unless the caller wants another. */
+export const SHOWN_ROWS = 15
 /** Maximum number of rules whose requests a dry run lists. A confirmation covers all of them nevertheless. */
 const MOST_REQUESTS = 10
 
-/** Builds the answer of plan-port-closure. `written` is null in a dry run. */
+/**
+ * Builds the answer of plan-port-closure. `written` is null in a dry run. `asked` is the number of rows per list that the
+ * caller wants.
+ */
 export function showClosure(
   ctx: Pick<ToolContext<true>, 'pce' | 'limits'>,
   prepared: PreparedClosure,
   written: ClosureWritten | null,
+  asked?: number,
 ): Static<typeof ClosureOutput> {
-  const { body, existing, uses, rules, missing, isWithheld, read, judged, open, groups, managedModes } = prepared
+  const { body, existing, uses, notKept, rules, missing, isWithheld, read, judged, open, groups, managedModes } =
+    prepared
   const names = namesOf(prepared.draft, () => undefined)
   const href = written?.href ?? existing?.href
   const requests = written === null ? requestsOf(ctx.pce.orgId, prepared) : []
@@ -97,6 +114,7 @@ export function showClosure(
       without_traffic: applications.filter(({ app, env }) => !judged.destinations.has(`${app} (${env})`)).length,
       enforced_by: { ...managedModes },
       kept_total: uses.length,
+      ...(notKept.length > 0 && { not_kept: notKept }),
       lost_total: judged.lost.length,
       open_rules_total: open.length,
       ...listDifferences(differences),
@@ -135,8 +153,10 @@ export function showClosure(
     {
       detail: 'standard',
       standard: SHOWN_ROWS,
+      asked,
       limits: ctx.limits,
-      hint: (longest) => `At most ${longest} rows of a list are shown; the totals count all.`,
+      hint: (longest) =>
+        `At most ${longest} rows of a list are shown; the totals count all. ${asked === undefined ? 'max_results shows more.' : 'A larger max_results shows more, as far as it fits.'}`,
     },
   )
 }
@@ -191,6 +211,11 @@ function warningsOf(prepared: PreparedClosure, written: ClosureWritten | null): 
           'Not all traffic was read, so the deny rule is left out for now: who is not seen would be cut. complete: true reads all of it.',
         ]
       : []),
+    ...(judged.lost.length > 0
+      ? [
+          `${countOf(judged.lost.length, 'pair')} in use would lose it, or may (${listSome(judged.lost.map(({ source, destination }) => `${quote(source)} to ${quote(destination)}`))}; all in lost).${prepared.notKept.length > 0 ? ' not_kept says why keep_used does not keep them.' : ''} Name them in exceptions, by workload, IP list or labels.`,
+        ]
+      : []),
     ...(open.length > 0
       ? [
           `${countOf(open.length, 'allow rule')} of other rule sets ${open.length === 1 ? 'covers' : 'cover'} these services and ${open.length === 1 ? 'decides' : 'decide'} before the deny rule: what they let in stays open (open_rules). Change them, or add an override deny rule.`,
@@ -221,6 +246,7 @@ function warningsOf(prepared: PreparedClosure, written: ClosureWritten | null): 
       : []),
     ...(judged.undecided === '' ? [] : [`Traffic is ${judged.undecided}.`]),
     ...modeNotes,
+    ...explainAssumed(judged.assumes),
     ...(written?.stored?.warning === undefined ? [] : [written.stored.warning]),
     ...warnings,
   ]
