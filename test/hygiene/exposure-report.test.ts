@@ -138,6 +138,28 @@ t.test('what the PCE says, and how risky services are reached', async (t) => {
       'lab lab 445/tcp 1 not_enforced enforce_destination',
     ],
   )
+  t.same(
+    answer.destinations.map(({ to, sources, connections, would_protect: remedy }: Json) => [
+      to,
+      sources,
+      connections,
+      remedy,
+    ]),
+    [
+      ['web (prod)', 1, 7, { enforce_destination: 7 }],
+      ['crm (prod)', 1, 5, { deny_rule: 5 }],
+      ['203.0.113.9 (Any (0.0.0.0/0 and ::/0))', 1, 4, { enforce_source: 4 }],
+      ['pay (prod)', 1, 2, { change_rules: 2 }],
+      ['lab', 1, 1, { enforce_destination: 1 }],
+    ],
+  )
+  t.equal(answer.destinations_total, 5)
+  const enforce = await bench.ok(TOOL, { would_protect: 'enforce_destination' })
+  t.same(
+    enforce.reached.map(({ to }: Json) => to),
+    ['web (prod)', 'lab'],
+  )
+  t.same([enforce.reached_total, enforce.destinations_total, enforce.connections], [2, 2, answer.connections])
   t.same(answer.recorded_otherwise, { allowed_without_rule: 3, stopped_despite_rule: 0 })
   t.equal(
     answer.summary,
@@ -160,7 +182,7 @@ t.test('a PCE that computes nothing is not called safe', async (t) => {
   t.same(answer.vulnerabilities, { reports: 0 }, 'no "0 exposed" where no scan is known')
   t.equal(
     answer.summary,
-    'No service was held against traffic: the PCE rates none as a risk, and none was named. Not known from this PCE: risk_summary, app_group_risk, workload_risk, risky_services, vulnerability_reports, vulnerability_exposure.',
+    'No service was held against traffic: the PCE rates none as a risk, and none was named. Next: services ["445/tcp","3389/tcp","5985-5986/tcp","135/tcp","139/tcp","22/tcp","23/tcp"]. Not known from this PCE: risk_summary, app_group_risk, workload_risk, risky_services, vulnerability_reports, vulnerability_exposure.',
   )
   const named = await bench.ok(TOOL, { services: ['SMB', { port: 3389, proto: 'tcp' }] })
   t.same(
@@ -219,6 +241,8 @@ t.test('a part can be asked for alone', async (t) => {
   const bench = await start(t)
   const answer = await bench.ok(TOOL, { sections: ['reached'] })
   t.equal(answer.reached.length, 5)
-  t.same(answer.sections_left_out, ['services', 'app_groups', 'vulnerable_workloads'])
+  t.same(answer.sections_left_out, ['services', 'destinations', 'app_groups', 'vulnerable_workloads'])
+  t.equal(answer.not_known, undefined)
+  t.match(answer.summary, /Not known from this PCE: vulnerability_reports\.$/)
   t.same([answer.services, answer.app_groups], [undefined, undefined])
 })

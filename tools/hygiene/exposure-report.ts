@@ -1,11 +1,11 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { DetailLevel } from '../../schemas/common.js'
+import { DetailLevel, StringEnum } from '../../schemas/common.js'
 import { NamedServicesInput, type ServiceObject } from '../../schemas/rule-shapes.js'
 import { SectionsInput } from '../../schemas/sections.js'
 import { CompleteInput } from '../../schemas/traffic-input.js'
 import type { ToolContext } from '../../domain/call.js'
 import { resolveService, type ServiceReference } from '../../domain/drafts/resolve-services.js'
-import { askablePorts, judgeExposure } from '../../domain/hygiene/judge-exposure.js'
+import { askablePorts, judgeExposure, REMEDIES } from '../../domain/hygiene/judge-exposure.js'
 import { readExposure } from '../../domain/hygiene/read-exposure.js'
 import { createPolicyLookups } from '../../domain/inventory/find-object.js'
 import { loadLabels, type LabelIndex } from '../../domain/inventory/labels.js'
@@ -35,6 +35,12 @@ export default defineTool({
   input: Type.Object(
     {
       services: Type.Optional(NamedServicesInput('SMB, 445/tcp …, beside what the PCE rates')),
+      would_protect: Type.Optional(
+        StringEnum(REMEDIES, {
+          description: 'Only destinations and reached that this would stop',
+          listed: 'Only what this would stop',
+        }),
+      ),
       ...windowInput(DEFAULT_DAYS),
       ...CompleteInput,
       ...SectionsInput(EXPOSURE_PARTS),
@@ -60,7 +66,7 @@ export default defineTool({
     const judged =
       asked.length === 0 ? null : await judgeExposure(ctx, labels, asked, { window, complete: args.complete })
     const portless = risky.flatMap(({ service, ports }) => (ports === null ? [service.name] : []))
-    return showExposure({ findings, judged, portless, chosen }, detail, ctx.limits)
+    return showExposure({ findings, judged, portless, chosen, remedy: args.would_protect }, detail, ctx.limits)
   },
 })
 

@@ -13,7 +13,7 @@ import { compareTexts } from '../../../domain/text/compare-texts.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
 import { quote } from '../../../domain/text/escape-text.js'
 import { describeReading, Reading } from '../../../domain/traffic/read-flows.js'
-import { AssumesOut, showAssumed } from '../../../schemas/assumes.js'
+import { AssumesOut, explainAssumed, showAssumed } from '../../../schemas/assumes.js'
 import { Count, Counts, Nullable, Text } from '../../../schemas/common.js'
 import type { Limits } from '../../../schemas/config.js'
 import { explainRecorded, RecordedOut, showRecorded } from '../../../schemas/recorded-otherwise.js'
@@ -22,7 +22,7 @@ import { adviseOnRows, jsonBytes, OVERVIEW_BYTES, Truncation } from '../byte-bud
 import { showChosen, type Sections } from '../choose-sections.js'
 
 /** The parts of exposure-report's answer from which a caller can choose. */
-export const EXPOSURE_PARTS = ['services', 'reached', 'app_groups', 'vulnerable_workloads'] as const
+export const EXPOSURE_PARTS = ['services', 'destinations', 'reached', 'app_groups', 'vulnerable_workloads'] as const
 
 const { window: _window, flows_truncated: _truncated, analysed: _analysed } = Reading
 const Reached = Counts(
@@ -33,14 +33,19 @@ const Protects = Counts(`Connections that pass by the least that would stop them
 /** The answer of exposure-report. */
 export const ExposureOutput = Type.Object({
   summary: Text('What is exposed, in a few sentences'),
-  not_known: Type.Array(
-    Type.Object({
-      what: Text('Part of the findings'),
-      is: Text('refused or not_computed'),
-      http_status: Type.Optional(Count('Of a refusal')),
-      why: Text('The reason'),
-    }),
-    { description: 'What this PCE does not say; none of it reads as fine' },
+  not_known: Type.Optional(
+    Type.Array(
+      Type.Object({
+        what: Text('Part of the findings'),
+        is: Text('refused or not_computed'),
+        http_status: Type.Optional(Count('Of a refusal')),
+        why: Text('The reason'),
+      }),
+      {
+        description:
+          'What this PCE does not say; none of it reads as fine. Absent where sections are chosen: summary names it',
+      },
+    ),
   ),
   ransomware: Nullable(Type.Object({}, { description: 'The summary of the PCE; null: not_known has why' })),
   workloads: Type.Optional(
@@ -81,6 +86,19 @@ export const ExposureOutput = Type.Object({
       { description: 'Worst first' },
     ),
   ),
+  destinations: Type.Optional(
+    Type.Array(
+      Type.Object({
+        to: Text('Application, host or address'),
+        sources: Count('That reach it'),
+        ports: Type.Array(Type.String(), { description: 'Reached; 5 at most' }),
+        connections: Count('That pass, or may'),
+        would_protect: Protects,
+      }),
+      { description: 'Where risky services are reached, most connections first' },
+    ),
+  ),
+  destinations_total: Type.Optional(Count('Shown or not')),
   reached: Type.Optional(
     Type.Array(
       Type.Object({
@@ -137,6 +155,8 @@ interface Shown {
   /** Names of services that have at least one entry without ports. */
   portless: readonly string[]
   chosen: Sections<(typeof EXPOSURE_PARTS)[number]>
+  /** The only remedy of interest in the lists of pairs and destinations; undefined if all are. */
+  remedy: Remedy | undefined
 }
 
 const MOST_PORTS = 5
@@ -148,11 +168,13 @@ export function showExposure(shown: Shown, detail: 'standard' | 'full', limits: 
   const { findings, judged, chosen } = shown
   const { summary, groups, workloads, vulnerable, reports } = findings
   const services = [...(judged?.services ?? [])].sort(riskiestFirst)
+  const pairs = (judged?.pairs ?? []).filter(({ remedy }) => shown.remedy === undefined || remedy === shown.remedy)
+  const destinations = rankDestinations(pairs)
   return showChosen(
     chosen,
     {
       summary: summarise(shown),
-      not_known: findings.notKnown,
+      ...(chosen.names.length === chosen.known.length && { not_known: findings.notKnown }),
       ransomware: summary && showSummary(summary),
       ...(workloads !== null && {
         workloads: {
@@ -172,7 +194,8 @@ export function showExposure(shown: Shown, detail: 'standard' | 'full', limits: 
       ...(judged !== null && {
         connections: { ...judged.connections },
         ...(Object.keys(judged.remedies).length > 0 && { would_protect: { ...judged.remedies } }),
-        reached_total: judged.pairs.length,
+        destinations_total: destinations.length,
+        reached_total: pairs.length,
         ...describeReading(judged.read),
         ...showRecorded(judged.recorded),
         ...showAssumed(judged.assumes),
@@ -182,7 +205,8 @@ export function showExposure(shown: Shown, detail: 'standard' | 'full', limits: 
     {
       ...(judged !== null && {
         services: { total: services.length, rows: services.map(showService) },
-        reached: { total: judged.pairs.length, rows: judged.pairs.map(showPair) },
+        destinations: { total: destinations.length, rows: destinations },
+        reached: { total: pairs.length, rows: pairs.map(showPair) },
       }),
       ...(groups !== null && {
         app_groups: { total: groups.exposed.length, rows: groups.exposed.map(showGroup) },
@@ -260,6 +284,30 @@ const showPair = ({ source, destination, ports, connections, reached, remedy }: 
   would_protect: remedy,
 })
 
+/** Adds up the pairs by their destinations, those with the most connections first. */
+function rankDestinations(pairs: readonly ExposedPair[]) {
+  const found = new Map<
+    string,
+    { sources: Set<string>; ports: Set<string>; protects: Partial<Record<Remedy, number>> }
+  >()
+  for (const { source, destination, ports, remedy, connections } of pairs) {
+    const own = found.get(destination) ?? { sources: new Set(), ports: new Set(), protects: {} }
+    found.set(destination, own)
+    own.sources.add(source)
+    for (const port of ports) own.ports.add(port)
+    own.protects[remedy] = (own.protects[remedy] ?? 0) + connections
+  }
+  return [...found]
+    .map(([to, { sources, ports, protects }]) => ({
+      to,
+      sources: sources.size,
+      ports: [...ports].sort(compareTexts).slice(0, MOST_PORTS),
+      connections: Object.values(protects).reduce((sum, many) => sum + many, 0),
+      would_protect: protects,
+    }))
+    .sort((a, b) => b.connections - a.connections || compareTexts(a.to, b.to))
+}
+
 function showGroup({
   name,
   severity,
@@ -319,8 +367,12 @@ function summarise({ findings, judged }: Shown): string {
   return said.filter(Boolean).join(' ')
 }
 
+/** Ports that ransomware uses most: SMB, RDP, WinRM, RPC, NetBIOS, SSH and Telnet. */
+const USUAL_PORTS = ['445/tcp', '3389/tcp', '5985-5986/tcp', '135/tcp', '139/tcp', '22/tcp', '23/tcp']
+
 function describeTraffic(judged: JudgedExposure | null): string {
-  if (judged === null) return 'No service was held against traffic: the PCE rates none as a risk, and none was named.'
+  if (judged === null)
+    return `No service was held against traffic: the PCE rates none as a risk, and none was named. Next: services ${JSON.stringify(USUAL_PORTS)}.`
   const { services, connections, remedies, read } = judged
   const least = read.truncated ? 'at least ' : ''
   const reached = services.filter((one) => passing(one) > 0).length
@@ -338,8 +390,14 @@ function describeTraffic(judged: JudgedExposure | null): string {
 
 function notesOf({ findings, judged, portless }: Shown): string[] {
   const isCut = findings.vulnerable?.isCut === true
+  const [total, counted] = [findings.summary?.num_total_workloads, findings.workloads?.total]
   return [
     ...(judged?.read.truncated === true ? ['Not all traffic was read, so what was not seen may be reached too.'] : []),
+    ...(total !== undefined && counted !== undefined && total !== counted
+      ? [
+          `workloads counts the ${counted} with a VEN; num_total_workloads of ransomware, ${total}, is a count of the PCE's own.`,
+        ]
+      : []),
     ...(portless.length > 0
       ? [`Not held against traffic, since not all they cover are ports: ${portless.map(quote).join(', ')}.`]
       : []),
@@ -352,6 +410,7 @@ function notesOf({ findings, judged, portless }: Shown): string[] {
           ...(judged.undecided === '' ? [] : [`Traffic is ${judged.undecided}.`]),
           ...judged.modes,
           ...[explainRecorded(judged.recorded)].filter(Boolean),
+          ...explainAssumed(judged.assumes),
         ]),
   ]
 }
