@@ -1,6 +1,6 @@
 import { StartupError, type DatabaseConfig } from '../../schemas/config.js'
 import type { Owner } from '../../schemas/caller.js'
-import type { State } from '../../schemas/state.js'
+import type { ApprovalPlace, State } from '../../schemas/state.js'
 import { KEPT_KEY_NOTES } from '../../storage/keystore/change-kek.js'
 import { nameOfLastCheck } from '../../storage/keystore/last-checks.js'
 import { connectDatabase, type Database } from '../../storage/postgres/connect.js'
@@ -19,7 +19,7 @@ const PAGE = 200
  * without a keystore, and marks the file so that no server uses it again. The file is locked from the beginning of the
  * copy until it is marked, so a server that is still running loses no change that it has confirmed to a client (D166).
  * Unused confirm tokens and open confirmation questions are not moved; the calls to which they belong must be made
- * again.
+ * again. Open approvals and waiting notifications are not moved either; the report gives their numbers (D304).
  *
  * @throws {StartupError} (rejects) if there is no file or it is empty, or if the database has another keystore or
  * cannot be used. In these cases, nothing has changed. If the database has stored the keystore but the file could not
@@ -49,11 +49,29 @@ export async function moveState(from: string, to: DatabaseConfig): Promise<Comma
       })
     })
     say('info', `Moved ${moved} registrations from '${from}' to the database at ${to.where}`)
+    const left = await describeLeft(source)
+    if (left !== null) say('warn', left)
     say('info', `Start the servers with MCP_STATE_URL. '${from}' is kept, but no server uses it any more`)
     return { lines, ok: true }
   } finally {
     source.close()
   }
+}
+
+/** Describes what the file keeps and the database does not get; null if there is nothing. */
+async function describeLeft({ approvals, outbox }: Pick<FileState, 'approvals' | 'outbox'>): Promise<string | null> {
+  let open = 0
+  for (let after: ApprovalPlace | null | undefined = null; after !== undefined;) {
+    const page = await approvals.live(after, PAGE)
+    open += page.length
+    after = page.length < PAGE ? undefined : page.at(-1)
+  }
+  const { waiting } = await outbox.look()
+  const left = [
+    ...(open > 0 ? [`open approvals: ${open} (these calls have to be asked for again)`] : []),
+    ...(waiting > 0 ? [`notifications without an answer: ${waiting} (the audit log has what they are about)`] : []),
+  ]
+  return left.length === 0 ? null : `Not moved: ${left.join(', ')}`
 }
 
 /** Runs `svc-mcp-http migrate`: updates the schema of the database. Rejects with StartupError. */

@@ -118,6 +118,36 @@ t.test('a keystore moves whole, and its file is used no more', async (t) => {
   t.same(await another.query(`SELECT 1 FROM pg_namespace WHERE nspname = 'svc_mcp'`), [])
 })
 
+t.test('revocations move, and what does not is said with its number', async (t) => {
+  const database = await (await sharedPostgres()).makeDatabase()
+  const path = newPath(t)
+  const { state } = await fill(t, path)
+  const revocation = { until: now() + 60_000, at: now(), by: 'ops' }
+  // One of a person with a key, and one of a person without.
+  for (const owner of [OWNERS[0]!, OWNERS[1]!]) await state.revocations.set(owner, revocation)
+  // More than one page; of the last ones one waits for its second person, one is approved, and one has ended.
+  const ids = Array.from({ length: 203 }, (_, n) => `${n}`.padStart(43, 'x'))
+  for (const [n, id] of ids.entries())
+    await state.approvals.open({ id, key: { owner: `o ${n}`, call: 'c' }, request: '{}', expiresAt: now() + 60_000 })
+  await state.approvals.approveFirst(ids[200]!, 'first')
+  await state.approvals.decide(ids[201]!, 'approved')
+  await state.approvals.end(ids[202]!, 'revoked')
+  await state.outbox.add(['a', 'b'].map((id) => ({ id, body: '{}', createdAt: now() })))
+
+  const { ok, lines } = await moveState(path, databaseOf(database.url))
+  t.equal(ok, true)
+  t.same(
+    lines.filter(({ level }) => level === 'warn').map(({ text }) => text),
+    [
+      'Not moved: open approvals: 202 (these calls have to be asked for again), notifications without an answer: 2 (the audit log has what they are about)',
+    ],
+  )
+  const { state: moved } = await open(t, '', { kek: KEK }, database.url)
+  for (const owner of [OWNERS[0]!, OWNERS[1]!]) t.same(await moved.revocations.find(owner), revocation)
+  t.equal(await moved.revocations.find(OWNERS[2]!), null)
+  t.same([await moved.approvals.live(null, 5), await moved.outbox.look()], [[], { waiting: 0, dueAt: null }])
+})
+
 t.test('nothing is moved', async (t) => {
   const postgres = await sharedPostgres()
   const path = newPath(t)
