@@ -60,6 +60,15 @@ interface Container {
   livenessProbe: Probe
 }
 
+interface Item {
+  key: string
+}
+
+interface Rule {
+  to: object[]
+  ports: object[]
+}
+
 interface Probe {
   httpGet: { path: string }
 }
@@ -149,6 +158,22 @@ t.test('what is missing or contradicts itself is refused, by name', async (t) =>
       'networkPolicy.ingressFrom: who may connect, such as the namespace of the ingress controller',
     ],
     [FULL, { metrics: { enabled: false } }, 'metrics.serviceMonitor.enabled needs metrics.enabled'],
+    [
+      FULL,
+      { notifications: { existingSecret: '' } },
+      'notifications.existingSecret: name the Secret with MCP_NOTIFY_WEBHOOK_URL, or put it into secrets.names',
+    ],
+    [
+      FILE,
+      { secrets: { names: ['MCP_CONFIRM_HMAC_KEY', 'MCP_NOTIFY_SECRET'] } },
+      'secrets.names has MCP_NOTIFY_SECRET, which needs notifications.enabled',
+    ],
+    [FILE, { config: { MCP_NOTIFY_NAMES: 1 } }, 'config.MCP_NOTIFY_NAMES: notifications.names sets it'],
+    [
+      FULL,
+      { networkPolicy: { egress: { notifications: { to: [] } } } },
+      'networkPolicy.egress.notifications.to: where the receiver of notifications is',
+    ],
   ]
   for (const [set, over, message] of refusals) {
     let said = 'rendered'
@@ -159,6 +184,47 @@ t.test('what is missing or contradicts itself is refused, by name', async (t) =>
     }
     t.equal(said.slice(-message.length), message)
   }
+})
+
+t.test('notifications: where the server reads its settings, and the way to the receiver', async (t) => {
+  const NAMES = ['MCP_NOTIFY_WEBHOOK_URL', 'MCP_NOTIFY_SECRET']
+  const url = 'https://relay.example.com/hook'
+  const off = { notifications: { enabled: false } }
+  const shown = (over: object, set = FULL) => {
+    const manifests = renderWith(t, set, over)
+    const pod = podOf(manifests) as Pod & {
+      volumes: { name: string; secret?: { secretName: string; items: Item[] } }[]
+    }
+    const { secret } = pod.volumes.find(({ name }) => name === 'notifications') ?? {}
+    const { egress } =
+      (manifests.find(({ kind }) => kind === 'NetworkPolicy')?.spec as { egress?: Rule[] } | undefined) ?? {}
+    return {
+      env: Object.fromEntries(
+        pod.containers[0]!.env.flatMap(({ name, value }) => (name.startsWith('MCP_NOTIFY') ? [[name, value]] : [])),
+      ),
+      secret: secret && [secret.secretName, secret.items.map(({ key }) => key)],
+      way: egress?.filter(({ to }) => JSON.stringify(to).includes('relay')).flatMap(({ ports }) => ports),
+    }
+  }
+  const way = [{ protocol: 'TCP', port: 8443 }]
+  const files = (names: string[], folder: string) =>
+    Object.fromEntries(names.map((name) => [`${name}_FILE`, `/etc/svc-mcp/${folder}/${name}`]))
+  t.same(shown({}), {
+    env: { ...files(NAMES, 'notifications'), MCP_NOTIFY_NAMES: '1' },
+    secret: ['svc-mcp-notifications', NAMES],
+    way,
+  })
+  t.same(shown({ notifications: { url, names: false } }), {
+    env: { MCP_NOTIFY_WEBHOOK_URL: url, ...files(['MCP_NOTIFY_SECRET'], 'notifications') },
+    secret: ['svc-mcp-notifications', ['MCP_NOTIFY_SECRET']],
+    way,
+  })
+  t.same(shown({ secrets: { names: ['MCP_CONFIRM_HMAC_KEY', ...NAMES] }, notifications: { enabled: true } }, FILE), {
+    env: files(NAMES, 'secrets'),
+    secret: undefined,
+    way: undefined,
+  })
+  t.same(shown(off), { env: {}, secret: undefined, way: [] })
 })
 
 t.test('the schema of the values', async (t) => {
@@ -172,6 +238,9 @@ t.test('the schema of the values', async (t) => {
   for (const set of ['deploy/helm/svc-mcp/values.yaml', ...Object.keys(SETS)])
     t.same(faults(parse(textOf(set))), [], set)
   t.same(faults({ image: { digest: 'latest' } }), ['/image/digest must match pattern "^(sha256:[0-9a-f]{64})?$"'])
+  t.same(faults({ notifications: { url: 'http://relay.example.com' } }), [
+    '/notifications/url must match pattern "^(https://.+)?$"',
+  ])
   t.same(faults({ replicas: 3 }), [' must NOT have additional properties'])
   t.same(faults({ image: { tag: '1' } }), ['/image must NOT have additional properties'])
 })

@@ -68,6 +68,25 @@ labels:
 {{- if hasKey .Values.config "MCP_DEV_INSECURE" -}}
 {{- fail "config.MCP_DEV_INSECURE: this chart runs authenticated servers only" -}}
 {{- end -}}
+{{- range list "MCP_NOTIFY_WEBHOOK_URL" "MCP_NOTIFY_SECRET" -}}
+{{- $isNamed := has . $.Values.secrets.names -}}
+{{- if $.Values.notifications.enabled -}}
+{{- if and $isNamed $.Values.notifications.existingSecret -}}
+{{- fail (printf "notifications.existingSecret has %s, and so has secrets.names: name it in one of them" .) -}}
+{{- end -}}
+{{- if not (or $isNamed $.Values.notifications.existingSecret (and $.Values.notifications.url (eq . "MCP_NOTIFY_WEBHOOK_URL"))) -}}
+{{- fail (printf "notifications.existingSecret: name the Secret with %s, or put it into secrets.names" .) -}}
+{{- end -}}
+{{- else if $isNamed -}}
+{{- fail (printf "secrets.names has %s, which needs notifications.enabled" .) -}}
+{{- end -}}
+{{- end -}}
+{{- if and .Values.notifications.url (has "MCP_NOTIFY_WEBHOOK_URL" .Values.secrets.names) -}}
+{{- fail "notifications.url, and secrets.names has MCP_NOTIFY_WEBHOOK_URL: the URL is in one of them" -}}
+{{- end -}}
+{{- if hasKey .Values.config "MCP_NOTIFY_NAMES" -}}
+{{- fail "config.MCP_NOTIFY_NAMES: notifications.names sets it" -}}
+{{- end -}}
 {{- if eq .Values.state.kind "file" -}}
 {{- if or .Values.autoscaling.enabled (gt (int .Values.replicaCount) 1) -}}
 {{- fail "state.kind: file means one replica (replicaCount: 1, no autoscaling); several need postgresql" -}}
@@ -78,6 +97,11 @@ labels:
 {{- else if not (has "MCP_STATE_URL" .Values.secrets.names) -}}
 {{- fail "state.kind: postgresql needs MCP_STATE_URL in secrets.names" -}}
 {{- end -}}
+{{- end -}}
+
+{{- /* The variables that the server reads from the Secret of notifications, with commas between them. */ -}}
+{{- define "svc-mcp.notifySecrets" -}}
+{{- if not .Values.notifications.url }}MCP_NOTIFY_WEBHOOK_URL,{{ end }}MCP_NOTIFY_SECRET
 {{- end -}}
 
 {{- /* Ports of a NetworkPolicy, from a list of numbers. */ -}}
