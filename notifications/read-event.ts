@@ -1,4 +1,4 @@
-import { escapeText } from '../domain/text/escape-text.js'
+import { clipText, escapeText, visibleJson } from '../domain/text/escape-text.js'
 import type { AuditEntry } from '../schemas/audit.js'
 import type { ErrorCode } from '../schemas/errors.js'
 import type { Owner } from '../schemas/caller.js'
@@ -50,6 +50,8 @@ export interface EventFacts {
   outside?: AuditEntry['outside']
   guardrail?: AuditEntry['guardrail']
   scopes?: readonly string[]
+  /** Number of values in the note and the fields below it that were left out to keep the message small. */
+  names_left_out?: number
   /**
    * The svc-mcp-http command that caused the event; the fields below say whether the command succeeded, and who ran it.
    */
@@ -119,19 +121,42 @@ function factsOf(type: string, entry: AuditEntry, { publicUrl, replica, names }:
     ...(entry.first_approved_by && { first_approved_by: personOf(entry.first_approved_by) }),
     ...(entry.overrides && { overrides: entry.overrides.map(({ guardrail }) => guardrail) }),
     ...(id !== undefined && { approval_id: id, approval_url: `${publicUrl}/approve/${id}` }),
-    ...(names && {
-      note: entry.note,
-      outside: entry.outside,
-      guardrail: entry.guardrail,
-      scopes: entry.scopes?.slice(0, MOST_SCOPES),
-    }),
+    ...(names && fitNames(entry)),
     ...(command !== undefined && { command, outcome: entry.outcome, os_user: entry.os_user }),
     request_id: clip(entry.request_id),
     pce_host: entry.pce_host,
   }
 }
 
-const MOST_SCOPES = 20
+/** Maximum number of bytes, as JSON, of all values in a message that may name objects, except for the summary. */
+const MOST_NAME_BYTES = 8 * 1024
+/** Maximum number of characters of one such value. A note is never longer than this. */
+const LONGEST_NAME = 500
+
+type Names = Pick<EventFacts, 'note' | 'outside' | 'guardrail' | 'scopes' | 'names_left_out'>
+
+/** Returns the facts of an entry that may name objects. Long values are clipped; what finds no room is only counted. */
+function fitNames({ note, outside, guardrail, scopes }: AuditEntry): Names {
+  let room = MOST_NAME_BYTES
+  let left = 0
+  const fit = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(fit).filter((one) => one !== undefined)
+    if (typeof value === 'object' && value !== null)
+      return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, fit(one)]))
+    if (value === undefined) return undefined
+    const kept = typeof value === 'string' ? clipText(value, LONGEST_NAME) : value
+    const bytes = Buffer.byteLength(visibleJson([kept]))
+    if (bytes > room) {
+      left += 1
+      return undefined
+    }
+    room -= bytes
+    return kept
+  }
+  const names = fit({ note, outside, guardrail, scopes }) as Names
+  return { ...names, ...(left > 0 && { names_left_out: left }) }
+}
+
 /** Maximum number of characters of an identifier in a message. It keeps every message small. */
 const LONGEST = 300
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { visibleJson } from '../domain/text/escape-text.js'
+import { clipText, visibleJson } from '../domain/text/escape-text.js'
 import type { AuditEntry } from '../schemas/audit.js'
 import type { Meter } from '../schemas/metrics.js'
 import type { Outbox, OutboxMessage } from '../schemas/state.js'
@@ -55,6 +55,8 @@ export interface EventRecorder {
 const QUIET_MS = 5 * 60_000
 /** Maximum number of different refusals that are remembered at a time. Any other refusal is reported each time. */
 const MOST_QUIET = 1000
+/** Maximum number of characters of the summary of a call in a message. */
+const LONGEST_SUMMARY = 2000
 /** Maximum number of events that are kept in memory until the outbox accepts them. */
 const MOST_UNSTORED = 1000
 
@@ -99,7 +101,7 @@ export function createRecorder(options: RecorderOptions): EventRecorder {
     const asked = type === 'approval.waiting' && id !== undefined ? await findApproval?.(id).catch(() => null) : null
     const known = asked && {
       expires_at: new Date(asked.expiresAt).toISOString(),
-      ...(options.names && { summary: asked.summary }),
+      ...(options.names && { summary: clipText(asked.summary, LONGEST_SUMMARY) }),
     }
     const body = visibleJson({ type, timestamp, data: { ...data, ...known } })
     const createdAt = now()

@@ -1,34 +1,15 @@
 /** Messages on their way: from the audit log over the outbox in a real file to a real receiver that fails, hangs, or is gone. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { createRecorder } from '../../notifications/record-events.js'
-import { createSender } from '../../notifications/send-messages.js'
 import { signMessage } from '../../notifications/sign-message.js'
-import type { AuditEntry } from '../../schemas/audit.js'
 import { openState } from '../../storage/state/open-state.js'
 import type { Json } from '../contract/authenticated-service.js'
 import { directoryOf } from '../state/support.js'
-import { guardOf, type Receiver, SECRET, silence, startReceiver, status } from './receiver.js'
+import { guardOf, type Receiver, silence, startReceiver, status } from './receiver.js'
+import { asked, entryOf, refused, START, startSending } from './sending-process.js'
 
-const START = Date.parse('2026-06-15T12:00:00Z')
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
-
-const entryOf = (facts: Partial<AuditEntry>): AuditEntry => ({
-  ts: '2026-06-15T12:00:00.000Z',
-  phase: 'decision',
-  decision: 'denied',
-  tool: 'provision-policy',
-  role: 'operator',
-  iss: 'https://idp.example.test/',
-  sub: 'ann',
-  request_id: 'r-1',
-  mode: 'shared',
-  transport: 'http',
-  ...facts,
-})
-const asked = (id: string) => entryOf({ reason: 'confirm_required', approval: 'asked', approval_id: id })
-const refused = (more: Partial<AuditEntry> = {}) => entryOf({ reason: 'out_of_scope', ...more })
 
 interface World {
   receiver: Receiver
@@ -37,44 +18,12 @@ interface World {
   timeoutMs?: number
 }
 
-/** One process with its file, its recorder and its sender; jitter is at its longest. */
+/** One process with its file. */
 function startProcess(t: Test, { receiver, clock, path = join(directoryOf(t), 'state.db'), timeoutMs }: World) {
-  const now = () => clock.now
-  const state = openState(path, { now, variable: 'MCP_STATE_PATH' })
-  const fates: Record<string, number> = {}
-  const lines: string[] = []
-  const say = (facts: object, text: string) => void lines.push(`${text} ${JSON.stringify(facts)}`)
-  const common = {
-    now,
-    log: { warn: say, error: say },
-    meter: {
-      notification: (fate: string, times = 1) => void (fates[fate] = (fates[fate] ?? 0) + times),
-    },
-  }
-  const store = { outbox: { ...state.outbox } }
-  const recorder = createRecorder({
-    ...common,
-    outbox: { add: (messages) => store.outbox.add(messages) },
-    publicUrl: 'https://mcp.example.test',
-    replica: 'mcp-1',
-    names: false,
-  })
-  const sender = createSender({
-    ...common,
-    outbox: state.outbox,
-    recorder,
-    post: receiver.post(timeoutMs === undefined ? {} : { timeoutMs }),
-    secret: SECRET,
-    host: 'receiver.example.test',
-    random: () => 1,
-  })
-  const close = async () => {
-    await sender.close()
-    state.close()
-  }
-  t.teardown(close)
-  const waiting = async () => (await state.outbox.look()).waiting
-  return { ...sender, recorder, state, store, fates, lines, path, waiting, close }
+  const state = openState(path, { now: () => clock.now, variable: 'MCP_STATE_PATH' })
+  t.teardown(() => state.close())
+  const post = receiver.post(timeoutMs === undefined ? {} : { timeoutMs })
+  return { ...startSending(t, { receiver, clock, state, post }), path }
 }
 
 const typesOf = ({ received }: Receiver) => received.map(({ type }) => type)
@@ -148,29 +97,6 @@ t.test('a receiver that answers 500, a redirect or nothing gets the same message
     Array(3).fill([false, true]),
     'the log names the host, and not the path',
   )
-})
-
-t.test('gone for ten minutes: nothing is lost, and everything comes within five minutes', async (t) => {
-  const world = { receiver: await startReceiver(t), clock: { now: START } }
-  const { recorder, tick, waiting, fates } = startProcess(t, world)
-  const { receiver, clock } = world
-  await receiver.stop()
-  for (let second = 0; second < 600; second += 5) {
-    if (second % 60 === 0) recorder.note(asked(`a-${second / 60}`))
-    await tick()
-    clock.now += 5000
-  }
-  t.equal(await waiting(), 10)
-  const attempts = fates.failed!
-  t.ok(attempts > 3 && attempts < 12, `${attempts} attempts in ten minutes`)
-  await receiver.start()
-  for (let second = 0; second <= 300; second += 5) {
-    clock.now += 5000
-    await tick()
-  }
-  t.same([await waiting(), fates.sent], [0, 10])
-  const ids = receiver.received.map(({ data }) => data.approval_id as string)
-  t.same(ids.sort(), [...Array(10).keys()].map((minute) => `a-${minute}`).sort())
 })
 
 t.test('a receiver that is refused by address is never connected to', async (t) => {
@@ -346,4 +272,32 @@ t.test('hidden characters and long names of people are shown and clipped', async
   const [message] = world.receiver.received
   t.match(message?.data.text, /^eve⟨U\+202E⟩x{296}… denied provision-policy of eve⟨U\+202E⟩x{296}…\.$/)
   t.ok(message!.body.length < 2000)
+})
+
+t.test('names in a message take a bounded part of it, and what is left out is counted', async (t) => {
+  const receiver = await startReceiver(t)
+  const clock = { now: START }
+  const state = openState(join(directoryOf(t), 'state.db'), { now: () => clock.now, variable: 'MCP_STATE_PATH' })
+  t.teardown(() => state.close())
+  const findApproval = () => Promise.resolve({ summary: 'long '.repeat(5000), expiresAt: START })
+  const { recorder, tick } = startSending(t, { receiver, clock, state, names: true, findApproval })
+  const hidden = '\u202e'.repeat(255)
+  const people = { sub: hidden, asked_by: { iss: hidden, sub: hidden }, approved_by: { iss: hidden, sub: hidden } }
+  const scopes = Array.from({ length: 5000 }, (_, n) => `app=${n} ${'x'.repeat(90)}`)
+  recorder.note(refused({ ...people, scopes, outside: { kind: 'rule_sets', href: 'h'.repeat(100_000) } }))
+  recorder.note(refused({ tool: 'b', scopes: scopes.slice(0, 3), note: 'n'.repeat(500) }))
+  recorder.note({ ...asked('a-1'), ...people })
+  await tick()
+  const [cut, whole, waiting, ...none] = receiver.received
+  t.same(none, [])
+  for (const { body } of [cut!, whole!, waiting!]) t.ok(Buffer.byteLength(body) < 64 * 1024, `${body.length}`)
+  t.equal(cut?.data.outside.href, `${'h'.repeat(499)}…`)
+  t.same(cut?.data.scopes, scopes.slice(0, cut?.data.scopes.length))
+  t.equal(cut?.data.scopes.length + cut?.data.names_left_out, 5000)
+  t.ok(cut?.data.scopes.length > 50)
+  t.same(
+    [whole?.data.scopes, whole?.data.note, whole?.data.names_left_out],
+    [scopes.slice(0, 3), 'n'.repeat(500), undefined],
+  )
+  t.match(waiting?.data.summary, /^(long ){399}lon…$|^(long ){399}long…$/)
 })
