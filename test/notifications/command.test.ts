@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { readStateFile } from '../../config/index.js'
 import { createFileAudit } from '../../plugins/dispatcher/audit-log.js'
 import { forgetUser } from '../../programs/composition/forget-user.js'
+import { revokeUser } from '../../programs/composition/revoke-user.js'
 import { runTold } from '../../programs/composition/notify-command.js'
 import { openState } from '../../storage/state/open-state.js'
 import { emptyFolder, startCommand } from '../docs/commands.js'
@@ -68,33 +69,42 @@ t.test('what a command does about a person is told by the servers, which share i
   t.teardown(() => state.close())
   const configOf = (env: Record<string, string>) =>
     readStateFile({ MCP_PCE_MODE: 'shared', MCP_STATE_PATH: path, MCP_PUBLIC_URL: 'https://mcp.example.test', ...env })
-  const forget = (env: Record<string, string>) => {
-    const config = configOf(env)
-    const owner = { iss: 'https://idp.example.test/', sub: 'ann' }
-    const open = () => createFileAudit(`${path}.audit`)
-    return runTold(config, open, (openAudit) => forgetUser(config, owner, { openAudit, osUser: 'root', now }), now)
+  const owner = { iss: 'https://idp.example.test/', sub: 'ann' }
+  const commands: Record<string, typeof forgetUser> = {
+    'forget-user': forgetUser,
+    'revoke-user': (config, of, parts) => revokeUser(config, of, {}, parts),
   }
-  t.equal((await forget({})).ok, true)
-  t.equal((await state.outbox.look()).waiting, 0, 'without a receiver nobody is told')
-  t.equal((await forget({ MCP_NOTIFY_WEBHOOK_URL_FILE: '/run/secrets/url', MCP_REPLICA_ID: 'desk' })).ok, true)
-  t.equal((await state.outbox.look()).waiting, 1)
-  const message = await state.outbox.take('server', 40_000)
-  const { type, data } = JSON.parse(message!.body) as { type: string; data: Record<string, unknown> }
-  const { request_id: requestId, ...facts } = data
-  t.type(requestId, 'string')
-  t.same(
-    [type, facts],
-    [
-      'person.forgotten',
-      {
-        text: 'root ran forget-user for ann: success.',
-        server: 'https://mcp.example.test',
-        replica: 'desk',
-        person: { iss: 'https://idp.example.test/', sub: 'ann' },
-        command: 'forget-user',
-        outcome: 'success',
-        os_user: 'root',
-      },
-    ],
-  )
+  const types = { 'forget-user': 'person.forgotten', 'revoke-user': 'person.revoked' }
+  for (const command of ['forget-user', 'revoke-user'] as const) {
+    const run = (env: Record<string, string>) => {
+      const config = configOf(env)
+      const open = () => createFileAudit(`${path}.audit`)
+      const parts = { osUser: 'root', now }
+      return runTold(config, open, (openAudit) => commands[command]!(config, owner, { openAudit, ...parts }), now)
+    }
+    t.equal((await run({})).ok, true)
+    t.equal((await state.outbox.look()).waiting, 0, 'without a receiver nobody is told')
+    t.equal((await run({ MCP_NOTIFY_WEBHOOK_URL_FILE: '/run/secrets/url', MCP_REPLICA_ID: 'desk' })).ok, true)
+    t.equal((await state.outbox.look()).waiting, 1)
+    const message = await state.outbox.take('server', 40_000)
+    const { type, data } = JSON.parse(message!.body) as { type: string; data: Record<string, unknown> }
+    const { request_id: requestId, ...facts } = data
+    t.type(requestId, 'string')
+    t.same(
+      [type, facts],
+      [
+        types[command],
+        {
+          text: `root ran ${command} for ann: success.`,
+          server: 'https://mcp.example.test',
+          replica: 'desk',
+          person: owner,
+          command,
+          outcome: 'success',
+          os_user: 'root',
+        },
+      ],
+    )
+    await state.outbox.remove(message!.id)
+  }
 })

@@ -1,8 +1,10 @@
 /** What a receiver is told of: the events of a whole service, over HTTPS, with its approvals, scopes and audit log. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { composeAuthenticated } from '../../programs/composition/compose-authenticated.js'
@@ -12,18 +14,19 @@ import { catalogueOf } from '../../tools/catalogue/catalogue-of.js'
 import { tools } from '../../tools/index.js'
 import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
 import { GROUP_OF, type Json, startService } from '../contract/authenticated-service.js'
-import { SECRET, startReceiver } from './receiver.js'
+import { type Receiver, SECRET, startReceiver, status } from './receiver.js'
 
 const SCOPES = { groups: { [GROUP_OF.admin]: { scopes: '*' }, [GROUP_OF.operator]: { scopes: [{ app: 'payments' }] } } }
 
 interface Telling {
+  post?: (receiver: Receiver) => ReturnType<Receiver['post']>
   names?: boolean
   approves?: boolean
   guardrails?: SharedConfig['guardrails']
 }
 
 /** A process of the service whose notifications go to the receiver, and a call of a person at it. */
-async function startTelling(t: Test, { names = false, approves = true, guardrails }: Telling = {}) {
+async function startTelling(t: Test, { names = false, approves = true, guardrails, post }: Telling = {}) {
   const receiver = await startReceiver(t)
   const clock = { now: Date.now() }
   const folder = mkdtempSync(join(tmpdir(), 'telling-'))
@@ -49,7 +52,7 @@ async function startTelling(t: Test, { names = false, approves = true, guardrail
     log: pino({ level: 'silent' }),
     auditStream,
     now: () => clock.now,
-    post: receiver.post(),
+    post: post?.(receiver) ?? receiver.post(),
   })
   t.teardown(() => composed.close())
   const { dispatch } = createDispatcher(composed.dispatcher)
@@ -170,6 +173,66 @@ t.test('denied, expired without anybody asking, and void', async (t) => {
   clock.now += 901_000
   await composed.approvals!.sweep()
   t.same(ids(await told()), [`approval.expired ${again.details.approval_id}`])
+})
+
+t.test('a request that an admin revokes at /approve, before its decision and after it', async (t) => {
+  const world = await startTelling(t)
+  const { composed, person, told, config } = world
+  const { desk } = composed.approvals!
+  for (const isGiven of [false, true]) {
+    const { id } = await ask(world, `revoked ${isGiven}`)
+    if (isGiven) await desk.decide(id, { verdict: 'approved', by: person('bob') }, FROM)
+    await desk.revoke(id, person('adam'), FROM)
+    const messages = await told()
+    t.same(
+      messages.map(({ type }) => type),
+      ['approval.waiting', ...(isGiven ? ['approval.given'] : []), 'approval.revoked'],
+    )
+    const { iss } = person('adam')
+    const { text, person: by, asked_by: askedBy, approval_url: url } = messages.at(-1)!.data
+    t.same(
+      { text, by, askedBy, url },
+      {
+        text: 'adam revoked the approval of provision-policy of ann, or the request for it.',
+        by: { iss, sub: 'adam' },
+        askedBy: { iss, sub: 'ann' },
+        url: `${config.http.publicUrl}/approve/${id}`,
+      },
+    )
+  }
+})
+
+t.test('a call waits for no receiver, whatever becomes of it', async (t) => {
+  const open: ServerResponse[] = []
+  const faults: Record<string, (receiver: Receiver) => unknown> = {
+    'takes the message and hangs': (receiver) => (receiver.answer = (answer) => void open.push(answer)),
+    'answers 500': (receiver) => (receiver.answer = status(500)),
+    'refuses connections': (receiver) => receiver.stop(),
+  }
+  for (const [fault, begin] of Object.entries(faults)) {
+    const world = await startTelling(t, { post: (receiver) => receiver.post({ timeoutMs: 600_000 }) })
+    const { receiver, composed, told, person, call, clock } = world
+    await begin(receiver)
+    const { id, args } = await ask(world, fault)
+    const sending = composed.notifier!.tick()
+    if (fault.includes('hangs')) while (open.length === 0) await nextTurn()
+    await composed.approvals!.desk.decide(id, { verdict: 'approved', by: person('bob') }, FROM)
+    t.type((await call(person('ann'), 'provision-policy', args)).version, 'number', `the receiver ${fault}`)
+    for (const answer of open.splice(0)) {
+      t.equal(answer.destroyed, false, 'it still hangs')
+      answer.destroy()
+    }
+    await sending
+    receiver.received.length = 0
+    receiver.answer = status(204)
+    await receiver.start()
+    clock.now += 60_000
+    t.same(
+      (await told()).map(({ type }) => type).sort(),
+      ['approval.given', 'approval.used', 'approval.waiting'],
+      'and everything comes afterwards, once',
+    )
+  }
 })
 
 t.test('names of objects, notes and scopes are told only if asked for', async (t) => {

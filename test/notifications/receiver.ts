@@ -104,7 +104,7 @@ export async function startReceiver(t: Test): Promise<Receiver> {
     answer: status(204),
     post: (more) => createPost({ url, guard: guardOf('127.0.0.1', port), userAgent: 'test/1', ca: tls.cert, ...more }),
     stop,
-    start: async () => void (await listen(port)),
+    start: async () => void (server.listening || (await listen(port))),
   }
   return receiver
 }
