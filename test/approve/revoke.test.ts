@@ -6,6 +6,7 @@ import { contains, partial } from '../partial.js'
 import { hiddenFields, type Visitor } from '../setup/visitor.js'
 import type { Asked } from './desk.js'
 import { startPages } from './pages-service.js'
+import { GUARDRAILS } from './samples.js'
 
 const OPERATOR = { sub: 'oscar', groups: [GROUP_OF.operator] }
 const RUN = { requestId: 'r', isEnough: true }
@@ -74,6 +75,37 @@ t.test('the list of all has what may still run, with who asked, how long it is o
   ])
     t.ok(said.test(text), `${said.source} in ${text}`)
   contains(t, (await adam.get('/approve')).body, 'href="/approve/all"')
+})
+
+t.test('of two approvals the list of all counts and names the first one, after which it is revoked', async (t) => {
+  const { ask, desk, approvals, audit, loggedIn } = await startPages(t)
+  const [adam, bea] = [await loggedIn({ sub: 'adam' }), await loggedIn({ sub: 'bea' })]
+  const { id } = await ask({ persons: 2, guardrails: GUARDRAILS })
+  t.match(textOf(await adam.get('/approve/all')), /0 of 2 approvals .* nobody has approved it yet/)
+  const form = hiddenFields((await adam.get(`/approve/${id}`)).body, `/approve/${id}`)
+  await adam.post(`/approve/${id}`, { ...form, verdict: 'approve' })
+  t.match(
+    textOf(await bea.get('/approve/all')),
+    /1 of 2 approvals .*· approved by adam , (?:(?!and not used).)*Revoke…/,
+    'which is no approval yet',
+  )
+  const hers = hiddenFields((await bea.get(`/approve/${id}`)).body, `/approve/${id}`)
+
+  t.equal((await revoke(bea, id, '/approve/all')).statusCode, 303)
+  partial(t, await desk.find(id), { state: 'revoked', decision: null, first: { by: { sub: 'adam' } } })
+  const events = audit.filter(({ approval_id: of, approval }) => of === id && approval !== 'shown')
+  t.same(
+    events.map(({ approval, sub }) => `${approval as string} ${sub as string}`),
+    ['approved_first adam', 'revoked bea'],
+  )
+  t.notMatch((await adam.get('/approve/all')).body, id)
+  t.match(textOf(await adam.get(`/approve/${id}`)), /Revoked .*1 of 2 approvals, by adam /)
+  t.equal((await bea.post(`/approve/${id}`, { ...hers, verdict: 'approve' })).statusCode, 409)
+  partial(t, await desk.find(id), { state: 'revoked', decision: null })
+  await t.rejects(
+    approvals.redeem((await desk.find(id))!, async () => BOUND_TO, RUN),
+    { code: 'approval_denied' },
+  )
 })
 
 t.test('a long list has pages', async (t) => {
