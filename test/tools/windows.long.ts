@@ -46,6 +46,9 @@ const start = (t: Parameters<typeof startBench>[0]) => {
   }
   for (const one of estate.workloads.filter(({ name }) => name === 's1'))
     Object.assign(one, { services: { created_at: '2026-06-15T06:00:00.000Z', open_service_ports: [port] } })
+  // Traffic of VENs that fell silent is read only where there are such.
+  for (const one of estate.workloads.filter(({ name }) => name === 'c1'))
+    Object.assign(one, { agent: { config: {}, status: { last_heartbeat_on: '2026-05-01T00:00:00.000Z' } } })
   return startBench(t, { estate })
 }
 
