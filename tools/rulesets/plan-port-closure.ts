@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { DryRunInput } from '../../schemas/dry-run.js'
 import { NewName } from '../../schemas/new-name.js'
-import { usualSize } from '../../schemas/paging.js'
+import { MAX_PAGE, usualSize } from '../../schemas/paging.js'
 import { ActorsInput, NamedServicesInput } from '../../schemas/rule-shapes.js'
 import { CompleteInput } from '../../schemas/traffic-input.js'
 import { refuseHidden } from '../../domain/drafts/create-named.js'
@@ -52,7 +52,7 @@ export default defineTool({
         }),
       ),
       max_results: usualSize(
-        Type.Integer({ minimum: 1, maximum: 500, description: 'Rows of a list', listed: '' }),
+        Type.Integer({ minimum: 1, maximum: MAX_PAGE, description: 'Rows of a list', listed: '' }),
         SHOWN_ROWS,
       ),
       ruleset_name: Type.Optional(NewName('Default Close <services>', { listed: '' })),
