@@ -11,7 +11,7 @@ import t from 'tap'
 import type { TrafficFlow } from '../../schemas/pce/traffic.js'
 import type { Json } from '../contract/authenticated-service.js'
 import { handMade, type HandMadeFlow, type HandMadeHost } from '../tools/hand-made.js'
-import { isWrite, startScoped } from './scoped-service.js'
+import { isAsked, isWrite, startScoped } from './scoped-service.js'
 
 /** `SEQUENCES=2000` runs more of them, which takes several minutes of processor time. */
 const SEQUENCES = Number(process.env.SEQUENCES ?? 300)
@@ -260,10 +260,6 @@ t.test('the calls reach what is inside, in both ways, and are refused outside', 
   t.end()
 })
 
-/** Whether the call waits for a confirmation, asked now or earlier. What would fail is not shown to anybody. */
-const isAsked = ({ error, confirm, approval_id: id }: Json) =>
-  (error === 'confirm_required' || error === 'approval_pending') && (confirm ?? id) !== undefined
-
 /** The provisioning with which a sequence ends, by the last limited group that called. */
 function provisioningAfter(sequence: readonly Step[]): Step {
   const { group = 'payments', approver = 'core' } = sequence.findLast((step) => step.group !== 'core') ?? {}
@@ -274,14 +270,18 @@ function provisioningAfter(sequence: readonly Step[]): Step {
 type Naming = (call: Call) => Call
 async function offerVirtualServices(service: Service): Promise<Naming> {
   const hrefs = new Map<string, string>()
+  const done = async (...call: Call): Promise<Json> => {
+    const answer = await service.call('core', ...call)
+    if (answer.error !== undefined) throw new Error(`${call[0]}: ${JSON.stringify(answer)}`)
+    return answer
+  }
   for (const [name, { labels }] of Object.entries(OFFERED)) {
     const given = { name, labels, service_ports: [{ port: 443, proto: 'tcp' }] }
-    const { href } = await service.call('core', 'create-virtual-service', given)
-    hrefs.set(name, href as string)
+    hrefs.set(name, (await done('create-virtual-service', given)).href as string)
   }
-  await service.call('core', ...PROVISION)
+  await done(...PROVISION)
   for (const [name, { workload }] of Object.entries(OFFERED))
-    await service.call('core', 'bind-workloads', { virtual_service: name, workloads: [workload] })
+    await done('bind-workloads', { virtual_service: name, workloads: [workload] })
   return ([tool, args]) => {
     const text = JSON.stringify(args).replaceAll(/"vs:([^"]+)"/g, (_, name: string) => JSON.stringify(hrefs.get(name)))
     return [tool, JSON.parse(text) as object]
