@@ -111,7 +111,7 @@ t.test('each silent VEN has an advice, and hosts that live come first', async (t
     counts: { look: 6, unpair: 4, keep: 2, alive: 3, left: 0 },
     warnings: ['Of 1 VEN no heartbeat is known: "untold".'],
   })
-  t.notOk('next_cursor' in answer)
+  t.same([answer.truncated, 'next_cursor' in answer], [false, false])
   t.same(bench.writes(), [])
   const asked = bench.simulator.requests.find(({ path }) => path.endsWith('/traffic_flows/async_queries'))
   const ends: Json[] = (asked?.body as Json).destinations.include.flat()
@@ -191,6 +191,7 @@ t.test('a selection and a time choose, and pages cover all', async (t) => {
     const page = await bench.ok('find-stale-vens', { lookback_days: 14, max_results: 5, ...(cursor && { cursor }) })
     seen.push(...page.stale.map(({ name }: Json) => name))
     cursor = page.next_cursor
+    t.equal(page.truncated, cursor !== undefined)
   } while (cursor !== undefined)
   t.same([seen.length, new Set(seen).size], [12, 12])
   await bench.fails('find-stale-vens', { labels: ['env=nowhere'] }, 'unresolved_label_filter')

@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Count, Counts, Nullable, StringEnum } from '../../schemas/common.js'
 import { LabelsFilter } from '../../schemas/label-reference.js'
-import { pagingInput } from '../../schemas/paging.js'
+import { pagingInput, PagingOutput } from '../../schemas/paging.js'
 import { TrafficCounts } from '../../schemas/traffic-counts.js'
 import { readEvidence, type TwinEvidence } from '../../domain/hygiene/evidence-of-twins.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
@@ -90,7 +90,8 @@ const output = Type.Object({
   vens: Counts('vens that match; heard, stale, uninstalled; not_known: no heartbeat is told, so not called stale'),
   counts: Counts('Stale VENs that were examined, by advice; alive: hosts that live, for certain; left: not examined'),
   stale: Type.Array(Row, { description: 'Hosts that live first, then those to look at' }),
-  next_cursor: Type.Optional(Type.String({ description: 'Absent on the last page' })),
+  truncated: PagingOutput.truncated,
+  next_cursor: PagingOutput.next_cursor,
   window: Type.Optional(TrafficCounts.window),
   warnings: Type.Optional(Type.Array(Type.String(), { description: 'What is not known' })),
 })
@@ -161,7 +162,13 @@ export default defineTool({
     const kept = countRowsThatFit(page, [facts, tail, ' '.repeat(CURSOR_BYTES)], ctx.limits)
     const next = { offset: offset + kept, after: null, within: null }
     const more = next.offset < found.stale.length ? await encodeCursor(ctx, NAME, question, next) : undefined
-    return { ...facts, stale: page.slice(0, kept), ...(more !== undefined && { next_cursor: more }), ...tail }
+    return {
+      ...facts,
+      stale: page.slice(0, kept),
+      truncated: more !== undefined,
+      ...(more !== undefined && { next_cursor: more }),
+      ...tail,
+    }
   },
 })
 
