@@ -380,6 +380,8 @@ t.test('get-pairing-profiles', async (t) => {
     enforcement_mode: 'selective',
     enforcement_mode_lock: false,
     labels: [{ href: label.href }],
+    key_lifespan: 3600,
+    allowed_uses_per_key: 'unlimited',
   })
 
   await t.test('shows what a paired workload gets, with labels spelled out', async (t) => {
@@ -398,6 +400,14 @@ t.test('get-pairing-profiles', async (t) => {
     const full = await bench.ok(NAME, { detail_level: 'full' })
     t.same(full.pairing_profiles[1].labels, [{ href: label.href, key: 'app', value: 'payments' }])
     t.notMatch(JSON.stringify(answer), /activation|key_lifespan/, 'nothing that pairs')
+  })
+
+  await t.test('shows the limits of its keys with detail_level full, or as fields', async (t) => {
+    const limitsOf = ({ key_lifespan, allowed_uses_per_key }: Json) => [key_lifespan, allowed_uses_per_key]
+    const full = await bench.ok(NAME, { detail_level: 'full' })
+    t.same(limitsOf(full.pairing_profiles[1]), [3600, 'unlimited'])
+    const { pairing_profiles: rows } = await bench.ok(NAME, { fields: ['name', 'key_lifespan'] })
+    t.same(rows[1], { name: 'Linux⟨U+202E⟩ servers', key_lifespan: 3600 })
   })
 
   await t.test('also spells out a label created since the list was read', async (t) => {

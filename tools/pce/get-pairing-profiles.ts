@@ -1,6 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { DetailLevel, Nullable } from '../../schemas/common.js'
 import { LabelOut, LabelsOut } from '../../schemas/label-reference.js'
+import { PairingProfileOut } from '../../schemas/pairing-shapes.js'
 import { pagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
 import type { PairingProfile } from '../../schemas/pce/ven.js'
@@ -15,6 +16,9 @@ import { labelExpander } from '../../domain/inventory/labels.js'
 const NAME = 'get-pairing-profiles'
 const DEFAULT_MAX_RESULTS = 50
 
+/** The limits of its keys, which a row has under detail_level full or where `fields` names them. */
+const KeyLimits = Type.Pick(PairingProfileOut, ['key_lifespan', 'allowed_uses_per_key']).properties
+
 const Row = Type.Object({
   href: Type.String(),
   name: Type.String(),
@@ -23,6 +27,7 @@ const Row = Type.Object({
   enabled: Type.Boolean(),
   is_default: Type.Boolean(),
   labels: LabelsOut(LabelOut, 'Labels of new workloads, key=value'),
+  ...KeyLimits,
 })
 
 const output = Type.Object({
@@ -43,7 +48,7 @@ export default defineTool({
     {
       name: Part(),
       ...ExactInput,
-      detail_level: DetailLevel('full: labels as objects'),
+      detail_level: DetailLevel('full: limits of its keys, labels as objects'),
       ...pagingInput(DEFAULT_MAX_RESULTS),
     },
     { additionalProperties: false },
@@ -61,10 +66,18 @@ export default defineTool({
     const slice = await fetchSlice(query, position, pageSize(maxResults, limits, fields), ownFilter)
     const given = slice.items.flatMap((profile) => profile.labels ?? [])
     const expand = await labelExpander(pce, given, ctx)
-    const shown = slice.items.map((profile) => select(showPairingProfile(profile, expand, detail)))
+    const hasLimits = detail === 'full' || Object.keys(KeyLimits).some((name) => fields?.includes(name))
+    const shown = slice.items.map((profile) =>
+      select({ ...showPairingProfile(profile, expand, detail), ...(hasLimits && showLimits(profile)) }),
+    )
     const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, { pairing_profiles: [] })
     return { pairing_profiles: rows, ...paging }
   },
+})
+
+const showLimits = ({ key_lifespan: lifespan, allowed_uses_per_key: uses }: PairingProfile) => ({
+  key_lifespan: lifespan ?? null,
+  allowed_uses_per_key: uses ?? null,
 })
 
 function showPairingProfile(
