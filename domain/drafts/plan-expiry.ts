@@ -61,6 +61,14 @@ export function warnOfWrittenEnd(description: string | undefined, now: number): 
     : []
 }
 
+/** Says of a new rule with an end to come that the PCE does not know the end, and which tool carries it out. */
+export function tellEnd(description: string | undefined, now: number): string[] {
+  const said = readExpiry(description)
+  return said.kind === 'ends' && said.over > now
+    ? [`The PCE does not end the rule after ${said.date}: retire-expired has to be run then.`]
+    : []
+}
+
 /**
  * Returns the description to store when a rule's description changes, with warnings about the rule's expiry. If the new
  * description gives no expiry date, the expiry marker of the current description is kept, because editing a description

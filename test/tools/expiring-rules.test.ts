@@ -129,6 +129,19 @@ t.test('create-rule writes the end in front of the description', async (t) => {
   }
 })
 
+t.test('an end to come is said to need retire-expired, in a dry run as well', async (t) => {
+  const bench = await start(t, [rule()])
+  const said = 'The PCE does not end the rule after 2026-12-31: retire-expired has to be run then.'
+  const tells = async (args: object) => {
+    const { warnings = [] } = await bench.ok('create-rule', { ...NEW, ...args })
+    return warnings.includes(said)
+  }
+  t.equal(await tells({ expires: '2026-12-31', dry_run: true }), true)
+  t.equal(await tells({ description: '[expires: 2026-12-31]', dry_run: true }), true)
+  t.equal(await tells({ dry_run: true }), false)
+  t.equal(await tells({ expires: '2026-12-31' }), true)
+})
+
 t.test(
   'an end that is over, is no day, or contradicts the description is refused before anything is written',
   async (t) => {

@@ -109,8 +109,9 @@ export default defineTool({
       expires_before: Type.Optional(
         Type.String({
           minLength: 1,
-          description: 'Ended before this day, or today (expired): by [expires: YYYY-MM-DD] in the description',
-          listed: 'Ended before this day, or today',
+          description:
+            'Ends before this day, even one to come, or today (expired): by [expires: YYYY-MM-DD] in the description',
+          listed: 'Ends before this day, or today',
         }),
       ),
       rule_type: Type.Optional(StringEnum(RULE_TYPES, { description: 'Rules of this type', listed: '' })),
