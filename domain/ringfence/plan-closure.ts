@@ -121,15 +121,17 @@ interface User {
  * Returns the allow rules that preserve the observed uses of the services: one for each used application and each
  * environment from which it is used. A use is traffic that passes, or may pass, today and that the deny rule alone
  * would cut. Only uses between two applications can be allowed by label; for everything else, the caller must name
- * exceptions. `notKept` has the traffic for which there is no such rule, by reason.
+ * exceptions. `notKept` has the traffic for which there is no such rule, by reason, without what an exception or the
+ * rule set as it is keeps.
  */
 export function* findUses(
   groups: Iterable<Group<ClosedFlow>>,
   baseline: Baseline,
-  deny: PlannedRule,
+  { deny, exceptions }: { deny: PlannedRule; exceptions: readonly PlannedRule[] },
   modeOf: (end: FlowEnd) => EndMode,
 ): Steps<{ uses: KeptUse[]; notKept: NotKept[] }> {
   const fateOf = createCutJudge(compared(baseline, [deny]), modeOf)
+  const exceptedOf = createCutJudge(compared(baseline, [...exceptions, deny], baseline.own), modeOf)
   const judge = createConnectionJudge(baseline.today)
   const kept = new Map<string, Omit<KeptUse, 'sources' | 'consumers'> & { from: Actor; users: User[] }>()
   const left = new Map<NotKept['reason'], Map<string, number>>()
@@ -141,6 +143,7 @@ export function* findUses(
     if (fate === 'not_affected' || fate === 'draft_only') continue
     const { word } = decideEnds(judge(keys), [modeOf(source), modeOf(destination)])
     if (word === 'blocked' || from === null || to === null) {
+      if (exceptedOf(keys).fate === 'not_affected') continue
       const unnamed = from === null ? 'source_without_application' : 'destination_without_application'
       const reason = word === 'blocked' ? 'blocked_today' : unnamed
       const pairs = left.get(reason) ?? new Map<string, number>()

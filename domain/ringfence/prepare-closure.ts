@@ -68,7 +68,10 @@ export interface PreparedClosure {
   read: FlowsRead
   judged: JudgedClosure
   open: ReturnType<typeof findRulesOn>
-  /** The override deny rules on these services, which take precedence over the closure's allow rules. */
+  /**
+   * The override deny rules on these services, which take precedence over the closure's allow rules; empty if the
+   * closure has none.
+   */
   overriding: ReturnType<typeof findRulesOn>
   /** Number of rules in force that the rule set contains in addition to the plan. */
   besides: number
@@ -159,7 +162,7 @@ export async function prepareClosure(ctx: Context, asked: ClosureAsked): Promise
   const present = createPresentModes({ pce, signal })
   await present.look(endsOf(groups))
   const { uses, notKept } = asked.keepUsed
-    ? await workInTurns(findUses(groups, baseline, deny, present.modeOf), signal)
+    ? await workInTurns(findUses(groups, baseline, { deny, exceptions }, present.modeOf), signal)
     : { uses: [], notKept: [] }
   const kept: PlannedRule[] = []
   for (const { providers, consumers } of uses) {
@@ -197,7 +200,8 @@ export async function prepareClosure(ctx: Context, asked: ClosureAsked): Promise
     read,
     judged: await workInTurns(judgeClosure(groups, baseline, { deny, rules }, present.modeOf), signal),
     open: findRulesOn(baseline, ports, 'allow'),
-    overriding: findRulesOn(baseline, ports, 'override_deny'),
+    overriding:
+      rules.length > 1 || existing?.rules?.some(isInForce) ? findRulesOn(baseline, ports, 'override_deny') : [],
     besides: existing === null ? 0 : countBesides(rules, existing),
     groups: totals.groups,
     managedModes: totals.managed_only.enforcement_modes,

@@ -146,6 +146,18 @@ t.test('exceptions are rules of their own, and may be all that stays', async (t)
   const partner = [{ consumers: ['iplist:Partner'], providers: ['app=pay', 'env=prod'] }]
   const plan = await bench.ok(TOOL, { ...CLOSE, exceptions: partner, dry_run: true })
   t.same(lostOf(plan), ['203.0.113.9 (Partner) crm (prod) cut_once_enforced 3 445/tcp'])
+  t.same(
+    plan.not_kept,
+    [
+      {
+        reason: 'source_without_application',
+        pairs: 1,
+        connections: 3,
+        examples: ['203.0.113.9 (Partner) to crm (prod)'],
+      },
+    ],
+    'the exception keeps the other pair',
+  )
   const only = await bench.ok(TOOL, { ...CLOSE, exceptions: partner, keep_used: false, dry_run: true })
   t.same(only.connections, { cut: 16, cut_once_enforced: 4, kept_by_exception: 4, kept_by_rule: 6, blocked_already: 7 })
   t.same(only.rules, { exceptions: 1, used: 0, deny: 1, present: 0, written: 0 })
@@ -268,6 +280,22 @@ t.test('rules that the rule set has beside the plan count, and so do override de
       'The rule set has 2 further rules, which stay in force: what the rule set lets in is counted as kept.',
     ],
   )
+})
+
+t.test('override deny rules are no matter where the closure has no allow rule', async (t) => {
+  const lock = {
+    name: 'lock',
+    scope: '',
+    override: [{ from: 'app=crm', to: 'app=pay', extra: true, services: ['SMB'] }],
+  }
+  const flows = [{ from: 'web', to: 'pay', port: 445, connections: 5 }]
+  const { ok } = await start(t, { estate: handMade({ hosts: HOSTS, flows, services: SERVICES, ruleSets: [lock] }) })
+  const warned = async (keepUsed: boolean) => {
+    const { rules, warnings } = await ok(TOOL, { ...CLOSE, keep_used: keepUsed, dry_run: true })
+    return [rules.used, warnings.filter((text: string) => text.includes('override deny rule')).length]
+  }
+  t.same(await warned(false), [0, 0])
+  t.same(await warned(true), [1, 1])
 })
 
 t.test('one rule names at most a hundred applications', async (t) => {
