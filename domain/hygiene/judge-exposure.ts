@@ -38,14 +38,16 @@ export type Reached = (typeof REACHED)[number]
  * The least change that would stop traffic that now passes, from small to large. `deny_rule`: a deny rule is enough in
  * the present modes. `enforce_destination`, `enforce_source`: this end must go to full enforcement, with the present
  * rules or a deny rule. `change_rules`: the allow rules that permit the traffic must change, or an override deny rule
- * is needed. `not_by_policy`: no change helps, because neither end has a VEN. `not_known`: it is not certain what would
- * help.
+ * is needed. `change_rules_and_enforce`: the same, and an end must go to full enforcement too, because neither drops
+ * anything in its present mode. `not_by_policy`: no change helps, because neither end has a VEN. `not_known`: it is not
+ * certain what would help.
  */
 export const REMEDIES = [
   'deny_rule',
   'enforce_destination',
   'enforce_source',
   'change_rules',
+  'change_rules_and_enforce',
   'not_by_policy',
   'not_known',
 ] as const
@@ -188,13 +190,19 @@ function withClosed(policy: PolicySnapshot | null, services: readonly ExposedSer
   return applyChange(policy, { is: 'new_rule_set', ruleSet: ruleSet as unknown as RuleSet })?.policy ?? null
 }
 
+/** Returns the policy without its allow rules, as if all that permit traffic to the closed services had been changed. */
+const withoutAllows = (policy: PolicySnapshot | null): PolicySnapshot | null =>
+  policy && { ...policy, ruleSets: policy.ruleSets.map((ruleSet) => ({ ...ruleSet, rules: [] })) }
+
 function* judgeGroups(
   groups: Iterable<Group<Keys>>,
   services: readonly ExposedService[],
   policy: PolicySnapshot | null,
   modeOf: (end: FlowEnd) => EndMode,
 ): Steps<Pick<JudgedExposure, 'connections' | 'remedies' | 'pairs' | 'undecided' | 'recorded' | 'assumes'>> {
-  const [judgeNow, judgeClosed] = [createConnectionJudge(policy), createConnectionJudge(withClosed(policy, services))]
+  const closed = withClosed(policy, services)
+  const judgeNow = createConnectionJudge(policy)
+  const [judgeClosed, judgeChanged] = [createConnectionJudge(closed), createConnectionJudge(withoutAllows(closed))]
   const [connections, recorded, assumed] = [none(), noDisagreement(), collectAssumedFacts()]
   const remedies: Partial<Record<Remedy, number>> = {}
   const answers = new Set<Answer>()
@@ -207,7 +215,7 @@ function* judgeGroups(
     const disagreement = compareRecord(keys.decision, decided.verdicts)
     if (disagreement !== null) recorded[disagreement] += seen
     const reached = reachedBy(decided)
-    const remedy = reached === 'stopped' ? null : findRemedy(reached, judgeClosed(keys), modes)
+    const remedy = reached === 'stopped' ? null : findRemedy(reached, judgeClosed(keys), judgeChanged(keys), modes)
     if (decided.word !== 'unknown') assumed.add(decided.undecided, keys.source, keys.destination)
     if (reached === 'undecided') answers.add(decided.undecided)
     const own = services.filter(({ ports }) => sharePorts(ports, [{ ...keys, to_port: null }]))
@@ -261,20 +269,29 @@ function reachedBy({ word, mayBeBlocked }: ReturnType<typeof decideEnds>): Reach
 
 /**
  * Returns the least change that would stop a connection. `closed` says what each end would do if there were a deny rule
- * for the port.
+ * for the port, and `changed` what it would do if, besides, no allow rule permitted the connection.
  */
-function findRemedy(reached: Reached, closed: EndJudge, modes: readonly [EndMode, EndMode]): Remedy {
+function findRemedy(
+  reached: Reached,
+  closed: EndJudge,
+  changed: EndJudge,
+  modes: readonly [source: EndMode, destination: EndMode],
+): Remedy {
   if (reached === 'undecided') return 'not_known'
   const [source, destination] = modes
   if (source === 'none' && destination === 'none') return 'not_by_policy'
-  const drops = anyOf([dropsBy(closed('src', source)), dropsBy(closed('dst', destination))])
+  const dropsNow = (judge: EndJudge) => anyOf([dropsBy(judge('src', source)), dropsBy(judge('dst', destination))])
+  const inFull = (judge: EndJudge): [Answer, Answer] => [
+    source === 'none' ? 'no' : dropsBy(judge('src', 'full')),
+    destination === 'none' ? 'no' : dropsBy(judge('dst', 'full')),
+  ]
+  const drops = dropsNow(closed)
   if (drops === 'yes') return 'deny_rule'
-  const inFull = [
-    destination === 'none' ? 'no' : dropsBy(closed('dst', 'full')),
-    source === 'none' ? 'no' : dropsBy(closed('src', 'full')),
-  ] as const
-  if (inFull[0] === 'yes') return 'enforce_destination'
-  if (inFull[1] === 'yes') return 'enforce_source'
-  if (anyOf([drops, ...inFull]) !== 'no') return 'not_known'
-  return reached === 'by_rule' ? 'change_rules' : 'not_known'
+  const [atSource, atDestination] = inFull(closed)
+  if (atDestination === 'yes') return 'enforce_destination'
+  if (atSource === 'yes') return 'enforce_source'
+  if (anyOf([drops, atSource, atDestination]) !== 'no') return 'not_known'
+  const dropsChanged = dropsNow(changed)
+  if (dropsChanged === 'yes') return 'change_rules'
+  return dropsChanged === 'no' && inFull(changed).includes('yes') ? 'change_rules_and_enforce' : 'not_known'
 }

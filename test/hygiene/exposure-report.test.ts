@@ -167,6 +167,61 @@ t.test('what the PCE says, and how risky services are reached', async (t) => {
   )
 })
 
+/** The pairs that reach risky services in an estate where every workload may use them, with what would stop them. */
+const remediesOf = async (t: Test, hosts: Record<string, HandMadeHost>, pairs: [from: string, to: string][]) => {
+  const flows = pairs.map(([from, to], at) => ({ from, to, port: 445, connections: 9 - at }))
+  const open = {
+    name: 'open',
+    scope: '',
+    allow: ['ams', 'any'].map((from) => ({ from, to: 'ams', services: ['SMB'] })),
+  }
+  const { ok } = await startBench(t, { estate: handMade({ hosts, services: SERVICES, flows, ruleSets: [open] }) })
+  const answer = await ok(TOOL, { services: ['SMB'] })
+  return {
+    answer,
+    remedies: answer.reached.map(({ from, to, connections, by, would_protect: remedy }: Json) =>
+      [from, to, connections, by, remedy].join(' '),
+    ),
+  }
+}
+const host = (at: number, name: string, more: Partial<HandMadeHost> = {}): HandMadeHost => ({
+  ip: `10.0.0.${at}`,
+  labels: `app=${name}`,
+  ...more,
+})
+
+t.test('where no end drops anything, changing the allow rules is not called enough', async (t) => {
+  const hosts = {
+    vis: host(1, 'vis'),
+    idle: host(2, 'idle', { mode: 'idle' }),
+    sel: host(3, 'sel', { mode: 'selective' }),
+    full: host(4, 'full', { mode: 'full' }),
+  }
+  const { answer, remedies } = await remediesOf(t, hosts, [
+    ['vis', 'idle'],
+    ['idle', 'vis'],
+    ['idle', 'idle'],
+    ['vis', 'sel'],
+    ['vis', 'full'],
+    ['full', 'vis'],
+    ['203.0.113.9', 'vis'],
+  ])
+  t.same(remedies, [
+    'vis idle 9 by_rule change_rules_and_enforce',
+    'idle vis 8 by_rule change_rules_and_enforce',
+    'idle idle 7 not_enforced change_rules_and_enforce',
+    'vis sel 6 by_rule change_rules',
+    'vis full 5 by_rule change_rules',
+    'full vis 4 by_rule change_rules',
+    '203.0.113.9 (Any (0.0.0.0/0 and ::/0)) vis 3 by_rule change_rules_and_enforce',
+  ])
+  t.same(answer.would_protect, { change_rules: 15, change_rules_and_enforce: 27 })
+  t.match(
+    answer.summary,
+    /: 15 only by changing the allow rules that let it in, or by an override deny rule, 27 only by changing those rules or an override deny rule, and by enforcing an end too\. /,
+  )
+})
+
 t.test('a PCE that computes nothing is not called safe', async (t) => {
   const bench = await start(t, false)
   const answer = await bench.ok(TOOL)

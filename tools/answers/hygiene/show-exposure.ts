@@ -346,6 +346,7 @@ const PROTECTS: Record<Remedy, string> = {
   enforce_destination: 'by enforcing the destination',
   enforce_source: 'by enforcing the source',
   change_rules: 'only by changing the allow rules that let it in, or by an override deny rule',
+  change_rules_and_enforce: 'only by changing those rules or an override deny rule, and by enforcing an end too',
   not_by_policy: 'by no policy, since neither end has a VEN',
   not_known: 'by what is not known',
 }
