@@ -2,7 +2,7 @@ import { PceError, type PceClient, type TypedPendingChange } from '../../pce-cli
 import { ToolError } from '../../schemas/errors.js'
 import type { JudgedChange } from '../../schemas/policy-changes.js'
 import type { ToolContext } from '../call.js'
-import { toActiveHref, toDraftHref } from '../inventory/parse-href.js'
+import { parseHref, toActiveHref, toDraftHref } from '../inventory/parse-href.js'
 import { mayHaveHappened, reasonOf, withDetails } from '../inventory/pce-errors.js'
 import {
   type Dependency,
@@ -27,6 +27,8 @@ export interface Discard {
   included: Dependency[]
   /** The changes that stay pending. */
   rest: TypedPendingChange[]
+  /** The draft hrefs of the rule sets of which the call named only rules: they are discarded whole (P34). */
+  throughRules: string[]
 }
 
 /**
@@ -49,12 +51,18 @@ export async function chooseDiscard(
   const named = hrefs === undefined ? null : toProvisionable(hrefs, pce.orgId, { deed: 'discarded' })
   const pending = await pce.getPendingPolicyChanges({ signal })
   const asked = named === null ? pending : choosePending(named, pending, 'discarded')
-  if (asked.length === 0) return { chosen: [], included: [], rest: pending }
+  if (asked.length === 0) return { chosen: [], included: [], rest: pending, throughRules: [] }
   const { complete, included } =
     named === null
       ? { complete: pending, included: [] }
       : await completeChanges(pce, asked, pending, include === true, signal, 'discarded')
-  return { chosen: complete, included, rest: without(pending, complete) }
+  return { chosen: complete, included, rest: without(pending, complete), throughRules: onlyThroughRules(hrefs ?? []) }
+}
+
+function onlyThroughRules(hrefs: readonly string[]): string[] {
+  const named = new Set(hrefs.map((href) => toDraftHref(href.trim())))
+  const parents = [...named].flatMap((href) => parseHref(href)?.parent?.href ?? [])
+  return [...new Set(parents.map(toDraftHref))].filter((href) => !named.has(href))
 }
 
 function without(pending: readonly TypedPendingChange[], some: readonly TypedPendingChange[]): TypedPendingChange[] {

@@ -71,7 +71,7 @@ t.test('listeners by port and process over all workloads, those that nobody talk
   const first = await bench.ok('find-listeners', { ...SHOP, max_results: 2 })
   const second = await bench.ok('find-listeners', { ...SHOP, max_results: 2, cursor: first.next_cursor })
   t.same([...brief(first), ...brief(second)], brief(answer))
-  t.notOk('next_cursor' in second)
+  t.same([first.truncated, second.truncated, 'next_cursor' in second], [true, false, false])
 })
 
 t.test('where silence proves nothing, nothing is called unused', async (t) => {
@@ -94,6 +94,15 @@ t.test('where silence proves nothing, nothing is called unused', async (t) => {
       doubt,
     )
     t.same(answer.doubts, { [doubt]: 1 }, JSON.stringify(change))
+    const unsure = await bench.ok('find-listeners', { ...SHOP, use: 'not_known' })
+    t.same(
+      unsure.listeners.map(({ port, not_known_on: on }: Json) => [port, on]),
+      [
+        [161, ['web-2']],
+        [443, ['web-2']],
+      ],
+      'also what is used elsewhere',
+    )
   }
   const ports = (created_at: string | null) => ({
     services: { created_at, open_service_ports: [{ address: null, port: 80, protocol: 6, process_name: '/a/httpd' }] },

@@ -587,6 +587,15 @@ t.test('discard-draft-changes', async (t) => {
     t.same(writes(), [])
   })
 
+  const WHOLE =
+    'A rule of "Pay" was named, but a rule set is discarded whole: 1 pending rule, and what else is pending of it.'
+
+  await t.test('says that the rule set of a rule goes whole, in a dry run as well', async (t) => {
+    t.same((await ok(TOOL, { hrefs: [RULE], dry_run: true })).warnings, [WHOLE])
+    t.notOk('warnings' in (await ok(TOOL, { hrefs: [RULE, SET], dry_run: true })))
+    t.same(writes(), [])
+  })
+
   await t.test('discards what is named, tells what is lost field by field, and nothing else goes', async (t) => {
     const answer = await ok(TOOL, { hrefs: [RULE] })
     partial(t, answer, {
@@ -605,7 +614,7 @@ t.test('discard-draft-changes', async (t) => {
         },
       ],
     })
-    t.notOk('warnings' in answer)
+    t.same(answer.warnings, [WHOLE])
     t.same(pending().toSorted(), [fresh, used].toSorted())
     t.equal(writes().length, 1)
   })

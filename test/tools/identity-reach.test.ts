@@ -134,6 +134,7 @@ t.test('the widest first, by applications and hosts, then ports', async (t) => {
   const two = await bench.ok(TOOL, { limit: 2 })
   t.same([two.people.length, two.people_total], [2, 5])
   t.equal(two.truncation_note, '2 of 5 are shown. Raise limit.')
+  t.match(two.summary, /from 1 host\. Most external/, 'none reaches as much')
   const services = await bench.ok(TOOL, { type: 'service' })
   t.same(
     services.people.map(({ account }: Json) => account),
@@ -141,6 +142,14 @@ t.test('the widest first, by applications and hosts, then ports', async (t) => {
   )
   t.match(services.summary, /^Of 1 account \(of 5 in the window\), "svc-e" /)
   t.same(services.by_type, { service: 1, interactive: 0, unknown: 4, certain_service: 0 })
+})
+
+t.test('accounts that reach as much as the widest are named, or counted', async (t) => {
+  const of = (user: string): HandMadeFlow => ({ from: 'desk-1', to: 'web', user })
+  const summaryOf = async (users: string[]) => (await (await start(t, users.map(of))).ok(TOOL)).summary
+  t.match(await summaryOf(['a', 'b']), /^Of 2 accounts, "a" .* from 1 host\. Just as many: "b"\.$/)
+  t.match(await summaryOf(['a', 'b', 'c']), / from 1 host\. Just as many: "b" and "c"\.$/)
+  t.match(await summaryOf(['a', 'b', 'c', 'd']), / from 1 host\. Just as many: 3 others\.$/)
 })
 
 t.test('forms of one account count together, and the answer says how', async (t) => {
@@ -206,6 +215,10 @@ t.test('large answers are cut to 8,000 bytes, and one account shows more', async
   t.equal(full.people.length, 41)
   const one = await bench.ok(TOOL, { account: 'CORP\\ada' })
   t.equal(one.people[0].reaches_external.length, 25)
+  t.same(
+    [one.people[0].reaches_external_total, one.truncated_sections, one.truncation_note],
+    [40, ['reaches_external'], 'reaches_external shows 25 of 40: detail_level full shows more.'],
+  )
   t.equal((await bench.ok(TOOL, { account: 'CORP\\ada', detail_level: 'full' })).people[0].reaches_external.length, 40)
   const error = await bench.cancelled(TOOL, {}, ({ message = '' }) => message.includes('rows read'))
   t.equal(error.error, 'cancelled')

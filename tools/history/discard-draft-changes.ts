@@ -194,16 +194,25 @@ function warnOfOutcome({ still, moved, unread }: Discarded): string[] {
 }
 
 /**
- * Returns warnings about changes that were not read field by field, and about deletions that stay pending although
+ * Returns warnings about rule sets that go whole though only a rule was named, about changes that were not read field by
+ * field, and about deletions that stay pending although
  * discarding brings back objects that use the deleted ones.
  */
-function warnOf({ chosen, rest }: Discard, losses: readonly JudgedChange[]): string[] {
+function warnOf({ chosen, rest, throughRules }: Discard, losses: readonly JudgedChange[]): string[] {
+  const whole = chosen
+    .filter(({ href }) => throughRules.includes(toDraftHref(href)))
+    .map((set) => {
+      const rules = losses.find(({ href }) => toDraftHref(href) === toDraftHref(set.href))?.rules
+      const going = rules === undefined ? 'all its pending rules' : countOf(rules.length, 'pending rule')
+      return `A rule of ${nameIt(set)} was named, but a rule set is discarded whole: ${going}, and what else is pending of it.`
+    })
   const stranded = findStrandedDeletions(losses, rest).map(
     ({ deletion, usedBy }) =>
       `The deletion of ${nameIt(deletion)} stays pending, though ${usedBy.slice(0, 3).map(quote).join(', ')} would use it again: discard it too.`,
   )
   const undescribed = chosen.length - losses.length
   return [
+    ...whole,
     ...stranded,
     ...(undescribed > 0
       ? [`Only the first ${MOST_DESCRIBED} changes were read field by field; ${undescribed} were not.`]

@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { AssumesOut, showAssumed } from '../../schemas/assumes.js'
 import { Count, Counts, StringEnum } from '../../schemas/common.js'
-import { FieldsInput, pagingInput } from '../../schemas/paging.js'
+import { FieldsInput, pagingInput, PagingOutput } from '../../schemas/paging.js'
 import { WorkloadSelection } from '../../schemas/workload-selection.js'
 import {
   DOUBTS,
@@ -41,7 +41,8 @@ const output = Type.Object({
   listeners: Type.Array(Type.Partial(ListenerOut), {
     description: 'By port and process, those that nobody uses first',
   }),
-  next_cursor: Type.Optional(Type.String({ description: 'Absent on the last page' })),
+  truncated: PagingOutput.truncated,
+  next_cursor: PagingOutput.next_cursor,
   window: Type.Optional(Reading.window),
   flows_truncated: Type.Optional(Reading.flows_truncated),
   analysed: Type.Optional(Reading.analysed),
@@ -70,7 +71,9 @@ export default defineTool({
       process: Type.Optional(
         Type.String({ minLength: 1, description: 'Contains; of a process or Windows service', listed: '' }),
       ),
-      use: Type.Optional(StringEnum(LISTENER_USES, { description: 'Only these', listed: '' })),
+      use: Type.Optional(
+        StringEnum(LISTENER_USES, { description: 'Only these; not_known: on some workload', listed: '' }),
+      ),
       ...windowInput(DEFAULT_DAYS),
       max_results: pagingInput(DEFAULT_RESULTS).max_results,
       cursor: Type.Optional(Type.String({ description: 'next_cursor' })),
@@ -104,7 +107,7 @@ export default defineTool({
       ? await readTalk(ctx, wanted, await loadLabels(ctx.pce, ctx), window)
       : null
     const all = showListeners(wanted, heard?.talk ?? new Map(), heard?.read.truncated ?? false)
-    const rows = use === undefined ? all : all.filter((row) => row.use === use)
+    const rows = use === undefined ? all : all.filter((row) => isOfUse(row, use))
     const page = rows.slice(offset, offset + most).map(select)
     const doubts = countDoubts(workloads)
     const warnings = [...warnOf(counts, heard?.read ?? null), ...explainDoubts(doubts)]
@@ -124,9 +127,19 @@ export default defineTool({
     const kept = countRowsThatFit(page, [facts, tail, ' '.repeat(CURSOR_BYTES)], ctx.limits)
     const next = { offset: offset + kept, after: null, within: null }
     const more = next.offset < rows.length ? await encodeCursor(ctx, NAME, question, next) : undefined
-    return { ...facts, listeners: page.slice(0, kept), ...(more !== undefined && { next_cursor: more }), ...tail }
+    return {
+      ...facts,
+      listeners: page.slice(0, kept),
+      truncated: more !== undefined,
+      ...(more !== undefined && { next_cursor: more }),
+      ...tail,
+    }
   },
 })
+
+/** A listener that is used on one workload may still be in doubt on others, so it counts as not known as well. */
+const isOfUse = (row: ListenerRow, use: ListenerRow['use']): boolean =>
+  row.use === use || (use === 'not_known' && row.not_known !== undefined)
 
 const isLike = (text: string, wanted: string, isExact: boolean): boolean =>
   isExact ? text === wanted : text.includes(wanted)

@@ -49,7 +49,9 @@ const Person = Type.Object({
   blocked_connections: Count('Of these, blocked by policy'),
   processes: Type.Array(Type.String(), { description: 'File names of the busiest 3' }),
   reaches: Destinations('Applications, then hosts, busiest first'),
+  reaches_total: Type.Optional(Count('Of reaches, where not all are shown')),
   reaches_external: Destinations('Destinations outside the inventory'),
+  reaches_external_total: Type.Optional(Count('Of reaches_external, where not all are shown')),
 })
 
 /** The answer of identity-reach. */
@@ -90,6 +92,11 @@ interface Shown {
 /** Maximum size, in bytes, of an answer about the accounts that reach most, unless the caller asks for more. */
 const STANDARD_BYTES = 8_000
 
+/** Number of bytes that are kept free to say which destinations of an account were left out. */
+const NOTE_BYTES = 300
+/** Maximum number of accounts named in the summary when several reach as much. */
+const MOST_TIED = 3
+
 /** Builds the answer. For a single account, it has all destinations that fit; otherwise five for each person. */
 export function showAccountReach(
   { reach, people, shown, account, nearNames, decided, read }: Shown,
@@ -100,7 +107,7 @@ export function showAccountReach(
   const most = isOne ? { destinations: detail === 'full' ? 500 : 25, ports: 50 } : { destinations: 5, ports: 5 }
   const bytes =
     detail === 'standard' ? Math.min(STANDARD_BYTES, limits.responseBudgetBytes) : limits.responseBudgetBytes
-  return showSections(
+  const answer = showSections(
     {
       summary: summarise(reach, people, account),
       people_total: people.length,
@@ -117,11 +124,35 @@ export function showAccountReach(
     {
       detail,
       asked: Math.max(1, shown.length),
-      limits: { ...limits, responseBudgetBytes: bytes },
+      limits: { ...limits, responseBudgetBytes: isOne ? bytes - NOTE_BYTES : bytes },
       hint: (longest, isFull) =>
-        `${longest} of ${people.length} are shown. ${!isFull ? 'Raise limit.' : detail === 'standard' ? 'detail_level full shows more.' : 'account shows one whole.'}`,
+        `${longest} of ${people.length} are shown. ${!isFull ? 'Raise limit.' : detail === 'standard' ? 'detail_level full shows more.' : 'account shows more of one.'}`,
     },
   )
+  return isOne ? { ...answer, ...tellCut(answer, detail) } : answer
+}
+
+/** Returns which lists of destinations were cut, beside what else was cut, and how to see more. */
+function tellCut(
+  { people, ...cut }: Truncation & { people: Static<typeof Person>[] },
+  detail: 'standard' | 'full',
+): Truncation {
+  const lists = (['reaches', 'reaches_external'] as const).filter((list) =>
+    people.some((one) => one[`${list}_total`] !== undefined),
+  )
+  if (lists.length === 0) return {}
+  const told = lists.map((list) => {
+    const all = people.reduce((sum, one) => sum + (one[`${list}_total`] ?? one[list].length), 0)
+    return `${list} shows ${people.reduce((sum, one) => sum + one[list].length, 0)} of ${all}`
+  })
+  const more = detail === 'standard' ? 'detail_level full shows more' : 'include_destinations narrows it'
+  return {
+    truncated_sections: [...(cut.truncated_sections ?? []), ...lists],
+    truncation_note: [
+      ...(cut.truncation_note === undefined ? [] : [cut.truncation_note]),
+      `${told.join(', ')}: ${more}.`,
+    ].join(' '),
+  }
 }
 
 function showPerson(
@@ -129,16 +160,15 @@ function showPerson(
   most: { destinations: number; ports: number },
 ): Static<typeof Person> {
   const { person, class: of, reached } = reach
-  const show = (isExternal: boolean) =>
-    destinations
-      .filter(({ kind }) => (kind === 'external') === isExternal)
-      .slice(0, most.destinations)
-      .map(({ to, ports, connections, policy }) => ({
-        to,
-        ports: ports.slice(0, most.ports),
-        connections,
-        policy: policy.join('+'),
-      }))
+  const inside = destinations.filter(({ kind }) => kind !== 'external')
+  const outside = destinations.filter(({ kind }) => kind === 'external')
+  const show = (all: readonly Reached[]) =>
+    all.slice(0, most.destinations).map(({ to, ports, connections, policy }) => ({
+      to,
+      ports: ports.slice(0, most.ports),
+      connections,
+      policy: policy.join('+'),
+    }))
   const { spellings, aliases, namesakes } = person
   return {
     account: person.main.text,
@@ -163,8 +193,10 @@ function showPerson(
     connections: reach.connections,
     blocked_connections: reach.blockedConnections,
     processes: [...reach.programs],
-    reaches: show(false),
-    reaches_external: show(true),
+    reaches: show(inside),
+    ...(inside.length > most.destinations && { reaches_total: inside.length }),
+    reaches_external: show(outside),
+    ...(outside.length > most.destinations && { reaches_external_total: outside.length }),
   }
 }
 
@@ -175,6 +207,8 @@ function countTypes(people: readonly Reach[]): Record<string, number> {
     certain_service: count((one) => one.class.type === 'service' && one.class.isCertain),
   }
 }
+
+const insideOf = ({ reached }: Reach): number => reached.application + reached.host
 
 function summarise({ people: all }: AccountReach, people: readonly Reach[], account: string | undefined): string {
   const [widest] = people
@@ -193,7 +227,10 @@ function summarise({ people: all }: AccountReach, people: readonly Reach[], acco
     outward === widest
       ? ''
       : ` Most external destinations: ${quote(outward.person.main.text)} (${outward.reached.external}).`
-  return `Of ${countOf(people.length, 'account')}${among}, ${name} reaches most inside, ${reached.application + reached.host}: ${own}${most}`
+  const others = people.filter((one) => one !== widest && insideOf(one) === insideOf(widest))
+  const names = others.length < MOST_TIED ? others.map((one) => quote(one.person.main.text)).join(' and ') : ''
+  const tied = others.length === 0 ? '' : ` Just as many: ${names || `${others.length} others`}.`
+  return `Of ${countOf(people.length, 'account')}${among}, ${name} reaches most inside, ${insideOf(widest)}: ${own}${tied}${most}`
 }
 
 function notesOf(people: readonly Reach[], decided: DecidedTraffic | null): string[] {

@@ -23,6 +23,7 @@ export const ListenerOut = Type.Object({
   silent: Type.Optional(Count('Of these, where nobody talked to it, for certain')),
   silent_on: Type.Optional(Type.Array(Type.String(), { description: 'Names, the first 3' })),
   not_known: Type.Optional(Count('Of these, where nobody was seen and silence proves nothing')),
+  not_known_on: Type.Optional(Type.Array(Type.String(), { description: 'Names, the first 3' })),
   connections: Count('To it, whatever was decided about them'),
   last_seen: Nullable(Text('UTC; null: nobody was seen')),
 })
@@ -32,7 +33,7 @@ interface Gathered extends Listener {
   users: Set<string>
   workloads: number
   silent: string[]
-  unsure: number
+  unsure: string[]
   connections: number
   last: number
 }
@@ -59,7 +60,7 @@ export function showListeners(
         users: new Set(),
         workloads: 0,
         silent: [],
-        unsure: 0,
+        unsure: [],
         connections: 0,
         last: 0,
       }
@@ -67,7 +68,7 @@ export function showListeners(
       const said = talk.get(portKey(href, one))
       row.workloads += 1
       if (one.user !== null) row.users.add(one.user)
-      if (said === undefined && isUnsure) row.unsure += 1
+      if (said === undefined && isUnsure) row.unsure.push(name)
       else if (said === undefined) row.silent.push(name)
       row.connections += said?.connections ?? 0
       row.last = Math.max(row.last, said?.last ?? 0)
@@ -91,7 +92,8 @@ function toRow({
   connections,
   last,
 }: Gathered): ListenerRow {
-  const use = silent.length === workloads ? 'unused' : silent.length + unsure === workloads ? 'not_known' : 'used'
+  const use =
+    silent.length === workloads ? 'unused' : silent.length + unsure.length === workloads ? 'not_known' : 'used'
   return {
     port,
     proto: protocolName(proto),
@@ -101,7 +103,10 @@ function toRow({
     use,
     workloads,
     ...(silent.length > 0 && { silent: silent.length, silent_on: silent.sort(compareTexts).slice(0, MOST_NAMES) }),
-    ...(unsure > 0 && { not_known: unsure }),
+    ...(unsure.length > 0 && {
+      not_known: unsure.length,
+      not_known_on: unsure.sort(compareTexts).slice(0, MOST_NAMES),
+    }),
     connections,
     last_seen: last === 0 ? null : new Date(last).toISOString(),
   }
