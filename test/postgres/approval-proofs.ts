@@ -103,14 +103,12 @@ export function proveApprovals(t: Test, kills: number, startEngine: (t: Test) =>
     t.equal(await stateOf(asked.approval_id), 'used')
   })
 
-  t.test('each step at another replica that has just been started: one run', { timeout: 300_000 }, async (t) =>
+  t.test('each step at another replica that has just been started: one run', async (t) =>
     proveRestarts(t, await start(t, await startEngine(t))),
   )
 
-  t.test(
-    `runs nothing twice and loses no approval when killed ${kills} times`,
-    { timeout: 120_000 + kills * 10_000 },
-    async (t) => proveKills(t, await start(t, await startEngine(t)), kills),
+  t.test(`runs nothing twice and loses no approval when killed ${kills} times`, async (t) =>
+    proveKills(t, await start(t, await startEngine(t)), kills),
   )
 }
 

@@ -24,7 +24,7 @@ const CROWD = 24
 
 const show = (what: string, tally: object) => console.error(`${what}: ${JSON.stringify(tally)}`)
 
-t.test(`restarted ${RESTARTS} times`, { timeout: 600_000 }, async (t) => {
+t.test(`restarted ${RESTARTS} times`, async (t) => {
   const postgres = await startPostgres(t)
   const replicas = await startReplicas(t, { postgres })
   const tally = await underLoad(
@@ -46,7 +46,7 @@ t.test(`restarted ${RESTARTS} times`, { timeout: 600_000 }, async (t) => {
   show('restarted', tally)
 })
 
-t.test(`paused for ${PAUSE_MS / 1000} s`, { timeout: 300_000 }, async (t) => {
+t.test(`paused for ${PAUSE_MS / 1000} s`, async (t) => {
   const postgres = await startPostgres(t)
   const replicas = await startReplicas(t, { postgres })
   const tally = await underLoad(
@@ -62,7 +62,7 @@ t.test(`paused for ${PAUSE_MS / 1000} s`, { timeout: 300_000 }, async (t) => {
   show('paused', tally)
 })
 
-t.test('its disk is full', { timeout: 300_000 }, async (t) => {
+t.test('its disk is full', async (t) => {
   const postgres = await startPostgres(t, { diskBytes: DISK_BYTES })
   const replicas = await startReplicas(t, { postgres })
   const tally = await underLoad(
@@ -80,7 +80,7 @@ t.test('its disk is full', { timeout: 300_000 }, async (t) => {
   show('full', tally)
 })
 
-t.test('connections reset, before and after what they asked for', { timeout: 300_000 }, async (t) => {
+t.test('connections reset, before and after what they asked for', async (t) => {
   const postgres = await startPostgres(t)
   // A place whose answer was lost stays taken for a while, and how many are lost depends on the speed of the machine.
   const replicas = await startReplicas(t, { postgres, env: { MCP_MAX_IN_FLIGHT_PER_CALLER: '1000' } })
@@ -100,7 +100,7 @@ t.test('connections reset, before and after what they asked for', { timeout: 300
   show('reset', tally)
 })
 
-t.test(`slow: ${SLOW_MS} ms for each answer`, { timeout: 300_000 }, async (t) => {
+t.test(`slow: ${SLOW_MS} ms for each answer`, async (t) => {
   const postgres = await startPostgres(t)
   const replicas = await startReplicas(t, { postgres })
   const tally = await underLoad(
@@ -117,7 +117,7 @@ t.test(`slow: ${SLOW_MS} ms for each answer`, { timeout: 300_000 }, async (t) =>
   show('slow', tally)
 })
 
-t.test('a crowd that waits for connections is no outage', { timeout: 120_000 }, async (t) => {
+t.test('a crowd that waits for connections is no outage', async (t) => {
   const postgres = await startPostgres(t)
   const replicas = await startReplicas(t, { postgres, count: 1, env: { MCP_STATE_POOL_SIZE: '2' } })
   const { world, callTool } = replicas
@@ -141,7 +141,7 @@ t.test('a crowd that waits for connections is no outage', { timeout: 120_000 }, 
   t.notOk(/state database .* does not answer/.test(program().output.stderr), 'and nothing is said of an outage')
 })
 
-t.test('comes back refusing logins: it is asked again', { timeout: 120_000 }, async (t) => {
+t.test('comes back refusing logins: it is asked again', async (t) => {
   const postgres = await startPostgres(t)
   const replicas = await startReplicas(t, { postgres, count: 1 })
   const admit = (isOpen: boolean) =>
@@ -156,7 +156,7 @@ t.test('comes back refusing logins: it is asked again', { timeout: 120_000 }, as
   t.notMatch(replicas.replicas[0]!.program().output.stderr, /secretKey/, 'no log has the key of a connection')
 })
 
-t.test('gone: what needs no state goes on', { timeout: 120_000 }, async (t) => {
+t.test('gone: what needs no state goes on', async (t) => {
   const postgres = await startPostgres(t)
   const replicas = await startReplicas(t, { postgres, mode: 'shared' })
   const { world, callTool } = replicas

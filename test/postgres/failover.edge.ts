@@ -15,7 +15,7 @@ const STATEMENTS = pageStatements().find(([first]) => first!.startsWith('ALTER S
 
 const show = (what: string, tally: object) => console.error(`${what}: ${JSON.stringify(tally)}`)
 
-t.test('the primary dies, and the address is there before its successor is', { timeout: 180_000 }, async (t) => {
+t.test('the primary dies, and the address is there before its successor is', async (t) => {
   const primary = await startPostgres(t)
   const standby = await startStandby(t, primary, STATEMENTS)
   const replicas = await startReplicas(t, { postgres: primary })
@@ -35,7 +35,7 @@ t.test('the primary dies, and the address is there before its successor is', { t
   show('died', tally)
 })
 
-t.test('the primary hangs, and comes back when another one is', { timeout: 180_000 }, async (t) => {
+t.test('the primary hangs, and comes back when another one is', async (t) => {
   const primary = await startPostgres(t)
   const standby = await startStandby(t, primary, STATEMENTS)
   const replicas = await startReplicas(t, { postgres: primary })
@@ -56,7 +56,7 @@ t.test('the primary hangs, and comes back when another one is', { timeout: 180_0
   show('hung', tally)
 })
 
-t.test('without its standby nothing is acknowledged, and no call hangs', { timeout: 120_000 }, async (t) => {
+t.test('without its standby nothing is acknowledged, and no call hangs', async (t) => {
   const primary = await startPostgres(t)
   const standby = await startStandby(t, primary, STATEMENTS)
   const replicas = await startReplicas(t, { postgres: primary, count: 1 })

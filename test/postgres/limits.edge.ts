@@ -17,7 +17,7 @@ const tallyOf = (values: readonly unknown[]) => {
   return tally
 }
 
-t.test('requests and confirm tokens a minute', { timeout: 120_000 }, async (t) => {
+t.test('requests and confirm tokens a minute', async (t) => {
   const postgres = await startPostgres(t)
   const { replicas, world, callTool, confirm } = await startReplicas(t, {
     postgres,
@@ -49,7 +49,7 @@ t.test('requests and confirm tokens a minute', { timeout: 120_000 }, async (t) =
   t.equal((await confirm(0, dave, bodies[1])).status, 200, 'nobody else is concerned')
 })
 
-t.test('requests at a time, and those of a replica that dies', { timeout: 180_000 }, async (t) => {
+t.test('requests at a time, and those of a replica that dies', async (t) => {
   const postgres = await startPostgres(t)
   const { replicas, world, callTool, database } = await startReplicas(t, {
     postgres,

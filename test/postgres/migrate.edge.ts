@@ -151,7 +151,7 @@ t.test('the right to make tables is needed for the steps alone', async (t) => {
   )
 })
 
-t.test('the statements of the page, and the roles that they make', { timeout: 60_000 }, async (t) => {
+t.test('the statements of the page, and the roles that they make', async (t) => {
   const postgres = await startPostgres(t)
   await postgres.query('DROP DATABASE svc_mcp')
   await postgres.query('DROP ROLE svc_mcp')

@@ -213,7 +213,7 @@ t.test('where no answer comes the next run ends what was begun', async (t) => {
   t.equal(await refusal(open(t, path)), `The keystore '${path}' has been moved to the database at ${to.where}`)
 })
 
-t.test('servers that were not stopped lose nothing that they have acknowledged', { timeout: 120_000 }, async (t) => {
+t.test('servers that were not stopped lose nothing that they have acknowledged', async (t) => {
   const postgres = await sharedPostgres()
   const database = await postgres.makeDatabase()
   const world = await createWorld(t)

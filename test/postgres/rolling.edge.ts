@@ -6,7 +6,7 @@ import { stateEngine } from './state-engine.js'
 
 const ROUNDS = 2
 
-t.test('a rolling restart loses no call and refuses none', { timeout: 300_000 }, async (t) => {
+t.test('a rolling restart loses no call and refuses none', async (t) => {
   const replicas = await startReplicas(t, { postgres: await stateEngine(t) })
   const codes: (number | null)[] = []
   const tally = await underLoad(

@@ -13,7 +13,7 @@ const CALLS = 20
 /** What the replica says by itself in the meantime; fewer than one a call. */
 const BY_ITSELF = 12
 
-t.test('round trips', { timeout: 120_000 }, async (t) => {
+t.test('round trips', async (t) => {
   const postgres = await startPostgres(t)
   const rig = await startReplicas(t, {
     postgres,

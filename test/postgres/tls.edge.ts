@@ -11,7 +11,7 @@ import { startPostgres } from './start-postgres.js'
 
 const HERE = 'DNS:localhost,IP:127.0.0.1'
 
-t.test('three replicas, and a certificate that is renewed', { timeout: 180_000 }, async (t) => {
+t.test('three replicas, and a certificate that is renewed', async (t) => {
   const authority = makeAuthority(t)
   const postgres = await startPostgres(t, { certificate: authority.issue({ names: HERE }) })
   const replicas = await startReplicas(t, { postgres, isDirect: true })
@@ -24,7 +24,7 @@ t.test('three replicas, and a certificate that is renewed', { timeout: 180_000 }
   t.same(await postgres.query(connections), [{ ssl: true, is_tls: true }])
 })
 
-t.test('another certificate stops a start at once, without the password', { timeout: 120_000 }, async (t) => {
+t.test('another certificate stops a start at once, without the password', async (t) => {
   const authority = makeAuthority(t)
   const postgres = await startPostgres(t, { certificate: authority.issue({ names: HERE }) })
   const { url } = await postgres.makeDatabase()

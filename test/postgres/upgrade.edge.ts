@@ -34,7 +34,7 @@ function withSteps(release: string, steps: readonly object[]): Promise<string> {
   })
 }
 
-t.test('an upgrade and its rollback lose no call and refuse none', { timeout: 300_000 }, async (t) => {
+t.test('an upgrade and its rollback lose no call and refuse none', async (t) => {
   const [next, later] = await Promise.all([withSteps('next', [NEXT]), withSteps('later', [NEXT, LATER])])
   const postgres = await startPostgres(t)
   const rig = await startReplicas(t, { postgres })
