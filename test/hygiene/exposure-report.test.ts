@@ -237,7 +237,7 @@ t.test('a PCE that computes nothing is not called safe', async (t) => {
   t.same(answer.vulnerabilities, { reports: 0 }, 'no "0 exposed" where no scan is known')
   t.equal(
     answer.summary,
-    'No service was held against traffic: the PCE rates none as a risk, and none was named. Next: services ["445/tcp","3389/tcp","5985-5986/tcp","135/tcp","139/tcp","22/tcp","23/tcp"]. Not known from this PCE: risk_summary, app_group_risk, workload_risk, risky_services, vulnerability_reports, vulnerability_exposure.',
+    'No service was held against traffic: the PCE rates none as a risk, and none was named. Next: services ["22/tcp","23/tcp","135/tcp","139/tcp","445/tcp","3389/tcp","5985/tcp","5986/tcp"]. Not known from this PCE: risk_summary, app_group_risk, workload_risk, risky_services, vulnerability_reports, vulnerability_exposure.',
   )
   const named = await bench.ok(TOOL, { services: ['SMB', { port: 3389, proto: 'tcp' }] })
   t.same(

@@ -1,3 +1,4 @@
+import { HIGH_RISK_PORTS } from '../../../domain/dependency-map/collect-app-graph.js'
 import { Type, type Static } from '@sinclair/typebox'
 import {
   REACHED,
@@ -368,12 +369,9 @@ function summarise({ findings, judged }: Shown): string {
   return said.filter(Boolean).join(' ')
 }
 
-/** Ports that ransomware uses most: SMB, RDP, WinRM, RPC, NetBIOS, SSH and Telnet. */
-const USUAL_PORTS = ['445/tcp', '3389/tcp', '5985-5986/tcp', '135/tcp', '139/tcp', '22/tcp', '23/tcp']
-
 function describeTraffic(judged: JudgedExposure | null): string {
   if (judged === null)
-    return `No service was held against traffic: the PCE rates none as a risk, and none was named. Next: services ${JSON.stringify(USUAL_PORTS)}.`
+    return `No service was held against traffic: the PCE rates none as a risk, and none was named. Next: services ${JSON.stringify(HIGH_RISK_PORTS.map((port) => `${port}/tcp`))}.`
   const { services, connections, remedies, read } = judged
   const least = read.truncated ? 'at least ' : ''
   const reached = services.filter((one) => passing(one) > 0).length
