@@ -1,7 +1,7 @@
 import type { ChangeEvidence, SideEvidence } from '../../domain/history/observe-draft.js'
 import { OBSERVED_DAYS, type ObservedPair } from '../../domain/drafts/observe-change.js'
 import type { CutFate } from '../../domain/policy/judge-cut.js'
-import type { ShownEvidence } from '../../schemas/approvals.js'
+import type { ShownEvidence, ShownTraffic } from '../../schemas/approvals.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
 
 /** What observed traffic shows about a pending change, the most urgent first. */
@@ -51,18 +51,9 @@ const MOST_PORTS = 3
 export interface EvidenceShown {
   evidence: Evidence
   says: string
-  depends?: PairShown[]
-  asked_for?: PairShown[]
+  depends?: ShownTraffic[]
+  asked_for?: ShownTraffic[]
   pairs_total?: number
-}
-export interface PairShown {
-  source: string
-  destination: string
-  ports: string[]
-  connections: number
-  effect: string
-  /** The last day (UTC) on which it was seen, YYYY-MM-DD. */
-  last_seen?: string
 }
 
 /**
@@ -138,7 +129,7 @@ function tell({ connections, pairs }: SideEvidence, words: Partial<Record<CutFat
     })
 }
 
-const pairsOf = ({ pairs }: SideEvidence, words: Partial<Record<CutFate, string>>, most: number): PairShown[] =>
+const pairsOf = ({ pairs }: SideEvidence, words: Partial<Record<CutFate, string>>, most: number): ShownTraffic[] =>
   pairs
     .filter(isTold(words))
     .slice(0, most)
