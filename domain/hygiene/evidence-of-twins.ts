@@ -3,13 +3,17 @@ import type { LabelRef } from '../../schemas/pce/label.js'
 import { RULE_TYPES } from '../../schemas/rule-shapes.js'
 import type { ToolContext } from '../call.js'
 import { IncompleteListError, pickEvery } from '../inventory/fetch-every.js'
+import type { ReferenceNames } from '../inventory/reference-names.js'
 import type { LabelIndex } from '../inventory/labels.js'
 import { readKubernetesWorkloads } from '../inventory/kubernetes-workloads.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { machineAddress } from '../policy/addresses.js'
 import { loadSnapshot, rulesInForce, withDenyRules, type PolicySnapshot } from '../policy/load-snapshot.js'
 import { isWrittenTo, type End } from '../policy/match-rules.js'
-import { anyOf, isUnknown } from '../policy/three-valued.js'
+import { namesOf } from '../policy/name-references.js'
+import type { AnyRule } from '../policy/rule-in-force.js'
+import type { RuleType } from '../policy/rule-type.js'
+import { anyOf, isUnknown, type Answer } from '../policy/three-valued.js'
 import { compareTexts } from '../text/compare-texts.js'
 import { workInTurns, type Steps } from '../text/pace-work.js'
 import { anything } from '../traffic/applications.js'
@@ -30,6 +34,16 @@ export interface LaterTraffic {
   last: number | null
 }
 
+/** A rule in force that selects a workload, or perhaps does. */
+export interface AppliedRule {
+  type: RuleType
+  rule: AnyRule
+  /** The name of its rule set; null for an enforcement boundary. */
+  ruleSet: string | null
+  /** Whether it selects the workload. Never 'no'. */
+  applies: Answer
+}
+
 /** What depends on a workload. A part that could not be read is null. */
 export interface TwinEvidence {
   /**
@@ -37,6 +51,8 @@ export interface TwinEvidence {
    * certain.
    */
   rules: { applying: number; undecided: number } | null
+  /** The same rules by themselves. */
+  applied: readonly AppliedRule[] | null
   /**
    * Number of rules and enforcement boundaries, in the draft or the active policy, that name the workload individually,
    * whether they are in force or not.
@@ -51,9 +67,18 @@ export interface TwinEvidence {
    * Rules in force a side of which reaches this workload and no other, and those of which that is not known. Null also
    * if it was not asked for.
    */
-  alone: { rules: number; undecided: number } | null
+  alone: Lonely | null
   /** The traffic since it was last heard of. Null also if it was not asked for, or if not all traffic was read. */
   later: LaterTraffic | null
+}
+
+/**
+ * The hrefs of the rules in force a side of which reaches one workload and no other, and the number of those that
+ * perhaps do.
+ */
+export interface Lonely {
+  rules: ReadonlySet<string>
+  undecided: number
 }
 
 /** What is read of workloads that may be gone, beside what is read of twins. */
@@ -66,6 +91,8 @@ export interface GoneQuestion {
 
 export interface EvidenceRead {
   of: (href: string) => TwinEvidence
+  /** Names what the rules in force refer to, without user groups. */
+  names: ReferenceNames
   /** Sentences that say what could not be read, or only in part. */
   warnings: string[]
 }
@@ -102,8 +129,10 @@ export async function readEvidence(
   )
   return {
     warnings,
+    names: policy?.names ?? (() => ({})),
     of: (href) => ({
-      rules: policy?.applying.get(href) ?? null,
+      rules: countApplied(policy?.applied.get(href)),
+      applied: policy?.applied.get(href) ?? null,
       named: policy === null ? null : (policy.named.get(href)?.rules ?? 0),
       namedIn: policy === null ? null : [...(policy.named.get(href)?.places ?? [])].sort(compareTexts),
       bindings: bindings === null ? null : (bindings.get(href) ?? 0),
@@ -112,6 +141,12 @@ export async function readEvidence(
       later: traffic?.later === undefined || traffic.isCut ? null : (traffic.later.get(href) ?? noTraffic()),
     }),
   }
+}
+
+function countApplied(applied: readonly AppliedRule[] | undefined): TwinEvidence['rules'] {
+  if (applied === undefined) return null
+  const undecided = applied.filter(({ applies }) => isUnknown(applies)).length
+  return { applying: applied.length - undecided, undecided }
 }
 
 const noTraffic = (): LaterTraffic => ({ from: 0, to: 0, answered: 0, undecided: 0, last: null })
@@ -129,7 +164,9 @@ async function readRules(
   ]
   const unread = new Set([...draft.unread.keys(), ...active.unread.keys()]).size
   if (unread > 0) warnings.push(`The deny rules of ${unread} rule sets could not be read, and are not counted.`)
-  const judged = await workInTurns(judgeRules(machines, draft, active), ctx.signal)
+  const nameOf = new Map((gone?.everyone ?? machines).map(({ href, name }) => [href, name]))
+  const names = namesOf(active, (href) => nameOf.get(href))
+  const judged = { ...(await workInTurns(judgeRules(machines, draft, active), ctx.signal)), names }
   if (gone === undefined) return { ...judged, alone: undefined }
   const pods = await readKubernetesWorkloads(ctx, {}, ({ href, labels }) => ({ href, labels: labels ?? [] }))
   if (pods.unread !== null) warnings.push(`Whether rules reach Kubernetes workloads is not known: ${pods.unread}`)
@@ -138,7 +175,7 @@ async function readRules(
 }
 
 interface RulesJudged {
-  applying: Map<string, { applying: number; undecided: number }>
+  applied: Map<string, AppliedRule[]>
   named: Map<string, { rules: number; places: ReadonlySet<string> }>
 }
 
@@ -160,21 +197,24 @@ function* judgeRules(machines: readonly Machine[], draft: PolicySnapshot, active
       }
     }
   }
-  const placed = RULE_TYPES.flatMap((type) => rulesInForce(active, type))
-  const applying = new Map<string, { applying: number; undecided: number }>()
+  const setOf = new Map<object, string>()
+  for (const { name, rules, deny_rules: denies } of active.ruleSets)
+    for (const rule of [...(rules ?? []), ...(denies ?? [])]) setOf.set(rule, name)
+  const placed = RULE_TYPES.flatMap((type) => rulesInForce(active, type).map((one) => ({ ...one, type })))
+  const applied = new Map<string, AppliedRule[]>()
   for (const machine of machines) {
     const end = endOf(machine)
-    const count = { applying: 0, undecided: 0 }
-    for (const rule of placed) {
+    const own: AppliedRule[] = []
+    for (const one of placed) {
       yield
-      const answer = anyOf((['providers', 'consumers'] as const).map((side) => isWrittenTo(rule, side, end, active)))
-      if (answer === 'yes') count.applying += 1
-      else if (isUnknown(answer)) count.undecided += 1
+      const applies = anyOf((['providers', 'consumers'] as const).map((side) => isWrittenTo(one, side, end, active)))
+      if (applies !== 'no')
+        own.push({ type: one.type, rule: one.rule as AnyRule, ruleSet: setOf.get(one.rule) ?? null, applies })
     }
-    applying.set(machine.href, count)
+    applied.set(machine.href, own)
   }
   const named = new Map([...naming].map(([href, { rules, places }]) => [href, { rules: rules.size, places }]))
-  return { applying, named }
+  return { applied, named }
 }
 
 /** Whatever bears labels by which rules reach it. */
@@ -184,14 +224,14 @@ type Bearer = Pick<Machine, 'href' | 'labels'>
 const TESTED_PER_STEP = 100
 
 /**
- * Counts for each workload the rules in force a side of which reaches it and nobody else. Bearers of the same labels are
+ * Finds for each workload the rules in force a side of which reaches it and nobody else. Bearers of the same labels are
  * tested once.
  */
 function* findLonely(
   machines: readonly Machine[],
   { bearers, isWhole }: { bearers: readonly Bearer[]; isWhole: boolean },
   active: PolicySnapshot,
-): Steps<Map<string, { rules: number; undecided: number }>> {
+): Steps<Map<string, Lonely>> {
   const groups = new Map<string, { first: Bearer; second: Bearer | null }>()
   const exists = new Set<string>()
   for (const [at, one] of bearers.entries()) {
@@ -205,7 +245,7 @@ function* findLonely(
     if (group === undefined) groups.set(key, { first: one, second: null })
     else group.second ??= one
   }
-  const counts = new Map(machines.map(({ href }) => [href, { rules: 0, undecided: 0 }]))
+  const found = new Map(machines.map(({ href }) => [href, { rules: new Set<string>(), undecided: 0 }]))
   for (const rule of RULE_TYPES.flatMap((type) => rulesInForce(active, type)))
     for (const side of ['providers', 'consumers'] as const) {
       yield
@@ -213,7 +253,7 @@ function* findLonely(
       // A side that reaches two of them is lost to neither alone.
       const [only] = own
       if (only === undefined || own.length > 1) continue
-      const count = counts.get(only.href)!
+      const lonely = found.get(only.href)!
       const named = rule.rule[side].flatMap(({ workload }) => workload?.href ?? [])
       if (named.some((href) => href !== only.href && exists.has(href))) continue
       let other: 'yes' | 'no' | 'unknown' = isWhole ? 'no' : 'unknown'
@@ -230,10 +270,10 @@ function* findLonely(
         }
         if (isUnknown(answer)) other = 'unknown'
       }
-      if (other === 'no') count.rules += 1
-      else if (other === 'unknown') count.undecided += 1
+      if (other === 'no') lonely.rules.add((rule.rule as AnyRule).href)
+      else if (other === 'unknown') lonely.undecided += 1
     }
-  return counts
+  return found
 }
 
 const endOf = ({ href, labels }: { href: string; labels: readonly LabelRef[] }): End => ({

@@ -1,6 +1,7 @@
 import type { Actor, IngressService } from '../../schemas/pce/rule-set.js'
 import type { ReferenceNames } from '../inventory/reference-names.js'
 import { namePorts } from '../inventory/name-ports.js'
+import { quote } from '../text/escape-text.js'
 import { nameReference } from './name-reference.js'
 import { selectorOf } from './read-actor.js'
 import { describeConditions } from './rule-conditions.js'
@@ -33,6 +34,18 @@ export function nameRule(rule: AnyRule, names: ReferenceNames): string {
     ...(egress.length > 0 ? [`only programs of ${shorten(egress)}`] : []),
     ...describeConditions(rule, names),
   ].join('; ')
+}
+
+/**
+ * Describes a rule with its place, such as `"role=web to role=db, 5432/tcp" in "payments | prod"`.
+ * @param ruleSet the name of its rule set; null for an enforcement boundary.
+ */
+export function nameRuleIn(rule: AnyRule, ruleSet: string | null, names: ReferenceNames): string {
+  const where =
+    ruleSet === null
+      ? `the enforcement boundary ${quote((rule as { name?: string }).name ?? rule.href)}`
+      : quote(ruleSet)
+  return `${quote(nameRule(rule, names))} in ${where}`
 }
 
 function shorten(parts: readonly string[]): string {

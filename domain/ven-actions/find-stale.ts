@@ -10,7 +10,7 @@ import { resolveLabelConditions } from '../inventory/label-conditions.js'
 import { parseLabelList } from '../inventory/labels.js'
 import { isManaged } from '../inventory/workloads.js'
 import { compileIpList, machineAddress } from '../policy/addresses.js'
-import { isUnknown } from '../policy/three-valued.js'
+import { anyOf, isUnknown, type Unknown } from '../policy/three-valued.js'
 import { compareTexts } from '../text/compare-texts.js'
 import { countOf } from '../text/describe-numbers.js'
 import { quote } from '../text/escape-text.js'
@@ -194,10 +194,10 @@ function twinsOf(
 
 /** The IP lists that contain an address of a workload: all, and of these, those that name the address by itself. */
 export interface ListsOf {
-  total: number
+  names: string[]
   naming: string[]
   /** Lists of which that is not known, because of domain names or ranges that cannot be read. */
-  undecided: number
+  undecided: { name: string; because: Unknown }[]
 }
 
 /**
@@ -208,7 +208,7 @@ export async function findLists(
   { pce, signal }: Ctx,
   machines: readonly Machine[],
 ): Promise<ReadonlyMap<string, ListsOf> | string> {
-  const found = new Map<string, ListsOf>(machines.map(({ href }) => [href, { total: 0, naming: [], undecided: 0 }]))
+  const found = new Map<string, ListsOf>(machines.map(({ href }) => [href, { names: [], naming: [], undecided: [] }]))
   let lists: IpList[]
   try {
     lists = await pickEvery({ api: pce.ipLists, policyVersion: 'draft', params: {}, signal }, (list: IpList) =>
@@ -231,9 +231,9 @@ export async function findLists(
     )
     for (const machine of machines) {
       const own = found.get(machine.href)!
-      const answers = machine.addresses.map((ip) => test({ ip, fqdn: null }))
-      if (answers.includes('yes')) own.total += 1
-      else if (answers.some(isUnknown)) own.undecided += 1
+      const answer = anyOf(machine.addresses.map((ip) => test({ ip, fqdn: null })))
+      if (answer === 'yes') own.names.push(list.name)
+      else if (isUnknown(answer)) own.undecided.push({ name: list.name, because: answer })
       if (machine.addresses.some((address) => alone.has(address))) own.naming.push(list.name)
     }
   }
@@ -310,8 +310,8 @@ function listFirst({ named, namedIn, bindings, alone }: TwinEvidence, lists: Lis
   return [
     ...((named ?? 0) > 0 ? [`${countOf(named ?? 0, 'rule')} in ${places} name it by itself: change them.`] : []),
     ...((bindings ?? 0) > 0 ? [`${countOf(bindings ?? 0, 'virtual service')} bound to it: bind another one.`] : []),
-    ...((alone?.rules ?? 0) > 0
-      ? [`${countOf(alone?.rules ?? 0, 'rule')} in force reach nobody but it: they may go with it.`]
+    ...((alone?.rules.size ?? 0) > 0
+      ? [`${countOf(alone?.rules.size ?? 0, 'rule')} in force reach nobody but it: they may go with it.`]
       : []),
     ...((lists?.naming.length ?? 0) > 0
       ? [`${countOf(lists?.naming.length ?? 0, 'IP list')} name its address: take it out.`]

@@ -67,8 +67,13 @@ const PARTS: HandMadeEstate = {
 const hrefOf = (name: string) =>
   `/orgs/1/workloads/00000000-0000-4000-8000-${String(Object.keys(HOSTS).indexOf(name) + 1).padStart(12, '0')}`
 
-async function start(t: Test, options: BenchOptions = {}): Promise<Bench> {
-  const estate = handMade(PARTS)
+async function start(
+  t: Test,
+  options: BenchOptions = {},
+  parts: HandMadeEstate = PARTS,
+  change: (estate: Json) => void = () => {},
+): Promise<Bench> {
+  const estate = handMade(parts)
   for (const workload of estate.workloads as Json[]) {
     const { silent = 0, status = 'active', hostname, managed } = HOSTS[workload.name as string] as Machine
     if (hostname !== undefined) workload.hostname = hostname
@@ -78,6 +83,7 @@ async function start(t: Test, options: BenchOptions = {}): Promise<Bench> {
     workload.agent = { config: {}, status: { last_heartbeat_on: heard, status } }
   }
   for (const one of estate.conversations as Json[]) if (one.service.port === 444) one.bytesOut = 0
+  change(estate)
   return startBench(t, { estate, ...options })
 }
 
@@ -146,9 +152,15 @@ t.test('what hangs on each', async (t) => {
     rules_naming_it: 2,
     named_in: ['Pay'],
     rules_applying: 3,
+    rules: [
+      'allow rule "app=client to role=last, All Services" in "Pay", which reaches nobody else',
+      'allow rule "quiet to app=client, All Services" in "Pay", which reaches nobody else',
+      'allow rule "app=client to app=pay, All Services" in "Pay"',
+    ],
     rules_only_it: 2,
     virtual_services: 0,
     ip_lists: 3,
+    ip_list_names: ['Wide', 'Alone', 'Slash'],
     ip_lists_naming: ['Alone', 'Slash'],
     traffic_since: { from: 0, answered: 0, to: 0, undecided: 0, last_seen: null },
     first: [
@@ -170,6 +182,85 @@ t.test('what hangs on each', async (t) => {
   t.same(rowOf(answer, 'shared').same_address, ['shared-box (no VEN)'])
   t.same(rowOf(answer, 'shared').traffic_since.undecided, 6)
   t.same(rowOf(answer, 'talked').traffic_since.from, 0, 'traffic of the time when it was heard of is not life')
+})
+
+/** Number of rules that apply to each VEN of app=pay, and of IP lists of domain names, which may have any address. */
+const MANY = 200
+const names = (prefix: string) => Array.from({ length: MANY }, (_, at) => `${prefix}${String(at).padStart(3, '0')}`)
+
+t.test('what hangs on many is named in part, and of one VEN whole', async (t) => {
+  const rules = names('p').map((value, at) => ({ from: `app=${value}`, to: at === 0 ? 'loc=moon' : 'app=pay' }))
+  const deny = [{ from: 'role=last', to: 'app=client', services: [{ port: 22, proto: 6 }] }]
+  const lists = names('Cloud ')
+  const parts = {
+    ...PARTS,
+    ipLists: { ...PARTS.ipLists, ...Object.fromEntries(lists.map((name) => [name, []])) },
+    ruleSets: [...(PARTS.ruleSets ?? []), { name: 'Many', scope: '', allow: rules, deny }],
+  }
+  const bench = await start(t, {}, parts, ({ workloads, ipLists, ruleSets }) => {
+    for (const list of ipLists) if (lists.includes(list.name)) list.fqdns = [{ fqdn: '*.cloud.example.com' }]
+    for (const workload of workloads) if (workload.name.endsWith('laptop')) workload.hostname = 'lt.example.com'
+    ruleSets[1].rules[0].providers[0].exclusion = true
+  })
+  const all = await bench.ok('find-stale-vens', ALL)
+  t.ok(JSON.stringify(all).length <= 24_000)
+  const quiet = rowOf(all, 'quiet')
+  partial(t, quiet, {
+    rules_applying: MANY + 3,
+    rules: [
+      'allow rule "app=client to role=last, All Services" in "Pay", which reaches nobody else',
+      'allow rule "quiet to app=client, All Services" in "Pay", which reaches nobody else',
+      'deny rule "role=last to app=client, 22/tcp" in "Many", which reaches nobody else',
+      `${MANY} more`,
+    ],
+    rules_undecided: 1,
+    undecided_rules: ['allow rule "app=p000 to not loc=moon, All Services" in "Many": labels that a rule excludes'],
+    ip_lists: 3,
+    ip_lists_undecided: MANY,
+    undecided_ip_lists: [
+      '"Cloud 000": IP lists of domain names',
+      '"Cloud 001": IP lists of domain names',
+      '"Cloud 002": IP lists of domain names',
+      `${MANY - 3} more`,
+    ],
+  })
+
+  const collected: Record<string, string[]> = {}
+  let pages = 0
+  let cursor: string | undefined
+  do {
+    const page = await bench.ok('find-stale-vens', { ven: 'quiet', lookback_days: 14, ...(cursor && { cursor }) })
+    t.ok(JSON.stringify(page).length <= 24_000)
+    t.equal(page.stale.length, 1)
+    for (const field of ['rules', 'undecided_rules', 'ip_list_names', 'undecided_ip_lists', 'ip_lists_naming'])
+      collected[field] = [...(collected[field] ?? []), ...(page.stale[0][field] ?? [])]
+    pages += 1
+    cursor = page.next_cursor
+    t.equal(page.truncated, cursor !== undefined)
+  } while (cursor !== undefined)
+  t.ok(pages > 1)
+  const { rules: named = [], undecided_ip_lists: unsure = [], ...rest } = collected
+  t.same([named.length, new Set(named).size, unsure.length, new Set(unsure).size], [MANY + 3, MANY + 3, MANY, MANY])
+  t.same(named.at(-1), `allow rule "app=p${MANY - 1} to app=pay, All Services" in "Many"`)
+  t.same(rest, {
+    undecided_rules: quiet.undecided_rules,
+    ip_list_names: quiet.ip_list_names,
+    ip_lists_naming: ['Alone', 'Slash'],
+  })
+
+  const one = await bench.ok('find-stale-vens', { ven: hrefOf('marked'), lookback_days: 14 })
+  t.same(
+    [one.summary, one.counts],
+    [
+      '"marked" without a heartbeat for 14 days: to keep. It is marked as suspended, which somebody did on purpose. Nothing is unpaired here.',
+      { look: 0, unpair: 0, keep: 1, alive: 0, left: 0 },
+    ],
+  )
+  const near = await bench.fails('find-stale-vens', { ven: 'quite' }, 'not_found')
+  t.same(near.near_names, ['quiet'])
+  await bench.fails('find-stale-vens', { ven: 'old-again' }, 'not_found')
+  const twice = await bench.fails('find-stale-vens', { ven: 'lt.example.com' }, 'ambiguous_name')
+  t.same(twice.candidates.map(({ name }: Json) => name).sort(), ['laptop', 'old-laptop'])
 })
 
 t.test('a selection and a time choose, and pages cover all', async (t) => {

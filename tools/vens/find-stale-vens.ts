@@ -1,15 +1,22 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Count, Counts, Nullable, StringEnum } from '../../schemas/common.js'
 import { LabelsFilter } from '../../schemas/label-reference.js'
+import type { Limits } from '../../schemas/config.js'
+import { ToolError } from '../../schemas/errors.js'
 import { pagingInput, PagingOutput } from '../../schemas/paging.js'
 import { TrafficCounts } from '../../schemas/traffic-counts.js'
-import { readEvidence, type TwinEvidence } from '../../domain/hygiene/evidence-of-twins.js'
+import { readEvidence, type AppliedRule, type TwinEvidence } from '../../domain/hygiene/evidence-of-twins.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
 import type { ToolContext } from '../../domain/call.js'
 import type { Machine } from '../../domain/hygiene/known-machines.js'
-import { compareTexts } from '../../domain/text/compare-texts.js'
+import type { ReferenceNames } from '../../domain/inventory/reference-names.js'
+import { ambiguousName } from '../../domain/inventory/tell-apart.js'
+import { withUserGroups } from '../../domain/policy/name-references.js'
+import { nameRuleIn } from '../../domain/policy/name-rule.js'
+import { describeReasons, isUnknown, type Answer } from '../../domain/policy/three-valued.js'
+import { compareTexts, nearNames } from '../../domain/text/compare-texts.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
-import { quote } from '../../domain/text/escape-text.js'
+import { quote, trimBlanks } from '../../domain/text/escape-text.js'
 import { chooseWindow, windowInput, type TrafficWindow } from '../../domain/traffic/traffic-window.js'
 import {
   advise,
@@ -22,7 +29,8 @@ import {
   type StaleVen,
   type Twin,
 } from '../../domain/ven-actions/find-stale.js'
-import { countRowsThatFit } from '../answers/byte-budget.js'
+import { countRowsThatFit, fitRow, mostRowsThatFit } from '../answers/byte-budget.js'
+import { KIND_WORDS } from '../answers/explain/tell-verdict.js'
 import { decodeCursor, encodeCursor } from '../answers/page-list.js'
 import { defineTool } from '../define.js'
 
@@ -38,6 +46,9 @@ const DAY_MS = 86_400_000
 const CURSOR_BYTES = 400
 const Text = (description: string) => Nullable(Type.String({ description }))
 const Known = (description: string) => Nullable(Type.Integer({ description }))
+
+/** A list of what a number of the row counts. */
+const Names = (description: string) => Type.Optional(Type.Array(Type.String(), { description }))
 
 const Row = Type.Object({
   name: Type.String(),
@@ -57,17 +68,19 @@ const Row = Type.Object({
   enforcement_mode: Text('Of its workload: what it enforces if the host lives'),
   labels: Type.Array(Type.String(), { description: 'key=value' }),
   rules_naming_it: Known('By itself, in draft or active; null, here and below: not known'),
-  named_in: Type.Optional(Type.Array(Type.String(), { description: 'Their rule sets and boundaries, the first 3' })),
+  named_in: Names('Their rule sets and boundaries'),
   rules_applying: Known('In force, in any way'),
+  rules: Names('Which'),
   rules_undecided: Type.Optional(Count('In force, not known whether they apply')),
+  undecided_rules: Names('Which, and why'),
   rules_only_it: Known('Of these, a side of which reaches nobody else'),
   rules_only_it_undecided: Type.Optional(Count('Of which that is not known')),
   virtual_services: Known('Bound to it'),
   ip_lists: Known('Of the draft that have its address, without Any'),
+  ip_list_names: Names('Which'),
   ip_lists_undecided: Type.Optional(Count('Of which that is not known')),
-  ip_lists_naming: Type.Optional(
-    Type.Array(Type.String(), { description: 'Those that name its address alone, the first 3' }),
-  ),
+  undecided_ip_lists: Names('Which, and why'),
+  ip_lists_naming: Names('Those that name its address alone'),
   traffic_since: Nullable(
     Type.Object(
       {
@@ -80,16 +93,17 @@ const Row = Type.Object({
       { description: 'In the window, more than an hour after it was last heard of' },
     ),
   ),
-  same_address: Type.Optional(
-    Type.Array(Type.String(), { description: 'Other workloads with its address, the first 3' }),
-  ),
+  same_address: Names('Other workloads with its address'),
+  omitted: Type.Optional(Type.String({ description: 'What was cut' })),
 })
 
 const output = Type.Object({
   summary: Type.String({ description: 'What was found' }),
   vens: Counts('vens that match; heard, stale, uninstalled; not_known: no heartbeat is told, so not called stale'),
   counts: Counts('Stale VENs that were examined, by advice; alive: hosts that live, for certain; left: not examined'),
-  stale: Type.Array(Row, { description: 'Hosts that live first, then those to look at' }),
+  stale: Type.Array(Row, {
+    description: 'Hosts that live first, then those to look at; of each list of names the first 3, and all with `ven`',
+  }),
   truncated: PagingOutput.truncated,
   next_cursor: PagingOutput.next_cursor,
   window: Type.Optional(TrafficCounts.window),
@@ -101,6 +115,18 @@ interface Judged extends Advised {
   evidence: TwinEvidence | null
   lists: ListsOf | null
 }
+
+/** The fields of a row that name what its numbers count, in the order in which the pages of one VEN have them. */
+const NAMED = [
+  'rules',
+  'undecided_rules',
+  'named_in',
+  'ip_list_names',
+  'undecided_ip_lists',
+  'ip_lists_naming',
+  'same_address',
+] as const
+type Named = Record<(typeof NAMED)[number], readonly (() => string)[]>
 
 export default defineTool({
   name: NAME,
@@ -114,7 +140,7 @@ export default defineTool({
   isHeavy: true,
   pceRequests: {
     atMost: 60,
-    and: 'one for each label group, and two for each rule set where the release keeps deny rules apart',
+    and: 'one for each label group, for each user group that the rules shown name (50 at most), and two for each rule set where the release keeps deny rules apart',
   },
   input: Type.Object(
     {
@@ -122,6 +148,9 @@ export default defineTool({
         Type.Integer({ minimum: 1, maximum: 3650, default: DEFAULT_DAYS, description: 'Without a heartbeat for' }),
       ),
       labels: LabelsFilter,
+      ven: Type.Optional(
+        Type.String({ minLength: 1, description: 'Exact name or href of one: all that hangs on it, by name' }),
+      ),
       ...windowInput(DEFAULT_WINDOW),
       max_results: pagingInput(DEFAULT_RESULTS).max_results,
       cursor: Type.Optional(Type.String({ description: 'next_cursor' })),
@@ -135,14 +164,18 @@ export default defineTool({
     const { silent_days: days = DEFAULT_DAYS } = question
     const now = ctx.now()
     const { window, period } = chooseWindow(now, question, DEFAULT_WINDOW)
-    const { offset } = await decodeCursor(ctx, NAME, question, cursor)
+    const { offset, within } = await decodeCursor(ctx, NAME, question, cursor)
     ctx.progress({ progress: 0, total: 2, message: 'Reading VENs and workloads' })
     const found = await findStale(ctx, question.labels, now - days * DAY_MS)
+    if (args.ven !== undefined) found.stale = [findOne(found.stale, args.ven)]
     const begin = Math.floor(offset / BLOCK) * BLOCK
     const block = found.stale.slice(begin, begin + BLOCK)
     ctx.progress({ progress: 1, total: 2, message: 'Reading what hangs on them' })
-    const { judged, warnings } = await judge(ctx, block, found.everyone, window)
-    const page = judged.slice(offset - begin, offset - begin + most).map((one) => showStale(one, now))
+    const { judged, warnings, names: known } = await judge(ctx, block, found.everyone, window)
+    const shown = judged.slice(offset - begin, offset - begin + most)
+    const mostNamed = args.ven === undefined ? MOST_NAMES : Infinity
+    const rules = shown.flatMap(({ evidence }) => rulesShown(evidence, mostNamed))
+    const names = await withUserGroups(ctx, known, rules)
     const left = Math.max(0, found.stale.length - begin - block.length)
     const said = [...warnOf(found, left), ...warnings]
     const counts = {
@@ -151,7 +184,10 @@ export default defineTool({
       left,
     }
     const facts = {
-      summary: summarise(found, counts, days, period),
+      summary:
+        args.ven === undefined || judged[0] === undefined
+          ? summarise(found, counts, days, period)
+          : summariseOne(judged[0], now),
       vens: { ...found.counts, stale: found.stale.length },
       counts,
     }
@@ -159,7 +195,21 @@ export default defineTool({
       ...(block.length > 0 && { window }),
       ...(said.length > 0 && { warnings: said }),
     }
-    const kept = countRowsThatFit(page, [facts, tail, ' '.repeat(CURSOR_BYTES)], ctx.limits)
+    const envelope = [facts, tail, ' '.repeat(CURSOR_BYTES)]
+    if (args.ven !== undefined && shown[0] !== undefined) {
+      const { row, next } = cutOne(shown[0], names, within?.parts ?? 0, now, envelope, ctx.limits)
+      const position = { offset: 0, after: null, within: { href: shown[0].ven.href, parts: next ?? 0 } }
+      const more = next === null ? undefined : await encodeCursor(ctx, NAME, question, position)
+      return {
+        ...facts,
+        stale: [row],
+        truncated: next !== null,
+        ...(more !== undefined && { next_cursor: more }),
+        ...tail,
+      }
+    }
+    const page = shown.map((one) => fitRow({ ...showStale(one, now), ...firstNames(one, names) }, ctx.limits))
+    const kept = countRowsThatFit(page, envelope, ctx.limits)
     const next = { offset: offset + kept, after: null, within: null }
     const more = next.offset < found.stale.length ? await encodeCursor(ctx, NAME, question, next) : undefined
     return {
@@ -189,7 +239,34 @@ async function judge(ctx: ToolContext<true>, vens: StaleVen[], everyone: readonl
     return { ven, evidence, lists: own, ...advise(ven, evidence, own, now) }
   })
   const warnings = [...(read?.warnings ?? []), ...(typeof lists === 'string' ? [lists] : [])]
-  return { judged: judged.sort(mostUrgentFirst), warnings }
+  return { judged: judged.sort(mostUrgentFirst), warnings, names: read?.names ?? (() => ({})) }
+}
+
+/**
+ * Returns the stale VEN that has this name or href, or whose workload has it.
+ * @throws {ToolError} not_found with similar names, or ambiguous_name with candidates.
+ */
+function findOne(stale: readonly StaleVen[], asked: string): StaleVen {
+  const wanted = trimBlanks(asked)
+  const namesOfVen = ({ name, href, machine }: StaleVen) =>
+    [name, href, machine?.ownName, machine?.hostname, machine?.href].filter((one) => one != null)
+  const [only, ...others] = stale.filter((ven) => namesOfVen(ven).includes(wanted))
+  if (only !== undefined && others.length === 0) return only
+  const details = { argument: 'ven', ven: wanted }
+  if (only !== undefined) {
+    const all = [only, ...others].map(({ href, name, machine }) => ({
+      href,
+      name,
+      hostname: machine?.hostname ?? null,
+    }))
+    throw ambiguousName(`${all.length} stale VENs are named ${quote(wanted)}.`, all, details)
+  }
+  const near = nearNames(
+    wanted,
+    stale.map(({ name }) => name),
+  )
+  const text = `No VEN named ${quote(wanted)} fell silent, among those asked about.`
+  throw new ToolError('not_found', text, { ...details, near_names: near })
 }
 
 const mostUrgentFirst = (a: Judged, b: Judged): number =>
@@ -198,9 +275,10 @@ const mostUrgentFirst = (a: Judged, b: Judged): number =>
   a.ven.heardAt - b.ven.heardAt ||
   compareTexts(a.ven.href, b.ven.href)
 
+/** Shows a VEN without the names of what hangs on it. */
 function showStale({ ven, evidence, lists, advice, why, first }: Judged, now: number): Static<typeof Row> {
-  const { machine, twins } = ven
-  const { rules, named, namedIn, bindings, alone, later } = evidence ?? NOTHING
+  const { machine } = ven
+  const { rules, named, bindings, alone, later } = evidence ?? NOTHING
   return {
     name: ven.name,
     href: ven.href,
@@ -217,15 +295,13 @@ function showStale({ ven, evidence, lists, advice, why, first }: Judged, now: nu
       key == null || value == null ? href : `${key}=${value}`,
     ),
     rules_naming_it: named,
-    ...(namedIn !== null && namedIn.length > 0 && { named_in: firstOf(namedIn) }),
     rules_applying: rules?.applying ?? null,
     ...((rules?.undecided ?? 0) > 0 && { rules_undecided: rules!.undecided }),
-    rules_only_it: alone?.rules ?? null,
+    rules_only_it: alone?.rules.size ?? null,
     ...((alone?.undecided ?? 0) > 0 && { rules_only_it_undecided: alone!.undecided }),
     virtual_services: bindings,
-    ip_lists: lists?.total ?? null,
-    ...((lists?.undecided ?? 0) > 0 && { ip_lists_undecided: lists!.undecided }),
-    ...((lists?.naming.length ?? 0) > 0 && { ip_lists_naming: firstOf(lists!.naming) }),
+    ip_lists: lists?.names.length ?? null,
+    ...((lists?.undecided.length ?? 0) > 0 && { ip_lists_undecided: lists!.undecided.length }),
     traffic_since: later && {
       from: later.from,
       answered: later.answered,
@@ -233,13 +309,13 @@ function showStale({ ven, evidence, lists, advice, why, first }: Judged, now: nu
       undecided: later.undecided,
       last_seen: later.last === null ? null : new Date(later.last).toISOString(),
     },
-    ...(twins.length > 0 && { same_address: firstOf(twins.map(describeTwin)) }),
   }
 }
 
 /** The evidence about a VEN without a workload. */
 const NOTHING: TwinEvidence = {
   rules: null,
+  applied: null,
   named: null,
   namedIn: null,
   bindings: null,
@@ -248,11 +324,80 @@ const NOTHING: TwinEvidence = {
   later: null,
 }
 
-/** Returns the first names of a list, with the number of those that are left out. */
-const firstOf = (names: readonly string[]): string[] => [
-  ...names.slice(0, MOST_NAMES),
-  ...(names.length > MOST_NAMES ? [`${names.length - MOST_NAMES} more`] : []),
-]
+/** Returns the rules of a VEN, those that reach nobody else first, then those that are undecided. */
+function rulesOf(evidence: TwinEvidence | null) {
+  const { applied, alone } = evidence ?? NOTHING
+  const isLonely = ({ rule }: AppliedRule) => alone?.rules.has(rule.href) === true
+  const certain = (applied ?? []).filter(({ applies }) => !isUnknown(applies))
+  return {
+    certain: [...certain.filter(isLonely), ...certain.filter((one) => !isLonely(one))],
+    undecided: (applied ?? []).filter(({ applies }) => isUnknown(applies)),
+    isLonely,
+  }
+}
+
+/** Returns the rules that an answer names, of each kind at most so many. */
+function rulesShown(evidence: TwinEvidence | null, most: number) {
+  const { certain, undecided } = rulesOf(evidence)
+  return [...certain.slice(0, most), ...undecided.slice(0, most)].map(({ rule }) => rule)
+}
+
+/** Lists what hangs on a VEN. Each entry is put into words only when it is shown. */
+function listNamed({ ven, evidence, lists }: Judged, names: ReferenceNames): Named {
+  const { certain, undecided, isLonely } = rulesOf(evidence)
+  const nameOf = ({ type, rule, ruleSet }: AppliedRule) => `${KIND_WORDS[type]} ${nameRuleIn(rule, ruleSet, names)}`
+  const asIs = (texts: readonly string[]) => texts.map((text) => () => text)
+  return {
+    rules: certain.map((one) => () => `${nameOf(one)}${isLonely(one) ? ', which reaches nobody else' : ''}`),
+    undecided_rules: undecided.map((one) => () => `${nameOf(one)}: ${reasonOf(one.applies)}`),
+    named_in: asIs(evidence?.namedIn ?? []),
+    ip_list_names: asIs(lists?.names ?? []),
+    undecided_ip_lists: (lists?.undecided ?? []).map(
+      ({ name, because }) =>
+        () =>
+          `${quote(name)}: ${reasonOf(because)}`,
+    ),
+    ip_lists_naming: asIs(lists?.naming ?? []),
+    same_address: ven.twins.map((twin) => () => describeTwin(twin)),
+  }
+}
+
+const reasonOf = (answer: Answer): string => (isUnknown(answer) ? describeReasons(answer.unknown) : '')
+
+/** Returns the first names of each list of a VEN, with the number of those that are left out. */
+function firstNames(one: Judged, names: ReferenceNames): Partial<Record<keyof Named, string[]>> {
+  const lists = listNamed(one, names)
+  return Object.fromEntries(
+    NAMED.filter((field) => lists[field].length > 0).map((field) => {
+      const all = lists[field]
+      const more = all.length - MOST_NAMES
+      return [field, [...all.slice(0, MOST_NAMES).map((text) => text()), ...(more > 0 ? [`${more} more`] : [])]]
+    }),
+  )
+}
+
+/**
+ * Shows one VEN with as many names as fit, from a position among all of them on.
+ * @returns the row, and the position of the next page, or null if it is the last one.
+ */
+function cutOne(
+  one: Judged,
+  names: ReferenceNames,
+  from: number,
+  now: number,
+  envelope: unknown[],
+  limits: Limits,
+): { row: Static<typeof Row>; next: number | null } {
+  const lists = listNamed(one, names)
+  const all = NAMED.flatMap((field) => lists[field].map((text) => ({ field, text })))
+  const row: Static<typeof Row> = showStale(one, now)
+  // Each name is counted with the name of its list: most lists are short.
+  const most = mostRowsThatFit(limits)
+  const texts = all.slice(from, from + most).map(({ field, text }) => ({ field, text: text() }))
+  const kept = countRowsThatFit(texts, [row, ...envelope], limits)
+  for (const { field, text } of texts.slice(0, kept)) (row[field] ??= []).push(text)
+  return { row, next: from + kept < all.length ? from + kept : null }
+}
 
 function describeTwin({ name, managed, isNamesake, isHeard }: Twin): string {
   const heard = isHeard === null ? 'not known when heard of' : isHeard ? 'heard of since' : 'silent for longer'
@@ -269,6 +414,12 @@ function warnOf({ counts, unknown, stale }: StaleFound, left: number): string[] 
       ? [`Of ${countOf(stale.length, 'stale VEN')}, ${left} were not examined yet: next_cursor leads to them.`]
       : []),
   ]
+}
+
+function summariseOne({ ven, advice, why }: Judged, now: number): string {
+  const silent = countOf(Math.floor((now - ven.heardAt) / DAY_MS), 'day')
+  const what = { look: 'to look at', unpair: 'may be unpaired', keep: 'to keep' }[advice]
+  return `${quote(ven.name)} without a heartbeat for ${silent}: ${what}. ${why} Nothing is unpaired here.`
 }
 
 function summarise({ counts, stale }: StaleFound, by: Record<string, number>, days: number, period: string): string {

@@ -10,7 +10,7 @@ import type { ReferenceNames } from '../../../domain/inventory/reference-names.j
 import type { EndVerdict } from '../../../domain/policy/judge-end.js'
 import type { RuleType } from '../../../domain/policy/rule-type.js'
 import { passesByDefault } from '../../../domain/policy/mode-effects.js'
-import { nameRule } from '../../../domain/policy/name-rule.js'
+import { nameRuleIn } from '../../../domain/policy/name-rule.js'
 import type { AnyRule } from '../../../domain/policy/rule-in-force.js'
 import { describeReasons, isUnknown, type Answer } from '../../../domain/policy/three-valued.js'
 import { tellMany } from '../../../domain/text/describe-numbers.js'
@@ -149,8 +149,7 @@ function causeOf(
 
 /** Describes a rule with its rule set, such as `"role=web to role=db, 5432/tcp" in "payments | prod"`. */
 export function describeRule({ held }: Pick<ApplyingRule, 'held'>, names: ReferenceNames): string {
-  const where = held.ruleSet === null ? 'an enforcement boundary' : quote(held.ruleSet.name)
-  return `${quote(nameRule(held.source as AnyRule, names))} in ${where}`
+  return nameRuleIn(held.source as AnyRule, held.ruleSet?.name ?? null, names)
 }
 
 const describeEnd = ({ name, mode }: Member) => `${quote(name)} (${mode === 'none' ? 'no VEN' : mode})`
