@@ -29,10 +29,11 @@ const Service = Type.Object(
   { additionalProperties: false },
 )
 /**
- * Creates the schema of a filter by services. Port ranges and empty names are checked only when the entries are read
- * (resolveTrafficServices).
+ * Creates the schema of a filter by services, which are objects or strings such as `443/tcp`. Strings, port ranges and
+ * empty names are checked only when the entries are read (resolveTrafficServices).
  */
-const services = (description: string) => Type.Optional(Type.Array(Service, { description }))
+const services = (description: string, listed: string) =>
+  Type.Optional(Type.Array(Type.Union([Service, Type.String()]), { description, listed }))
 
 const serviceTexts = (description: string, listed: string) =>
   Type.Optional(Type.Array(Type.Union([Type.String(), Service]), { description, listed }))
@@ -79,8 +80,8 @@ export const trafficInput = (forms: string, isFirst = forms === FILTER_FORMS) =>
   exclude_sources: exclude('Any match'),
   include_destinations: include('Also FQDN', isFirst ? undefined : ''),
   exclude_destinations: exclude('Any match'),
-  include_services: services('Any of these'),
-  exclude_services: services('None of these'),
+  include_services: services('Any of these; 443/tcp, 8000-8010/udp, icmp too', isFirst ? 'Or 443/tcp' : ''),
+  exclude_services: services('None of these; 443/tcp too', ''),
   policy_decisions: DecisionsInput,
   ...DecideByInput,
   exclude_workloads_from_ip_list_query: Type.Optional(

@@ -8,7 +8,7 @@ type Keys = Record<string, string | number | null>
 /** The arguments of a traffic call that can make a column have the same value in every row. */
 interface Asked {
   filters: Pick<TrafficQuery, 'sources' | 'destinations'>
-  include_services?: readonly { port?: number | null }[] | undefined
+  include_services?: readonly unknown[] | undefined
   policy_decisions?: readonly string[] | undefined
   network?: readonly string[] | undefined
   client_type?: readonly string[] | undefined

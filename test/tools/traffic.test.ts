@@ -101,8 +101,8 @@ t.test('filters as the PCE gets them', async (t) => {
   const bench = await startBench(t, { flows: 300 })
   const labels = indexLabels(await bench.pce.labels.getAll())
   const label = (key: string, value: string) => ({ label: { href: labels.find(key, value)!.href } })
-  const query = async (args: object) => {
-    await bench.ok(TOOL, { ...WEEK, ...args })
+  const query = async (args: object, tool = TOOL) => {
+    await bench.ok(tool, { ...WEEK, ...args })
     return sent(bench)
   }
   const list = (await bench.pce.ipLists.getAll('active')).find(({ name }) => name === 'Internet')!
@@ -307,6 +307,28 @@ t.test('filters as the PCE gets them', async (t) => {
         max_results: 50,
       },
     )
+    const texts = {
+      include_services: ['443/tcp', 'tcp/445', '8000-8099/tcp', 'icmp'],
+      exclude_services: ['53/udp', '22'],
+    }
+    for (const tool of [TOOL, 'get-traffic-flows', 'compare-traffic'])
+      t.same(
+        (await query(texts, tool)).services,
+        {
+          include: [
+            { port: 443, proto: 6 },
+            { port: 445, proto: 6 },
+            { port: 8000, to_port: 8099, proto: 6 },
+            { proto: 1 },
+          ],
+          exclude: [{ port: 53, proto: 17 }, { port: 22 }],
+        },
+        tool,
+      )
+    for (const argument of ['include_services', 'exclude_services']) {
+      const error = await bench.fails(TOOL, { ...WEEK, [argument]: ['443/tcp', '443/http'] }, 'invalid_argument')
+      t.same([error.argument, error.index], [argument, 1])
+    }
     for (const bad of [
       {},
       { port: 1, proto: 'icmp' },
