@@ -8,9 +8,7 @@ import {
 } from '../drafts/observe-change.js'
 import { loadLabels, type LabelIndex } from '../inventory/labels.js'
 import { toDraftHref } from '../inventory/parse-href.js'
-import { createConnectionJudge } from '../policy/judge-connection.js'
-import { createConcern, type CutFate, type JudgeOf } from '../policy/judge-cut.js'
-import type { PolicySnapshot } from '../policy/load-snapshot.js'
+import { createConcern, keepJudges, type CutFate } from '../policy/judge-cut.js'
 import { createPresentModes } from '../policy/present-modes.js'
 import { trafficOfRules } from '../policy/traffic-of-rules.js'
 import { workInTurns, type Steps } from '../text/pace-work.js'
@@ -140,14 +138,4 @@ export async function observeReviews(
     found.set(href, { kind: 'judged', taking, giving, undecided, assumes })
   }
   return { changes: found, read: flows, modes: present.notes() }
-}
-
-/** Returns a function that prepares each policy once, however many changes are judged by it. */
-function keepJudges(): JudgeOf {
-  const judges = new WeakMap<PolicySnapshot, ReturnType<JudgeOf>>()
-  return (policy) => {
-    const judge = judges.get(policy) ?? createConnectionJudge(policy)
-    judges.set(policy, judge)
-    return judge
-  }
 }

@@ -49,6 +49,16 @@ export interface ComparedPolicies {
  */
 export type JudgeOf = (policy: PolicySnapshot) => ReturnType<typeof createConnectionJudge>
 
+/** Returns a function that prepares each policy once, however often it is asked for. */
+export function keepJudges(): JudgeOf {
+  const judges = new WeakMap<PolicySnapshot, ReturnType<JudgeOf>>()
+  return (policy) => {
+    const judge = judges.get(policy) ?? createConnectionJudge(policy)
+    judges.set(policy, judge)
+    return judge
+  }
+}
+
 /** Returns the present mode of an end, followed by all modes that drop more traffic. */
 const modesFrom = (mode: EndMode): readonly EndMode[] =>
   isMode(mode) ? [mode, ...ENFORCEMENT_MODES.filter((other) => dropsOf(other) > dropsOf(mode))] : [mode]
