@@ -12,6 +12,7 @@ import { noDisagreement, compareRecord } from '../policy/compare-record.js'
 import { decideEnds } from '../policy/decide-rows.js'
 import { createConnectionJudge, dropsBy, type EndJudge } from '../policy/judge-connection.js'
 import { rulesInForce, type PolicySnapshot } from '../policy/load-snapshot.js'
+import { mayLetIn } from '../policy/match-rules.js'
 import { portsOf, sharePorts, type PortRange } from '../policy/match-services.js'
 import { createPresentModes } from '../policy/present-modes.js'
 import { readWholePolicy } from '../policy/read-whole-policy.js'
@@ -60,8 +61,8 @@ export interface ExposedService {
   connections: Record<Reached, number>
   remedies: Partial<Record<Remedy, number>>
   /**
-   * Number of allow rules in force that cover at least one of the service's ports; null if the policy could not be
-   * read.
+   * Number of allow rules in force that let at least one of the service's ports in at workloads; null if the policy
+   * could not be read.
    */
   allowRules: number | null
 }
@@ -170,7 +171,7 @@ const toFilter = ({ proto, port, to_port: toPort }: PortRange) => ({
 })
 
 function countAllowRules(policy: PolicySnapshot, ports: readonly PortRange[]): number {
-  const rules = rulesInForce(policy, 'allow')
+  const rules = rulesInForce(policy, 'allow').filter((placed) => mayLetIn(placed, policy))
   return rules.filter(({ rule }) => sharePorts(portsOf(rule.ingress_services, policy), ports)).length
 }
 

@@ -238,6 +238,13 @@ export function isWrittenTo({ scopes, rule }: PlacedRule, side: Side, end: End, 
   return anyOf(within.map((scope) => written(nameEnd(rule, side, scope, end, objects))))
 }
 
+/**
+ * Returns false if the PCE sends a rule to no workload as destination, because its providers are addresses alone. Such
+ * an allow rule lets sources connect, but lets nothing in at a workload.
+ */
+export const mayLetIn = (placed: PlacedRule, objects: PolicyObjects): boolean =>
+  isWrittenTo(placed, 'providers', someWorkloadWith([]), objects) !== 'no'
+
 /** Works like `isWrittenTo`, but leaves out virtual services, whose workloads the caller looks up. */
 export function isWrittenInside({ scopes, rule }: PlacedRule, side: Side, end: End, objects: PolicyObjects): Answer {
   const within = side === 'consumers' && rule.unscoped_consumers === true ? [[]] : scopes

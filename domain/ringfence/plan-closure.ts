@@ -12,7 +12,7 @@ import { createCutJudge, type ComparedPolicies, type CutFate } from '../policy/j
 import { createConnectionJudge } from '../policy/judge-connection.js'
 import { rulesInForce, type PolicySnapshot } from '../policy/load-snapshot.js'
 import { portsOf, sharePorts, type PortRange } from '../policy/match-services.js'
-import type { PlacedRule } from '../policy/match-rules.js'
+import { mayLetIn, type PlacedRule } from '../policy/match-rules.js'
 import type { RuleType } from '../policy/rule-type.js'
 import { undecidedBecause, type Answer } from '../policy/three-valued.js'
 import { compareTexts } from '../text/compare-texts.js'
@@ -308,7 +308,8 @@ function fateOf(fate: CutFate, { isConcerned, word }: { isConcerned: boolean; wo
  * Lists the rules of one type that are in force in the active policy or the draft and cover one of the ports, with
  * their rule sets. An allow rule takes precedence over a deny rule, and an override deny rule over both (P50). So
  * existing allow rules still let traffic in after a closure, and override deny rules block what the closure's allow
- * rules let in.
+ * rules let in. Allow rules whose providers are addresses alone are left out: they are sent to sources only, so no
+ * destination lets anything in by them.
  */
 export function findRulesOn(
   { active, draft }: Baseline,
@@ -321,6 +322,7 @@ export function findRulesOn(
       for (const placed of rulesInForce({ ruleSets: [ruleSet], boundaries: [] }, type)) {
         const id = toDraftHref((placed.rule as { href?: string }).href ?? '')
         const shares = sharePorts(portsOf(placed.rule.ingress_services, policy), ports)
+        if (type === 'allow' && !mayLetIn(placed, policy)) continue
         if (shares && !found.has(id)) found.set(id, { placed, ruleSet: ruleSet.name, policy })
       }
   return [...found].sort(([a], [b]) => compareTexts(a, b)).map(([, one]) => one)

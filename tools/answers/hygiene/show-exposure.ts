@@ -82,7 +82,7 @@ export const ExposureOutput = Type.Object({
         pce_protection_percent: Type.Optional(Type.Number({ description: 'On average, as the PCE has it' })),
         connections: Reached,
         would_protect: Type.Optional(Protects),
-        allow_rules: Nullable(Count('In force that cover a port of it; null: policy could not be read')),
+        allow_rules: Nullable(Count('In force that let a port of it in at workloads; null: policy could not be read')),
       }),
       { description: 'Worst first' },
     ),

@@ -61,7 +61,7 @@ export const ClosureOutput = Type.Object({
   lost_total: Count('All of them'),
   open_rules: Type.Array(
     Type.Object({ rule_set: Text('Its name'), href: Text('Of the rule'), rule: Text('In one line') }),
-    { description: 'Allow rules of others that cover these services: they beat the deny rule' },
+    { description: 'Allow rules of others that let these services in at workloads: they beat the deny rule' },
   ),
   open_rules_total: Count('All of them'),
   differences: DifferencesOut,
