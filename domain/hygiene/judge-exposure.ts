@@ -14,9 +14,10 @@ import { createConnectionJudge, dropsBy, type EndJudge } from '../policy/judge-c
 import { rulesInForce, type PolicySnapshot } from '../policy/load-snapshot.js'
 import { mayLetIn } from '../policy/match-rules.js'
 import { portsOf, sharePorts, type PortRange } from '../policy/match-services.js'
-import { createPresentModes } from '../policy/present-modes.js'
+import { createPresentModes, type PresentModes } from '../policy/present-modes.js'
 import { readWholePolicy } from '../policy/read-whole-policy.js'
-import { anyOf, undecidedBecause, type Answer } from '../policy/three-valued.js'
+import { createSilentEnds } from '../policy/silent-ends.js'
+import { anyOf, undecidedBecause, unknown, type Answer } from '../policy/three-valued.js'
 import { compareTexts } from '../text/compare-texts.js'
 import { workInTurns, type Steps } from '../text/pace-work.js'
 import { anything, nameEnds } from '../traffic/applications.js'
@@ -30,7 +31,7 @@ import type { TrafficWindow } from '../traffic/traffic-window.js'
 /**
  * What policy does with observed traffic to a risky service. `by_rule`: an allow rule permits it. `by_mode`: no rule
  * allows it, but it passes in the present enforcement modes. `not_enforced`: neither end applies rules. `stopped`:
- * policy drops it. `undecided`: what happens is not certain.
+ * policy drops it, at an end whose VEN answers. `undecided`: what happens is not certain.
  */
 export const REACHED = ['by_rule', 'by_mode', 'not_enforced', 'undecided', 'stopped'] as const
 export type Reached = (typeof REACHED)[number]
@@ -40,8 +41,9 @@ export type Reached = (typeof REACHED)[number]
  * the present modes. `enforce_destination`, `enforce_source`: this end must go to full enforcement, with the present
  * rules or a deny rule. `change_rules`: the allow rules that permit the traffic must change, or an override deny rule
  * is needed. `change_rules_and_enforce`: the same, and an end must go to full enforcement too, because neither drops
- * anything in its present mode. `not_by_policy`: no change helps, because neither end has a VEN. `not_known`: it is not
- * certain what would help.
+ * anything in its present mode. `once_online`: policy drops it already, or could, but only at an end whose VEN is not
+ * known to answer. `not_by_policy`: no change helps, because neither end has a VEN. `not_known`: it is not certain what
+ * would help.
  */
 export const REMEDIES = [
   'deny_rule',
@@ -49,6 +51,7 @@ export const REMEDIES = [
   'enforce_source',
   'change_rules',
   'change_rules_and_enforce',
+  'once_online',
   'not_by_policy',
   'not_known',
 ] as const
@@ -89,6 +92,11 @@ export interface JudgedExposure {
   remedies: Partial<Record<Remedy, number>>
   pairs: ExposedPair[]
   undecided: string
+  /**
+   * The workloads whose VEN is not known to answer and on which findings depend, and the number of connections that
+   * policy drops only at them, which count as undecided.
+   */
+  silent: { workloads: readonly string[]; connections: number }
   recorded: RecordedOtherwise
   assumes: readonly string[]
   modes: readonly string[]
@@ -150,7 +158,7 @@ export async function judgeExposure(
     (row) => void groups.add(row),
   )
   const policy = await readWholePolicy({ pce, signal }, 'active', labels)
-  const present = createPresentModes({ pce, signal })
+  const present = createPresentModes({ pce, signal, now: () => ctx.now() })
   await present.look(endsOf(groups))
   const services = risky.map((one): ExposedService => ({
     ...one,
@@ -158,7 +166,7 @@ export async function judgeExposure(
     remedies: {},
     allowRules: policy && countAllowRules(policy, one.ports),
   }))
-  const judged = await workInTurns(judgeGroups(groups, services, policy, present.modeOf), signal)
+  const judged = await workInTurns(judgeGroups(groups, services, policy, present), signal)
   return { read, services, ...judged, modes: present.notes(), isPolicyRead: policy !== null }
 }
 
@@ -199,26 +207,36 @@ function* judgeGroups(
   groups: Iterable<Group<Keys>>,
   services: readonly ExposedService[],
   policy: PolicySnapshot | null,
-  modeOf: (end: FlowEnd) => EndMode,
-): Steps<Pick<JudgedExposure, 'connections' | 'remedies' | 'pairs' | 'undecided' | 'recorded' | 'assumes'>> {
+  present: PresentModes,
+): Steps<Pick<JudgedExposure, 'connections' | 'remedies' | 'pairs' | 'undecided' | 'silent' | 'recorded' | 'assumes'>> {
   const closed = withClosed(policy, services)
   const judgeNow = createConnectionJudge(policy)
   const [judgeClosed, judgeChanged] = [createConnectionJudge(closed), createConnectionJudge(withoutAllows(closed))]
   const [connections, recorded, assumed] = [none(), noDisagreement(), collectAssumedFacts()]
   const remedies: Partial<Record<Remedy, number>> = {}
   const answers = new Set<Answer>()
+  const silent = createSilentEnds(present)
+  let stoppedBySilent = 0
   const pairs = new Map<string, ExposedPair & { byPort: Map<string, number> }>()
   for (const { keys, measures } of groups) {
     yield
     const seen = measures.connections
-    const modes = [modeOf(keys.source), modeOf(keys.destination)] as const
-    const decided = decideEnds(judgeNow(keys), modes)
+    const { source: from, destination: to } = keys
+    const modes = [present.modeOf(from), present.modeOf(to)] as const
+    const sureModes = [silent.sureModeOf(from), silent.sureModeOf(to)] as const
+    const judge = judgeNow(keys)
+    const decided = decideEnds(judge, modes)
     const disagreement = compareRecord(keys.decision, decided.verdicts)
     if (disagreement !== null) recorded[disagreement] += seen
-    const reached = reachedBy(decided)
-    const remedy = reached === 'stopped' ? null : findRemedy(reached, judgeClosed(keys), judgeChanged(keys), modes)
-    if (decided.word !== 'unknown') assumed.add(decided.undecided, keys.source, keys.destination)
-    if (reached === 'undecided') answers.add(decided.undecided)
+    const byPolicy = reachedBy(decided)
+    const isSure = byPolicy !== 'stopped' || reachedBy(decideEnds(judge, sureModes)) === 'stopped'
+    const reached = isSure ? byPolicy : 'undecided'
+    const remedyIn = (given: typeof modes) => findRemedy(reached, judgeClosed(keys), judgeChanged(keys), given)
+    const remedy = reached === 'stopped' ? null : isSure ? settleRemedy(remedyIn, modes, sureModes) : 'once_online'
+    if (remedy === 'once_online') silent.add(from, to)
+    if (!isSure) stoppedBySilent += seen
+    if (decided.word !== 'unknown') assumed.add(decided.undecided, from, to)
+    if (reached === 'undecided') answers.add(isSure ? decided.undecided : unknown('silent'))
     const own = services.filter(({ ports }) => sharePorts(ports, [{ ...keys, to_port: null }]))
     for (const counts of [{ connections, remedies }, ...own]) {
       counts.connections[reached] += seen
@@ -256,6 +274,7 @@ function* judgeGroups(
         REACHED.indexOf(a.reached) - REACHED.indexOf(b.reached),
     ),
     undecided: undecidedBecause(answers),
+    silent: { workloads: silent.names(), connections: stoppedBySilent },
     recorded,
     assumes: assumed.list(),
   }
@@ -268,16 +287,33 @@ function reachedBy({ word, mayBeBlocked }: ReturnType<typeof decideEnds>): Reach
   return word === 'potentially_blocked' ? 'by_mode' : 'not_enforced'
 }
 
+/** The remedies that are a change of rules or modes, so that both ends with their VENs carry them out. */
+const CHANGES: ReadonlySet<Remedy> = new Set([
+  'deny_rule',
+  'enforce_destination',
+  'enforce_source',
+  'change_rules',
+  'change_rules_and_enforce',
+])
+
+type Modes = readonly [source: EndMode, destination: EndMode]
+
+/**
+ * Returns the least change that stops a connection whatever the ends do whose VEN is not known to answer. If there is a
+ * change, but only such an end would carry it out, the remedy is `once_online`.
+ */
+function settleRemedy(remedyIn: (modes: Modes) => Remedy, modes: Modes, sureModes: Modes): Remedy {
+  const least = remedyIn(modes)
+  if (!CHANGES.has(least) || modes.every((mode, at) => mode === sureModes[at])) return least
+  const sure = remedyIn(sureModes)
+  return CHANGES.has(sure) ? sure : 'once_online'
+}
+
 /**
  * Returns the least change that would stop a connection. `closed` says what each end would do if there were a deny rule
  * for the port, and `changed` what it would do if, besides, no allow rule permitted the connection.
  */
-function findRemedy(
-  reached: Reached,
-  closed: EndJudge,
-  changed: EndJudge,
-  modes: readonly [source: EndMode, destination: EndMode],
-): Remedy {
+function findRemedy(reached: Reached, closed: EndJudge, changed: EndJudge, modes: Modes): Remedy {
   if (reached === 'undecided') return 'not_known'
   const [source, destination] = modes
   if (source === 'none' && destination === 'none') return 'not_by_policy'

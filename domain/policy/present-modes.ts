@@ -5,6 +5,7 @@ import type { Workload } from '../../schemas/pce/workload.js'
 import { OddListError, scanEvery } from '../inventory/fetch-every.js'
 import { readKubernetesWorkloads } from '../inventory/kubernetes-workloads.js'
 import { parseHref } from '../inventory/parse-href.js'
+import { isSilent } from '../inventory/silent-vens.js'
 import { modeOf } from '../inventory/workloads.js'
 import { countOf } from '../text/describe-numbers.js'
 import { mapBounded, workInTurns, type Steps } from '../text/pace-work.js'
@@ -32,6 +33,11 @@ export interface PresentModes {
    * The mode in a row is never used, because it may be outdated.
    */
   modeOf: (end: FlowEnd) => EndMode
+  /**
+   * Returns true if the VEN of an end was read and is not known to answer the PCE (`isSilent`). What such an end does is
+   * then not certain, whatever its mode. False for ends without a VEN, and for those that the caller already knew.
+   */
+  isSilent: (end: FlowEnd) => boolean
   /** Returns notes about the workloads whose mode was requested but is not known. */
   notes: () => string[]
 }
@@ -39,6 +45,8 @@ export interface PresentModes {
 interface Source {
   pce: PceClient
   signal: AbortSignal
+  /** The clock by which heartbeats are found old. If it is absent, a VEN that the PCE calls online answers. */
+  now?: () => number
 }
 
 /** The modes that the caller has already read. */
@@ -102,6 +110,7 @@ export function createPresentModes(source: Source, { known = new Map(), isWhole,
       if (managed || inventory !== undefined) unread.set(workload, inventory?.whyUnread() ?? 'they are of another kind')
       return managed ? 'unknown' : 'none'
     },
+    isSilent: ({ workload }) => workload !== null && inventoryOf(workload)?.isSilent(workload) === true,
     notes: () => [
       ...(gone.size > 0
         ? [
@@ -131,6 +140,8 @@ interface Inventory {
   look(hrefs: ReadonlySet<string> | null): Promise<void>
   /** Returns the mode of a workload; `absent` if there is no such workload; undefined if it could not be read. */
   find(href: string): EndMode | 'absent' | undefined
+  /** Returns true if the workload was read and its VEN is not known to answer. */
+  isSilent(href: string): boolean
   /** Returns the reason why the modes of some workloads could not be read. */
   whyUnread(): string
 }
@@ -139,12 +150,20 @@ interface Inventory {
 interface Reading {
   /** Reads a single workload. It is absent if workloads of this type can be read only as a list. */
   readOne?: (source: Source, href: string) => Promise<Workload>
-  /** Reads the list of workloads. `unread` is the reason why some are missing; null if all were read. */
-  readAll: (source: Source) => Promise<{ modes: ReadonlyMap<string, EndMode>; unread: string | null }>
+  /**
+   * Reads the list of workloads. `silent` are those whose VEN is not known to answer. `unread` is the reason why some
+   * are missing; null if all were read.
+   */
+  readAll: (source: Source) => Promise<{
+    modes: ReadonlyMap<string, EndMode>
+    silent: ReadonlySet<string>
+    unread: string | null
+  }>
 }
 
 function createInventory(source: Source, { readOne, readAll }: Reading, isKnown: boolean): Inventory {
   const modes = new Map<string, EndMode | 'absent'>()
+  const silent = new Set<string>()
   let isListed = isKnown
   let isWhole = isKnown
   let unread = 'they were not looked up'
@@ -158,6 +177,7 @@ function createInventory(source: Source, { readOne, readAll }: Reading, isKnown:
     try {
       const one = await read(source, href)
       if (one.href !== href) throw new OddListError('the workload that was asked for')
+      if (isSilent(one, timeOf(source))) silent.add(href)
       modes.set(href, one.deleted === true ? 'absent' : modeOf(one))
     } catch (error) {
       if (error instanceof PceApiError && error.status === 404) modes.set(href, 'absent')
@@ -178,6 +198,7 @@ function createInventory(source: Source, { readOne, readAll }: Reading, isKnown:
         isListed = true
         const list = await readAll(source)
         for (const [href, mode] of list.modes) modes.set(href, mode)
+        for (const href of list.silent) silent.add(href)
         isWhole = list.unread === null
         unread = list.unread ?? unread
       } catch (error) {
@@ -185,28 +206,39 @@ function createInventory(source: Source, { readOne, readAll }: Reading, isKnown:
       }
     },
     find: (href) => modes.get(href) ?? (isWhole ? 'absent' : undefined),
+    isSilent: (href) => silent.has(href),
     whyUnread: () => unread,
   }
 }
 
+const timeOf = ({ now }: Source): number | null => now?.() ?? null
+
 const HOSTS: Reading = {
   readOne: ({ pce, signal }, href) => pce.workloads.getByReference(href, { signal }),
-  async readAll({ pce, signal }) {
+  async readAll(source) {
+    const { pce, signal } = source
     const modes = new Map<string, EndMode>()
+    const silent = new Set<string>()
+    const now = timeOf(source)
     const { isWhole } = await scanEvery(
       { api: pce.workloads, params: { managed: true }, signal },
       {
         most: MOST_WORKLOADS,
-        onBegin: () => modes.clear(),
+        onBegin() {
+          modes.clear()
+          silent.clear()
+        },
         onItems(items: Workload[]) {
           for (const workload of items) {
             if (parseHref(workload.href)?.kind !== 'workloads') throw new OddListError('workloads')
-            if (workload.deleted !== true) modes.set(workload.href, modeOf(workload))
+            if (workload.deleted === true) continue
+            modes.set(workload.href, modeOf(workload))
+            if (isSilent(workload, now)) silent.add(workload.href)
           }
         },
       },
     )
-    return { modes, unread: isWhole ? null : `only ${modes.size} workloads were read` }
+    return { modes, silent, unread: isWhole ? null : `only ${modes.size} workloads were read` }
   },
 }
 
@@ -217,6 +249,6 @@ const HOSTS: Reading = {
 const PODS: Reading = {
   async readAll(source) {
     const { items, unread } = await readKubernetesWorkloads(source, {}, (one) => [one.href, modeOf(one)] as const)
-    return { modes: new Map(items), unread }
+    return { modes: new Map(items), silent: new Set(), unread }
   },
 }

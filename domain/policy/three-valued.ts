@@ -32,6 +32,7 @@ export const UNDECIDED = {
   selector: 'selectors that are not supported',
   selective_outbound: 'deny rules at sources in selective mode',
   service: 'services that could not be read',
+  silent: 'VENs that may not enforce',
   size: 'rules that overlap in too many ways to compare them all',
   stateless: 'stateless rules',
   subnets: 'rules for the subnets of workloads',

@@ -8,12 +8,14 @@ import { toDraftHref } from '../inventory/parse-href.js'
 import { applyChange } from '../policy/apply-change.js'
 import { collectAssumedFacts } from '../policy/assumed-facts.js'
 import { decideEnds, type DecidedWord } from '../policy/decide-rows.js'
-import { createCutJudge, type ComparedPolicies, type CutFate } from '../policy/judge-cut.js'
+import { createCutJudge, keepJudges, type ComparedPolicies, type CutFate } from '../policy/judge-cut.js'
 import { createConnectionJudge } from '../policy/judge-connection.js'
 import { rulesInForce, type PolicySnapshot } from '../policy/load-snapshot.js'
 import { portsOf, sharePorts, type PortRange } from '../policy/match-services.js'
 import { mayLetIn, type PlacedRule } from '../policy/match-rules.js'
+import type { PresentModes } from '../policy/present-modes.js'
 import type { RuleType } from '../policy/rule-type.js'
+import { createSilentEnds } from '../policy/silent-ends.js'
 import { undecidedBecause, type Answer } from '../policy/three-valued.js'
 import { compareTexts } from '../text/compare-texts.js'
 import type { Steps } from '../text/pace-work.js'
@@ -30,15 +32,17 @@ export interface ClosedFlow {
 }
 
 /**
- * The possible effects of a closure on traffic, worst first. `cut_once_enforced`: it is cut as soon as the workloads
- * enforce policy. `opened`: it is blocked today, but a rule of the closure lets it in, or may, because the rule selects
- * by label. `kept_by_exception`: a rule of the closure's own rule set lets it in. `kept_by_rule`: existing rules let it
- * in. `not_reached`: the closure does not apply to it, because its destination has no VEN. `blocked_already`: the
- * present policy drops it, and the closure does not change that.
+ * The possible effects of a closure on traffic, worst first. `cut_once_online`: it is cut as soon as VENs are back that
+ * may not enforce now. `cut_once_enforced`: it is cut as soon as the workloads enforce policy. `opened`: it is blocked
+ * today, but a rule of the closure lets it in, or may, because the rule selects by label. `kept_by_exception`: a rule of
+ * the closure's own rule set lets it in. `kept_by_rule`: existing rules let it in. `not_reached`: the closure does not
+ * apply to it, because its destination has no VEN. `blocked_already`: the present policy drops it, and the closure does
+ * not change that.
  */
 export const CLOSURE_FATES = [
   'cut',
   'undecided',
+  'cut_once_online',
   'cut_once_enforced',
   'opened',
   'kept_by_exception',
@@ -215,10 +219,15 @@ export interface JudgedClosure {
    */
   opened: ClosedPair[]
   undecided: string
+  /**
+   * The workloads whose VEN is not known to answer and on which effects depend, and the number of connections that are
+   * blocked already but only at them. Those that are cut only at them have an effect of their own.
+   */
+  silent: { workloads: readonly string[]; blocked: number }
   assumes: readonly string[]
 }
 
-const TOLD: ReadonlySet<ClosureFate> = new Set(['cut', 'undecided', 'cut_once_enforced', 'opened'])
+const TOLD: ReadonlySet<ClosureFate> = new Set(['cut', 'undecided', 'cut_once_online', 'cut_once_enforced', 'opened'])
 const none = (): Record<ClosureFate, number> =>
   Object.fromEntries(CLOSURE_FATES.map((fate) => [fate, 0])) as Record<ClosureFate, number>
 
@@ -230,14 +239,19 @@ export function* judgeClosure(
   groups: Iterable<Group<ClosedFlow>>,
   baseline: Baseline,
   { deny, rules }: { deny: PlannedRule; rules: readonly PlannedRule[] },
-  modeOf: (end: FlowEnd) => EndMode,
+  present: PresentModes,
 ): Steps<JudgedClosure> {
-  const bareOf = createCutJudge(compared(baseline, [deny]), modeOf)
+  const { modeOf } = present
+  const silent = createSilentEnds(present)
+  const { sureModeOf } = silent
+  let blockedBySilent = 0
+  const judgeOf = keepJudges()
+  const bareOf = createCutJudge(compared(baseline, [deny]), modeOf, judgeOf)
   const closed = compared(baseline, rules, baseline.own)
-  const wholeOf = createCutJudge(closed, modeOf)
+  const [wholeOf, surelyOf] = [modeOf, sureModeOf].map((by) => createCutJudge(closed, by, judgeOf)) as [CutOf, CutOf]
   const [today, without, after] = [baseline.today, baseline.active, closed.pending.is].map((policy) => {
-    const judge = createConnectionJudge(policy)
-    return (flow: ClosedFlow) => decideEnds(judge(flow), [modeOf(flow.source), modeOf(flow.destination)]).word
+    const judge = judgeOf(policy)
+    return (flow: ClosedFlow, by = modeOf) => decideEnds(judge(flow), [by(flow.source), by(flow.destination)]).word
   }) as [WordOf, WordOf, WordOf]
   const connections = none()
   const destinations = new Map<string, Record<ClosureFate, number>>()
@@ -250,7 +264,7 @@ export function* judgeClosure(
     const verdict = wholeOf(keys)
     const word = today(keys)
     const isBlocked = word === 'blocked'
-    const fate: ClosureFate = isBlocked
+    const byPolicy: ClosureFate = isBlocked
       ? after(keys) === 'blocked'
         ? 'blocked_already'
         : 'opened'
@@ -258,6 +272,12 @@ export function* judgeClosure(
           isConcerned: bareOf(keys).fate !== 'not_affected' || (word === 'allowed' && without(keys) !== 'allowed'),
           word,
         })
+    const isSilent = silent.isAny(source, destination)
+    const fate = byPolicy === 'cut' && isSilent && !CUT_NOW.has(surelyOf(keys).fate) ? 'cut_once_online' : byPolicy
+    const isBlockedBySilent =
+      isBlocked && fate === 'blocked_already' && isSilent && today(keys, sureModeOf) !== 'blocked'
+    if (fate === 'cut_once_online' || isBlockedBySilent) silent.add(source, destination)
+    if (isBlockedBySilent) blockedBySilent += measures.connections
     if (fate === 'undecided') answers.add(verdict.undecided)
     assumed.add(verdict.undecided, source, destination)
     connections[fate] += measures.connections
@@ -289,15 +309,19 @@ export function* judgeClosure(
     lost: pairs.filter(({ fate }) => fate !== 'opened'),
     opened: pairs.filter(({ fate }) => fate === 'opened'),
     undecided: undecidedBecause(answers),
+    silent: { workloads: silent.names(), blocked: blockedBySilent },
     assumes: assumed.list(),
   }
 }
 
-type WordOf = (flow: ClosedFlow) => DecidedWord
+type CutOf = ReturnType<typeof createCutJudge>
+type WordOf = (flow: ClosedFlow, modeOf?: PresentModes['modeOf']) => DecidedWord
+
+const CUT_NOW: ReadonlySet<CutFate> = new Set(['cut', 'cut_if_alone'])
 
 /** Returns the effect of a closure on traffic that is not blocked today. */
 function fateOf(fate: CutFate, { isConcerned, word }: { isConcerned: boolean; word: string }): ClosureFate {
-  if (fate === 'cut' || fate === 'cut_if_alone') return 'cut'
+  if (CUT_NOW.has(fate)) return 'cut'
   if (fate === 'undecided' || fate === 'cut_once_enforced') return fate
   if (fate === 'draft_only') return 'blocked_already'
   if (isConcerned) return 'kept_by_exception'

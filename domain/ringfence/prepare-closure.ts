@@ -159,7 +159,7 @@ export async function prepareClosure(ctx: Context, asked: ClosureAsked): Promise
     },
     (row) => void groups.add(row),
   )
-  const present = createPresentModes({ pce, signal })
+  const present = createPresentModes({ pce, signal, now: () => ctx.now() })
   await present.look(endsOf(groups))
   const { uses, notKept } = asked.keepUsed
     ? await workInTurns(findUses(groups, baseline, { deny, exceptions }, present.modeOf), signal)
@@ -198,7 +198,7 @@ export async function prepareClosure(ctx: Context, asked: ClosureAsked): Promise
     isWithheld,
     isAnyListMissing: anyList === undefined,
     read,
-    judged: await workInTurns(judgeClosure(groups, baseline, { deny, rules }, present.modeOf), signal),
+    judged: await workInTurns(judgeClosure(groups, baseline, { deny, rules }, present), signal),
     open: findRulesOn(baseline, ports, 'allow'),
     overriding:
       rules.length > 1 || existing?.rules?.some(isInForce) ? findRulesOn(baseline, ports, 'override_deny') : [],

@@ -155,17 +155,6 @@ export const labelsOf = (labels: unknown): LabelRef[] | null =>
 export const nameOfMachine = ({ name, hostname, workloadName, href }: Machine): string =>
   name ?? hostname ?? workloadName ?? href
 
-const DAY_MS = 86_400_000
-
-/**
- * Returns true if the PCE counts the VEN as online although its last heartbeat is more than a day old. Heartbeats
- * arrive every five minutes (P78). `now` is in milliseconds since the epoch.
- */
-export function isSilentOnline({ heartbeatAt, status, online }: Machine, now: number): boolean {
-  if (heartbeatAt === null || (status ?? 'active') !== 'active') return false
-  return online === true && now - Date.parse(heartbeatAt) > DAY_MS
-}
-
 /** Returns whether the VEN is running; null if its status is not known. */
 export const runs = ({ status }: Machine): boolean | null => (status === null ? null : status === 'active')
 

@@ -1,11 +1,12 @@
 import { isEnforcing, isMode } from '../../schemas/pce/enforcement-modes.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
 import type { VenRelease } from '../../schemas/pce/ven.js'
+import { isSilentOnline } from '../inventory/silent-vens.js'
 import { compareTexts } from '../text/compare-texts.js'
 import { countOf } from '../text/describe-numbers.js'
 import { compareReleases } from '../text/compare-releases.js'
 import { isOfSilence, meaningOf } from './describe-ven.js'
-import { enforcesNewest, isSilentOnline, isSynced, nameOfMachine, runs, type Machine } from './join-workload.js'
+import { enforcesNewest, isSynced, nameOfMachine, runs, type Machine } from './join-workload.js'
 
 /**
  * The names of the lists into which VENs that need attention are sorted, beginning with the worst problem. A VEN may be

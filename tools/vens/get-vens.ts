@@ -15,17 +15,11 @@ import { resolveLabelConditions } from '../../domain/inventory/label-conditions.
 import { labelExpander, parseLabelList } from '../../domain/inventory/labels.js'
 import { addressFilter, allOf, matchExactly } from '../../domain/inventory/match-exactly.js'
 import { createAddressTest } from '../../domain/inventory/parse-addresses.js'
+import { isSilentOnline } from '../../domain/inventory/silent-vens.js'
 import { readTime } from '../../domain/traffic/traffic-window.js'
 import { isRelease, isUpTo, isWholeRelease, KNOWN_CONDITIONS, remarkOnSilent } from '../../domain/vens/describe-ven.js'
 import { givenFilters, passes } from '../../domain/vens/filter-machines.js'
-import {
-  allTrue,
-  isSilentOnline,
-  joinWorkload,
-  labelsOf,
-  nameOfMachine,
-  type Machine,
-} from '../../domain/vens/join-workload.js'
+import { allTrue, joinWorkload, labelsOf, nameOfMachine, type Machine } from '../../domain/vens/join-workload.js'
 import { FEW_VENS, readWorks, type Works } from '../../domain/vens/read-works.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
 import { quote } from '../../domain/text/escape-text.js'

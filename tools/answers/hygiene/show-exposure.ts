@@ -21,6 +21,7 @@ import { explainRecorded, RecordedOut, showRecorded } from '../../../schemas/rec
 import { SectionsOutput } from '../../../schemas/sections.js'
 import { adviseOnRows, jsonBytes, OVERVIEW_BYTES, Truncation } from '../byte-budget.js'
 import { showChosen, type Sections } from '../choose-sections.js'
+import { tellSilent } from '../tell-silent.js'
 
 /** The parts of exposure-report's answer from which a caller can choose. */
 export const EXPOSURE_PARTS = ['services', 'destinations', 'reached', 'app_groups', 'vulnerable_workloads'] as const
@@ -29,7 +30,9 @@ const { window: _window, flows_truncated: _truncated, analysed: _analysed } = Re
 const Reached = Counts(
   `Connections by what policy of today does: ${REACHED.join(', ')}; by_mode, not_enforced: nothing stops it`,
 )
-const Protects = Counts(`Connections that pass by the least that would stop them: ${REMEDIES.join(', ')}`)
+const Protects = Counts(
+  `Connections that pass by the least that would stop them: ${REMEDIES.join(', ')}; once_online: only VENs that may not enforce now`,
+)
 
 /** The answer of exposure-report. */
 export const ExposureOutput = Type.Object({
@@ -348,6 +351,7 @@ const PROTECTS: Record<Remedy, string> = {
   enforce_source: 'by enforcing the source',
   change_rules: 'only by changing the allow rules that let it in, or by an override deny rule',
   change_rules_and_enforce: 'only by changing those rules or an override deny rule, and by enforcing an end too',
+  once_online: 'only at a VEN that may not enforce, once it is back',
   not_by_policy: 'by no policy, since neither end has a VEN',
   not_known: 'by what is not known',
 }
@@ -387,6 +391,17 @@ function describeTraffic(judged: JudgedExposure | null): string {
   ].join(' ')
 }
 
+function describeSilent({ silent, remedies }: JudgedExposure): string[] {
+  const { workloads, connections } = silent
+  const others = (remedies.once_online ?? 0) - connections
+  const effects = [
+    ...(connections > 0 ? [`${countOf(connections, 'connection')} stopped there alone count as undecided`] : []),
+    ...(others > 0 ? [`${countOf(others, 'connection')} that pass could be stopped there alone`] : []),
+  ]
+  if (effects.length === 0) return []
+  return [`${tellSilent(workloads)}, so what is enforced there is not certain: ${effects.join(', ')} (once_online).`]
+}
+
 function notesOf({ findings, judged, portless }: Shown): string[] {
   const isCut = findings.vulnerable?.isCut === true
   const [total, counted] = [findings.summary?.num_total_workloads, findings.workloads?.total]
@@ -407,6 +422,7 @@ function notesOf({ findings, judged, portless }: Shown): string[] {
           'Traffic that nobody sent in the window is not in the counts: allow_rules says what rules would let in.',
           ...(judged.isPolicyRead ? [] : ['Active policy could not be read, so all traffic is undecided.']),
           ...(judged.undecided === '' ? [] : [`Traffic is ${judged.undecided}.`]),
+          ...describeSilent(judged),
           ...judged.modes,
           ...[explainRecorded(judged.recorded)].filter(Boolean),
           ...explainAssumed(judged.assumes),

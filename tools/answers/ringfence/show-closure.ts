@@ -3,7 +3,12 @@ import type { ToolContext } from '../../../domain/call.js'
 import { toDraftHref } from '../../../domain/inventory/parse-href.js'
 import { nameRule } from '../../../domain/policy/name-rule.js'
 import { namesOf } from '../../../domain/policy/name-references.js'
-import { CLOSURE_FATES, NOT_KEPT, type ClosureFate } from '../../../domain/ringfence/plan-closure.js'
+import {
+  CLOSURE_FATES,
+  NOT_KEPT,
+  type ClosureFate,
+  type JudgedClosure,
+} from '../../../domain/ringfence/plan-closure.js'
 import type { ClosureWritten, PreparedClosure } from '../../../domain/ringfence/prepare-closure.js'
 import { listDifferences } from '../../../domain/policy/compare-stored.js'
 import { compareTexts } from '../../../domain/text/compare-texts.js'
@@ -15,6 +20,7 @@ import { Count, Counts, Text } from '../../../schemas/common.js'
 import { DryRunOutput } from '../../../schemas/dry-run.js'
 import { DifferencesOut } from '../../../schemas/update-output.js'
 import { answerBudget, showSections, Truncation } from '../byte-budget.js'
+import { tellSilent } from '../tell-silent.js'
 
 /** The answer of plan-port-closure. */
 export const ClosureOutput = Type.Object({
@@ -25,7 +31,7 @@ export const ClosureOutput = Type.Object({
   ),
   rules: Counts('exceptions, used, deny: of the plan; present: there already; written: by this call'),
   connections: Counts(
-    'Observed to these services, by what the closure does. opened: blocked today, let in by a rule by label; kept_by_rule: rules of others let it in; not_reached: it concerns none of them',
+    'Observed to these services, by what the closure does. cut_once_online: only by VENs that may not enforce, once they are back; opened: blocked today, let in by a rule by label; kept_by_exception: exceptions or kept uses let it in; kept_by_rule: rules of others do; not_reached: it concerns none of them',
   ),
   destinations: Counts('Applications, and other ends that were asked, by the worst that happens to them'),
   without_traffic: Count('Further applications with workloads: nobody asked them, so they lose nothing that was seen'),
@@ -36,7 +42,7 @@ export const ClosureOutput = Type.Object({
       description: 'Uses that get an allow rule',
     },
   ),
-  kept_total: Count('All of them'),
+  kept_total: Count('All of them; what exceptions keep is in connections'),
   not_kept: Type.Optional(
     Type.Array(
       Type.Object({
@@ -52,7 +58,7 @@ export const ClosureOutput = Type.Object({
     Type.Object({
       from: Text('Source'),
       to: Text('Destination'),
-      effect: Text('cut, undecided, or cut_once_enforced'),
+      effect: Text('cut, undecided, cut_once_online, or cut_once_enforced'),
       connections: Count('Observed'),
       ports: Type.Array(Type.String(), { description: 'All of them' }),
     }),
@@ -187,7 +193,8 @@ function requestsOf(orgId: string, { body, existing, missing }: PreparedClosure)
 function describe(prepared: PreparedClosure, written: ClosureWritten | null): string {
   const { body, existing, missing, rules, judged } = prepared
   const { connections } = judged
-  const lost = `${connections.cut} connections of the window would be cut, ${connections.cut_once_enforced} once their workloads enforce, of ${connections.undecided} it is undecided`
+  const later = connections.cut_once_online > 0 ? ` ${connections.cut_once_online} once their VENs are back,` : ''
+  const lost = `${connections.cut} connections of the window would be cut,${later} ${connections.cut_once_enforced} once their workloads enforce, of ${connections.undecided} it is undecided`
   const what = `${existing === null ? 'the rule set' : 'to the rule set'} ${quote(body.name)}`
   if (written === null) {
     if (missing.length === 0 && existing !== null) return `${quote(body.name)} has all of it already; ${lost}.`
@@ -200,6 +207,16 @@ function describe(prepared: PreparedClosure, written: ClosureWritten | null): st
 const MOST_NAMED = 3
 const listSome = (names: readonly string[]): string =>
   names.slice(0, MOST_NAMED).join(', ') + (names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : '')
+
+function tellSilentEnds({ silent, connections: { cut_once_online: cut } }: JudgedClosure): string[] {
+  const { workloads, blocked } = silent
+  const effects = [
+    ...(cut > 0 ? [`${countOf(cut, 'connection')} would be cut only then (cut_once_online)`] : []),
+    ...(blocked > 0 ? [`${countOf(blocked, 'connection')} of blocked_already may pass until then`] : []),
+  ]
+  if (effects.length === 0) return []
+  return [`${tellSilent(workloads)}, and until that changes no new policy is certain there: ${effects.join(', ')}.`]
+}
 
 function warningsOf(prepared: PreparedClosure, written: ClosureWritten | null): string[] {
   const { judged, isWithheld, isAnyListMissing, open, overriding, besides, managedModes, modeNotes, warnings } =
@@ -231,6 +248,7 @@ function warningsOf(prepared: PreparedClosure, written: ClosureWritten | null): 
           `Rules by label let in what is blocked today, or may: ${countOf(judged.connections.opened, 'connection')} (${listSome(judged.opened.map(({ source, destination }) => `${quote(source)} to ${quote(destination)}`))}). For fewer, name the users as exceptions with keep_used: false.`,
         ]
       : []),
+    ...tellSilentEnds(judged),
     ...(besides > 0
       ? [
           `The rule set has ${countOf(besides, 'further rule')}, which ${besides === 1 ? 'stays' : 'stay'} in force: what the rule set lets in is counted as kept.`,
