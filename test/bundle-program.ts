@@ -1,8 +1,12 @@
-/** The programs as one file each: a process that loads the sources one by one takes three times as long to start. */
-import { copyFileSync, existsSync, readFileSync, renameSync } from 'node:fs'
+/**
+ * The programs as they are shipped: with the catalogue in place of the tools, and with parts that are loaded when they are needed. A
+ * process that loads the sources one by one, or all of them as one file, takes three times as long to start.
+ */
+import { existsSync, mkdirSync, readFileSync, renameSync, rmdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { build, buildSync, type BuildOptions } from 'esbuild'
+import { build, type BuildOptions, type Plugin } from 'esbuild'
 import { inSuiteFolder } from './suite-folder.js'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
@@ -18,10 +22,15 @@ const BANNER = [
   "const __filename = fromUrl.fileURLToPath(import.meta['url'])",
   "const __dirname = fromUrl.fileURLToPath(new URL('.', import.meta['url']))",
 ].join('\n')
+/** How often a process looks whether another one has bundled the programs. */
+const LOOK_MS = 50
 
-/** The path of `<name>.ts` of programs/ bundled from the sources, with what its threads load beside it; the first call of a run makes it. */
+// Bundled when this module is loaded, so that whoever starts a program need not wait.
+await bundleOnce()
+
+/** The path of a bundled program of programs/; what its threads load lies beside it. */
 export function bundleProgram(name: 'http' | 'stdio'): string {
-  return bundle(name, 'worker')
+  return join(FOLDER, `${name}.js`)
 }
 
 /**
@@ -34,56 +43,67 @@ export async function bundleRelease(
   path: string,
   change: (source: string) => string,
 ): Promise<string> {
-  const worker = bundle('worker')
   const folder = join(FOLDER, release)
   const changed = join(ROOT, path)
   let isChanged = false
-  await build({
-    ...optionsFor(['http'], folder),
-    plugins: [
-      {
-        name: 'another release',
-        setup(running) {
-          running.onLoad({ filter: new RegExp(`/${basename(path).replaceAll('.', '\\.')}$`) }, (args) => {
-            if (args.path !== changed) return undefined
-            isChanged = true
-            return { contents: change(readFileSync(changed, 'utf8')), loader: 'ts' }
-          })
-        },
-      },
-    ],
+  await bundle(folder, {
+    name: 'another release',
+    setup(running) {
+      running.onLoad({ filter: new RegExp(`/${basename(path).replaceAll('.', '\\.')}$`) }, (args) => {
+        if (args.path !== changed) return undefined
+        isChanged = true
+        return { contents: change(readFileSync(changed, 'utf8')), loader: 'ts' }
+      })
+    },
   })
-  if (!isChanged) throw new Error(`http.ts does not load ${path}`)
-  copyFileSync(worker, join(folder, 'worker.js'))
+  if (!isChanged) throw new Error(`No program loads ${path}`)
   return join(folder, 'http.js')
 }
 
-type Program = 'http' | 'stdio' | 'worker'
-
-/** Bundles those programs that no process of the run has bundled yet, together, as they share most sources; returns the first one's path. */
-function bundle(...names: [Program, ...Program[]]): string {
-  const pathOf = (name: Program) => join(FOLDER, `${name}.js`)
-  const missing = names.filter((name) => !existsSync(pathOf(name)))
-  if (missing.length > 0) {
-    // Renamed into place, so that no process starts half a program.
-    const own = join(FOLDER, String(process.pid))
-    buildSync(optionsFor(missing, own))
-    // The first one comes last: where it is, the others are.
-    for (const name of missing.toReversed()) renameSync(join(own, `${name}.js`), pathOf(name))
+/** Bundles the programs if no process of the run has done so. Of several processes one bundles, and the others wait. */
+async function bundleOnce(): Promise<void> {
+  const lock = `${FOLDER}-lock`
+  for (; !existsSync(FOLDER); await setTimeout(LOOK_MS)) {
+    try {
+      mkdirSync(lock)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EEXIST') continue
+      throw error
+    }
+    // Renamed when it is complete, so that no process starts half a program.
+    const unfinished = `${FOLDER}-unfinished`
+    try {
+      if (!existsSync(FOLDER)) {
+        await bundle(unfinished)
+        renameSync(unfinished, FOLDER)
+      }
+    } finally {
+      rmdirSync(lock)
+    }
   }
-  return pathOf(names[0])
 }
 
-const optionsFor = (names: Program[], outdir: string): BuildOptions => ({
-  absWorkingDir: ROOT,
-  entryPoints: names.map((name) => `programs/${name}.ts`),
-  outdir,
-  bundle: true,
-  external: NOT_BUNDLED,
-  platform: 'node',
-  format: 'esm',
-  // CommonJS packages inside an ES module still ask for these.
-  banner: { js: BANNER },
-  target: 'node20.19',
-  logLevel: 'warning',
-})
+async function bundle(outdir: string, ...plugins: Plugin[]): Promise<void> {
+  mkdirSync(outdir, { recursive: true })
+  const catalogue = new URL('../scripts/bundle-catalogue.mjs', import.meta.url).href
+  const { bundleCatalogue } = (await import(catalogue)) as {
+    bundleCatalogue: (root: string, folder: string) => Promise<Plugin>
+  }
+  const options: BuildOptions = {
+    absWorkingDir: ROOT,
+    entryPoints: ['http', 'stdio', 'worker'].map((name) => `programs/${name}.ts`),
+    outdir,
+    bundle: true,
+    splitting: true,
+    chunkNames: 'parts/[name]-[hash]',
+    external: NOT_BUNDLED,
+    plugins: [await bundleCatalogue(ROOT, outdir), ...plugins],
+    platform: 'node',
+    format: 'esm',
+    // CommonJS packages inside an ES module still ask for these.
+    banner: { js: BANNER },
+    target: 'node20.19',
+    logLevel: 'warning',
+  }
+  await build(options)
+}

@@ -1,7 +1,7 @@
 /** `svc-mcp demo` with programs in the place of its own: whatever ends it, nothing of it stays. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -47,6 +47,7 @@ watcher.once('data', () => { ${body} })`
   const folder = mkdtempSync(join(dirname(program), 'demo-'))
   mkdirSync(join(folder, 'pce-simulator'))
   copyFileSync(program, join(folder, 'stdio.js'))
+  cpSync(join(dirname(program), 'parts'), join(folder, 'parts'), { recursive: true })
   writeFileSync(join(folder, 'http.js'), text('server', server))
   writeFileSync(join(folder, 'pce-simulator/pce-sim.js'), text('simulator', simulator))
   const temporary = mkdtempSync(join(tmpdir(), 'demo-'))
