@@ -11,7 +11,7 @@ import { isUnresolved, resolveLabel, type LabelIndex, type LabelReference } from
 import { isAddress, sameAddress } from '../inventory/parse-addresses.js'
 import { namesAt, someWorkloadWith, type End, type PolicyObjects } from '../policy/match-rules.js'
 import { anyOf, type Answer } from '../policy/three-valued.js'
-import { quote } from '../text/escape-text.js'
+import { quote, trimBlanks } from '../text/escape-text.js'
 import type { Side } from './name-tests.js'
 import type { PlacedRule } from './read-rules.js'
 
@@ -27,11 +27,14 @@ export interface Target {
 
 type Context = Pick<ToolContext<true>, 'pce' | 'signal'>
 const WHERE = { argument: 'applies_to' }
+/** The prefix with which other tools name a workload; after it, a name may look like a label or an address. */
+const WORKLOAD = 'workload:'
 
 /**
- * Finds the target that a caller names: a workload by href, name or host name; an address, which stands for the
+ * Finds the target that a caller names: a workload by href, name or host name, with or without `workload:`; an address, which stands for the
  * workload that has it, if there is one; or labels. A list with one entry means the same as the entry. Throws not_found
- * with similar names, ambiguous_name if several workloads have the name or address, and label_not_found.
+ * with similar names, ambiguous_name if several workloads have the name or address, label_not_found, and invalid_argument
+ * for a reference to something else, which no rule applies to.
  */
 export async function findTarget(
   ctx: Context,
@@ -41,6 +44,14 @@ export async function findTarget(
   const [first] = typeof asked === 'string' || asked.length > 1 ? [asked] : asked
   if (typeof first !== 'string') return targetOfLabels(labels, asked as readonly LabelReference[])
   const text = first.trim()
+  if (text.startsWith(WORKLOAD)) {
+    const name = trimBlanks(text.slice(WORKLOAD.length))
+    return targetOfWorkload(labels, await findNamedWorkload(ctx.pce, name, ctx.signal))
+  }
+  if (text === 'ams' || /^(?:iplist|labelgroup):/u.test(text)) {
+    const say = `applies_to ${quote(text)}: give workload:NAME, an href or address of a workload, or labels (key=value). Rules that name ${quote(text)} are found by actor, provider or consumer.`
+    throw new ToolError('invalid_argument', say, WHERE)
+  }
   if (isAddress(text)) return targetOfAddress(ctx, labels, text)
   if (!text.startsWith('/') && text.includes('=')) return targetOfLabels(labels, [text])
   if (!text.startsWith('/')) return targetOfWorkload(labels, await findNamedWorkload(ctx.pce, first, ctx.signal))

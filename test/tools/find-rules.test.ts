@@ -105,6 +105,8 @@ t.test('that apply to a workload, an address or labels', async (t) => {
   const inbound = await bench.ok('find-rules', { applies_to: 'pay-db', as: 'provider', text: 'Default' })
   t.same(asOf(inbound), [[8, 'provider', 'provider by address']])
   t.match(inbound.summary, /^1 rule of the draft policy that applies to "pay-db" \(.*\) as provider, out of/)
+  for (const applies_to of ['workload:pay-db', ' workload: pay-db ', ['workload:pay-db']])
+    t.same(await bench.ok('find-rules', { applies_to }), db, 'as other tools have it')
   t.same(idsOf(await bench.ok('find-rules', { applies_to: 'pay-db', as: 'consumer' })), [5, 6, 8])
   t.same(idsOf(await bench.ok('find-rules', { applies_to: 'pay-db', enabled: false })), [4])
   const byAddress = await bench.ok('find-rules', { applies_to: 'crm-1' })
@@ -255,6 +257,11 @@ t.test('pages, and bad arguments', async (t) => {
     [{ policy_version: 99 }, 'not_found'],
     [{ author: 'adam@example.com' }, 'not_found'],
     [{ applies_to: 'pay-dp' }, 'not_found'],
+    [{ applies_to: 'workload:pay-dp' }, 'not_found'],
+    [{ applies_to: 'workload:' }, 'not_found'],
+    [{ applies_to: 'workload:app=pay' }, 'not_found'],
+    [{ applies_to: 'ams' }, 'invalid_argument'],
+    [{ applies_to: 'labelgroup:x' }, 'invalid_argument'],
     [{ applies_to: '10.0.9.9' }, 'ambiguous_name'],
     [{ applies_to: ['app=pay', 'app=crm'] }, 'invalid_argument'],
     [{ applies_to: ['app=pey'] }, 'label_not_found'],

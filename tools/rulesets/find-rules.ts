@@ -141,7 +141,8 @@ export default defineTool({
       ),
       applies_to: Type.Optional(
         Type.Union([Type.Array(LabelReference, { minItems: 1, maxItems: 20 }), Type.String({ minLength: 1 })], {
-          description: 'Workload by name or href, address, or labels: with scopes, groups and IP lists resolved',
+          description:
+            'workload:NAME, name or href of one, address, or labels: with scopes, groups and IP lists resolved',
           listed: 'Workload, address or labels; scopes and groups resolved',
         }),
       ),
