@@ -6,6 +6,8 @@ import { describeObject } from '../inventory/find-object.js'
 import type { LabelReference } from '../inventory/labels.js'
 import { capital } from '../text/capital.js'
 import { quote } from '../text/escape-text.js'
+import { countOf } from '../text/describe-numbers.js'
+import type { Joining } from './judge-joining.js'
 import { findMembers } from './plan-label-group.js'
 import { refuseTwoOfAKey } from './plan-virtual-service.js'
 
@@ -62,6 +64,32 @@ export function warnOfProfile({ enforcement_mode: mode, key_lifespan: lifespan }
     ...(lifespan === 'unlimited'
       ? ['Its keys never expire: whoever has one can pair machines. create-pairing-key refuses such a profile.']
       : []),
+  ]
+}
+
+/** The keys of labels without which a machine is in no application and has no part in it. */
+const IDENTITY_KEYS = ['app', 'env', 'role']
+
+/** Warns of the labels that a profile does not give, and of a policy that does not know machines with its labels. */
+export function warnOfJoining(
+  keys: readonly (string | undefined)[],
+  joining: Joining | string,
+  mode: unknown,
+): string[] {
+  const missing = IDENTITY_KEYS.filter((key) => !keys.includes(key))
+  const them = missing.length === 1 ? 'it' : 'them'
+  const text = `It gives no label of ${missing.join(', ')}: a machine that pairs with it is without ${them} until somebody adds ${them}.`
+  const without = missing.length === 0 ? [] : [text]
+  if (typeof joining === 'string') return [...without, joining]
+  const { scoped, undecided, rules, undecidedRules, unread } = joining
+  const blocked = mode === 'full' ? ': its traffic would be blocked' : ''
+  return [
+    ...without,
+    ...(scoped.length === 0 && undecided === 0 ? ['No rule set in force has a scope with these labels.'] : []),
+    ...(Object.keys(rules).length === 0 && undecidedRules === 0 && unread === 0
+      ? [`No rule in force applies to a machine with these labels${blocked}.`]
+      : []),
+    ...(unread > 0 ? [`The deny rules of ${countOf(unread, 'rule set')} could not be read, and are not counted.`] : []),
   ]
 }
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { startConfirming } from '../confirm/harness.js'
 import { startService } from '../contract/authenticated-service.js'
+import { handMade } from './hand-made.js'
 import { NOW, startBench } from './harness.js'
 
 const AT = '/orgs/1/pairing_profiles'
@@ -25,14 +26,19 @@ t.test('a pairing profile enforces nothing and has keys of a day, unless said ot
     allowed_uses_per_key: 5,
     labels: ['role=web'],
     left_to_pce: [
-      'enforcement_mode_lock',
-      'visibility_level',
-      'visibility_level_lock',
-      'role_label_lock',
-      'app_label_lock',
-      'env_label_lock',
-      'loc_label_lock',
+      'enforcement_mode_lock: whether it fixes their enforcement mode',
+      'visibility_level: how much of their traffic they report',
+      'visibility_level_lock: whether it fixes that',
+      'role_label_lock: whether it fixes their role label',
+      'app_label_lock: whether it fixes their app label',
+      'env_label_lock: whether it fixes their env label',
+      'loc_label_lock: whether it fixes their loc label',
     ],
+    warnings: [
+      'It gives no label of app, env: a machine that pairs with it is without them until somebody adds them.',
+      'No rule set in force has a scope with these labels.',
+    ],
+    policy: { rule_sets: 0, named: [], rule_sets_for_all: 3, rules: { allow: 10 }, rules_undecided: 1 },
   })
   const { href, ...created } = await bench.ok('create-pairing-profile', asked)
   t.same(plan.requests, [{ method: 'POST', path: AT, body: bench.writes()[0]!.body }])
@@ -57,6 +63,8 @@ t.test('a pairing profile enforces nothing and has keys of a day, unless said ot
     dry_run: true,
   })
   t.same(full.warnings, [
+    'It gives no label of app, env, role: a machine that pairs with it is without them until somebody adds them.',
+    'No rule set in force has a scope with these labels.',
     'Machines that pair with it enforce policy from the start: traffic that no rule allows is blocked.',
     'Its keys never expire: whoever has one can pair machines. create-pairing-key refuses such a profile.',
     'allowed_uses_per_key is not given, so the PCE chooses it: a key may pair any number of machines.',
@@ -65,6 +73,56 @@ t.test('a pairing profile enforces nothing and has keys of a day, unless said ot
   t.same([changed.updated_fields, changed.key_lifespan, changed.labels], [['key_lifespan', 'labels'], 60, []])
   const deleted = await bench.ok('delete-pairing-profile', { name: 'Web' })
   t.same([deleted.message, deleted.href, deleted.total_use_count], ['Deleted the pairing profile "Web".', href, 0])
+})
+
+t.test('a dry run says which policy a new machine joins, and what it would be without', async (t) => {
+  const estate = handMade({
+    hosts: { web: { ip: '10.0.0.1', labels: 'app=pay env=prod role=web' } },
+    labels: ['app=new', 'loc=moon'],
+    ruleSets: [
+      {
+        name: 'Pay',
+        scope: 'app=pay env=prod',
+        allow: [
+          { from: 'ams', to: 'role=web' },
+          { from: 'ams', to: 'role=db' },
+          { from: 'host:web', to: 'role=db' },
+        ],
+        deny: [{ from: 'any', to: 'role=web' }],
+      },
+      { name: 'Other', scope: 'app=crm', allow: [{ from: 'ams', to: 'ams' }] },
+      { name: 'All', scope: '', allow: [{ from: 'role=jump', to: 'env=prod' }] },
+    ],
+  })
+  const bench = await startBench(t, { estate })
+  const ask = async (args: object) => {
+    const { policy, warnings } = await bench.ok('create-pairing-profile', {
+      name: 'New',
+      allowed_uses_per_key: 1,
+      dry_run: true,
+      ...args,
+    })
+    return { policy, warnings }
+  }
+  t.same(await ask({ labels: ['app=pay', 'env=prod', 'role=web'] }), {
+    policy: { rule_sets: 1, named: ['Pay'], rule_sets_for_all: 1, rules: { allow: 3, deny: 1 } },
+    warnings: undefined,
+  })
+  const nothing = { rule_sets: 0, named: [], rule_sets_for_all: 1, rules: {} }
+  t.same(await ask({ labels: ['app=new', 'role=web', 'loc=moon'], enforcement_mode: 'full' }), {
+    policy: nothing,
+    warnings: [
+      'It gives no label of env: a machine that pairs with it is without it until somebody adds it.',
+      'No rule set in force has a scope with these labels.',
+      'No rule in force applies to a machine with these labels: its traffic would be blocked.',
+      'Machines that pair with it enforce policy from the start: traffic that no rule allows is blocked.',
+    ],
+  })
+  bench.simulator.faults.add({ kind: 'status', path: '/orgs/1/sec_policy/active/rule_sets', times: 9, status: 403 })
+  const blind = await ask({ labels: ['app=pay', 'env=prod', 'role=web'] })
+  t.equal(blind.policy, undefined)
+  t.match(blind.warnings[0], /^Which policy a machine with these labels joins is not known: /)
+  t.same(bench.writes(), [])
 })
 
 t.test('what cannot be a pairing profile, or be done to it, is refused before anything is written', async (t) => {

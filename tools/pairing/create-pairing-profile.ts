@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { Count, Counts } from '../../schemas/common.js'
 import { DryRunInput } from '../../schemas/dry-run.js'
 import { NewName } from '../../schemas/new-name.js'
 import { PairingProfileInput, PairingProfileOut } from '../../schemas/pairing-shapes.js'
@@ -6,9 +7,11 @@ import type { LabelRef } from '../../schemas/pce/label.js'
 import { CreateOutput } from '../../schemas/update-output.js'
 import { refuseHidden } from '../../domain/drafts/create-named.js'
 import { createObject } from '../../domain/drafts/create-object.js'
+import { judgeJoining, type Joining } from '../../domain/drafts/judge-joining.js'
 import {
   planPairingProfile,
   USUAL_LIFESPAN,
+  warnOfJoining,
   warnOfProfile,
   warnOfUses,
 } from '../../domain/drafts/plan-pairing-profile.js'
@@ -20,25 +23,43 @@ import { showLabelOf } from '../answers/show-label.js'
 import { showPairingProfile } from '../answers/show-pairing-profile.js'
 import { defineTool } from '../define.js'
 
+const MOST_NAMED = 5
+
 const output = Type.Object({
   ...CreateOutput,
   ...Type.Partial(PairingProfileOut).properties,
   left_to_pce: Type.Optional(
-    Type.Array(Type.String(), { description: 'Dry run: settings that are not sent, so that the PCE chooses them' }),
+    Type.Array(Type.String(), {
+      description:
+        'Dry run: settings that are not sent, and what they decide; the PCE chooses, by what is not documented',
+    }),
+  ),
+  policy: Type.Optional(
+    Type.Object(
+      {
+        rule_sets: Count('Whose scopes have these labels'),
+        named: Type.Array(Type.String(), { description: `Of these, the first ${MOST_NAMED}` }),
+        rule_sets_for_all: Count('Without a scope'),
+        rule_sets_undecided: Type.Optional(Count('Not known whether their scopes do')),
+        rules: Counts('That apply, by type'),
+        rules_undecided: Type.Optional(Count('Not known whether they do')),
+      },
+      { description: 'Dry run: in force for a machine with these labels and no others; absent: not known' },
+    ),
   ),
 })
 
-/** The settings of a profile that decide what machines may do with it, and that the request may leave out. */
-const SETTINGS = [
-  'enforcement_mode_lock',
-  'allowed_uses_per_key',
-  'visibility_level',
-  'visibility_level_lock',
-  'role_label_lock',
-  'app_label_lock',
-  'env_label_lock',
-  'loc_label_lock',
-]
+/** The settings of a profile that the request may leave out, and what each decides about machines that pair with it. */
+const SETTINGS = {
+  enforcement_mode_lock: 'whether it fixes their enforcement mode',
+  allowed_uses_per_key: 'how many of them one key pairs',
+  visibility_level: 'how much of their traffic they report',
+  visibility_level_lock: 'whether it fixes that',
+  role_label_lock: 'whether it fixes their role label',
+  app_label_lock: 'whether it fixes their app label',
+  env_label_lock: 'whether it fixes their env label',
+  loc_label_lock: 'whether it fixes their loc label',
+}
 
 export default defineTool({
   name: 'create-pairing-profile',
@@ -49,7 +70,10 @@ export default defineTool({
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
-  pceRequests: { atMost: 6 },
+  pceRequests: {
+    atMost: 20,
+    and: 'for a dry run one for each rule set where the release keeps deny rules apart',
+  },
   input: Type.Object(
     {
       name: NewName('New name'),
@@ -85,15 +109,38 @@ export default defineTool({
     if (stored === undefined) {
       const { labels = [] } = planned as { labels?: LabelRef[] }
       const { expand, warnings: unread } = await nameLabels(ctx, labels, false)
+      const named = labels.map(expand)
+      const joining = await judgeJoining(
+        ctx,
+        labels.map(({ href }) => href),
+      )
+      const worries = warnOfJoining(
+        named.map(({ key }) => key),
+        joining,
+        body.enforcement_mode,
+      )
       const preview = {
         ...(body as Partial<PairingProfileOut>),
-        labels: labels.map((label) => showLabelOf(expand(label))),
-        left_to_pce: SETTINGS.filter((setting) => !Object.hasOwn(body, setting)),
+        labels: named.map((label) => showLabelOf(label)),
+        left_to_pce: Object.entries(SETTINGS).flatMap(([setting, decides]) =>
+          Object.hasOwn(body, setting) ? [] : [`${setting}: ${decides}`],
+        ),
+        ...(typeof joining !== 'string' && { policy: showJoining(joining) }),
       }
-      return fitAnswer({ ...answer, ...withWarnings(unread, answer.warnings), ...preview }, ctx.limits)
+      const warnings = withWarnings([...unread, ...worries], answer.warnings)
+      return fitAnswer({ ...answer, ...warnings, ...preview }, ctx.limits)
     }
     const { expand, warnings } = await nameLabels(ctx, stored.labels, true)
     const shown = { ...answer, ...withWarnings(warnings, answer.warnings), ...showPairingProfile(stored, expand) }
     return fitAnswer(shown, ctx.limits)
   },
+})
+
+const showJoining = ({ scoped, everywhere, undecided, rules, undecidedRules }: Joining) => ({
+  rule_sets: scoped.length,
+  named: scoped.slice(0, MOST_NAMED),
+  rule_sets_for_all: everywhere,
+  ...(undecided > 0 && { rule_sets_undecided: undecided }),
+  rules,
+  ...(undecidedRules > 0 && { rules_undecided: undecidedRules }),
 })

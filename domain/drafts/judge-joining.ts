@@ -1,0 +1,71 @@
+import { RULE_TYPES } from '../../schemas/rule-shapes.js'
+import type { ToolContext } from '../call.js'
+import { isUnread } from '../inventory/fetch-every.js'
+import { loadLabels } from '../inventory/labels.js'
+import { isInForce, loadSnapshot, rulesInForce, withDenyRules, type PolicySnapshot } from '../policy/load-snapshot.js'
+import { isWrittenTo, matchLabels, type End } from '../policy/match-rules.js'
+import type { RuleType } from '../policy/rule-type.js'
+import { anyOf, isUnknown } from '../policy/three-valued.js'
+import { workInTurns, type Steps } from '../text/pace-work.js'
+
+/** The policy in force that a machine joins when it gets certain labels and no others. */
+export interface Joining {
+  /** The names of the rule sets in force whose scopes the machine is in, without those that are for everything. */
+  scoped: string[]
+  /** Number of rule sets in force without a scope, which are for everything. */
+  everywhere: number
+  /** Number of rule sets of which it is not known whether the machine is in their scopes. */
+  undecided: number
+  /** Numbers of the rules in force that apply to the machine, by type, and of those that perhaps do. */
+  rules: Partial<Record<RuleType, number>>
+  undecidedRules: number
+  /** Number of rule sets whose deny rules could not be read, and are not counted. */
+  unread: number
+}
+
+/**
+ * Determines which policy a new machine with these labels joins. Returns a sentence if the policy could not be read.
+ * @param hrefs of the labels
+ */
+export async function judgeJoining(
+  ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
+  hrefs: readonly string[],
+): Promise<Joining | string> {
+  try {
+    const index = await loadLabels(ctx.pce, ctx)
+    const active = await withDenyRules(ctx, await loadSnapshot(ctx, 'active', index))
+    const own = hrefs.flatMap((href) => index.get(href) ?? [])
+    const labels = Object.fromEntries(own.map(({ key, value }) => [key, value]))
+    // The machine does not exist yet, so no rule names it by itself or by its address.
+    return await workInTurns(judge(active, { workload: '', labels, ip: null, fqdn: null }), ctx.signal)
+  } catch (error) {
+    if (ctx.signal.aborted || !isUnread(error)) throw error
+    return `Which policy a machine with these labels joins is not known: ${error.message}`
+  }
+}
+
+function* judge(active: PolicySnapshot, end: End): Steps<Joining> {
+  const found: Joining = {
+    scoped: [],
+    everywhere: 0,
+    undecided: 0,
+    rules: {},
+    undecidedRules: 0,
+    unread: active.unread.size,
+  }
+  for (const { name, scopes } of active.ruleSets.filter(isInForce)) {
+    yield
+    const isIn = anyOf(scopes.map((scope) => matchLabels(scope, end, active)))
+    if (scopes.some((scope) => scope.length === 0)) found.everywhere += 1
+    else if (isIn === 'yes') found.scoped.push(name)
+    else if (isUnknown(isIn)) found.undecided += 1
+  }
+  for (const type of RULE_TYPES)
+    for (const rule of rulesInForce(active, type)) {
+      yield
+      const applies = anyOf((['providers', 'consumers'] as const).map((side) => isWrittenTo(rule, side, end, active)))
+      if (applies === 'yes') found.rules[type] = (found.rules[type] ?? 0) + 1
+      else if (isUnknown(applies)) found.undecidedRules += 1
+    }
+  return found
+}
