@@ -24,9 +24,8 @@ export function isSilentOnline({ heartbeatAt, status, online }: Heard, now: numb
 /**
  * Returns true if a workload has a VEN that is not known to answer the PCE: it is offline, not active, or silent for a
  * day, or the PCE does not say whether it is online. Such a VEN takes up no new policy (P78), and what it enforces is
- * not certain (P104). Workloads without a VEN are never silent. It must not be asked about Kubernetes workloads, which have
- * no VEN of their own.
- * `now` is in milliseconds since the epoch; if it is null, heartbeats are not looked at.
+ * not certain (P104). Workloads without a VEN are never silent. Not for Kubernetes workloads, which have no VEN of their
+ * own. `now` is in milliseconds since the epoch; if it is null, heartbeats are not looked at.
  */
 export function isSilent(workload: Workload, now: number | null): boolean {
   if (!isManaged(workload)) return false

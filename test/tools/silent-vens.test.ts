@@ -175,8 +175,8 @@ t.test('a Kubernetes workload has no VEN that could be silent', async (t) => {
 })
 
 t.test('totals add up, and only what is dropped without silent VENs is dropped for certain', async (t) => {
-  const modes = ['visibility_only', 'selective', 'full'] as const
-  const names = modes.flatMap((mode) => [`${mode}-on`, `${mode}-off`])
+  const modes = { seen: 'visibility_only', denied: 'selective', open: 'selective', full: 'full' } as const
+  const names = Object.keys(modes).flatMap((name) => [`${name}-on`, `${name}-off`])
   const ends = [...names, OUTSIDE, 'bare']
   const pairs = ends.flatMap((from) =>
     ends.flatMap((to) => (from !== to && to !== OUTSIDE ? [[from, to] as const] : [])),
@@ -188,7 +188,7 @@ t.test('totals add up, and only what is dropped without silent VENs is dropped f
       name: 'some',
       scope: '',
       allow: [{ from: 'app=full-on', to: 'app=full-off', services: ['SMB'] }],
-      deny: [{ from: 'any', to: 'app=selective-off', services: ['SMB'] }],
+      deny: [{ from: 'any', to: 'app=denied-off', services: ['SMB'] }],
     },
   ]
   /** The answers where silent VENs are as they are, as if they answered, and as if there were none. */
@@ -196,7 +196,7 @@ t.test('totals add up, and only what is dropped without silent VENs is dropped f
     [{ online: false }, {}, { managed: false }].map(async (more) => {
       const hosts = Object.fromEntries([
         ...names.map((name, at) => {
-          const mode = modes[Math.floor(at / 2)]!
+          const mode = Object.values(modes)[Math.floor(at / 2)]!
           return [name, host(at + 1, name, { mode, ...(name.endsWith('-off') && more) })]
         }),
         ['bare', host(20, 'bare', { managed: false, online: false })],
@@ -205,6 +205,7 @@ t.test('totals add up, and only what is dropped without silent VENs is dropped f
       return { exposure: await ok('exposure-report', EXPOSURE), plan: await ok('plan-port-closure', CLOSURE) }
     }),
   )
+  t.ok(silent!.plan.connections.cut_once_online > 0 && silent!.exposure.would_protect.once_online > 0)
   const isTold = (all: Json): boolean => all.truncated === undefined || all.truncated === false
   for (const { exposure, plan } of [silent!, online!, gone!]) {
     t.ok(isTold(exposure) && isTold(plan), 'the lists are whole')
