@@ -165,10 +165,11 @@ function describeNamed({ sharing }: Machines, all: readonly Machine[]): Resolved
     const counted = distinct.filter(isCounted)
     return { total: counted.length, examples: counted.slice(0, MOST_EXAMPLES).map(({ name }) => name) }
   }
+  const isInRows = ({ addresses }: Machine) => countIntervals(addresses) > 0
   return {
-    without_address: count(({ addresses }) => countIntervals(addresses) === 0),
-    offline: count(({ isOffline }) => isOffline),
+    without_address: count((machine) => !isInRows(machine)),
+    offline: count((machine) => machine.isOffline && isInRows(machine)),
     shared_address: count(({ href }) => sharing.has(href)),
-    kubernetes: count(({ isPod }) => isPod),
+    kubernetes: count((machine) => machine.isPod && isInRows(machine)),
   }
 }

@@ -362,3 +362,28 @@ t.test('a rule that names one by its href is refused, never stored without it', 
   }
   t.same(bench.writes(), [])
 })
+
+t.test('resolve-policy says of each either that its addresses are in the rows, or that it has none', async (t) => {
+  const rule = {
+    href: '/orgs/1/sec_policy/draft/rule_sets/1/sec_rules/1',
+    enabled: true,
+    providers: [{ label: CART }],
+    consumers: [{ label: SHOP }],
+    ingress_services: [{ href: ALL.href }],
+    resolve_labels_as: { providers: ['workloads'], consumers: ['workloads'] },
+  }
+  const set = { href: '/orgs/1/sec_policy/draft/rule_sets/1', name: 'Cart', enabled: true, scopes: [[]], rules: [rule] }
+  const bare = { ...pod('bare', 'full', [CART, PROD], ''), private_ip_addresses: [] }
+  const lists = { kubernetes_workloads: [...PODS, bare], 'sec_policy/rule_sets': [set] }
+  const answer = await (await start(t, { lists })).ok('resolve-policy', { labels: ['app=cart', 'env=prod'] })
+  t.same(answer.rules[0].destination, ['10.1.0.1', '10.85.0.7', '10.85.0.9'])
+  t.same(answer.not_resolved, [
+    { what: 'without_address', count: 1, examples: ['bare'], means: 'rules name these workloads; no row has them' },
+    {
+      what: 'kubernetes',
+      count: 3,
+      examples: ['front', 'basket', 'driver'],
+      means: 'their addresses of now are in the rows, and change whenever they are started',
+    },
+  ])
+})

@@ -90,7 +90,7 @@ const MEANINGS = {
   without_address: 'rules name these workloads; no row has them',
   offline: 'their last addresses are in the rows; the PCE takes them out of policy while they are offline (P119)',
   shared_address: 'two workloads have one address: a row cannot tell them apart',
-  kubernetes: 'their addresses change whenever they are started',
+  kubernetes: 'their addresses of now are in the rows, and change whenever they are started',
   domain_names: 'rules that name domain names; their addresses are not known',
   ip_lists: 'rules with IP lists that are empty or could not be read whole',
   virtual_services: 'rules that name virtual services or servers; what stands behind them is not in the rows',
