@@ -146,6 +146,7 @@ t.test('an answer is small, and the groups come page by page', async (t) => {
     const page: Json = await bench.ok('find-duplicate-workloads', { max_results: 20, ...(cursor && { cursor }) })
     seen.push(...page.groups.map(({ shared }: Json) => shared[0]))
     cursor = page.next_cursor
+    t.equal(page.truncated, cursor !== undefined)
   } while (cursor !== undefined)
   t.same([seen.length, new Set(seen).size], [46, 46])
   const many = groupOf(await find(bench, { kinds: ['unmanaged'], max_results: 3 }), 'address 10.0.1.1')

@@ -339,6 +339,7 @@ t.test('a dry run says what the labels do to the policy in force, and lists all 
     const page: Json = await bench.ok('import-workloads', { csv, dry_run: true, ...(cursor && { cursor }) })
     lines.push(...page.listed.data.map(([line]: [number]) => line))
     cursor = page.next_cursor
+    t.equal(page.truncated, cursor !== undefined)
   } while (cursor !== undefined)
   t.same(lines, [52, ...Array.from({ length: 50 }, (_, at) => at + 2)])
   const updates = await bench.ok('import-workloads', { csv, dry_run: true, outcome: 'update' })

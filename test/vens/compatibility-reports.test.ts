@@ -79,7 +79,9 @@ t.test('what keeps workloads idle, worst first, and what is not known apart from
     counts: { red: 1, yellow: 1, green: 3, unclear: 4, not_read: 2, not_reported: 2, not_idle: 0 },
     old_reports: 2,
     summary:
-      '13 idle workloads: 1 red (a major incompatibility: solve it before they leave idle mode), 1 yellow (a potential one: look at it first), 3 green, 4 unclear, 2 without a report yet, 2 that could not be read.',
+      '13 idle workloads: 1 red (a major incompatibility: solve it before they leave idle mode), 1 yellow (a potential one: look at it first), 3 green, 4 unclear, 2 without a report yet, 2 that could not be read. Not listed: 1 green; status ["green"] lists them.',
+    not_listed: { green: 1 },
+    truncated: false,
     warnings: ['The reports of 2 workloads could not be read.'],
   })
   t.same(
@@ -158,6 +160,7 @@ t.test('pages cover each workload once, in few requests', async (t) => {
     counted.push(Object.values(page.counts as Record<string, number>).reduce((sum, many) => sum + many, 0))
     t.equal(page.workloads.asked + page.workloads.left + counted.slice(0, -1).reduce((a, b) => a + b, 0), 13)
     cursor = page.next_cursor
+    t.equal(page.truncated, cursor !== undefined)
   } while (cursor !== undefined)
   t.same(seen.sort(), brief(whole).sort())
   t.equal(
@@ -208,7 +211,7 @@ t.test('a call asks for a bounded number of reports, says how it goes, and can b
   const args = { max_results: 500, fields: ['name'] }
   const first = await bench.ok('get-compatibility-reports', args)
   t.same([first.workloads.asked, first.workloads.left], [200, 30])
-  t.match(first.summary, / 30 more were not asked about: next_cursor goes on\.$/)
+  t.match(first.summary, / 30 more were not asked about: next_cursor goes on\. Not listed: 66 green; status /)
   t.equal(asked(bench).length, 200)
   t.same(
     bench.progress.map(({ progress }) => progress),

@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Count, Counts, Nullable, StringEnum } from '../../schemas/common.js'
 import { LabelsFilter } from '../../schemas/label-reference.js'
-import { FieldsInput, LONG_ROWS, pagingInput } from '../../schemas/paging.js'
+import { FieldsInput, LONG_ROWS, pagingInput, PagingOutput } from '../../schemas/paging.js'
 import { MOST_NAMED_WORKLOADS } from '../../schemas/workload-choice.js'
 import { ToolError } from '../../schemas/errors.js'
 import {
@@ -59,7 +59,9 @@ const output = Type.Object({
   ),
   checks_total: Type.Optional(Type.Integer({ description: 'If not all are listed' })),
   reports: Type.Array(Type.Partial(Row), { description: 'Worst first' }),
-  next_cursor: Type.Optional(Type.String({ description: 'Absent on the last page' })),
+  not_listed: Counts('Workloads of this page that `status` leaves out, by status'),
+  truncated: PagingOutput.truncated,
+  next_cursor: PagingOutput.next_cursor,
   warnings: Type.Optional(Type.Array(Type.String(), { description: 'What is not known' })),
 })
 
@@ -134,15 +136,18 @@ export default defineTool({
       const counts = countStatuses(page)
       const asked = Math.min(kept, read.length)
       const warnings = warnOf(counts, isGivenUp && kept >= read.length, unmanaged)
+      const hidden = givenStatuses(page.filter((one) => !isListed(one)))
       const more = next.offset < total ? await encodeCursor(ctx, NAME, question, next) : undefined
       return {
-        summary: summarise(counts, asked, left),
+        summary: `${summarise(counts, asked, left)}${status === undefined ? adviseOnHidden(hidden) : ''}`,
         workloads: { idle: idle.length, not_idle: notIdle.length, unmanaged, asked, left },
         counts,
         old_reports: page.filter(({ isOld }) => isOld).length,
         checks,
         ...(checksTotal > checks.length && { checks_total: checksTotal }),
         reports: page.filter(isListed).slice(0, rows).sort(worstFirst).map(rowOf),
+        not_listed: hidden,
+        truncated: more !== undefined,
         ...(more !== undefined && { next_cursor: more }),
         ...(warnings.length > 0 && { warnings }),
       }
@@ -181,6 +186,19 @@ const countStatuses = (page: readonly CheckedWorkload[]): Record<Compatibility, 
   Object.fromEntries(
     COMPATIBILITY.map((status) => [status, page.filter((one) => one.status === status).length]),
   ) as Record<Compatibility, number>
+
+/** Counts workloads by status, without statuses that none has. */
+const givenStatuses = (page: readonly CheckedWorkload[]): Partial<Record<Compatibility, number>> =>
+  Object.fromEntries(Object.entries(countStatuses(page)).filter(([, many]) => many > 0))
+
+/** Says how to see the workloads that are not listed; empty if all are. */
+function adviseOnHidden(hidden: Partial<Record<Compatibility, number>>): string {
+  const [first, ...others] = Object.keys(hidden)
+  if (first === undefined) return ''
+  const counts = Object.entries(hidden).map(([status, many]) => `${many} ${status}`)
+  const asked = [first, ...others].map((status) => `"${status}"`).join(', ')
+  return ` Not listed: ${counts.join(', ')}; status [${asked}] lists them.`
+}
 
 /** Counts on how many workloads each check failed: those that are red on most of them first. */
 function countChecks(page: readonly CheckedWorkload[]) {

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Count, Counts, StringEnum } from '../../schemas/common.js'
-import { pagingInput } from '../../schemas/paging.js'
+import { pagingInput, PagingOutput } from '../../schemas/paging.js'
 import { TrafficCounts } from '../../schemas/traffic-counts.js'
 import { defineTool } from '../define.js'
 import { readEvidence } from '../../domain/hygiene/evidence-of-twins.js'
@@ -29,7 +29,8 @@ const output = Type.Object({
   counts: Counts('All groups, by kind'),
   member_columns: Type.Array(Type.String(), { description: 'Of members; rules_naming_it: in draft or active' }),
   groups: Type.Array(TwinsOut, { description: 'Most harmful first' }),
-  next_cursor: Type.Optional(Type.String({ description: 'Absent on the last page' })),
+  truncated: PagingOutput.truncated,
+  next_cursor: PagingOutput.next_cursor,
   window: Type.Optional(TrafficCounts.window),
   warnings: Type.Optional(Type.Array(Type.String(), { description: 'What is not known' })),
 })
@@ -90,7 +91,13 @@ export default defineTool({
     const kept = countRowsThatFit(rows, [facts, tail, ' '.repeat(CURSOR_BYTES)], ctx.limits)
     const next = { offset: offset + kept, after: null, within: null }
     const more = next.offset < wanted.length ? await encodeCursor(ctx, NAME, question, next) : undefined
-    return { ...facts, groups: rows.slice(0, kept), ...(more !== undefined && { next_cursor: more }), ...tail }
+    return {
+      ...facts,
+      groups: rows.slice(0, kept),
+      truncated: more !== undefined,
+      ...(more !== undefined && { next_cursor: more }),
+      ...tail,
+    }
   },
 })
 

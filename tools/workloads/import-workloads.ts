@@ -108,6 +108,7 @@ const output = Type.Object({
   outcomes: Counts('All rows, by what became of them or would'),
   conflicts: ConflictsOut,
   listed: RowsOut,
+  truncated: Type.Optional(Type.Boolean({ description: 'Dry run: more rows follow' })),
   next_cursor: Type.Optional(Type.String({ description: 'For the next rows of a dry run' })),
   lines: LinesOut,
   effect: Type.Optional(EffectOut),
@@ -268,7 +269,12 @@ async function showDryRun(
     page.next === null
       ? undefined
       : await encodeCursor(ctx, NAME, question, { offset: page.next, after: null, within: null })
-  return { ...envelope, listed: page.listed, ...(next !== undefined && { next_cursor: next }) }
+  return {
+    ...envelope,
+    listed: page.listed,
+    truncated: page.next !== null,
+    ...(next !== undefined && { next_cursor: next }),
+  }
 }
 
 function describePlan(outcomes: Record<string, number>, { entries }: ImportRows['labels']): string {
