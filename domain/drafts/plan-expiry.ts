@@ -61,12 +61,15 @@ export function warnOfWrittenEnd(description: string | undefined, now: number): 
     : []
 }
 
-/** Says of a new rule with an end to come that the PCE does not know the end, and which tool carries it out. */
+/**
+ * Warns like `warnOfWrittenEnd`, and says of a new rule with an end to come that the PCE does not know the end, and which
+ * tool carries it out.
+ */
 export function tellEnd(description: string | undefined, now: number): string[] {
   const said = readExpiry(description)
   return said.kind === 'ends' && said.over > now
     ? [`The PCE does not end the rule after ${said.date}: retire-expired has to be run then.`]
-    : []
+    : warnOfWrittenEnd(description, now)
 }
 
 /**

@@ -140,6 +140,16 @@ t.test('an end to come is said to need retire-expired, in a dry run as well', as
   t.equal(await tells({ description: '[expires: 2026-12-31]', dry_run: true }), true)
   t.equal(await tells({ dry_run: true }), false)
   t.equal(await tells({ expires: '2026-12-31' }), true)
+  const description = '[expires: 2026-12-31]'
+  const deny = await bench.ok('create-deny-rule', { ...NEW, description, dry_run: true })
+  t.ok(deny.warnings.includes(said), 'create-deny-rule')
+  const { ruleset_name: _set, ...plain } = NEW
+  const rules = [plain, { ...plain, description }]
+  const { warnings } = await bench.ok('create-ruleset', { name: 'New', scopes: [[]], rules, dry_run: true })
+  t.same(
+    warnings.filter((text: string) => text.includes('retire-expired')),
+    [`Rule 1: ${said}`],
+  )
 })
 
 t.test(

@@ -17,7 +17,7 @@ import { readRulesOfKind, warnOfEnd } from '../../domain/inventory/read-rules.js
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { toDraftHref } from '../../domain/inventory/parse-href.js'
 import { readableScopes } from '../../domain/inventory/require-rule-shape.js'
-import { warnOfWrittenEnd } from '../../domain/drafts/plan-expiry.js'
+import { tellEnd } from '../../domain/drafts/plan-expiry.js'
 import { planRule, showResolved } from '../../domain/drafts/plan-rules.js'
 import { refuseByRelease, warnOfDenyLimits } from '../../domain/drafts/limits-of-deny.js'
 import { warnOfNobody } from '../../domain/drafts/warn-of-nobody.js'
@@ -94,7 +94,7 @@ export default defineTool({
     const coming = { scopes, rules: [planned] }
     const before = [
       ...pending,
-      ...warnOfWrittenEnd(asked.description, ctx.now()),
+      ...tellEnd(asked.description, ctx.now()),
       ...warnOfNobody(lookups.labels, scopes, planned),
       ...(repetition.length > 0 ? repetition : tellCovered(await warnOfCovered(ctx, lookups.labels, coming))),
       ...(await warnOfWideEnds(lookups, { ...planned, deny: true }, signal)),

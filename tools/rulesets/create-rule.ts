@@ -7,7 +7,7 @@ import { DifferencesOut } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
 import { tellCovered, warnOfCovered } from '../../domain/hygiene/warn-of-covered.js'
 import { addRule } from '../../domain/drafts/add-rule.js'
-import { describeWithEnd, tellEnd, warnOfWrittenEnd } from '../../domain/drafts/plan-expiry.js'
+import { describeWithEnd, tellEnd } from '../../domain/drafts/plan-expiry.js'
 import { observeChange } from '../../domain/drafts/observe-change.js'
 import { planRule, showNamed, showResolved } from '../../domain/drafts/plan-rules.js'
 import { refuseByRelease, warnOfDenyLimits } from '../../domain/drafts/limits-of-deny.js'
@@ -100,7 +100,6 @@ export default defineTool({
     const coming = { scopes, rules: [planned] }
     const before = [
       ...pending,
-      ...warnOfWrittenEnd(asked.description, ctx.now()),
       ...tellEnd(asked.description, ctx.now()),
       ...warnOfNobody(lookups.labels, scopes, planned),
       ...(repetition.length > 0 ? repetition : tellCovered(await warnOfCovered(ctx, lookups.labels, coming))),

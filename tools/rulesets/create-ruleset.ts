@@ -8,7 +8,7 @@ import { listDifferences } from '../../domain/policy/compare-stored.js'
 import { refuseHidden, refuseTakenName } from '../../domain/drafts/create-named.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
-import { warnOfWrittenEnd } from '../../domain/drafts/plan-expiry.js'
+import { tellEnd } from '../../domain/drafts/plan-expiry.js'
 import { planRules } from '../../domain/drafts/plan-rules.js'
 import { observeChange } from '../../domain/drafts/observe-change.js'
 import { plannedRuleSet } from '../../domain/drafts/write-rule-set.js'
@@ -113,7 +113,7 @@ export default defineTool({
     warnings.push(...warnOfRepeated(rules), ...(await refuseByRelease(pce, rules, signal)))
     for (const [index, rule] of rules.entries()) {
       const said = [
-        ...warnOfWrittenEnd(rule.body.description, ctx.now()),
+        ...tellEnd(rule.body.description, ctx.now()),
         ...warnOfNobody(lookups.labels, scopes, rule),
         ...(await warnOfWideEnds(lookups, { ...rule, deny: rule.type !== 'allow' }, signal)),
       ]
