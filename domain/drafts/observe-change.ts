@@ -146,7 +146,7 @@ export async function observeChange(outer: Context, change: PolicyChange): Promi
 }
 
 /** The fields that have no effect on traffic. */
-const PLAIN_FIELDS = new Set(['name', 'description', 'external_data_set', 'external_data_reference'])
+export const PLAIN_FIELDS = new Set(['name', 'description', 'external_data_set', 'external_data_reference'])
 
 /**
  * Calls `observeChange` for a tool that updates or deletes an object, given the tool's answer. Resolves with null if

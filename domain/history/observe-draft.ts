@@ -6,10 +6,13 @@ import {
   type ObservedGroup,
   type ObservedPair,
 } from '../drafts/observe-change.js'
+import type { NamedObject } from '../inventory/find-object.js'
 import { loadLabels, type LabelIndex } from '../inventory/labels.js'
 import { toDraftHref } from '../inventory/parse-href.js'
-import { createConcern, keepJudges, type CutFate } from '../policy/judge-cut.js'
-import { createPresentModes } from '../policy/present-modes.js'
+import { loadReferenceNames } from '../inventory/reference-names.js'
+import { createConcern, CUT_FATES, type ComparedPolicies, type CutFate, type JudgeOf } from '../policy/judge-cut.js'
+import { nameRule } from '../policy/name-rule.js'
+import { createPresentModes, type PresentModes } from '../policy/present-modes.js'
 import { trafficOfRules } from '../policy/traffic-of-rules.js'
 import { workInTurns, type Steps } from '../text/pace-work.js'
 import { portColumn, protocolColumn, wholeEndColumn } from '../traffic/columns.js'
@@ -18,13 +21,18 @@ import { endsOf } from '../traffic/flow-ends.js'
 import { groupRows } from '../traffic/group-rows.js'
 import { createConversationReader, type FlowsRead } from '../traffic/read-flows.js'
 import { lookbackWindow } from '../traffic/traffic-window.js'
-import type { WholePolicy } from './load-policy.js'
+import { READ_TYPES, type WholePolicy } from './load-policy.js'
 import { createReviews, type ReviewedPolicies, type ReviewOf } from './review-policies.js'
+import { shareJudges, type ReviewedRule, type ReviewedRules } from './review-rules.js'
 
 /** Maximum number of traffic rows that are read for all changes together. */
 const MOST_ROWS = 100_000
 /** Maximum time that the PCE gets for the traffic query, in seconds. */
 const MOST_SECONDS = 120
+/** Maximum number of times that a changed rule is held against a kind of traffic, for all changes together. */
+const MOST_COMPARISONS = 3_000_000
+const TOO_MANY =
+  'there are more changed rules, or is more traffic, than a call compares; call review-draft with its href'
 
 /** Traffic on one side of a change: what it takes away, or what it lets pass. */
 export interface SideEvidence {
@@ -33,12 +41,31 @@ export interface SideEvidence {
 }
 
 /**
- * What observed traffic says about one pending change. `not_judged`: changes of this type are not followed to traffic.
- * `no_rules`: no rule in force depends on it.
+ * What observed traffic says about one pending change, or about that of one rule. `not_judged`: it was not followed to
+ * traffic, for changes of this type if there is no other reason. `no_rules`: no rule in force depends on it.
  */
-export type ChangeEvidence =
-  | { kind: 'not_judged' | 'no_rules' }
+export type TrafficEvidence =
+  | { kind: 'not_judged' | 'no_rules'; why?: string }
   | { kind: 'judged'; taking: SideEvidence; giving: SideEvidence; undecided: string; assumes: readonly string[] }
+
+/** What observed traffic says about a pending change, and if it is that of a rule set, about each of its rules. */
+export type ChangeEvidence = TrafficEvidence & { rules?: RulesEvidence }
+
+/** What observed traffic says about the changed rules of a rule set. */
+export interface RulesEvidence extends Omit<ReviewedRules, 'changed'> {
+  changed: readonly RuleEvidence[]
+  /** Number of changed rules that were not asked for, and so not judged. */
+  others: number
+}
+
+/** A changed rule of a rule set, with what observed traffic says about it. */
+export interface RuleEvidence extends Omit<ReviewedRule, 'review' | 'becomes'> {
+  /** The rule in one line, as `nameRule` names it. */
+  line: string
+  /** That of a changed rule after the change, where it is another one. */
+  newLine?: string
+  evidence: TrafficEvidence
+}
 
 /** What observed traffic says about pending changes. */
 export interface DraftEvidence {
@@ -62,19 +89,32 @@ export interface BothPolicies {
 /**
  * Determines for each of these pending changes which traffic of the last 30 days depends on what it takes away, and
  * which asked for what it lets pass. All are judged by one query of traffic, each by the policies with and without it
- * alone, in the present modes of both ends and in stricter ones. What the PCE recorded is ignored.
+ * alone, in the present modes of both ends and in stricter ones. What the PCE recorded is ignored. The changed rules of
+ * a rule set are judged one by one, too.
+ * @param only draft href of the only rule of a rule set that is judged; the others are left out.
  * @throws the errors of the PCE client and of traffic queries.
  */
 export async function observeDraft(
   outer: Context,
   changes: readonly Change[],
   { active, draft }: BothPolicies,
+  only?: string,
 ): Promise<DraftEvidence> {
   const labels = await loadLabels(outer.pce, outer)
-  const reviewOf = createReviews(active, draft, labels)
-  const reviews = await workInTurns(reviewEach(changes, reviewOf), outer.signal)
-  return observeReviews(outer, labels, reviews, 'mcp-review-draft')
+  const wanted = changes.map(({ type, href }) => ({ type, href: toDraftHref(href) }))
+  const reviewOf = createReviews(active, draft, labels, wanted)
+  const reviews = await workInTurns(reviewEach(wanted, reviewOf), outer.signal)
+  const named = [active, draft].flatMap((policy) =>
+    READ_TYPES.flatMap((type) => [...policy[type].values()] as NamedObject[]),
+  )
+  return observeReviews(outer, labels, reviews, 'mcp-review-draft', { only, named })
 }
+
+/** Returns the assumptions about the PCE on which the evidence of a change and of its rules depends. */
+export const assumesOf = (found: ChangeEvidence): string[] =>
+  [found, ...(found.rules?.changed ?? []).map(({ evidence }) => evidence)].flatMap((one) =>
+    one.kind === 'judged' ? one.assumes : [],
+  )
 
 function* reviewEach(
   changes: readonly Change[],
@@ -82,10 +122,16 @@ function* reviewEach(
 ): Steps<{ href: string; review: ReviewedPolicies | null }[]> {
   const reviews = []
   for (const { type, href } of changes) {
-    reviews.push({ href: toDraftHref(href), review: reviewOf(type, toDraftHref(href)) })
+    reviews.push({ href, review: reviewOf(type, href) })
     yield
   }
   return reviews
+}
+
+/** The only rule that is wanted, if it is one, and objects whose names need not be looked up for those of rules. */
+interface RulesAsked {
+  only?: string | undefined
+  named?: readonly NamedObject[]
 }
 
 /**
@@ -98,17 +144,16 @@ export async function observeReviews(
   labels: LabelIndex,
   reviews: readonly { href: string; review: ReviewedPolicies | null }[],
   name: string,
+  asked: RulesAsked = {},
 ): Promise<DraftEvidence> {
   const { limits, signal } = outer
   const trafficQueryTimeoutSeconds = Math.min(limits.trafficQueryTimeoutSeconds, MOST_SECONDS)
   const ctx = { ...outer, limits: { ...limits, trafficQueryTimeoutSeconds } }
   const all = reviews.flatMap(({ review }) => review?.rules ?? [])
-  const found = new Map<string, ChangeEvidence>()
-  for (const { href, review } of reviews) {
-    if (review === null) found.set(href, { kind: 'not_judged' })
-    else if (review.rules.length === 0) found.set(href, { kind: 'no_rules' })
+  if (all.length === 0) {
+    const judged = reviews.map(({ href, review }): [string, Judged] => [href, withoutTraffic(review, asked)])
+    return { changes: await nameRules(outer, judged, asked), read: null, modes: [] }
   }
-  if (all.length === 0) return { changes: found, read: null, modes: [] }
   const encoder = createFlowEncoder(labels)
   const groups = groupRows<ObservedGroup>({
     source: wholeEndColumn(encoder, 'src'),
@@ -127,15 +172,115 @@ export async function observeReviews(
   const concerned = await workInTurns(selectGroups(groups, createConcern(all)), signal)
   const present = createPresentModes({ pce: ctx.pce, signal })
   await present.look(endsOf(concerned))
-  const judgeOf = keepJudges()
-  for (const { href, review } of reviews) {
-    if (review === null || review.rules.length === 0) continue
-    const own = await workInTurns(selectGroups(concerned, createConcern(review.rules)), signal)
-    const taking = await workInTurns(judgeGroups(review.taking, own, present.modeOf, judgeOf), signal)
-    const giving = await workInTurns(judgeGroups(review.giving, own, present.modeOf, judgeOf), signal)
-    const assumes = [...new Set([...taking.assumes, ...giving.assumes])].sort()
-    const undecided = taking.undecided === '' ? giving.undecided : taking.undecided
-    found.set(href, { kind: 'judged', taking, giving, undecided, assumes })
+  const { judgeOf, forget } = shareJudges()
+  const judge = createRuleJudge({ modeOf: present.modeOf, signal, judgeOf, ...asked })
+  const found: [string, Judged][] = []
+  for (const { href, review } of reviews)
+    if (review === null || review.rules.length === 0) found.push([href, withoutTraffic(review, asked)])
+    else {
+      const own = await workInTurns(selectGroups(concerned, createConcern(review.rules)), signal)
+      found.push([href, await judge(review, own)])
+      forget(review.own ?? [])
+    }
+  return { changes: await nameRules(outer, found, asked), read: flows, modes: present.notes() }
+}
+
+const IP_TABLES = 'rules in the words of iptables are not followed to traffic'
+
+type Judged = TrafficEvidence & { rules?: Omit<RulesEvidence, 'changed'> & { changed: JudgedRule[] } }
+type JudgedRule = Omit<ReviewedRule, 'review'> & Pick<RuleEvidence, 'evidence'>
+type Groups = Parameters<typeof judgeGroups>[1]
+type Judgement = ReturnType<typeof judgeGroups> extends Steps<infer T> ? T : never
+
+const isAsked = ({ href }: { href: string }, { only }: RulesAsked): boolean => only === undefined || only === href
+
+/** Returns the evidence of a change that no traffic can concern. */
+function withoutTraffic(review: ReviewedPolicies | null, asked: RulesAsked): Judged {
+  if (review === null) return { kind: 'not_judged' }
+  if (review.each === undefined) return { kind: 'no_rules' }
+  const all = [...review.each.changed]
+  const changed = all.filter((rule) => isAsked(rule, asked))
+  return {
+    ...(review.each.ipTables > 0 ? { kind: 'not_judged', why: IP_TABLES } : { kind: 'no_rules' }),
+    rules: {
+      ...review.each,
+      others: all.length - changed.length,
+      changed: changed.map(({ review: why, ...rule }) => ({
+        ...rule,
+        evidence: { kind: 'no_rules', ...(typeof why === 'string' && { why }) },
+      })),
+    },
   }
-  return { changes: found, read: flows, modes: present.notes() }
+}
+
+/** Returns the function that judges a change, and each of its rules, by the groups of traffic that it can concern. */
+function createRuleJudge({
+  modeOf,
+  judgeOf,
+  signal,
+  ...asked
+}: RulesAsked & { modeOf: PresentModes['modeOf']; judgeOf: JudgeOf; signal: AbortSignal }) {
+  let left = MOST_COMPARISONS
+  const judgeSides = async (
+    { taking, giving }: { taking: ComparedPolicies | null; giving: ComparedPolicies | null },
+    groups: Groups,
+  ): Promise<TrafficEvidence> => {
+    const side = async (policies: ComparedPolicies | null): Promise<Judgement> =>
+      policies === null ? NOTHING : workInTurns(judgeGroups(policies, groups, modeOf, judgeOf), signal)
+    const [taken, given] = [await side(taking), await side(giving)]
+    const assumes = [...new Set([...taken.assumes, ...given.assumes])].sort()
+    const undecided = taken.undecided === '' ? given.undecided : taken.undecided
+    return { kind: 'judged', taking: taken, giving: given, undecided, assumes }
+  }
+  return async (review: ReviewedPolicies, groups: Groups): Promise<Judged> => {
+    const whole = await judgeSides(review, groups)
+    if (review.each === undefined) return whole
+    const changed: JudgedRule[] = []
+    let others = 0
+    for (const { review: own, ...rule } of review.each.changed) {
+      if (!isAsked(rule, asked)) others++
+      else if (typeof own === 'string') changed.push({ ...rule, evidence: { kind: 'no_rules', why: own } })
+      else if (left < groups.length) changed.push({ ...rule, evidence: { kind: 'not_judged', why: TOO_MANY } })
+      else {
+        left -= groups.length
+        const concerned = await workInTurns(selectGroups(groups, createConcern(own.rules)), signal)
+        changed.push({ ...rule, evidence: await judgeSides(own, concerned) })
+      }
+    }
+    return { ...whole, rules: { ...review.each, changed, others } }
+  }
+}
+
+/** The judgement of one side of a change that this change cannot have. */
+const NOTHING: Judgement = {
+  connections: Object.fromEntries(CUT_FATES.map((fate) => [fate, 0])) as Record<CutFate, number>,
+  pairs: [],
+  undecided: '',
+  assumes: [],
+}
+
+/** Names each rule in one line, and a changed one as it is and as it becomes. */
+async function nameRules(
+  ctx: Context,
+  judged: readonly [string, Judged][],
+  { named = [] }: RulesAsked,
+): Promise<Map<string, ChangeEvidence>> {
+  const rules = judged.flatMap(([, one]) => one.rules?.changed ?? [])
+  const names = await loadReferenceNames(
+    ctx.pce,
+    rules.map(({ rule, becomes }) => [rule, becomes]),
+    ctx,
+    'draft',
+    named,
+  )
+  return new Map(
+    judged.map(([href, { rules: own, ...evidence }]) => {
+      if (own === undefined) return [href, evidence]
+      const changed = own.changed.map(({ becomes, ...one }) => {
+        const [is, will] = [nameRule(one.rule, names), becomes && nameRule(becomes, names)]
+        return { ...one, line: is, ...(will !== undefined && will !== is && { newLine: will }) }
+      })
+      return [href, { ...evidence, rules: { ...own, changed } }]
+    }),
+  )
 }

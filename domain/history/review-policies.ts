@@ -1,10 +1,12 @@
 import { RULE_TYPES } from '../../schemas/rule-shapes.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
+import type { RuleSet } from '../../schemas/pce/rule-set.js'
 import type { LabelIndex } from '../inventory/labels.js'
 import type { CuttingRule } from '../policy/apply-change.js'
 import type { ComparedPolicies } from '../policy/judge-cut.js'
 import { rulesInForce, type PolicySnapshot } from '../policy/load-snapshot.js'
 import type { ReadType, WholePolicy } from './load-policy.js'
+import { grow, reviewRules, withSet, type ReviewedRules } from './review-rules.js'
 import { snapshotOf } from './snapshot-of-version.js'
 
 /** The types of objects whose changes the judge of connections can follow to traffic. */
@@ -21,6 +23,10 @@ export interface ReviewedPolicies {
   giving: ComparedPolicies
   /** The rules, in either policy, through which the change can make a difference. */
   rules: readonly CuttingRule[]
+  /** If the change is that of a rule set, each of its rules that changes. */
+  each?: ReviewedRules
+  /** The policies of this change alone, which are of no use for others. */
+  own?: readonly PolicySnapshot[]
 }
 
 /** A function that returns the policies without and with one pending change; null if it is of a type not judged. */
@@ -30,25 +36,62 @@ export type ReviewOf = (type: string, href: string) => ReviewedPolicies | null
  * Creates the function that takes one pending change out of the draft, and puts it alone into the active policy.
  * Objects that exist only in the draft are in every policy: the PCE provisions them with the rules that need them,
  * and without such rules they change nothing.
+ * @param changed the changes that are asked about. All policies share what these leave alone, so that it is prepared
+ * once for the judge.
  */
-export function createReviews(active: WholePolicy, draft: WholePolicy, labels: LabelIndex): ReviewOf {
+export function createReviews(
+  active: WholePolicy,
+  draft: WholePolicy,
+  labels: LabelIndex,
+  changed: readonly { type: string; href: string }[],
+): ReviewOf {
   const today = withNew(active, draft)
-  const [base, is] = [snapshotOf(today, 'active', labels), snapshotOf(draft, 'draft', labels)]
+  const sets = new Set(changed.flatMap(({ type, href }) => (type === 'rule_sets' ? [href] : [])))
+  const restOf = (policy: WholePolicy, version: 'active' | 'draft') => {
+    const others = new Map([...policy.rule_sets].filter(([href]) => !sets.has(href)))
+    return snapshotOf({ ...policy, rule_sets: others }, version, labels)
+  }
+  const setOf = (policy: WholePolicy, href: string) => (policy.rule_sets.get(href) ?? null) as RuleSet | null
+  const withSets = (rest: PolicySnapshot, policy: WholePolicy) =>
+    grow(
+      rest,
+      [...sets].flatMap((href) => setOf(policy, href) ?? []),
+    )
+  const [restToday, restDraft] = [restOf(today, 'active'), restOf(draft, 'draft')]
+  const [base, is] = [withSets(restToday, today), withSets(restDraft, draft)]
+  const compare = (alone: PolicySnapshot, without: PolicySnapshot) => ({
+    taking: { was: without, is, pending: { active: base, was: base, is: alone } },
+    // With the roles of the policies exchanged, what would be cut is what the change lets pass.
+    giving: { was: is, is: without, pending: { active: is, was: alone, is: base } },
+  })
   return (type, href) => {
     if (!isJudged(type)) return null
-    const swap = (policy: WholePolicy, from: WholePolicy, whole: PolicySnapshot, version: 'active' | 'draft') => {
-      const changed = withObject(policy, type, href, from[type].get(href))
-      return snapshotOf(changed, version, labels, REFERRED.includes(type) ? undefined : whole)
+    if (type === 'rule_sets') {
+      const versions = { draft: setOf(draft, href), active: setOf(active, href) }
+      const [alone, without] = [withSet(base, href, versions.draft), withSet(is, href, versions.active)]
+      const only = (policy: PolicySnapshot, set: RuleSet | null) => rulesIn(policy, set === null ? [] : [set], [])
+      return {
+        ...compare(alone, without),
+        rules: [
+          ...differing(only(base, versions.active), only(alone, versions.draft), null),
+          ...differing(only(without, versions.active), only(is, versions.draft), null),
+        ],
+        each: reviewRules({ href, ...versions, base, alone, is }),
+        own: [],
+      }
     }
-    const alone = swap(today, draft, base, 'active')
-    const without = swap(draft, today, is, 'draft')
+    const swap = (policy: WholePolicy, from: WholePolicy, rest: PolicySnapshot, version: 'active' | 'draft') => {
+      const whole = withObject(policy, type, href, from[type].get(href))
+      return snapshotOf(whole, version, labels, REFERRED.includes(type) ? undefined : rest)
+    }
+    const alone = swap(today, draft, restToday, 'active')
+    const without = swap(draft, today, restDraft, 'draft')
     const mentioned = REFERRED.includes(type) ? mentionsOf(type, href, [active, draft]) : null
-    const rules = [...differing(base, alone, mentioned), ...differing(without, is, mentioned)]
+    const all = (policy: PolicySnapshot) => rulesIn(policy, policy.ruleSets, policy.boundaries)
     return {
-      taking: { was: without, is, pending: { active: base, was: base, is: alone } },
-      // With the roles of the policies exchanged, what would be cut is what the change lets pass.
-      giving: { was: is, is: without, pending: { active: is, was: alone, is: base } },
-      rules,
+      ...compare(alone, without),
+      rules: [...differing(all(base), all(alone), mentioned), ...differing(all(without), all(is), mentioned)],
+      own: [alone, without],
     }
   }
 }
@@ -103,15 +146,30 @@ function mentionsOf(type: JudgedType, href: string, policies: readonly WholePoli
   return [...found]
 }
 
+type ListedRule = CuttingRule & { text: string }
+
+const rulesIn = (
+  policy: PolicySnapshot,
+  ruleSets: PolicySnapshot['ruleSets'],
+  boundaries: PolicySnapshot['boundaries'],
+): ListedRule[] =>
+  RULE_TYPES.flatMap((type) =>
+    rulesInForce({ ruleSets, boundaries }, type).map((placed) => ({
+      type,
+      placed,
+      policy,
+      text: JSON.stringify([type, placed]),
+    })),
+  )
+
 /** Lists the rules of two policies that differ or, if an object changes, that mention it. */
-function differing(was: PolicySnapshot, is: PolicySnapshot, mentioned: readonly string[] | null): CuttingRule[] {
-  const listOf = (policy: PolicySnapshot) =>
-    RULE_TYPES.flatMap((type) =>
-      rulesInForce(policy, type).map((placed) => ({ type, placed, policy, text: JSON.stringify([type, placed]) })),
-    )
-  const [before, after] = [listOf(was), listOf(is)]
-  const isWanted = (others: ReadonlySet<string>) => (rule: { text: string }) =>
+function differing(
+  before: readonly ListedRule[],
+  after: readonly ListedRule[],
+  mentioned: readonly string[] | null,
+): CuttingRule[] {
+  const isWanted = (others: ReadonlySet<string>) => (rule: ListedRule) =>
     mentioned === null ? !others.has(rule.text) : mentioned.some((href) => rule.text.includes(`"${href}"`))
-  const textsOf = (rules: readonly { text: string }[]) => new Set(rules.map(({ text }) => text))
+  const textsOf = (rules: readonly ListedRule[]) => new Set(rules.map(({ text }) => text))
   return [...before.filter(isWanted(textsOf(after))), ...after.filter(isWanted(textsOf(before)))]
 }

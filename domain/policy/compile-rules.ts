@@ -15,11 +15,20 @@ export function compileByDestination(rules: readonly PlacedRule[], policy: Polic
     const single = ofEnds.get(destination) ?? matchRules(bySingleEnds, destination, policy)
     ofEnds.set(destination, single)
     if (destination.workload === null) return [single]
-    const labels = JSON.stringify([Object.entries(destination.labels).sort(), destination.offNetwork ?? 'no'])
+    const labels = labelsOf(destination)
     const labelled = ofLabels.get(labels) ?? matchRules(byLabels, destination, policy)
     ofLabels.set(labels, labelled)
     return [labelled, single]
   }
+}
+
+const known = new WeakMap<End, string>()
+
+/** Returns a text that is the same for all ends with the same labels and network. */
+function labelsOf(end: End): string {
+  const text = known.get(end) ?? JSON.stringify([Object.entries(end.labels).sort(), end.offNetwork ?? 'no'])
+  known.set(end, text)
+  return text
 }
 
 /** Returns true if a workload's labels are not enough to decide whether the providers of a rule include it. */

@@ -139,14 +139,21 @@ interface ChangedRule extends Pair {
   change: RuleChangeShown['change']
   fields: FieldChange[]
 }
+/** A rule of either version of a rule set; `change` is null if its content is the same in both. */
+export type ComparedRule = Omit<ChangedRule, 'change'> & { change: ChangedRule['change'] | null }
+
+/** Compares each rule of a draft rule set with the active one. Either may be null. */
+export const compareRulesOf = (draft: RuleSet | null, active: RuleSet | null): ComparedRule[] =>
+  pairRules(draft, active).map((pair) => {
+    const fields = diffFields(pair.draft, pair.active)
+    const isSame = pair.draft !== null && pair.active !== null && fields.length === 0
+    const change = isSame ? null : pair.active === null ? 'added' : pair.draft === null ? 'removed' : 'changed'
+    return { ...pair, fields, change }
+  })
 
 /** Lists the rules that differ between a draft rule set and the active one. Either may be null. */
 export const changedRules = (draft: RuleSet | null, active: RuleSet | null): ChangedRule[] =>
-  pairRules(draft, active).flatMap((pair) => {
-    const fields = diffFields(pair.draft, pair.active)
-    if (pair.draft !== null && pair.active !== null && fields.length === 0) return []
-    return [{ ...pair, fields, change: pair.active === null ? 'added' : pair.draft === null ? 'removed' : 'changed' }]
-  })
+  compareRulesOf(draft, active).flatMap(({ change, ...rule }) => (change === null ? [] : [{ ...rule, change }]))
 
 /** Describes a changed rule and the effect of this change alone, regardless of the other rules in its rule set. */
 function* describeRule(

@@ -1,4 +1,5 @@
 import type { EndMode } from '../../schemas/pce/enforcement-modes.js'
+import type { RuleSet } from '../../schemas/pce/rule-set.js'
 import { isEssential } from '../inventory/protocols.js'
 import type { Side } from '../traffic/columns.js'
 import type { FlowEnd } from '../traffic/flow-ends.js'
@@ -20,29 +21,35 @@ export interface Connection {
 /** A function that returns what one end of a connection would do with the connection in the given enforcement mode. */
 export type EndJudge = (side: Side, mode: EndMode) => EndVerdict
 
+/** A function that returns what the rules of a policy say about a connection at each of its ends. */
+export type RuleFinder = (connection: Connection) => (side: Side) => RulesAtEnd
+
 /**
  * Creates a function that evaluates observed connections by one version of the policy, at each end and in any mode. It
  * decides like explain-flow (`judgeEnd`) and ignores the decision that the PCE recorded. If the policy is null,
  * everything that depends on it is undecided. At an end where iptables rules are in force, the verdict is undecided too
  * (P19).
  */
-export function createConnectionJudge(policy: PolicySnapshot | null): (connection: Connection) => EndJudge {
-  const compiled = policy === null ? null : compileTypes(policy)
+export function createConnectionJudge(
+  policy: PolicySnapshot | null,
+  findRules: RuleFinder = createRuleFinder(policy),
+): (connection: Connection) => EndJudge {
+  return (connection) => {
+    const rulesAt = findRules(connection)
+    return (side, mode) => judgeEnd(mode, side === 'src' ? 'outbound' : 'inbound', rulesAt(side))
+  }
+}
+
+/** Prepares the rules of a policy for many connections; null stands for a policy that could not be read. */
+export function createRuleFinder(policy: PolicySnapshot | null): RuleFinder {
+  const compiled = policy === null ? null : compileTypes(policy, policy)
   const unread = policy === null ? unknown('unread_policy') : policy.unread.size > 0 ? unknown('unread_rules') : 'no'
   const unjudgedAt = policy === null ? () => 'no' as const : createIpTablesSearch(policy)
-  return (connection) => {
-    const { source, destination, port, proto } = connection
+  return keepLast((connection) => {
+    const { source, destination } = connection
     const essential = isEssential(connection) ? unknown('essential') : 'no'
-    const virtual = standsForOthers(source) || standsForOthers(destination) ? unknown('virtual_service') : 'no'
-    const known: Partial<Record<Side, RulesAtEnd>> = {}
-    const rulesAt = (side: Side): RulesAtEnd => {
-      const at = side === 'src' ? 'atSource' : 'atDestination'
-      const says = (type: RuleType): Answer => {
-        if (compiled === null) return unread
-        const { isEmpty, matchesOf } = compiled[type]
-        if (isEmpty) return 'no'
-        return anyOf([...matchesOf(destination).map((match) => match[at](source, port, proto)), virtual])
-      }
+    return (side) => {
+      const says = (type: RuleType) => (compiled === null ? unread : compiled[type](connection, side))
       return {
         essential,
         overridden: anyOf([says('override_deny'), unread]),
@@ -51,7 +58,68 @@ export function createConnectionJudge(policy: PolicySnapshot | null): (connectio
         unjudged: unjudgedAt(side === 'src' ? source : destination),
       }
     }
-    return (side, mode) => judgeEnd(mode, side === 'src' ? 'outbound' : 'inbound', (known[side] ??= rulesAt(side)))
+  })
+}
+
+/** The rules of one rule set, prepared for many connections. */
+export interface PreparedRuleSet {
+  says: Record<RuleType, RulesSay>
+  unjudgedAt: (end: FlowEnd) => Answer
+}
+
+/** Prepares the rules of one rule set. What they refer to is looked up in `objects`. */
+export const prepareRuleSet = (ruleSet: RuleSet, objects: PolicySnapshot): PreparedRuleSet => ({
+  says: compileTypes({ ruleSets: [ruleSet], boundaries: [] }, objects),
+  unjudgedAt: createIpTablesSearch({ ...objects, ruleSets: [ruleSet] }),
+})
+
+/**
+ * Adds the rules of further rule sets to those of a policy. Neither is prepared again, so that a policy can be compared
+ * with and without each of many rules.
+ */
+export function addRuleSets(findRules: RuleFinder, further: readonly PreparedRuleSet[]): RuleFinder {
+  return keepLast((connection) => {
+    const rulesAt = findRules(connection)
+    return (side) => {
+      const { essential, overridden, allowed, denied, unjudged } = rulesAt(side)
+      const end = side === 'src' ? connection.source : connection.destination
+      const add = (known: Answer, type: RuleType) =>
+        anyAnswer(known, further, ({ says }) => says[type](connection, side))
+      return {
+        essential,
+        overridden: add(overridden, 'override_deny'),
+        allowed: add(allowed, 'allow'),
+        denied: add(denied, 'deny'),
+        unjudged: anyAnswer(unjudged, further, ({ unjudgedAt }) => unjudgedAt(end)),
+      }
+    }
+  })
+}
+
+/** Returns as `anyOf` whether one of the answers is yes, and asks no further than it needs. */
+function anyAnswer(known: Answer, further: readonly PreparedRuleSet[], ask: (one: PreparedRuleSet) => Answer): Answer {
+  const answers: Answer[] = [known]
+  if (known === 'yes') return known
+  for (const one of further) {
+    const answer = ask(one)
+    if (answer === 'yes') return answer
+    if (answer !== 'no') answers.push(answer)
+  }
+  return anyOf(answers)
+}
+
+/** Keeps what was found about the last connection, because policies that have rules in common are asked in turn. */
+function keepLast(find: RuleFinder): RuleFinder {
+  let last: { connection: Connection; known: Partial<Record<Side, RulesAtEnd>> } | null = null
+  let rulesAt: ReturnType<RuleFinder>
+  return (connection) => {
+    if (last?.connection !== connection) {
+      last = { connection, known: {} }
+      rulesAt = find(connection)
+    }
+    const { known } = last
+    const ask = rulesAt
+    return (side) => (known[side] ??= ask(side))
   }
 }
 
@@ -68,10 +136,27 @@ export function dropsBy({ possible, undecided }: EndVerdict): Answer {
 export const standsForOthers = ({ workload, labels }: FlowEnd): boolean =>
   workload === null && Object.keys(labels).length > 0
 
-function compileTypes(policy: PolicySnapshot) {
-  const of = (type: RuleType) => {
-    const rules = rulesInForce(policy, type)
-    return { isEmpty: rules.length === 0, matchesOf: compileByDestination(rules, policy) }
+/** A function that returns whether rules of one type match a connection at one of its ends. */
+type RulesSay = (connection: Connection, side: Side) => Answer
+
+/** Prepares the rules in force of each type; what they refer to is looked up in `objects`. */
+function compileTypes(rules: Parameters<typeof rulesInForce>[0], objects: PolicySnapshot): Record<RuleType, RulesSay> {
+  const of = (type: RuleType): RulesSay => {
+    const placed = rulesInForce(rules, type)
+    if (placed.length === 0) return () => 'no'
+    const matchesOf = compileByDestination(placed, objects)
+    // Policies that have these rules in common are asked in turn.
+    let last: { connection: Connection; known: Partial<Record<Side, Answer>> } | null = null
+    return (connection, side) => {
+      if (last?.connection !== connection) last = { connection, known: {} }
+      const { source, destination, port, proto } = connection
+      const at = side === 'src' ? 'atSource' : 'atDestination'
+      const isVirtual = standsForOthers(source) || standsForOthers(destination)
+      return (last.known[side] ??= anyOf([
+        ...matchesOf(destination).map((match) => match[at](source, port, proto)),
+        isVirtual ? unknown('virtual_service') : 'no',
+      ]))
+    }
   }
   return { allow: of('allow'), deny: of('deny'), override_deny: of('override_deny') }
 }

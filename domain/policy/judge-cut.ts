@@ -96,7 +96,7 @@ export function createCutJudge(
   judgeOf: JudgeOf = createConnectionJudge,
 ): (connection: Connection) => CutVerdict {
   const policies = pending === null ? [was, is] : [was, is, pending.active, pending.was, pending.is]
-  const createJudges = policies.map(judgeOf)
+  const createJudges = policies.map((policy) => judgeOf(policy))
   return (connection) => {
     const judges = createJudges.map((createJudge) => createJudge(connection))
     const dropsAt = (side: Side, end: FlowEnd) =>

@@ -17,6 +17,10 @@ const SETS = '/orgs/1/sec_policy/draft/rule_sets'
 const YESTERDAY = Math.floor(Date.now() / 86_400_000) - 1
 const SEEN = new Date(YESTERDAY * 86_400_000).toISOString().slice(0, 10)
 const HOSTILE = 'shop"\u202e<b>'
+const OF_RULES =
+  'Of 2 rules (1 added, 1 removed): 1: observed traffic depends on what it takes away; 1: no evidence in 30 days.'
+const OF_RESTORED =
+  'Of 2 rules (1 added, 1 removed): 1: no evidence in 30 days; 1: observed traffic asked for what it lets pass.'
 const HOSTILE_SHOWN = 'shop"⟨U+202E⟩<b>'
 
 /** Logins live in real time, and so does what they look at. */
@@ -81,6 +85,17 @@ function readEvidence(shown: ShownCall) {
   return { whole: readText(whole).replace(/ Looked up .*? UTC\.$/u, ''), objects: Object.fromEntries(objects) as Json }
 }
 
+/** What the page says of observed traffic at each rule of the rule sets. */
+function readRules(shown: ShownCall): Json {
+  const rules = [...renderChange(shown).matchAll(/<h5>([^]*?)<\/h5>([^]*?)(?=<h5>|<\/details>)/gu)].map(
+    ([, title, rule]) => {
+      const said = /<p class="evidence">([^]*?)<\/p>/u.exec(rule!)?.[1] ?? ''
+      return [readText(title!), readText(said)]
+    },
+  )
+  return Object.fromEntries(rules)
+}
+
 t.test('each change has its evidence, and neither the yes nor the run hangs on it', async (t) => {
   const bench = await start(t, {
     threads: {
@@ -93,7 +108,8 @@ t.test('each change has its evidence, and neither the yes nor the run hangs on i
   const ends = { consumers: [{ actors: 'ams' }], providers: [{ actors: 'ams' }] }
   const rule = { ...ends, enabled: true, ingress_services: [{ port: 9999, proto: 6 }] }
   const resolve = { resolve_labels_as: { providers: ['workloads'], consumers: ['workloads'] } }
-  await pce.post(`${SETS}/2/sec_rules`, { includeOrg: false, json: { ...rule, ...resolve } })
+  for (const set of [1, 2])
+    await pce.post(`${SETS}/${set}/sec_rules`, { includeOrg: false, json: { ...rule, ...resolve } })
   await pce.ipLists.create({ name: 'Spare', ip_ranges: [{ from_ip: '192.0.2.1' }] })
 
   const asked = await bench.call('ann', ALL, { all_pending: true })
@@ -102,14 +118,23 @@ t.test('each change has its evidence, and neither the yes nor the run hangs on i
     whole: '1 row of the last 30 days was judged by the policies with and without each change.',
     objects: {
       Pay: [
-        'Observed traffic: In 30 days 7 connections of 1 pair would be cut.',
+        `Observed traffic: In 30 days 7 connections of 1 pair would be cut. ${OF_RULES}`,
         `[${HOSTILE_SHOWN} (prod)] → [pay (prod)] on 443/tcp: 7 connections would be cut, last seen ${SEEN}.`,
       ],
       Shop: ['Observed traffic: No evidence in 30 days.'],
       Spare: ['Observed traffic: No rule depends on it.'],
     },
   })
-  t.equal(request.shown.warnings[0], 'Of 1 change: observed traffic depends on what it takes away.')
+  t.same(readRules(request.shown), {
+    'New allow rule [all workloads to all workloads, 9999/tcp] ▲ opens more':
+      'Observed traffic: No evidence in 30 days.',
+    'Deleted allow rule [env=prod to all workloads, 443/tcp] ▼ closes more':
+      'Observed traffic: In 30 days 7 connections of 1 pair would be cut.',
+  })
+  t.same(request.shown.warnings.slice(0, 2), [
+    'Of 1 change: observed traffic depends on what it takes away.',
+    'Of 2 changed rules: no evidence in 30 days.',
+  ])
 
   simulator.faults.add({ kind: 'status', path: /\/async_queries$/, method: 'POST', status: 403, times: 9 })
   const blind = await requestOf(await bench.call('bob', ALL, { all_pending: true }))
@@ -127,14 +152,20 @@ t.test('each change has its evidence, and neither the yes nor the run hangs on i
   simulator.faults.clear()
   const restored = await requestOf(await bench.call('ann', 'restore-policy-version', { version: 1 }))
   t.same(readEvidence(restored.shown).objects.Pay, [
-    'Observed traffic: In 30 days 7 connections of 1 pair would be stopped without it.',
+    `Observed traffic: In 30 days 7 connections of 1 pair would be stopped without it. ${OF_RESTORED}`,
     `[${HOSTILE_SHOWN} (prod)] → [pay (prod)] on 443/tcp: 7 connections would be stopped without it, last seen ${SEEN}.`,
   ])
 
+  const [pay] = (await pce.labels.getAll()).filter(({ value }) => value === 'pay')
+  await pce.put(`${SETS}/2`, { includeOrg: false, json: { scopes: [[{ label: { href: pay!.href } }]] } })
+  const scoped = await requestOf(await bench.call('ann', ALL, { all_pending: true }))
+  t.same(readRules(scoped.shown), {
+    'Changed allow rule [all workloads to all workloads, 9999/tcp]': 'Observed traffic: No evidence in 30 days.',
+  })
   await pce.ipLists.create({ name: 'Lost', ip_ranges: [{ from_ip: '192.0.2.1' }] })
   const asBefore = bench.queries().length
   const discard = await requestOf(await bench.call('ann', 'discard-draft-changes', { all: true }))
-  t.same(readEvidence(discard.shown), { whole: '', objects: { Lost: [] } }, 'what is enforced stays')
+  t.same(readEvidence(discard.shown), { whole: '', objects: { Lost: [], Shop: [] } }, 'what is enforced stays')
   t.equal(bench.queries().length, asBefore)
 })
 

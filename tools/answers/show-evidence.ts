@@ -1,8 +1,10 @@
-import type { ChangeEvidence, SideEvidence } from '../../domain/history/observe-draft.js'
+import type { RuleEvidence, RulesEvidence, SideEvidence, TrafficEvidence } from '../../domain/history/observe-draft.js'
 import { OBSERVED_DAYS, type ObservedPair } from '../../domain/drafts/observe-change.js'
 import type { CutFate } from '../../domain/policy/judge-cut.js'
+import type { RuleType } from '../../domain/policy/rule-type.js'
 import type { ShownEvidence, ShownTraffic } from '../../schemas/approvals.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
+import { clipText } from '../../domain/text/escape-text.js'
 
 /** What observed traffic shows about a pending change, the most urgent first. */
 export const EVIDENCE = [
@@ -56,14 +58,59 @@ export interface EvidenceShown {
   pairs_total?: number
 }
 
+/** A changed rule of a rule set with its evidence. */
+export interface RuleShown extends EvidenceShown {
+  href: string
+  rule_type: RuleType
+  change: RuleEvidence['change']
+  position: number
+  rule: string
+  becomes?: string
+  description?: string
+  by_rule_set?: true
+}
+
+/** Numbers of the rules of changed rule sets, and of the changed ones by what observed traffic says. */
+export interface RuleCounts {
+  added: number
+  changed: number
+  removed: number
+  unchanged: number
+  reordered?: number
+  iptables_not_judged?: number
+  /** Changed rules that the call did not ask for. */
+  others?: number
+  evidence: Partial<Record<Evidence, number>>
+}
+
+/** The order in which the changed rules of a rule set are listed: what a person should look at first. */
+const RULES_ORDER: readonly Evidence[] = [
+  'depends',
+  'both',
+  'undecided',
+  'none',
+  'not_known',
+  'not_judged',
+  'asked_for',
+  'no_rules',
+]
+/** Maximum number of characters of the description of a rule. */
+const LONGEST_DESCRIPTION = 120
+
 /**
  * Shows what observed traffic reveals about a change: in a word, a sentence and the busiest pairs.
  *
  * @param isCut true if not all traffic was read, so that counts are lower bounds and a lack of traffic proves nothing.
  * @param most maximum number of pairs for each of both effects of the change.
  */
-export function showEvidence(found: ChangeEvidence, isCut: boolean, most = MOST_PAIRS): EvidenceShown {
-  if (found.kind !== 'judged') return { evidence: found.kind, says: sentence(EVIDENCE_MEANINGS[found.kind]) }
+export function showEvidence(found: TrafficEvidence, isCut: boolean, most = MOST_PAIRS): EvidenceShown {
+  if (found.kind !== 'judged')
+    return {
+      evidence: found.kind,
+      says: sentence(
+        found.why === undefined ? EVIDENCE_MEANINGS[found.kind] : `${WITH_REASON[found.kind]}: ${found.why}`,
+      ),
+    }
   const { taking, giving, undecided } = found
   const [taken, given] = [tell(taking, TAKING), tell(giving, GIVING)]
   const open = Math.max(taking.connections.undecided, giving.connections.undecided)
@@ -97,6 +144,89 @@ export function showEvidence(found: ChangeEvidence, isCut: boolean, most = MOST_
     ...(asked.length > 0 && { asked_for: asked }),
     ...(total > depends.length + asked.length && { pairs_total: total }),
   }
+}
+
+const WITH_REASON = { not_judged: 'not judged', no_rules: 'it concerns no traffic' } as const
+
+/** Shows the changed rules of a rule set, each with its evidence: those that cut traffic or have no evidence first. */
+export function showRules({ changed }: RulesEvidence, isCut: boolean, most: number): RuleShown[] {
+  const shown = changed.map(
+    ({ href, type, change, rule, line, newLine, position, isThroughSet, evidence }): RuleShown => {
+      const { description } = rule
+      return {
+        href,
+        rule_type: type,
+        change,
+        position,
+        rule: line,
+        ...(newLine !== undefined && { becomes: newLine }),
+        ...(description != null && description !== '' && { description: clipText(description, LONGEST_DESCRIPTION) }),
+        ...(isThroughSet && { by_rule_set: true }),
+        ...showEvidence(evidence, isCut, most),
+      }
+    },
+  )
+  return shown.toSorted((a, b) => rankOfRule(a) - rankOfRule(b))
+}
+
+export const rankOfRule = ({ evidence }: Pick<EvidenceShown, 'evidence'>): number => RULES_ORDER.indexOf(evidence)
+
+/** Counts the rules of a changed rule set. */
+export function countRules({ changed, ...numbers }: RulesEvidence, isCut: boolean): RuleCounts {
+  const { unchanged, reordered, ipTables, others } = numbers
+  const deeds = { added: 0, changed: 0, removed: 0 }
+  const evidence: RuleCounts['evidence'] = {}
+  for (const rule of changed) {
+    deeds[rule.change]++
+    const word = showEvidence(rule.evidence, isCut, 0).evidence
+    evidence[word] = (evidence[word] ?? 0) + 1
+  }
+  return {
+    ...deeds,
+    unchanged,
+    ...(reordered > 0 && { reordered }),
+    ...(ipTables > 0 && { iptables_not_judged: ipTables }),
+    ...(others > 0 && { others }),
+    evidence,
+  }
+}
+
+/** Adds up the numbers of several rule sets; null if there are none. */
+export function sumRules(all: readonly RuleCounts[]): RuleCounts | null {
+  if (all.length === 0) return null
+  const add = <T extends object>(counts: readonly T[]) => {
+    const sums: Record<string, number> = {}
+    for (const [name, count] of counts.flatMap((one) => Object.entries(one) as [string, number][]))
+      sums[name] = (sums[name] ?? 0) + count
+    return sums
+  }
+  const numbers = add(all.map(({ evidence: _evidence, ...rest }) => rest))
+  return { ...numbers, evidence: add(all.map(({ evidence }) => evidence)) } as RuleCounts
+}
+
+/** Describes in a sentence what observed traffic says of the changed rules; empty if at most one rule changes. */
+export function describeRules(counts: RuleCounts | null): string {
+  if (counts === null) return ''
+  const { added, changed, removed, reordered = 0, iptables_not_judged: ipTables = 0, evidence } = counts
+  const deeds = Object.entries({ added, changed, removed }).filter(([, count]) => count > 0)
+  const total = added + changed + removed
+  const words = RULES_ORDER.filter((word) => evidence[word] !== undefined)
+  const parts = words.map((word) => `${evidence[word]}: ${RULE_MEANINGS[word] ?? EVIDENCE_MEANINGS[word]}`)
+  return [
+    total > 1
+      ? `Of ${countOf(total, 'rule')} (${deeds.map(([deed, count]) => `${count} ${deed}`).join(', ')}): ${parts.join('; ')}.`
+      : '',
+    reordered > 0 ? `${countOf(reordered, 'rule')} only moved to another place, on which no traffic depends.` : '',
+    ipTables > 0
+      ? `${countOf(ipTables, 'changed rule')} in the words of iptables ${ipTables === 1 ? 'was' : 'were'} not judged.`
+      : '',
+  ]
+    .filter(Boolean)
+    .join(' ')
+}
+const RULE_MEANINGS: Partial<Record<Evidence, string>> = {
+  no_rules: 'concern no traffic',
+  not_judged: 'not judged',
 }
 
 /** What the page of a call says of one change if nothing is known of any of them. */
