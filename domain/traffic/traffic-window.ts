@@ -105,16 +105,19 @@ export function lookbackWindow(now: number, days: number): TrafficWindow {
   return { start: `${day(now - days * DAY_MS)}T00:00:00Z`, end: `${day(now)}T23:59:59Z` }
 }
 
-/** Returns the schema of the argument `lookback_days` with `days` as its default value. */
-export const lookbackDays = (days: number) =>
-  Type.Optional(Type.Integer({ minimum: 1, maximum: 365, default: days, description: 'Days' }))
+/**
+ * Returns the schema of the argument `lookback_days` with `days` as its default value. tools/list names the default,
+ * because it differs between tools, unless `listed` says otherwise.
+ */
+export const lookbackDays = (days: number, listed = `Default ${days}`) =>
+  Type.Optional(Type.Integer({ minimum: 1, maximum: 365, default: days, description: 'Days', listed }))
 
 /**
  * Returns the schema of the window arguments of a tool that reads traffic: a number of days back from now, or two
  * dates.
  */
-export const windowInput = (days: number) => ({
-  lookback_days: lookbackDays(days),
+export const windowInput = (days: number, listed?: string) => ({
+  lookback_days: lookbackDays(days, listed),
   start_date: Type.Optional(Type.String({ description: 'From' })),
   end_date: Type.Optional(Type.String({ description: 'To' })),
 })

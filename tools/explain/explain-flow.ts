@@ -154,7 +154,7 @@ export default defineTool({
           maximum: 365,
           default: DEFAULT_DAYS,
           description: 'Of traffic; 0: none',
-          listed: '0: no traffic',
+          listed: `Default ${DEFAULT_DAYS}; 0: none`,
         }),
       ),
       ...SectionsInput(PARTS),

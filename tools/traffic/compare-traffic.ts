@@ -50,7 +50,8 @@ export default defineTool({
   },
   input: Type.Object(
     {
-      ...windowInput(DEFAULT_DAYS),
+      // The tool's own description names the default.
+      ...windowInput(DEFAULT_DAYS, ''),
       before_start_date: Type.Optional(
         Type.String({ description: 'Compared with; default: as long, just before', listed: '' }),
       ),
