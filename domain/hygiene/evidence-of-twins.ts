@@ -24,7 +24,7 @@ import { addTo, type Machine } from './known-machines.js'
 
 /** Connections since a time, of which the last one was seen at `last`, in milliseconds; null: there were none. */
 export interface LaterTraffic {
-  /** From an address of the workload, which somebody else reported. */
+  /** From an address of the workload, whoever reported it: its own VEN may still do so without a heartbeat. */
   from: number
   /** To an address of the workload, and of these, those that were answered with data. */
   to: number

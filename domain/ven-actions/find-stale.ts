@@ -1,6 +1,7 @@
 import type { IpList } from '../../schemas/pce/ip-list.js'
 import { ANY_IP_LIST_NAMES } from '../../schemas/pce/words.js'
 import type { Ven } from '../../schemas/pce/ven.js'
+import { isEnforcing } from '../../schemas/pce/enforcement-modes.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import type { ToolContext } from '../call.js'
 import type { LaterTraffic, TwinEvidence } from '../hygiene/evidence-of-twins.js'
@@ -246,7 +247,7 @@ export type StaleAdvice = (typeof STALE_ADVICE)[number]
 
 export interface Advised {
   advice: StaleAdvice
-  /** True if somebody else saw traffic from its host after it fell silent. */
+  /** True if traffic of its host was reported after it fell silent. */
   isAlive: boolean
   why: string
   /** What has to be moved before it can be unpaired, in sentences. */
@@ -262,7 +263,7 @@ const ENDPOINT_DAYS = 30
  * VENs report traffic, and nothing is unpaired.
  */
 export function advise(ven: StaleVen, evidence: TwinEvidence | null, lists: ListsOf | null, now: number): Advised {
-  const { status, type, online, machine, twins, heardAt } = ven
+  const { status, type, mode, online, machine, twins, heardAt } = ven
   const say = (advice: StaleAdvice, why: string, isAlive = false): Advised => ({
     advice,
     isAlive,
@@ -274,7 +275,7 @@ export function advise(ven: StaleVen, evidence: TwinEvidence | null, lists: List
   if (later !== null && livesBy(later) > 0)
     return say(
       'look',
-      `Its host lives: ${describeLife(later)} after the VEN fell silent. The VEN may enforce what it received last, and nothing newer.`,
+      `Its host lives: ${describeLife(later)} in the window, long after the last heartbeat of the VEN.${isEnforcing(mode) ? ' The VEN may enforce what it received last, and nothing newer.' : ''}`,
       true,
     )
   if (online === true) return say('look', 'The PCE counts it as online, though no heartbeat arrived.')
@@ -294,15 +295,15 @@ export function advise(ven: StaleVen, evidence: TwinEvidence | null, lists: List
   const heir = twins.find(({ managed, isHeard }) => managed && isHeard === true)
   if (heir !== undefined)
     return say('unpair', `No traffic of it was seen since, and ${quote(heir.name)} has its address now.`)
-  return say('unpair', 'No traffic of it was seen by others since. Make sure that the host is gone.')
+  return say('unpair', 'No traffic of it was reported since. Make sure that the host is gone.')
 }
 
 const livesBy = ({ from, answered }: LaterTraffic): number => from + answered
 
 const describeLife = ({ from, answered }: LaterTraffic): string =>
   [
-    ...(from > 0 ? [`others saw ${countOf(from, 'connection')} from it`] : []),
-    ...(answered > 0 ? [`it answered ${countOf(answered, 'connection')}`] : []),
+    ...(from > 0 ? [`${countOf(from, 'connection')} came from it`] : []),
+    ...(answered > 0 ? [`${countOf(answered, 'connection')} to it were answered`] : []),
   ].join(', and ')
 
 function listFirst({ named, namedIn, bindings, alone }: TwinEvidence, lists: ListsOf | null): string[] {

@@ -84,7 +84,7 @@ const Row = Type.Object({
   traffic_since: Nullable(
     Type.Object(
       {
-        from: Count('Connections from it that others reported'),
+        from: Count('Connections from it, whoever reported them'),
         answered: Count('To it, and answered with data'),
         to: Count('To it in all'),
         undecided: Count('Of an address that other workloads have as well'),
