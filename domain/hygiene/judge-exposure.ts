@@ -298,15 +298,18 @@ const CHANGES: ReadonlySet<Remedy> = new Set([
 
 type Modes = readonly [source: EndMode, destination: EndMode]
 
+/** The changes of `CHANGES` that allow rules are part of, too. */
+const RULE_CHANGES: ReadonlySet<Remedy> = new Set(['change_rules', 'change_rules_and_enforce'])
+
 /**
- * Returns the least change that stops a connection whatever the ends do whose VEN is not known to answer. If there is a
- * change, but only such an end would carry it out, the remedy is `once_online`.
+ * Returns the least change that stops a connection whatever the ends do whose VEN is not known to answer. If there is
+ * none, or if allow rules would have to be changed for the sake of such an end alone, the remedy is `once_online`.
  */
 function settleRemedy(remedyIn: (modes: Modes) => Remedy, modes: Modes, sureModes: Modes): Remedy {
   const least = remedyIn(modes)
   if (!CHANGES.has(least) || modes.every((mode, at) => mode === sureModes[at])) return least
   const sure = remedyIn(sureModes)
-  return CHANGES.has(sure) ? sure : 'once_online'
+  return CHANGES.has(sure) && (RULE_CHANGES.has(least) || !RULE_CHANGES.has(sure)) ? sure : 'once_online'
 }
 
 /**

@@ -220,10 +220,11 @@ export interface JudgedClosure {
   opened: ClosedPair[]
   undecided: string
   /**
-   * The workloads whose VEN is not known to answer and on which effects depend, and the number of connections that are
-   * blocked already but only at them. Those that are cut only at them have an effect of their own.
+   * The workloads whose VEN is not known to answer and on which effects depend, and the numbers of connections that are
+   * blocked already, or cut once workloads enforce, but only at them. Those that are cut only at them have an effect of
+   * their own.
    */
-  silent: { workloads: readonly string[]; blocked: number }
+  silent: { workloads: readonly string[]; blocked: number; onceEnforced: number }
   assumes: readonly string[]
 }
 
@@ -244,7 +245,7 @@ export function* judgeClosure(
   const { modeOf } = present
   const silent = createSilentEnds(present)
   const { sureModeOf } = silent
-  let blockedBySilent = 0
+  const bySilent = { blocked: 0, onceEnforced: 0 }
   const judgeOf = keepJudges()
   const bareOf = createCutJudge(compared(baseline, [deny]), modeOf, judgeOf)
   const closed = compared(baseline, rules, baseline.own)
@@ -276,8 +277,10 @@ export function* judgeClosure(
     const fate = byPolicy === 'cut' && isSilent && !CUT_NOW.has(surelyOf(keys).fate) ? 'cut_once_online' : byPolicy
     const isBlockedBySilent =
       isBlocked && fate === 'blocked_already' && isSilent && today(keys, sureModeOf) !== 'blocked'
-    if (fate === 'cut_once_online' || isBlockedBySilent) silent.add(source, destination)
-    if (isBlockedBySilent) blockedBySilent += measures.connections
+    const isLaterBySilent = fate === 'cut_once_enforced' && isSilent && surelyOf(keys).fate !== fate
+    if (fate === 'cut_once_online' || isBlockedBySilent || isLaterBySilent) silent.add(source, destination)
+    if (isBlockedBySilent) bySilent.blocked += measures.connections
+    if (isLaterBySilent) bySilent.onceEnforced += measures.connections
     if (fate === 'undecided') answers.add(verdict.undecided)
     assumed.add(verdict.undecided, source, destination)
     connections[fate] += measures.connections
@@ -309,7 +312,7 @@ export function* judgeClosure(
     lost: pairs.filter(({ fate }) => fate !== 'opened'),
     opened: pairs.filter(({ fate }) => fate === 'opened'),
     undecided: undecidedBecause(answers),
-    silent: { workloads: silent.names(), blocked: blockedBySilent },
+    silent: { workloads: silent.names(), ...bySilent },
     assumes: assumed.list(),
   }
 }

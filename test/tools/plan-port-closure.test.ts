@@ -64,6 +64,7 @@ t.test('a plan over all applications, written as one rule set whose deny rule co
   )
   t.same(plan.connections, { cut: 4, cut_once_enforced: 3, kept_by_exception: 17, kept_by_rule: 6, blocked_already: 7 })
   t.same(plan.destinations, { cut: 1, cut_once_enforced: 1, kept_by_rule: 1 })
+  t.match(plan.message, /, of 0 it is undecided, and 6 stay open by other rules\.$/)
   t.same(plan.kept, [
     { to: 'crm (prod)', from: ['web (prod)'] },
     { to: 'pay (prod)', from: ['adm (ops)'] },

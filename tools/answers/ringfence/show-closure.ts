@@ -194,7 +194,8 @@ function describe(prepared: PreparedClosure, written: ClosureWritten | null): st
   const { body, existing, missing, rules, judged } = prepared
   const { connections } = judged
   const later = connections.cut_once_online > 0 ? ` ${connections.cut_once_online} once their VENs are back,` : ''
-  const lost = `${connections.cut} connections of the window would be cut,${later} ${connections.cut_once_enforced} once their workloads enforce, of ${connections.undecided} it is undecided`
+  const open = connections.kept_by_rule > 0 ? `, and ${connections.kept_by_rule} stay open by other rules` : ''
+  const lost = `${connections.cut} connections of the window would be cut,${later} ${connections.cut_once_enforced} once their workloads enforce, of ${connections.undecided} it is undecided${open}`
   const what = `${existing === null ? 'the rule set' : 'to the rule set'} ${quote(body.name)}`
   if (written === null) {
     if (missing.length === 0 && existing !== null) return `${quote(body.name)} has all of it already; ${lost}.`
@@ -209,9 +210,10 @@ const listSome = (names: readonly string[]): string =>
   names.slice(0, MOST_NAMED).join(', ') + (names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : '')
 
 function tellSilentEnds({ silent, connections: { cut_once_online: cut } }: JudgedClosure): string[] {
-  const { workloads, blocked } = silent
+  const { workloads, blocked, onceEnforced } = silent
   const effects = [
     ...(cut > 0 ? [`${countOf(cut, 'connection')} would be cut only then (cut_once_online)`] : []),
+    ...(onceEnforced > 0 ? [`${countOf(onceEnforced, 'connection')} of cut_once_enforced also wait for that`] : []),
     ...(blocked > 0 ? [`${countOf(blocked, 'connection')} of blocked_already may pass until then`] : []),
   ]
   if (effects.length === 0) return []
