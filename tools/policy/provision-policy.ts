@@ -176,7 +176,7 @@ export default defineTool({
     if (dryRun === true) {
       const body = { update_description: description, change_subset: subset }
       const request = { method: 'POST', path: `/orgs/${pce.orgId}/sec_policy`, body }
-      const message = `Would provision ${countOf(targets.length, 'object')}.`
+      const message = `Would provision ${countOf(targets.length, 'object')}. Which observed traffic depends on them is not looked up here: see review-draft.`
       const plan = { dry_run: true, message, requests: [request], ...common }
       return { ...plan, ...fitChanges(chosen, plan, warnings, ctx.limits) }
     }
