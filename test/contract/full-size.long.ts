@@ -68,7 +68,7 @@ function askOf<T>(input: Writable, output: Readable): () => Promise<T> {
   }
 }
 
-t.test('the main thread computes in short turns', { timeout: IS_ALL ? 3_600_000 : 900_000 }, async (t) => {
+t.test('the main thread computes in short turns', { timeout: 3_600_000 }, async (t) => {
   const world = await createWorld(t)
   const socketPath = join(world.folder, 'turns')
   const { target, pid } = await world.serve({
