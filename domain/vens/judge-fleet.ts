@@ -307,7 +307,7 @@ function explain(fleet: readonly Kept[]): string[] {
     ...say(
       inList('offline'),
       'offline',
-      'where the host is up, it goes on enforcing the policy it received last and learns of no change; its addresses are out of the policy of others, so those that enforce refuse it.',
+      'where the host is up, it goes on enforcing the policy it received last and learns of no change; its addresses are out of the policy of others, so those in full enforcement refuse it where rules name labels.',
     ),
     ...say(
       inList('unsynced'),

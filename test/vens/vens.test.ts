@@ -97,7 +97,7 @@ for (const reality of REALITIES)
       meaning: [
         '1 VEN suspended (1 in selective or full mode): nothing is enforced there: the firewall rules are removed and all traffic passes.',
         '1 VEN stopped or uninstalled: no change reaches them and no traffic is reported; whether rules still stand on the hosts is not known here.',
-        '2 VENs offline (1 in selective or full mode): where the host is up, it goes on enforcing the policy it received last and learns of no change; its addresses are out of the policy of others, so those that enforce refuse it.',
+        '2 VENs offline (1 in selective or full mode): where the host is up, it goes on enforcing the policy it received last and learns of no change; its addresses are out of the policy of others, so those in full enforcement refuse it where rules name labels.',
         '1 VEN without the newest policy (1 in selective or full mode): they enforce an older one until they have applied it; staged waits for somebody to apply it.',
         '1 VEN in error (1 in selective or full mode): until that is fixed, what they enforce may differ from the policy.',
         '2 VENs out of date (1 in selective or full mode): they enforce as before, but without the features and fixes of later releases.',
