@@ -121,7 +121,8 @@ const FORMS: Record<string, string> = {
   'source destination': 'name workload iplist',
   'scopes labels': 'labelgroup',
   'ingress_services egress_services service services deny_service': 'name',
-  'ruleset_name rule_set container_cluster workloads csv applies_to virtual_service sub_groups': 'name',
+  'ruleset_name rule_set container_cluster workloads csv virtual_service sub_groups': 'name',
+  applies_to: 'name workload',
 }
 
 /** Tools of which `labels` are those that workloads are looked for by, in the form of a list alone. */
