@@ -2,7 +2,7 @@
  * The programs as they are shipped: with the catalogue in place of the tools, and with parts that are loaded when they are needed. A
  * process that loads the sources one by one, or all of them as one file, takes three times as long to start.
  */
-import { existsSync, mkdirSync, readFileSync, renameSync, rmdirSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmdirSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -89,6 +89,12 @@ async function bundle(outdir: string, ...plugins: Plugin[]): Promise<void> {
   const { bundleCatalogue } = (await import(catalogue)) as {
     bundleCatalogue: (root: string, folder: string) => Promise<Plugin>
   }
+  // The catalogue is computed by a program that finds its packages from where it is, and the folder of a run may be
+  // outside of the project.
+  mkdirSync(join(ROOT, '.suite'), { recursive: true })
+  const scratch = mkdtempSync(join(ROOT, '.suite/catalogue-'))
+  const withCatalogue = await bundleCatalogue(ROOT, scratch)
+  rmSync(scratch, { recursive: true })
   const options: BuildOptions = {
     absWorkingDir: ROOT,
     entryPoints: ['http', 'stdio', 'worker'].map((name) => `programs/${name}.ts`),
@@ -97,7 +103,7 @@ async function bundle(outdir: string, ...plugins: Plugin[]): Promise<void> {
     splitting: true,
     chunkNames: 'parts/[name]-[hash]',
     external: NOT_BUNDLED,
-    plugins: [await bundleCatalogue(ROOT, outdir), ...plugins],
+    plugins: [withCatalogue, ...plugins],
     platform: 'node',
     format: 'esm',
     // CommonJS packages inside an ES module still ask for these.
