@@ -1,20 +1,18 @@
 /**
  * Whatever tool runs, on a policy of full size, the main thread computes only in short turns (D233). A turn is compared
  * with a piece of work in the same thread, and counts the processor time of that thread alone, so that a slow or busy
- * machine changes nothing. How long /healthz took meanwhile, and the processor time, are only printed.
+ * machine changes nothing.
  *
  * The role decides at the gate whether a call runs, and no tool reads it; so the weakest role that may call a tool calls
  * it on one estate, and the strongest on the other. With `FULL_SIZE=all`, every role that may call a tool that only
- * reads calls it, and the costly tools are called too, which takes many minutes: `FULL_SIZE=all npm test --
- * --timeout=3600 test/contract/full-size.long.ts`.
+ * reads calls it, and the costly tools are called too, which takes many minutes; how long /healthz took meanwhile, and
+ * the processor time, are printed: `FULL_SIZE=all npm test -- --timeout=3600 test/contract/full-size.long.ts`.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { connect } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import type { Readable, Writable } from 'node:stream'
 import t, { type Test } from 'tap'
 import type { Role } from '../../schemas/caller.js'
 import { createWorld, type World } from '../edge/support/authenticated-world.js'
@@ -24,10 +22,7 @@ import { CONTRACT, NAMES, namesOf } from '../surface/contract.js'
 import type { Waits } from './ask-health.js'
 import { CALLS, ESTATES, NOT_GROWING, type Estate } from './full-size-calls.js'
 import type { PolicySize } from './huge-policy.js'
-import type { Turns } from './watch-turns.js'
-
-/** The longest turn, in units of work: 100 ms where a unit takes four. */
-const MOST_UNITS = 25
+import { askOf, leastUnits, MOST_UNITS, readTurns, watchedAt } from './read-turns.js'
 
 const IS_ALL = process.env.FULL_SIZE === 'all'
 
@@ -59,13 +54,13 @@ t.test('every tool is called, or a reason is given', (t) => {
   t.end()
 })
 
-/** Asks a program for a line, by a line. */
-function askOf<T>(input: Writable, output: Readable): () => Promise<T> {
-  const lines = createInterface(output)[Symbol.asyncIterator]()
-  return async () => {
-    input.write('\n')
-    return JSON.parse((await lines.next()).value as string) as T
-  }
+/** Starts a process that asks for /healthz all the time; returns a function that asks for its waits since the last question. */
+function askHealth(t: Test, origin: string): () => Promise<Waits> {
+  const asker = spawn(process.execPath, [compiled('test/contract/ask-health.ts'), origin], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  t.teardown(() => asker.kill())
+  return askOf<Waits>(asker.stdin, asker.stdout)
 }
 
 t.test('the main thread computes in short turns', { timeout: 3_600_000 }, async (t) => {
@@ -77,18 +72,11 @@ t.test('the main thread computes in short turns', { timeout: 3_600_000 }, async 
       MCP_AUDIT_LOG_PATH: world.auditPath,
       MCP_TOOLSETS: 'all',
       MCP_CONFIRM_TOOLS: namesOf(({ mutating, toolset }) => mutating && toolset !== 'credentials').join(','),
-      NODE_OPTIONS: `--import ${compiled('test/contract/watch-turns.ts')}`,
-      WATCH_TURNS: socketPath,
+      ...watchedAt(socketPath),
     },
   })
-  const socket = connect(socketPath)
-  t.teardown(() => socket.destroy())
-  const turnsSince = askOf<Turns>(socket, socket)
-  const asker = spawn(process.execPath, [compiled('test/contract/ask-health.ts'), target.origin], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
-  t.teardown(() => asker.kill())
-  const waitsSince = askOf<Waits>(asker.stdin, asker.stdout)
+  const turnsSince = readTurns(t, socketPath)
+  const waitsSince = IS_ALL ? askHealth(t, target.origin) : async () => null
 
   /** Calls the tool, as a person does who confirms what is asked. */
   async function call(token: string, tool: string, args: object): Promise<Json> {
@@ -109,26 +97,32 @@ t.test('the main thread computes in short turns', { timeout: 3_600_000 }, async 
       }
       // The reporter leaves comments out, and the figures are what such a run is for.
       const say = (text: string) => (IS_ALL ? process.stderr.write(`${text}\n`) : t.comment(text))
+      const measure = async (tool: string, role: Role, args: object) => {
+        const usedBefore = [pid, pce.pid].map(processorTime)
+        await turnsSince()
+        await waitsSince()
+        const answer = await call(await tokenOf(role), tool, args)
+        const waits = await waitsSince()
+        const { longest, computed, unit } = await turnsSince()
+        const [most = 0] = longest
+        const [own, others] = [pid, pce.pid].map((one, at) => (processorTime(one) - usedBefore[at]!).toFixed(1))
+        const units = most / unit
+        const health = waits === null ? '' : ` /healthz ${waits.p50}, ${waits.p99}, ${waits.max} ms;`
+        say(
+          `${tool} (${role}): ${units.toFixed(1)} units, ${most.toFixed(0)} of ${computed.toFixed(0)} ms;${health} ${own} s, PCE ${others} s`,
+        )
+        return { answer, units }
+      }
       const answers: Record<string, Json> = {}
       for (const { tool, args, costly = false, only = estate, [estate]: expected } of CALLS) {
         if (only !== estate || (costly && !IS_ALL)) continue
         for (const role of rolesFor(tool, estate)) {
-          const usedBefore = [pid, pce.pid].map(processorTime)
-          await turnsSince()
-          await waitsSince()
-          const answer = await call(await tokenOf(role), tool, typeof args === 'function' ? args(answers) : args)
-          const { p50, p99, max } = await waitsSince()
-          const { longest, computed, unit } = await turnsSince()
-          const [most = 0] = longest
-          const [own, others] = [pid, pce.pid].map((one, at) => (processorTime(one) - usedBefore[at]!).toFixed(1))
+          const callOnce = () => measure(tool, role, typeof args === 'function' ? args(answers) : args)
+          const { answer, units } = await (CONTRACT[tool]!.mutating ? callOnce() : leastUnits(callOnce))
           answers[tool] = answer
-          const units = (most / unit).toFixed(1)
-          say(
-            `${tool} (${role}): ${units} units, ${most.toFixed(0)} of ${computed.toFixed(0)} ms; /healthz ${p50}, ${p99}, ${max} ms; ${own} s, PCE ${others} s`,
-          )
           t.equal(answer.error, expected?.error, `${tool} (${role}): ${answer.message}`)
           if (expected !== undefined) t.ok(expected.says.test(JSON.stringify(answer)), `${tool} says ${expected.says}`)
-          t.ok(most / unit <= MOST_UNITS, `${tool} (${role}): a turn of ${units} units`)
+          t.ok(units <= MOST_UNITS, `${tool} (${role}): a turn of ${units.toFixed(1)} units`)
         }
       }
     })

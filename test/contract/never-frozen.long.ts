@@ -1,12 +1,10 @@
 /**
- * Whatever tool runs on a large policy, the server answers others at once (D233). The policy, the server and the caller
- * are three processes, so what delays an answer is the server's own work, or the machine, whose delays the caller
- * measures at itself.
+ * The tools of weight, on a large policy that they judge whole: the main thread computes only in short turns, so that
+ * the server answers others at once (D233). Without confirmation, all of them are called as dry runs.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { Agent, get } from 'node:http'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import { tools } from '../../tools/index.js'
@@ -15,16 +13,9 @@ import { freePort } from '../free-port.js'
 import { compiled } from '../suite-folder.js'
 import { until } from '../until.js'
 import type { PolicySize } from './huge-policy.js'
+import { leastUnits, MOST_UNITS, readTurns, watchedAt } from './read-turns.js'
 
 const SIZE: PolicySize = { rules: 1000, lists: 300, long: 10, changed: 300, names: 3000, workloads: 300 }
-/** How long others may wait, beside what the machine delays. */
-const LONGEST_MS = 100
-/** How many times the machine delays an answer that passes two processes, compared with a timer of the caller. */
-const DELAYS = 10
-const NS_PER_MS = 1e6
-const BETWEEN_MS = 10
-/** A delay of the machine is rarely met twice. */
-const ATTEMPTS = 3
 
 const RULE = {
   providers: ['ams'],
@@ -67,75 +58,60 @@ async function startPolicy(t: Test): Promise<{ url: URL; key: string; secret: st
   return { url: new URL(url), ...credentials }
 }
 
-/** Starts the program, and returns its origin once it answers. */
-async function startServer(t: Test): Promise<{ origin: string; ask: () => Promise<void> }> {
+/** Starts the program; returns its origin once it answers, and a function that asks for its turns since the last question. */
+async function startServer(t: Test) {
   const { url, key, secret } = await startPolicy(t)
   const port = await freePort()
+  const folder = t.testdir({})
+  const socketPath = join(folder, 'turns')
   const child = spawn(process.execPath, [bundleProgram('http'), '--port', String(port)], {
     stdio: 'ignore',
     env: {
       PATH: process.env.PATH,
       MCP_DEV_INSECURE: '1',
       MCP_TOOLSETS: 'all',
-      MCP_AUDIT_LOG_PATH: t.testdir({}) + '/audit.log',
+      MCP_AUDIT_LOG_PATH: join(folder, 'audit.log'),
       PCE_HOST: `http://${url.hostname}`,
       PCE_PORT: url.port,
       API_KEY: key,
       API_SECRET: secret,
+      ...watchedAt(socketPath),
     },
   })
   t.teardown(async () => {
     child.kill()
     await once(child, 'exit')
   })
-  const agent = new Agent({ keepAlive: true, maxSockets: 50 })
-  t.teardown(() => agent.destroy())
   const origin = `http://127.0.0.1:${port}`
-  const ask = () =>
-    new Promise<void>((resolve, reject) => {
-      get(`${origin}/healthz`, { agent }, (response) => response.resume().on('end', resolve)).on('error', reject)
-    })
   await until(() =>
-    ask().then(
-      () => true,
+    fetch(`${origin}/healthz`).then(
+      ({ ok }) => ok,
       () => false,
     ),
   )
-  return { origin, ask }
+  return { origin, turnsSince: readTurns(t, socketPath) }
 }
 
 t.test('others are answered while a tool runs', { timeout: 900_000 }, async (t) => {
-  const { origin, ask } = await startServer(t)
-  const own = monitorEventLoopDelay({ resolution: 5 })
+  const { origin, turnsSince } = await startServer(t)
 
-  /** Calls a tool, and returns by how much the slowest but one in a hundred of others waited longer than the caller did. */
-  async function measure(name: string, args: object): Promise<number> {
-    const waits: Promise<number>[] = []
-    own.reset()
-    own.enable()
-    // One is sent at each tick, whether the ones before are answered or not, so that a long wait counts for all that it holds up.
-    const ticks = setInterval(() => {
-      const began = performance.now()
-      waits.push(ask().then(() => performance.now() - began))
-    }, BETWEEN_MS)
+  async function measure(name: string, args: object): Promise<{ units: number }> {
+    await turnsSince()
     const response = await fetch(`${origin}/mcp`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }),
     })
     const answer = await response.text()
-    clearInterval(ticks)
-    const waited = (await Promise.all(waits)).sort((a, b) => a - b)
-    own.disable()
+    const { longest, unit } = await turnsSince()
     t.match(answer, /"structuredContent"/, name)
     t.notMatch(answer, /"isError":true/, name)
-    return (waited.at(Math.floor(waited.length * 0.99)) ?? 0) - (DELAYS * own.percentile(99)) / NS_PER_MS
+    const units = (longest[0] ?? 0) / unit
+    return { units }
   }
 
   for (const [name, args] of CALLS) {
-    let least = Infinity
-    for (let attempt = 0; attempt < ATTEMPTS && least > LONGEST_MS; attempt++)
-      least = Math.min(least, await measure(name, args))
-    t.ok(least <= LONGEST_MS, `${name}: others wait ${Math.round(least)} ms`)
+    const { units } = await leastUnits(() => measure(name, args))
+    t.ok(units <= MOST_UNITS, `${name}: a turn of ${units.toFixed(1)} units`)
   }
 })
