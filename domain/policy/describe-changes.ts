@@ -81,7 +81,7 @@ export function describeAgainst(ctx: Context, objects: readonly ChangedObject[])
 export async function describeObjects(
   ctx: Context,
   objects: readonly ChangedObject[],
-  { readUsers: loadUsers, readContents, named }: Surroundings,
+  { readUsers: loadUsers, readContents, named = [] }: Surroundings,
 ): Promise<JudgedChange[]> {
   const { pce, signal } = ctx
   const bare = objects.map(({ versions }) => [withoutStamps(versions.draft), withoutStamps(versions.active)])
@@ -93,7 +93,7 @@ export async function describeObjects(
   ]
   const known = new Map(objects.map(({ change, versions }) => [toDraftHref(change.href), versions]))
   const contents = await readContents(rules, known)
-  const names = await loadReferenceNames(pce, bare, ctx, 'draft', named)
+  const names = await loadReferenceNames(pce, bare, ctx, 'draft', [...named, ...contents.workloads])
   const described = await workInTurns(describeEach(objects, { contents, names, users }), signal)
   return nameAuthors(pce, described, signal)
 }

@@ -5,6 +5,7 @@ import type { PceObject } from '../../schemas/pce/reference.js'
 import type { Service } from '../../schemas/pce/service.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import { fetchEvery } from '../inventory/fetch-every.js'
+import type { NamedObject } from '../inventory/find-object.js'
 import { loadLabels, type ReadContext } from '../inventory/labels.js'
 import { parseHref, toActiveHref, toDraftHref } from '../inventory/parse-href.js'
 import { mapBounded } from '../text/pace-work.js'
@@ -30,6 +31,8 @@ export interface LoadedContents {
   active: PolicyContents
   /** True if any object differs between the draft and the active version. */
   differ: boolean
+  /** The workloads that were read, with their names. */
+  workloads: readonly NamedObject[]
   /**
    * Returns the objects of the given version, but with `object` in place of the stored object that has the same href.
    */
@@ -86,10 +89,10 @@ export async function loadContents(
     mentioned.has('labels') || mentioned.has('label_groups') || mentioned.has('workloads')
       ? await loadLabels(pce, context)
       : undefined
-  const workloads = new Map<string, readonly LabelRef[]>()
+  const workloads = new Map<string, Workload>()
   await mapBounded([...(mentioned.get('workloads') ?? [])].slice(0, MOST_WORKLOADS), IN_FLIGHT, async (href) => {
     const workload = await orNothing(signal, pce.workloads.getByReference(href, { signal }))
-    if (workload !== undefined) workloads.set(href, labelsOf(workload))
+    if (workload !== undefined) workloads.set(href, workload)
   })
 
   const compile = (version: 'draft' | 'active', changed?: PceObject): PolicyContents => {
@@ -98,17 +101,19 @@ export async function loadContents(
       const isOne = changed !== undefined && parseHref(changed.href)?.kind === kinds[at]
       return [...(isOne ? new Map(objects).set(toDraftHref(changed.href), changed) : objects).values()]
     }) as [IpList[], Service[], LabelGroup[]]
-    return { ...catalogOf({ labels, lists, services, groups }), labelsOf: (href) => workloads.get(href) }
+    return { ...catalogOf({ labels, lists, services, groups }), labelsOf: (href) => labelsOf(workloads.get(href)) }
   }
   return {
     draft: compile('draft'),
     active: compile('active'),
     differ: loaded.some(({ draft, active }) => [...draft].some(([href, object]) => active.get(href) !== object)),
+    workloads: [...workloads].map(([href, { name, hostname }]) => ({ href, name: name ?? hostname })),
     withObject: compile,
   }
 }
 
-const labelsOf = ({ labels }: Workload): readonly LabelRef[] => labels ?? []
+const labelsOf = (workload: Workload | undefined): readonly LabelRef[] | undefined =>
+  workload === undefined ? undefined : (workload.labels ?? [])
 
 /**
  * Reads the objects of one type in both versions and returns them by draft href. An object without a pending change is

@@ -335,7 +335,7 @@ const CASES: Record<string, Record<string, Case>> = {
       and: (n) => 2 * n,
     },
   },
-  'create-pairing-profile': { plain: { args: { name: 'Web' }, and: NOTHING } },
+  'create-pairing-profile': { plain: { args: { name: 'Web' }, and: NOTHING, dry: (n) => n } },
   'create-pairing-key': { 'one that expires': { before: profile, args: { name: 'Old' }, and: NOTHING } },
   'delete-pairing-keys': { 'one with keys': { before: profile, args: { name: 'Old' }, and: NOTHING } },
   'delete-pairing-profile': { 'a spare one': { before: profile, args: { name: 'Old' }, and: NOTHING } },
