@@ -169,7 +169,12 @@ async function compileInto(folder) {
     build({ ...common, entryPoints: [`${SIMULATOR}.ts`], packages: 'external', minifyIdentifiers: true }),
   ])
   for (const file of data) cpSync(join(root, file), join(scratch, file))
-  await declared
+  const status = await declared
+  if (status !== 0) {
+    // Removed only when everything is written; the bundler's own process would create the folder again.
+    rmSync(scratch, { recursive: true, force: true })
+    process.exit(status)
+  }
   try {
     renameSync(scratch, folder)
   } catch (error) {
@@ -188,14 +193,12 @@ function shortenNames(transform) {
   return { name: 'shorten-names', setup: (build) => void build.onLoad({ filter: /node_modules.*\.[cm]?js$/ }, load) }
 }
 
-/** Emits the types of the PCE client, which other programs import. Ends this process if type checking fails. */
+/** Emits the types of the PCE client, which other programs import. Resolves with the exit status of the compiler. */
 async function emitDeclarations(folder) {
   const tsc = ['node_modules/typescript-7/bin/tsc', '-p', DECLARATIONS, '--outDir', folder]
   // tsc reports on standard output, which is redirected to the standard error of this process.
   const [status] = await once(spawn(process.execPath, tsc, { cwd: root, stdio: ['ignore', 2, 2] }), 'exit')
-  if (status === 0) return
-  rmSync(folder, { recursive: true, force: true })
-  process.exit(status ?? 1)
+  return status ?? 1
 }
 
 /** Returns the entry files that package.json names, by path, with a text that re-exports the build `target`. */
