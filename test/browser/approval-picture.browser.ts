@@ -1,6 +1,6 @@
 /**
- * The picture of docs/approval.md: the estate of the demonstration, a rule that opens, and an admin who is asked about it. `PICTURES=docs npm test -- test/browser/approval-picture.browser.ts`
- * writes it there; otherwise it is one of the pictures of the tests.
+ * The picture of docs/approval.md: the estate of the demonstration, a rule that opens, and an admin who is asked about it.
+ * `PICTURES=docs npm test -- test/browser/approval-picture.browser.ts` writes it there.
  */
 import { fileURLToPath } from 'node:url'
 import t from 'tap'

@@ -5,8 +5,10 @@ import { fileURLToPath } from 'node:url'
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
 
 const CHROMIUM = '/usr/bin/chromium'
-/** Git does not keep it; the last run's pictures are there. */
+/** Where pictures go. Git does not keep the folder. */
 const ARTIFACTS = fileURLToPath(new URL('../../test-artifacts', import.meta.url))
+/** Pictures are for people, and drawing one takes longer than all that a test asks of a page: only with `PICTURES=all`. */
+const HAS_PICTURES = process.env['PICTURES'] === 'all'
 
 interface Test {
   teardown(fn: () => unknown): void
@@ -53,8 +55,9 @@ export async function openBrowser(t: Test) {
     return { context, page, watch }
   }
 
-  const picture = (page: Page, name: string, folder = ARTIFACTS) =>
-    page.screenshot({ path: join(folder, `${name}.png`), fullPage: true })
+  const picture = async (page: Page, name: string, folder = HAS_PICTURES ? ARTIFACTS : null) => {
+    if (folder !== null) await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true })
+  }
   return { open, picture }
 }
 
