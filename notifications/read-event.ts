@@ -128,14 +128,20 @@ function factsOf(type: string, entry: AuditEntry, { publicUrl, replica, names }:
   }
 }
 
-/** Maximum number of bytes, as JSON, of all values in a message that may name objects, except for the summary. */
+/**
+ * Maximum size in bytes, as JSON, of all values of a message that may contain object names. The summary is not
+ * included.
+ */
 const MOST_NAME_BYTES = 8 * 1024
-/** Maximum number of characters of one such value. A note is never longer than this. */
+/** Maximum number of characters of one value that may contain object names. A note is never longer than this. */
 const LONGEST_NAME = 500
 
 type Names = Pick<EventFacts, 'note' | 'outside' | 'guardrail' | 'scopes' | 'names_left_out'>
 
-/** Returns the facts of an entry that may name objects. Long values are clipped; what finds no room is only counted. */
+/**
+ * Returns the values of an audit entry that may contain object names. Long values are clipped. Values for which there
+ * is no room are left out and counted.
+ */
 function fitNames({ note, outside, guardrail, scopes }: AuditEntry): Names {
   let room = MOST_NAME_BYTES
   let left = 0

@@ -13,7 +13,7 @@ export const AssumesOut = {
 export const showAssumed = (facts: readonly string[]): { assumes?: string[] } =>
   facts.length === 0 ? {} : { assumes: [...new Set(facts)].sort() }
 
-/** What is assumed, for answers whose readers do not have docs/pce-facts.md at hand. */
+/** The assumptions in words, for readers of answers who cannot look up the numbers in docs/pce-facts.md. */
 const IN_WORDS: Partial<Record<string, string>> = {
   P19: 'how rules in the words of iptables mix with others is not documented',
   P51: 'whether a source in selective mode enforces deny rules is not documented',
@@ -23,7 +23,7 @@ const IN_WORDS: Partial<Record<string, string>> = {
   P129: 'the ports are those of the last report of a VEN, and when it reports is not documented',
 }
 
-/** Returns a sentence for notes that says in words what `assumes` names by number; [] if nothing is assumed. */
+/** Returns a note that says in words what the given numbers of assumptions mean; [] if nothing is assumed. */
 export const explainAssumed = (facts: readonly string[]): string[] => {
   const said = [...new Set(facts)].sort().flatMap((fact) => {
     const words = IN_WORDS[fact]

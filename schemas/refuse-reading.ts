@@ -1,6 +1,6 @@
 import { ToolError } from './errors.js'
 
-/** Returns the refusal of a question that a caller whose reading is limited may not ask. It is not about writing. */
+/** Returns the error for a question that is refused because the caller may read only parts of the PCE. */
 export const refuseReading = (message: string, scopes: readonly string[]): ToolError =>
   new ToolError(
     'out_of_scope',

@@ -8,23 +8,26 @@ import type { RuleType } from '../policy/rule-type.js'
 import { anyOf, isUnknown } from '../policy/three-valued.js'
 import { workInTurns, type Steps } from '../text/pace-work.js'
 
-/** The policy in force that a machine joins when it gets certain labels and no others. */
+/** The active policy that applies to a machine which has certain labels and no others. */
 export interface Joining {
-  /** The names of the rule sets in force whose scopes the machine is in, without those that are for everything. */
+  /** The names of the rule sets in force that have a scope which includes the machine. */
   scoped: string[]
-  /** Number of rule sets in force without a scope, which are for everything. */
+  /** Number of rule sets in force without a scope, which apply to all machines. */
   everywhere: number
-  /** Number of rule sets of which it is not known whether the machine is in their scopes. */
+  /** Number of rule sets for which it is not certain whether their scopes include the machine. */
   undecided: number
-  /** Numbers of the rules in force that apply to the machine, by type, and of those that perhaps do. */
+  /**
+   * Number of rules in force that apply to the machine, by type. `undecidedRules` counts those that may apply to it.
+   */
   rules: Partial<Record<RuleType, number>>
   undecidedRules: number
-  /** Number of rule sets whose deny rules could not be read, and are not counted. */
+  /** Number of rule sets whose deny rules could not be read and are therefore not counted. */
   unread: number
 }
 
 /**
- * Determines which policy a new machine with these labels joins. Returns a sentence if the policy could not be read.
+ * Determines which policy applies to a new machine with these labels. Returns a sentence if the policy could not be
+ * read.
  * @param hrefs of the labels
  */
 export async function judgeJoining(
@@ -36,7 +39,7 @@ export async function judgeJoining(
     const active = await withDenyRules(ctx, await loadSnapshot(ctx, 'active', index))
     const own = hrefs.flatMap((href) => index.get(href) ?? [])
     const labels = Object.fromEntries(own.map(({ key, value }) => [key, value]))
-    // The machine does not exist yet, so no rule names it by itself or by its address.
+    // The machine does not exist yet, so no rule can name it or its address.
     return await workInTurns(judge(active, { workload: '', labels, ip: null, fqdn: null }), ctx.signal)
   } catch (error) {
     if (ctx.signal.aborted || !isUnread(error)) throw error

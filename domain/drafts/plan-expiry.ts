@@ -49,8 +49,8 @@ export function requireReadableEnd(description: string | undefined, ruleIndex?: 
 }
 
 /**
- * Returns a warning if a new description mentions a date in prose, which no tool reads as the end of the rule, or an end
- * that is over.
+ * Returns a warning if a new description gives an end of the rule that has passed, or mentions a date in a way that no
+ * tool reads as an end.
  */
 export function warnOfWrittenEnd(description: string | undefined, now: number): string[] {
   const said = readExpiry(description)
@@ -62,8 +62,8 @@ export function warnOfWrittenEnd(description: string | undefined, now: number): 
 }
 
 /**
- * Warns like `warnOfWrittenEnd`, and says of a new rule with an end to come that the PCE does not know the end, and which
- * tool carries it out.
+ * Warns like `warnOfWrittenEnd`. For a new rule whose end is in the future, it says instead that the PCE does not know
+ * the end, and which tool removes the rule.
  */
 export function tellEnd(description: string | undefined, now: number): string[] {
   const said = readExpiry(description)

@@ -67,10 +67,10 @@ export function warnOfProfile({ enforcement_mode: mode, key_lifespan: lifespan }
   ]
 }
 
-/** The keys of labels without which a machine is in no application and has no part in it. */
+/** The keys of the labels that place a machine in an application and give it a role there. */
 const IDENTITY_KEYS = ['app', 'env', 'role']
 
-/** Warns of the labels that a profile does not give, and of a policy that does not know machines with its labels. */
+/** Warns of labels that a profile does not assign, and of a policy that does not cover machines with its labels. */
 export function warnOfJoining(
   keys: readonly (string | undefined)[],
   joining: Joining | string,

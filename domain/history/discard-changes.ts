@@ -27,7 +27,7 @@ export interface Discard {
   included: Dependency[]
   /** The changes that stay pending. */
   rest: TypedPendingChange[]
-  /** The draft hrefs of the rule sets of which the call named only rules: they are discarded whole (P34). */
+  /** The draft hrefs of the rule sets of which the call named only rules. The PCE discards them as a whole (P34). */
   throughRules: string[]
 }
 

@@ -29,7 +29,7 @@ import { shareJudges, type ReviewedRule, type ReviewedRules } from './review-rul
 const MOST_ROWS = 100_000
 /** Maximum time that the PCE gets for the traffic query, in seconds. */
 const MOST_SECONDS = 120
-/** Maximum number of times that a changed rule is held against a kind of traffic, for all changes together. */
+/** Maximum number of comparisons of a changed rule with a kind of traffic, for all changes together. */
 const MOST_COMPARISONS = 3_000_000
 const TOO_MANY =
   'there are more changed rules, or is more traffic, than a call compares; call review-draft with its href'
@@ -41,20 +41,21 @@ export interface SideEvidence {
 }
 
 /**
- * What observed traffic says about one pending change, or about that of one rule. `not_judged`: it was not followed to
- * traffic, for changes of this type if there is no other reason. `no_rules`: no rule in force depends on it.
+ * What observed traffic says about a pending change or about the change of one rule. `not_judged`: traffic was not
+ * examined; unless `why` gives another reason, changes of this type are never judged. `no_rules`: no rule in force
+ * depends on the change.
  */
 export type TrafficEvidence =
   | { kind: 'not_judged' | 'no_rules'; why?: string }
   | { kind: 'judged'; taking: SideEvidence; giving: SideEvidence; undecided: string; assumes: readonly string[] }
 
-/** What observed traffic says about a pending change, and if it is that of a rule set, about each of its rules. */
+/** What observed traffic says about a pending change and, if a rule set changes, about each of its rules. */
 export type ChangeEvidence = TrafficEvidence & { rules?: RulesEvidence }
 
 /** What observed traffic says about the changed rules of a rule set. */
 export interface RulesEvidence extends Omit<ReviewedRules, 'changed'> {
   changed: readonly RuleEvidence[]
-  /** Number of changed rules that were not asked for, and so not judged. */
+  /** Number of changed rules that the caller did not ask about and that were therefore not judged. */
   others: number
 }
 
@@ -62,7 +63,7 @@ export interface RulesEvidence extends Omit<ReviewedRules, 'changed'> {
 export interface RuleEvidence extends Omit<ReviewedRule, 'review' | 'becomes'> {
   /** The rule in one line, as `nameRule` names it. */
   line: string
-  /** That of a changed rule after the change, where it is another one. */
+  /** The rule in one line after the change; absent if the line stays the same. */
   newLine?: string
   evidence: TrafficEvidence
 }
@@ -87,10 +88,10 @@ export interface BothPolicies {
 }
 
 /**
- * Determines for each of these pending changes which traffic of the last 30 days depends on what it takes away, and
- * which asked for what it lets pass. All are judged by one query of traffic, each by the policies with and without it
- * alone, in the present modes of both ends and in stricter ones. What the PCE recorded is ignored. The changed rules of
- * a rule set are judged one by one, too.
+ * Determines for each of these pending changes which traffic of the last 30 days depends on what the change takes away,
+ * and which traffic requested what it allows. One traffic query serves all changes. Each is judged by comparing the
+ * policies with and without this change alone, both in the present modes of the two ends and in stricter ones. The
+ * decisions that the PCE recorded are ignored. The changed rules of a rule set are also judged one by one.
  * @param only draft href of the only rule of a rule set that is judged; the others are left out.
  * @throws the errors of the PCE client and of traffic queries.
  */
@@ -128,7 +129,10 @@ function* reviewEach(
   return reviews
 }
 
-/** The only rule that is wanted, if it is one, and objects whose names need not be looked up for those of rules. */
+/**
+ * The draft href of the only rule to judge, if the caller asked for one; and objects whose names are already known, so
+ * that they need not be looked up to name the rules.
+ */
 interface RulesAsked {
   only?: string | undefined
   named?: readonly NamedObject[]
@@ -194,7 +198,7 @@ type Judgement = ReturnType<typeof judgeGroups> extends Steps<infer T> ? T : nev
 
 const isAsked = ({ href }: { href: string }, { only }: RulesAsked): boolean => only === undefined || only === href
 
-/** Returns the evidence of a change that no traffic can concern. */
+/** Returns the evidence of a change that cannot affect any traffic. */
 function withoutTraffic(review: ReviewedPolicies | null, asked: RulesAsked): Judged {
   if (review === null) return { kind: 'not_judged' }
   if (review.each === undefined) return { kind: 'no_rules' }
@@ -213,7 +217,7 @@ function withoutTraffic(review: ReviewedPolicies | null, asked: RulesAsked): Jud
   }
 }
 
-/** Returns the function that judges a change, and each of its rules, by the groups of traffic that it can concern. */
+/** Creates the function that judges a change, and each of its rules, by the groups of traffic that it can affect. */
 function createRuleJudge({
   modeOf,
   judgeOf,
@@ -251,7 +255,7 @@ function createRuleJudge({
   }
 }
 
-/** The judgement of one side of a change that this change cannot have. */
+/** The judgement of a side that a change does not have, such as what a new allow rule takes away. */
 const NOTHING: Judgement = {
   connections: Object.fromEntries(CUT_FATES.map((fate) => [fate, 0])) as Record<CutFate, number>,
   pairs: [],
@@ -259,7 +263,7 @@ const NOTHING: Judgement = {
   assumes: [],
 }
 
-/** Names each rule in one line, and a changed one as it is and as it becomes. */
+/** Describes each rule in one line, and a changed rule in two: before and after the change. */
 async function nameRules(
   ctx: Context,
   judged: readonly [string, Judged][],

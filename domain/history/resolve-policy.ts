@@ -59,9 +59,9 @@ const NEEDED: readonly ReadType[] = [
 const MOST_EXAMPLES = 3
 
 /**
- * Reads a version of the policy and the workloads as they are now, and resolves the rules of a subject. Labels and
- * workloads have no versions, so rules of the past are resolved by the labels and addresses of today.
- * @param direction limits the rows to one direction; those that are the same at either end belong to each.
+ * Reads a version of the policy and the present workloads, and resolves the rules of a subject to addresses. Labels and
+ * workloads have no versions, so rules of the past are resolved with the labels and addresses of today.
+ * @param direction limits the rows to one direction. Rows that read the same at both ends belong to each direction.
  * @throws {ToolError} not_found if the version cannot be read, or if it does not have the rule set.
  */
 export async function resolvePolicy(

@@ -86,11 +86,11 @@ interface Listed {
 }
 
 interface RowOptions {
-  /** Selects the workloads whose rules are wanted: those that the PCE sends to them. */
+  /** Returns true for the workloads whose rules are wanted, which are the rules that the PCE sends to them. */
   isMeant: (one: MachineClass) => boolean
-  /** The draft href of the one rule set whose rules are wanted; absent for all. */
+  /** The draft href of the only rule set whose rules are wanted; absent for all rule sets. */
   only?: string
-  /** The direction that is wanted; rows that are the same at either end belong to each. */
+  /** The wanted direction. Rows that read the same at both ends belong to each direction. */
   direction?: RowDirection
 }
 

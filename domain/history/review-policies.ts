@@ -23,9 +23,9 @@ export interface ReviewedPolicies {
   giving: ComparedPolicies
   /** The rules, in either policy, through which the change can make a difference. */
   rules: readonly CuttingRule[]
-  /** If the change is that of a rule set, each of its rules that changes. */
+  /** The changed rules of the rule set; absent if the change is not that of a rule set. */
   each?: ReviewedRules
-  /** The policies of this change alone, which are of no use for others. */
+  /** The policies that were made for this change alone, so nothing prepared for them needs to be kept. */
   own?: readonly PolicySnapshot[]
 }
 
@@ -33,11 +33,11 @@ export interface ReviewedPolicies {
 export type ReviewOf = (type: string, href: string) => ReviewedPolicies | null
 
 /**
- * Creates the function that takes one pending change out of the draft, and puts it alone into the active policy.
- * Objects that exist only in the draft are in every policy: the PCE provisions them with the rules that need them,
- * and without such rules they change nothing.
- * @param changed the changes that are asked about. All policies share what these leave alone, so that it is prepared
- * once for the judge.
+ * Creates the function that builds, for one pending change, the draft without this change and the active policy with
+ * nothing but this change. Objects that exist only in the draft are in every policy: the PCE provisions them with the
+ * rules that need them, and without such rules they change nothing.
+ * @param changed the changes to review. The part of the policy that none of them touches is the same in all policies,
+ * so it is prepared only once.
  */
 export function createReviews(
   active: WholePolicy,

@@ -19,20 +19,20 @@ import { isInForce, rulesInForce, type PolicySnapshot } from '../policy/load-sna
 import type { AnyRule } from '../policy/rule-in-force.js'
 import type { RuleType } from '../policy/rule-type.js'
 
-/** One changed rule of a rule set as policies that can be compared. */
+/** One changed rule of a rule set, with the policies to compare in order to see its effect. */
 export interface ReviewedRule {
   href: string
   type: RuleType
   change: RuleChangeShown['change']
-  /** The rule as it is in force, or a new one as it will be. */
+  /** The rule as it is in force; for a new rule, as it will be. */
   rule: AnyRule
-  /** A changed rule as it will be. */
+  /** The new version of a changed rule; absent for new and removed rules. */
   becomes?: AnyRule
-  /** Its place among the rules of its list in the rule set, from 1. */
+  /** The rule's place in its list in the rule set, counted from 1. */
   position: number
-  /** True if the rule stays as it is, and the scopes of its rule set or whether that is enabled changes. */
+  /** True if the rule itself stays the same, but its rule set gets other scopes, or is enabled or disabled. */
   isThroughSet: boolean
-  /** The policies that show what the change takes away and what it lets pass; a reason if traffic cannot tell. */
+  /** The policies that show what the change takes away and what it allows; a reason if traffic cannot show this. */
   review: { taking: ComparedPolicies | null; giving: ComparedPolicies | null; rules: readonly CuttingRule[] } | string
 }
 
@@ -40,13 +40,13 @@ export interface ReviewedRule {
 export interface ReviewedRules {
   changed: Iterable<ReviewedRule>
   unchanged: number
-  /** Number of the rules in both versions that have another place among them. No traffic depends on it. */
+  /** Number of rules in both versions whose place among the rules changes, which affects no traffic. */
   reordered: number
-  /** Number of changed rules in the words of iptables, which are not followed to traffic. */
+  /** Number of changed iptables rules, whose effect on traffic is not judged. */
   ipTables: number
 }
 
-/** Both versions of a rule set, and the policies with its change. */
+/** Both versions of a rule set, with the policies before and after its change. */
 interface ChangedSet {
   href: string
   /** Null for a deleted rule set. */
@@ -65,10 +65,10 @@ const NOT_IN_FORCE = 'it is in force neither before nor after'
 const ONLY_TEXT = 'only its texts change'
 
 /**
- * Takes a changed rule set apart into its changed rules. Each is compared beside the rules that stay, so that rules of
- * the same change do not hide each other: traffic that two new rules let pass asked for both, and traffic that a new
- * rule lets pass in place of a removed one asked for the new one and does not depend on the removed one. A change of the
- * scopes changes every rule, and so does enabling or disabling the rule set.
+ * Finds the changed rules of a rule set. Each is compared beside the rules that stay, so that rules of the same change
+ * do not hide each other. For example, traffic that two new rules allow counts for both. Traffic that a new rule allows
+ * in place of a removed one counts for the new rule and does not depend on the removed one. If the scopes change, or
+ * the rule set is enabled or disabled, every rule counts as changed.
  */
 export function reviewRules(set: ChangedSet): ReviewedRules {
   const { href, draft, active, base, alone, is } = set
@@ -84,7 +84,7 @@ export function reviewRules(set: ChangedSet): ReviewedRules {
   const [fresh, old] = [draft, active].map((version) =>
     version === null ? [] : [{ ...reduceTo(version, isTouched), deny_rules: [], ip_tables_rules: [] }],
   ) as RuleSet[][] as [RuleSet[], RuleSet[]]
-  // Of the policies of the draft, and of the active policy with this change alone.
+  // The bases made from the draft, and those made from the active policy with this change alone.
   const [draftBases, aloneBases] = [is, alone].map((policy) => {
     const staying = withSet(policy, href, kept)
     return { staying, withFresh: grow(staying, fresh), withOld: grow(staying, old) }
@@ -113,14 +113,19 @@ export function reviewRules(set: ChangedSet): ReviewedRules {
   }
 }
 
-/** A policy with the rules of a rule set that stay, alone or with its changed allow rules, after or before the change. */
+/**
+ * A policy with only the unchanged rules of the rule set, and the same policy with the changed allow rules in their new
+ * (`withFresh`) or old (`withOld`) version.
+ */
 interface Bases {
   staying: PolicySnapshot
   withFresh: PolicySnapshot
   withOld: PolicySnapshot
 }
 
-/** Returns the policies that show what the change of one rule takes away and lets pass, or why traffic cannot tell. */
+/**
+ * Returns the policies that show what the change of one rule takes away and allows, or why traffic cannot show this.
+ */
 function compareRule(
   rule: ComparedRule,
   { draft, active, base, is: whole }: ChangedSet,
@@ -170,7 +175,7 @@ function compareRule(
   }
 }
 
-/** Returns the rule set with this rule alone; nothing if the rule is not in force. */
+/** Returns a list with the rule set reduced to this rule; an empty list if the rule is not in force. */
 function alone(set: RuleSet | null, rule: AnyRule | null): RuleSet[] {
   if (set === null || rule === null || !isInForce(set) || !isInForce(rule)) return []
   return [{ ...reduceTo(set, (one) => one.href === rule.href), ip_tables_rules: [] }]
@@ -181,7 +186,10 @@ function reduceTo(set: RuleSet, isWanted: (rule: Rule | DenyRule) => boolean): R
   return { ...set, rules: (rules ?? []).filter(isWanted), deny_rules: (denies ?? []).filter(isWanted) }
 }
 
-/** Lists the rule, as both versions have it in force, for the search for traffic that it can concern. */
+/**
+ * Lists the rule in those of its versions that are in force. The list serves to find the traffic that the rule can
+ * affect.
+ */
 function matching(
   rule: ComparedRule,
   { draft, active }: ChangedSet,
@@ -227,14 +235,16 @@ function countIpTables(draft: RuleSet | null, active: RuleSet | null, isThroughS
   }).length
 }
 
-/** A policy that consists of another one and of further rule sets, so that it need not be prepared as a whole. */
+/** A policy that adds rule sets to another policy. What was prepared for the other policy can be used again. */
 interface GrownPolicy extends PolicySnapshot {
   grown: { from: PolicySnapshot; by: readonly RuleSet[] }
 }
 
 const isGrown = (policy: PolicySnapshot): policy is GrownPolicy => 'grown' in policy
 
-/** Adds rule sets to a policy. Of policies that grew from the same one, `shareJudges` prepares what they share once. */
+/**
+ * Adds rule sets to a policy. If several policies grow from the same one, `shareJudges` prepares that one only once.
+ */
 export function grow(policy: PolicySnapshot, further: readonly RuleSet[]): PolicySnapshot {
   if (further.length === 0) return policy
   const { from, by } = isGrown(policy) ? policy.grown : { from: policy, by: [] }
@@ -246,7 +256,9 @@ export function grow(policy: PolicySnapshot, further: readonly RuleSet[]): Polic
   return grown
 }
 
-/** Returns the policy with this rule set in place of the one with the href; without it if the rule set is null. */
+/**
+ * Returns the policy with this rule set in place of the one that has the href, or without it if the rule set is null.
+ */
 export function withSet(policy: PolicySnapshot, href: string, set: RuleSet | null): PolicySnapshot {
   const swap = (sets: readonly RuleSet[]) => [
     ...sets.filter((one) => toDraftHref(one.href) !== href),
@@ -259,16 +271,16 @@ export function withSet(policy: PolicySnapshot, href: string, set: RuleSet | nul
   return changed
 }
 
-/** The judges of policies. What policies have in common is prepared once. */
+/** Judges for several policies. The parts that the policies have in common are prepared once. */
 export interface SharedJudges {
   judgeOf: JudgeOf
-  /** Forgets what was prepared for these policies alone. */
+  /** Forgets what was prepared for these policies and for no others. */
   forget: (policies: readonly PolicySnapshot[]) => void
 }
 
 export function shareJudges(): SharedJudges {
   const finders = new WeakMap<PolicySnapshot, RuleFinder>()
-  // By what the rule sets refer to, which the versions of the policy have apart.
+  // The first key is a policy's index of objects, because the draft and active versions of the objects differ.
   const prepared = new WeakMap<PolicySnapshot['covers'], WeakMap<RuleSet, PreparedRuleSet>>()
   const prepare = (set: RuleSet, policy: PolicySnapshot): PreparedRuleSet => {
     const known = prepared.get(policy.covers) ?? new WeakMap<RuleSet, PreparedRuleSet>()

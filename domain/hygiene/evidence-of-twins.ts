@@ -22,25 +22,33 @@ import { createConversationReader } from '../traffic/read-flows.js'
 import type { TrafficWindow } from '../traffic/traffic-window.js'
 import { addTo, type Machine } from './known-machines.js'
 
-/** Connections since a time, of which the last one was seen at `last`, in milliseconds; null: there were none. */
+/**
+ * Numbers of connections since a workload was last heard from. `last` is the time of the last one in milliseconds; null
+ * if there were none.
+ */
 export interface LaterTraffic {
-  /** From an address of the workload, whoever reported it: its own VEN may still do so without a heartbeat. */
+  /**
+   * Connections from an address of the workload, whoever reported them. A VEN may still report traffic without sending
+   * heartbeats.
+   */
   from: number
-  /** To an address of the workload, and of these, those that were answered with data. */
+  /** Connections to an address of the workload. `answered` counts those in which the workload sent data back. */
   to: number
   answered: number
-  /** From or to an address that other workloads have as well, so that it is not known whose they are. */
+  /**
+   * Connections from or to an address that other workloads have too, so that it is not known which of them took part.
+   */
   undecided: number
   last: number | null
 }
 
-/** A rule in force that selects a workload, or perhaps does. */
+/** A rule in force that selects a workload, or may select it. */
 export interface AppliedRule {
   type: RuleType
   rule: AnyRule
   /** The name of its rule set; null for an enforcement boundary. */
   ruleSet: string | null
-  /** Whether it selects the workload. Never 'no'. */
+  /** Whether the rule selects the workload; never 'no'. */
   applies: Answer
 }
 
@@ -51,47 +59,50 @@ export interface TwinEvidence {
    * certain.
    */
   rules: { applying: number; undecided: number } | null
-  /** The same rules by themselves. */
+  /** The rules that `rules` counts. */
   applied: readonly AppliedRule[] | null
   /**
    * Number of rules and enforcement boundaries, in the draft or the active policy, that name the workload individually,
    * whether they are in force or not.
    */
   named: number | null
-  /** The names of the rule sets and boundaries that contain these, sorted. */
+  /** The sorted names of the rule sets and boundaries whose rules `named` counts. */
   namedIn: readonly string[] | null
   /** Number of virtual services to which the workload is bound. */
   bindings: number | null
   traffic: { connections: number; last: number | null } | null
   /**
-   * Rules in force a side of which reaches this workload and no other, and those of which that is not known. Null also
-   * if it was not asked for.
+   * Rules in force with a side that selects this workload and no other. It is also null if the caller did not ask for
+   * it.
    */
   alone: Lonely | null
-  /** The traffic since it was last heard of. Null also if it was not asked for, or if not all traffic was read. */
+  /**
+   * The traffic since the workload was last heard from. It is also null if the caller did not ask for it, or if not all
+   * traffic was read.
+   */
   later: LaterTraffic | null
 }
 
 /**
- * The hrefs of the rules in force a side of which reaches one workload and no other, and the number of those that
- * perhaps do.
+ * The hrefs of the rules in force with a side that selects one workload and no other, and the number of rules for which
+ * this is uncertain.
  */
 export interface Lonely {
   rules: ReadonlySet<string>
   undecided: number
 }
 
-/** What is read of workloads that may be gone, beside what is read of twins. */
+/** What is needed to read additional evidence about workloads that may no longer exist. */
 export interface GoneQuestion {
-  /** All workloads, with which it is decided whom else a rule reaches, and whose an address is. */
+  /** All workloads, needed to know which others a rule selects and which of them have an address. */
   everyone: readonly Machine[]
-  /** Returns the time in milliseconds after which a workload counts as silent. */
+  /** Returns the time, in milliseconds since the epoch, at which a workload was last heard from. */
   silentSince: (href: string) => number
 }
 
 export interface EvidenceRead {
   of: (href: string) => TwinEvidence
-  /** Names what the rules in force refer to, without user groups. */
+  /** The names of the objects to which the rules in force refer, without user groups. */
   names: ReferenceNames
   /** Sentences that say what could not be read, or only in part. */
   warnings: string[]
@@ -217,15 +228,15 @@ function* judgeRules(machines: readonly Machine[], draft: PolicySnapshot, active
   return { applied, named }
 }
 
-/** Whatever bears labels by which rules reach it. */
+/** A workload or other object with labels, by which rules select it. */
 type Bearer = Pick<Machine, 'href' | 'labels'>
 
 /** Number of label combinations that are tested in one step. */
 const TESTED_PER_STEP = 100
 
 /**
- * Finds for each workload the rules in force a side of which reaches it and nobody else. Bearers of the same labels are
- * tested once.
+ * Finds for each workload the rules in force with a side that selects it and nothing else. Objects with the same labels
+ * are tested once.
  */
 function* findLonely(
   machines: readonly Machine[],
@@ -250,7 +261,7 @@ function* findLonely(
     for (const side of ['providers', 'consumers'] as const) {
       yield
       const own = machines.filter((machine) => isWrittenTo(rule, side, endOf(machine), active) === 'yes')
-      // A side that reaches two of them is lost to neither alone.
+      // A side that selects two of these workloads does not depend on either of them alone.
       const [only] = own
       if (only === undefined || own.length > 1) continue
       const lonely = found.get(only.href)!
@@ -299,9 +310,9 @@ async function countBindings({ pce, signal }: Ctx, hrefs: ReadonlySet<string>): 
   return counts
 }
 
-/** Maximum number of addresses of a workload by which its traffic is asked for. */
+/** Maximum number of addresses per workload in the traffic query. */
 const MOST_ADDRESSES = 8
-/** Time after a workload was last heard of within which traffic may still be what it reported itself. */
+/** For this long after a workload was last heard from, traffic may be what its own VEN reported before. */
 const REPORTING_MS = 3_600_000
 
 async function readTraffic(

@@ -64,7 +64,7 @@ export interface ExposedService {
   connections: Record<Reached, number>
   remedies: Partial<Record<Remedy, number>>
   /**
-   * Number of allow rules in force that let at least one of the service's ports in at workloads; null if the policy
+   * Number of allow rules in force that allow at least one of the service's ports to workloads; null if the policy
    * could not be read.
    */
   allowRules: number | null
@@ -93,8 +93,8 @@ export interface JudgedExposure {
   pairs: ExposedPair[]
   undecided: string
   /**
-   * The workloads whose VEN is not known to answer and on which findings depend, and the number of connections that
-   * policy drops only at them, which count as undecided.
+   * The workloads with a VEN that is not known to answer, as far as findings depend on them, and the number of
+   * connections that count as undecided because policy drops them only at such workloads.
    */
   silent: { workloads: readonly string[]; connections: number }
   recorded: RecordedOtherwise
@@ -199,7 +199,7 @@ function withClosed(policy: PolicySnapshot | null, services: readonly ExposedSer
   return applyChange(policy, { is: 'new_rule_set', ruleSet: ruleSet as unknown as RuleSet })?.policy ?? null
 }
 
-/** Returns the policy without its allow rules, as if all that permit traffic to the closed services had been changed. */
+/** Returns the policy without its allow rules, as if every rule that allows the risky services had been changed. */
 const withoutAllows = (policy: PolicySnapshot | null): PolicySnapshot | null =>
   policy && { ...policy, ruleSets: policy.ruleSets.map((ruleSet) => ({ ...ruleSet, rules: [] })) }
 
@@ -287,7 +287,7 @@ function reachedBy({ word, mayBeBlocked }: ReturnType<typeof decideEnds>): Reach
   return word === 'potentially_blocked' ? 'by_mode' : 'not_enforced'
 }
 
-/** The remedies that are a change of rules or modes, so that both ends with their VENs carry them out. */
+/** The remedies that consist of changes to rules or modes, which take effect once the VENs at both ends apply them. */
 const CHANGES: ReadonlySet<Remedy> = new Set([
   'deny_rule',
   'enforce_destination',
@@ -298,12 +298,12 @@ const CHANGES: ReadonlySet<Remedy> = new Set([
 
 type Modes = readonly [source: EndMode, destination: EndMode]
 
-/** The changes of `CHANGES` that allow rules are part of, too. */
+/** The remedies that include a change of allow rules. */
 const RULE_CHANGES: ReadonlySet<Remedy> = new Set(['change_rules', 'change_rules_and_enforce'])
 
 /**
- * Returns the least change that stops a connection whatever the ends do whose VEN is not known to answer. If there is
- * none, or if allow rules would have to be changed for the sake of such an end alone, the remedy is `once_online`.
+ * Returns the least change that stops a connection even if ends whose VEN is not known to answer enforce nothing.
+ * Returns `once_online` if there is none, or if allow rules would have to change only because of such an end.
  */
 function settleRemedy(remedyIn: (modes: Modes) => Remedy, modes: Modes, sureModes: Modes): Remedy {
   const least = remedyIn(modes)

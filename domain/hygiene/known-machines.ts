@@ -53,7 +53,7 @@ export async function readMachines(
   return found
 }
 
-/** Reduces a workload to what tells whether another one means the same machine. */
+/** Reduces a workload to the fields that show whether another workload is the same machine. */
 export function toMachine(workload: Workload): Machine {
   const interfaces = (workload.interfaces ?? []).filter((one) => one !== null)
   const addresses = interfaces.flatMap(({ address }) => (address == null ? [] : (machineAddress(address) ?? [])))

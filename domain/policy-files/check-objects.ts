@@ -128,9 +128,9 @@ async function checkRules(one: ObjectDifference, lookups: PolicyLookups, fault: 
 }
 
 /**
- * Checks the ends that the descriptions of new and changed rules name, as the tools do that write single rules: one that
- * cannot be read is a fault. Returns warnings about ends that are over or prose. A description that a rule of the draft
- * has already is not checked, because it is not written anew.
+ * Checks the end dates in the descriptions of new and changed rules, as the tools that write single rules do. An end
+ * that cannot be read is a fault. Returns warnings about ends that have passed or are written as prose. A description
+ * that a rule of the draft already has is not checked, because it is not written again.
  *
  * @param now milliseconds since the epoch.
  */

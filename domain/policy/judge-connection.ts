@@ -67,15 +67,15 @@ export interface PreparedRuleSet {
   unjudgedAt: (end: FlowEnd) => Answer
 }
 
-/** Prepares the rules of one rule set. What they refer to is looked up in `objects`. */
+/** Prepares the rules of one rule set. The objects to which they refer are looked up in `objects`. */
 export const prepareRuleSet = (ruleSet: RuleSet, objects: PolicySnapshot): PreparedRuleSet => ({
   says: compileTypes({ ruleSets: [ruleSet], boundaries: [] }, objects),
   unjudgedAt: createIpTablesSearch({ ...objects, ruleSets: [ruleSet] }),
 })
 
 /**
- * Adds the rules of further rule sets to those of a policy. Neither is prepared again, so that a policy can be compared
- * with and without each of many rules.
+ * Adds the rules of further rule sets to those of a policy. Nothing is prepared again, so a policy can be compared
+ * cheaply with and without each of many rules.
  */
 export function addRuleSets(findRules: RuleFinder, further: readonly PreparedRuleSet[]): RuleFinder {
   return keepLast((connection) => {
@@ -96,7 +96,7 @@ export function addRuleSets(findRules: RuleFinder, further: readonly PreparedRul
   })
 }
 
-/** Returns as `anyOf` whether one of the answers is yes, and asks no further than it needs. */
+/** Combines the answers as `anyOf` does, but stops asking at the first yes. */
 function anyAnswer(known: Answer, further: readonly PreparedRuleSet[], ask: (one: PreparedRuleSet) => Answer): Answer {
   const answers: Answer[] = [known]
   if (known === 'yes') return known
@@ -108,7 +108,10 @@ function anyAnswer(known: Answer, further: readonly PreparedRuleSet[], ask: (one
   return anyOf(answers)
 }
 
-/** Keeps what was found about the last connection, because policies that have rules in common are asked in turn. */
+/**
+ * Keeps the answers for the last connection, because several policies with common rules are asked about the same one in
+ * turn.
+ */
 function keepLast(find: RuleFinder): RuleFinder {
   let last: { connection: Connection; known: Partial<Record<Side, RulesAtEnd>> } | null = null
   let rulesAt: ReturnType<RuleFinder>
@@ -136,16 +139,17 @@ export function dropsBy({ possible, undecided }: EndVerdict): Answer {
 export const standsForOthers = ({ workload, labels }: FlowEnd): boolean =>
   workload === null && Object.keys(labels).length > 0
 
-/** A function that returns whether rules of one type match a connection at one of its ends. */
+/** Returns whether rules of one type match a connection at one of its ends. */
 type RulesSay = (connection: Connection, side: Side) => Answer
 
-/** Prepares the rules in force of each type; what they refer to is looked up in `objects`. */
+/** Prepares the rules in force of each type. The objects to which they refer are looked up in `objects`. */
 function compileTypes(rules: Parameters<typeof rulesInForce>[0], objects: PolicySnapshot): Record<RuleType, RulesSay> {
   const of = (type: RuleType): RulesSay => {
     const placed = rulesInForce(rules, type)
     if (placed.length === 0) return () => 'no'
     const matchesOf = compileByDestination(placed, objects)
-    // Policies that have these rules in common are asked in turn.
+    // The answer for the last connection is kept, because several policies with these rules are asked about the same
+    // one in turn.
     let last: { connection: Connection; known: Partial<Record<Side, Answer>> } | null = null
     return (connection, side) => {
       if (last?.connection !== connection) last = { connection, known: {} }

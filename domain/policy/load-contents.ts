@@ -31,7 +31,7 @@ export interface LoadedContents {
   active: PolicyContents
   /** True if any object differs between the draft and the active version. */
   differ: boolean
-  /** The workloads that were read, with their names. */
+  /** The workloads that were read. */
   workloads: readonly NamedObject[]
   /**
    * Returns the objects of the given version, but with `object` in place of the stored object that has the same href.

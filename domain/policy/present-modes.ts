@@ -45,7 +45,10 @@ export interface PresentModes {
 interface Source {
   pce: PceClient
   signal: AbortSignal
-  /** The clock by which heartbeats are found old. If it is absent, a VEN that the PCE calls online answers. */
+  /**
+   * The clock that decides whether a heartbeat is too old. If absent, a VEN that the PCE calls online counts as
+   * answering.
+   */
   now?: () => number
 }
 

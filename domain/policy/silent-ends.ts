@@ -3,21 +3,21 @@ import { compareTexts } from '../text/compare-texts.js'
 import { endpointLabel, type FlowEnd } from '../traffic/flow-ends.js'
 import type { PresentModes } from './present-modes.js'
 
-/** The ends of traffic whose VEN is not known to answer, as far as an answer depends on them. */
+/** Collects the workloads whose VEN is not known to answer, as far as an answer depends on them. */
 export interface SilentEnds {
   isAny: (...ends: readonly FlowEnd[]) => boolean
   /**
-   * Returns the mode of an end, but `none` if its VEN is not known to answer: a connection that is dropped even so is
-   * dropped whatever silent ends do.
+   * Returns the mode of an end, or `none` if its VEN is not known to answer. A connection that is dropped with these
+   * modes is dropped whatever the silent VENs do.
    */
   sureModeOf: (end: FlowEnd) => EndMode
-  /** Notes that the answer depends on those of the ends that are silent. */
+  /** Notes that the answer depends on the silent ones among these ends. */
   add: (...ends: readonly FlowEnd[]) => void
   /** Returns the names of the workloads that were noted, each once and in alphabetical order. */
   names: () => string[]
 }
 
-/** Creates the collection for one answer, by the modes that were read for it. */
+/** Creates an empty collection for one answer. */
 export function createSilentEnds({ modeOf, isSilent }: Pick<PresentModes, 'modeOf' | 'isSilent'>): SilentEnds {
   const names = new Map<string | null, string>()
   return {

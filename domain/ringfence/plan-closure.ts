@@ -89,12 +89,16 @@ function compared({ active, draft }: Baseline, rules: readonly PlannedRule[], ow
 }
 
 /**
- * The reasons why the plan has no allow rule for observed traffic that the deny rule alone would affect. Labels can name
- * only applications, and what is blocked today is not in use.
+ * The reasons why observed traffic that the deny rule would affect gets no allow rule in the plan. Rules name sources
+ * and destinations by their application labels, so both ends must have one. Traffic that is blocked today is not in
+ * use.
  */
 export const NOT_KEPT = ['source_without_application', 'destination_without_application', 'blocked_today'] as const
 
-/** Traffic that gets no allow rule for one reason: its pairs, its connections, and the busiest pairs. */
+/**
+ * The traffic that gets no allow rule for one of the reasons: the numbers of its pairs and connections, and the busiest
+ * pairs.
+ */
 export interface NotKept {
   reason: (typeof NOT_KEPT)[number]
   pairs: number
@@ -104,7 +108,7 @@ export interface NotKept {
 
 /** Maximum number of applications that one rule names, the same limit as for rules that callers write. */
 const MOST_SOURCES = 100
-/** Number of pairs that are named for each reason not to keep them. */
+/** Maximum number of pairs that are named for each of the reasons. */
 const EXAMPLES = 3
 
 /** An allow rule for the applications of one environment that use the services of one application. */
@@ -220,9 +224,9 @@ export interface JudgedClosure {
   opened: ClosedPair[]
   undecided: string
   /**
-   * The workloads whose VEN is not known to answer and on which effects depend, and the numbers of connections that are
-   * blocked already, or cut once workloads enforce, but only at them. Those that are cut only at them have an effect of
-   * their own.
+   * The workloads with a VEN that is not known to answer, as far as effects depend on them. `blocked` and
+   * `onceEnforced` are the numbers of connections that are blocked already, or cut once workloads enforce policy, but
+   * only at such workloads. Connections that would be cut only there count as `cut_once_online` instead.
    */
   silent: { workloads: readonly string[]; blocked: number; onceEnforced: number }
   assumes: readonly string[]

@@ -56,7 +56,10 @@ export interface PreparedClosure {
   /** The existing rule set of the closure; null if it does not exist yet. */
   existing: RuleSet | null
   uses: KeptUse[]
-  /** The traffic that no rule of `uses` keeps, by reason; empty if uses are not to be kept. */
+  /**
+   * The traffic that none of the rules for `uses` allows, by reason; empty if the plan is not meant to allow existing
+   * uses.
+   */
   notKept: NotKept[]
   /** All rules in the order in which they are written: the deny rule comes last. */
   rules: PlannedRule[]

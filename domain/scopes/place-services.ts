@@ -127,7 +127,7 @@ function placeAssigned(
       rule: 'protected_label',
       why: `may give the protected label ${territory.nameOf(shielded)}`,
     }
-  // What a change leaves in one of the two fields counts too, so a label outside in either of them is one that is given.
+  // Labels in either of the two fields count, including those in a field that a change leaves as it is.
   const isInside = territory.lands.some(({ labels: wanted }) =>
     [...wanted].every(([key, allowed]) => {
       const given = all.filter((hrefs) => hrefs.some((href) => (territory.keyOf(href) ?? key) === key))

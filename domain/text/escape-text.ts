@@ -25,7 +25,7 @@ const LARGEST_CODE_POINT = 0x10ffff
  * because a clipped one would be useless.
  */
 const IDENTIFIER = /(?:^|_)(?:hrefs?|cursor|reference|uuid)$/
-/** The name of properties with a whole table as text (RFC 4180), whose line breaks are kept outside of its cells. */
+/** The name of properties whose value is a whole CSV table (RFC 4180). The line breaks between its rows are kept. */
 const TABLE = 'csv'
 /** Matches the names of properties with sentences written by this server. These may quote names from the PCE. */
 const SENTENCE = /^(?:message|summary|hint|warnings?)$/

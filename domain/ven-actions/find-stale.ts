@@ -18,47 +18,47 @@ import { quote } from '../text/escape-text.js'
 import { joinWorkload, labelsOf, nameOfMachine, readWork, workloadOf, type Work } from '../vens/join-workload.js'
 import type { WorkloadSelection } from '../../schemas/workload-selection.js'
 
-/** A workload that has an address of a VEN that is silent. */
+/** A workload that shares an address with the host of a silent VEN. */
 export interface Twin {
   href: string
   name: string
   managed: boolean
-  /** True if it has the host name of the silent one as well, in whatever case. */
+  /** True if the workload also has the host name of the silent VEN, regardless of case. */
   isNamesake: boolean
-  /** Whether its own VEN was heard of after the silent one; null if that is not known, or if it has none. */
+  /** Whether the workload's own VEN was heard from after the silent one; null if this is not known or it has no VEN. */
   isHeard: boolean | null
 }
 
-/** A VEN that was not heard of for a while. */
+/** A VEN that the PCE has not heard from for some time. */
 export interface StaleVen {
   href: string
   name: string
-  /** When it was last heard of, in milliseconds. */
+  /** The time when the PCE last heard from the VEN, in milliseconds since the epoch. */
   heardAt: number
   status: string | null
   type: string | null
   mode: string | null
-  /** Whether the PCE counts it as online, though it is silent. */
+  /** Whether the PCE counts the VEN as online, even though it is silent. */
   online: boolean | null
-  /** Its workload; null if the list of the PCE does not have it. */
+  /** The VEN's workload; null if it is not in the PCE's list of workloads. */
   machine: Machine | null
   twins: Twin[]
 }
 
 export interface StaleFound {
-  /** The longest silent first. */
+  /** The stale VENs. The one that has been silent for the longest time comes first. */
   stale: StaleVen[]
   /** Every workload, with or without a VEN. */
   everyone: Machine[]
   counts: {
-    /** VENs that match the selection, and of these, the ones that were heard of in time. */
+    /** Number of VENs that match the selection. `heard` counts those that were heard from recently enough. */
     vens: number
     heard: number
-    /** VENs of which no heartbeat is known, and those that are uninstalled: neither is called stale. */
+    /** Numbers of VENs without a known heartbeat and of uninstalled VENs. Neither are called stale. */
     not_known: number
     uninstalled: number
   }
-  /** Names of those of which no heartbeat is known, the first ones. */
+  /** Names of the first few VENs without a known heartbeat. */
   unknown: string[]
 }
 
@@ -66,13 +66,13 @@ type Ctx = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 
 const MOST_NAMED = 5
 
-/** Keeps of a VEN what is needed here. There may be tens of thousands. */
+/** Keeps only the fields of a VEN that are needed here, because there may be tens of thousands of VENs. */
 const slim = ({ href, name, hostname, status, ven_type, last_heartbeat_at, workloads }: Ven) =>
   ({ href, name, hostname, status, ven_type, last_heartbeat_at, workloads }) as Ven
 
 /**
- * Finds the VENs of the selection that the PCE did not hear of since a time, by the last heartbeat that the VEN or its
- * workload tells (P78).
+ * Finds the selected VENs that the PCE has not heard from since the given time. It is decided by the last heartbeat
+ * that the VEN or its workload shows (P78).
  * @param silentSince milliseconds since the epoch
  * @throws {IncompleteListError} if the PCE sent only a part of a list, the errors of label resolution, and those of the
  * PCE client.
@@ -141,7 +141,7 @@ async function readWorkloads({ pce, signal }: Ctx, candidates: readonly Ven[]) {
   const wanted = new Set(candidates.flatMap((ven) => [ven.href, workloadOf(ven) ?? ven.href]))
   const everyone: Machine[] = []
   const works = new Map<string, Work>()
-  /** When the VENs of workloads were last heard of, in milliseconds, by the workload. */
+  /** The time when a workload's VEN was last heard from, in milliseconds, by the workload's href. */
   const heard = new Map<string, number>()
   await scanWhole(
     { api: pce.workloads, params: { include: 'labels' }, signal },
@@ -193,17 +193,17 @@ function twinsOf(
     .sort((a, b) => Number(b.managed) - Number(a.managed) || compareTexts(a.href, b.href))
 }
 
-/** The IP lists that contain an address of a workload: all, and of these, those that name the address by itself. */
+/** The names of the IP lists that contain an address of a workload. `naming` has those that name the address itself. */
 export interface ListsOf {
   names: string[]
   naming: string[]
-  /** Lists of which that is not known, because of domain names or ranges that cannot be read. */
+  /** IP lists that may contain an address, because they have domain names or ranges that cannot be read. */
   undecided: { name: string; because: Unknown }[]
 }
 
 /**
- * Finds the IP lists of the draft that contain addresses of the workloads, without the list of all addresses. Returns a
- * sentence if they could not be read.
+ * Finds the IP lists of the draft that contain addresses of the workloads, but leaves out the list of all addresses.
+ * Returns a sentence if the IP lists could not be read.
  */
 export async function findLists(
   { pce, signal }: Ctx,
@@ -241,26 +241,26 @@ export async function findLists(
   return found
 }
 
-/** What to do with a VEN that is silent. `look`: find out first, because its host may live, or something is not known. */
+/** What to do with a silent VEN. `look`: investigate first, because its host may be alive or something is not known. */
 export const STALE_ADVICE = ['look', 'unpair', 'keep'] as const
 export type StaleAdvice = (typeof STALE_ADVICE)[number]
 
 export interface Advised {
   advice: StaleAdvice
-  /** True if traffic of its host was reported after it fell silent. */
+  /** True if traffic of the VEN's host was reported after the VEN fell silent. */
   isAlive: boolean
   why: string
-  /** What has to be moved before it can be unpaired, in sentences. */
+  /** Sentences that say what has to be moved before the VEN can be unpaired. */
   first: string[]
 }
 
 const DAY_MS = 86_400_000
-/** Days for which a laptop or desktop may be switched off without anybody missing it. */
+/** Number of days for which a laptop or desktop may be switched off without being missed. */
 const ENDPOINT_DAYS = 30
 
 /**
- * Advises what to do with a silent VEN. It is advice: that a host is gone is known to nobody here, since only other
- * VENs report traffic, and nothing is unpaired.
+ * Advises what to do with a silent VEN. This is only advice and nothing is unpaired, because it cannot be known that a
+ * host is gone: only other VENs still report its traffic.
  */
 export function advise(ven: StaleVen, evidence: TwinEvidence | null, lists: ListsOf | null, now: number): Advised {
   const { status, type, mode, online, machine, twins, heardAt } = ven

@@ -58,7 +58,7 @@ export async function moveState(from: string, to: DatabaseConfig): Promise<Comma
   }
 }
 
-/** Describes what the file keeps and the database does not get; null if there is nothing. */
+/** Describes what the file contains but the database does not receive; null if there is nothing. */
 async function describeLeft({ approvals, outbox }: Pick<FileState, 'approvals' | 'outbox'>): Promise<string | null> {
   let open = 0
   for (let after: ApprovalPlace | null | undefined = null; after !== undefined;) {

@@ -46,7 +46,10 @@ const GIVING: Partial<Record<CutFate, string>> = {
   cut_if_alone: 'would be stopped without it if the other pending changes were not there',
 }
 
-/** Default number of pairs shown for each of both effects of a change, and maximum number of ports for each pair. */
+/**
+ * Default maximum number of pairs shown for each side of a change (what it takes away and what it allows), and maximum
+ * number of ports shown for each pair.
+ */
 const MOST_PAIRS = 3
 const MOST_PORTS = 3
 
@@ -70,7 +73,10 @@ export interface RuleShown extends EvidenceShown {
   by_rule_set?: true
 }
 
-/** Numbers of the rules of changed rule sets, and of the changed ones by what observed traffic says. */
+/**
+ * The numbers of rules in changed rule sets. `evidence` counts the changed ones by what observed traffic says about
+ * them.
+ */
 export interface RuleCounts {
   added: number
   changed: number
@@ -83,7 +89,9 @@ export interface RuleCounts {
   evidence: Partial<Record<Evidence, number>>
 }
 
-/** The order in which the changed rules of a rule set are listed: what a person should look at first. */
+/**
+ * The order in which the changed rules of a rule set are listed. Those that a person should look at first come first.
+ */
 const RULES_ORDER: readonly Evidence[] = [
   'depends',
   'both',
@@ -98,10 +106,10 @@ const RULES_ORDER: readonly Evidence[] = [
 const LONGEST_DESCRIPTION = 120
 
 /**
- * Shows what observed traffic reveals about a change: in a word, a sentence and the busiest pairs.
+ * Shows what observed traffic reveals about a change: one word, one sentence and the busiest pairs.
  *
  * @param isCut true if not all traffic was read, so that counts are lower bounds and a lack of traffic proves nothing.
- * @param most maximum number of pairs for each of both effects of the change.
+ * @param most maximum number of pairs for each side of the change: what it takes away and what it allows.
  */
 export function showEvidence(found: TrafficEvidence, isCut: boolean, most = MOST_PAIRS): EvidenceShown {
   if (found.kind !== 'judged')
@@ -191,7 +199,7 @@ export function countRules({ changed, ...numbers }: RulesEvidence, isCut: boolea
   }
 }
 
-/** Adds up the numbers of several rule sets; null if there are none. */
+/** Adds up the counts of several rule sets; returns null if the list is empty. */
 export function sumRules(all: readonly RuleCounts[]): RuleCounts | null {
   if (all.length === 0) return null
   const add = <T extends object>(counts: readonly T[]) => {
@@ -204,7 +212,9 @@ export function sumRules(all: readonly RuleCounts[]): RuleCounts | null {
   return { ...numbers, evidence: add(all.map(({ evidence }) => evidence)) } as RuleCounts
 }
 
-/** Describes in a sentence what observed traffic says of the changed rules; empty if at most one rule changes. */
+/**
+ * Returns a sentence on what observed traffic says about the changed rules; an empty one if at most one rule changes.
+ */
 export function describeRules(counts: RuleCounts | null): string {
   if (counts === null) return ''
   const { added, changed, removed, reordered = 0, iptables_not_judged: ipTables = 0, evidence } = counts

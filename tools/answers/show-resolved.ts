@@ -33,7 +33,7 @@ type ResolvedRowOut = Static<typeof ResolvedRowOut>
 /** The fields of a row, in the order of the CSV columns. */
 const RESOLVED_FIELDS = Object.keys(ResolvedRowOut.properties) as (keyof ResolvedRowOut)[]
 
-/** The fields without which the others of a row say something else, so they are shown even if they were not requested. */
+/** The fields that change the meaning of the other fields of a row. They are shown even if they were not requested. */
 const QUALIFYING: readonly string[] = ['action', 'only', 'besides']
 
 /**
@@ -79,11 +79,11 @@ const IN_CELL = '; '
 /** The line break of RFC 4180. */
 const LINE_END = '\r\n'
 
-/** Writes a row as a line of CSV with the given columns, with its line break. */
+/** Writes the given columns of a row as one line of CSV, including the line break. */
 export const writeRow = (row: ResolvedRowOut, columns: readonly (keyof ResolvedRowOut)[]): string =>
   `${writeCsvLine(columns.map((column) => [row[column] ?? ''].flat().join(IN_CELL)))}${LINE_END}`
 
-/** Writes the header of the CSV, with its line break. */
+/** Writes the header line of the CSV, including the line break. */
 export const writeHeader = (columns: readonly string[]): string => `${writeCsvLine(columns)}${LINE_END}`
 
 const MEANINGS = {

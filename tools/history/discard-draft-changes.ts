@@ -194,9 +194,9 @@ function warnOfOutcome({ still, moved, unread }: Discarded): string[] {
 }
 
 /**
- * Returns warnings about rule sets that go whole though only a rule was named, about changes that were not read field by
- * field, and about deletions that stay pending although
- * discarding brings back objects that use the deleted ones.
+ * Returns warnings about rule sets that are discarded whole though only a rule was named, about changes that were not
+ * read field by field, and about deletions that stay pending although discarding brings back objects that use the
+ * deleted ones.
  */
 function warnOf({ chosen, rest, throughRules }: Discard, losses: readonly JudgedChange[]): string[] {
   const whole = chosen

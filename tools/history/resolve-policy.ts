@@ -152,7 +152,7 @@ export default defineTool({
       return { ...envelope, rules: shown, ...pagingOf(paging) }
     }
     const header = writeHeader(columns)
-    // Each line is measured as it is sent, which is whole and with its line break.
+    // Each line is measured in the form in which it is sent, including its line break.
     const lines = rows.map((row) => ({ csv: writeRow(row, columns) }))
     const { rows: shown, paging } = await answerPage(NAME, filters, slice, lines, page, { ...envelope, csv: header })
     return { ...envelope, csv: [header, ...shown.map(({ csv: line }) => line)].join(''), ...pagingOf(paging) }

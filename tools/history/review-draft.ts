@@ -35,9 +35,12 @@ const NAME = 'review-draft'
 const USUAL = 10
 const MOST = 50
 
-/** The number of pairs of each kind that are shown of the only change of a call, if there is room for them. */
+/** The numbers of pairs of each kind to try if a call is about a single change. The first one that fits is used. */
 const PAIRS_OF_ONE = [100, 50, 25, 10] as const
-/** The number of changed rules that are shown of each rule set, and of the only change of a call, with their pairs. */
+/**
+ * The numbers of changed rules shown for each rule set, and of pairs for each rule: if a call is about several changes,
+ * and if it is about a single one.
+ */
 const RULES_OF_MANY = { rules: 3, pairs: 1 }
 const RULES_OF_ONE = { rules: 25, pairs: 2 }
 const MORE_RULES = {
@@ -267,14 +270,17 @@ export default defineTool({
   },
 })
 
-/** Shows the evidence of a change: the busiest pairs, or as many as fit if it is the only change of the call. */
+/**
+ * Shows the evidence of a change with its busiest pairs. If the call is about this change only, it shows as many pairs
+ * as fit.
+ */
 function fitEvidence(found: ChangeEvidence, isCut: boolean, isOnly: boolean, limits: Limits): EvidenceShown {
   const room = answerBudget(limits) / 2
   const fitting = PAIRS_OF_ONE.find((most) => isOnly && jsonBytes(showEvidence(found, isCut, most)) <= room)
   return showEvidence(found, isCut, fitting)
 }
 
-/** Shows the changed rules of a rule set from the given one on, as many as there is room for. */
+/** Shows as many changed rules of a rule set as fit, beginning with the given one. */
 function fitRules(
   { rules }: ChangeEvidence,
   { isCut, isOnly, from }: { isCut: boolean; isOnly: boolean; from: number },

@@ -137,7 +137,10 @@ export default defineTool({
   },
 })
 
-/** A listener that is used on one workload may still be in doubt on others, so it counts as not known as well. */
+/**
+ * Tests a listener for a kind of use. One that is used on some workloads may be uncertain on others, and then counts as
+ * not known as well.
+ */
 const isOfUse = (row: ListenerRow, use: ListenerRow['use']): boolean =>
   row.use === use || (use === 'not_known' && row.not_known !== undefined)
 
@@ -159,7 +162,7 @@ const IN_WORDS: Record<Doubt, string> = {
   old_report: 'reported their ports more than 7 days ago, or at an unknown time',
 }
 
-/** Says what the words in `doubts` mean. */
+/** Explains the words that `doubts` contains. */
 function explainDoubts(doubts: Record<string, number>): string[] {
   const said = DOUBTS.flatMap((doubt) => (doubt in doubts ? [`${doubts[doubt]} ${IN_WORDS[doubt]} (${doubt})`] : []))
   return said.length === 0 ? [] : [`Of the workloads that were examined: ${said.join(', ')}.`]

@@ -16,7 +16,7 @@ import { labelExpander } from '../../domain/inventory/labels.js'
 const NAME = 'get-pairing-profiles'
 const DEFAULT_MAX_RESULTS = 50
 
-/** The limits of its keys, which a row has under detail_level full or where `fields` names them. */
+/** The limits of a profile's pairing keys. A row has them if detail_level is full or `fields` names them. */
 const KeyLimits = Type.Pick(PairingProfileOut, ['key_lifespan', 'allowed_uses_per_key']).properties
 
 const Row = Type.Object({

@@ -50,7 +50,7 @@ export default defineTool({
   },
   input: Type.Object(
     {
-      // The tool's own description names the default.
+      // The default is left out here because the tool's own description names it.
       ...windowInput(DEFAULT_DAYS, ''),
       before_start_date: Type.Optional(
         Type.String({ description: 'Compared with; default: as long, just before', listed: '' }),

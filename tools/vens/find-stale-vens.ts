@@ -38,7 +38,7 @@ const NAME = 'find-stale-vens'
 const DEFAULT_DAYS = 7
 const DEFAULT_WINDOW = 7
 const DEFAULT_RESULTS = 8
-/** Number of VENs whose evidence is read together: the traffic query names each of them with its addresses. */
+/** Number of VENs whose evidence is read together. One traffic query names all their addresses. */
 const BLOCK = 50
 const MOST_NAMES = 3
 const DAY_MS = 86_400_000
@@ -47,7 +47,7 @@ const CURSOR_BYTES = 400
 const Text = (description: string) => Nullable(Type.String({ description }))
 const Known = (description: string) => Nullable(Type.Integer({ description }))
 
-/** A list of what a number of the row counts. */
+/** The schema of a list of names that belongs to a count in the same row. */
 const Names = (description: string) => Type.Optional(Type.Array(Type.String(), { description }))
 
 const Row = Type.Object({
@@ -116,7 +116,9 @@ interface Judged extends Advised {
   lists: ListsOf | null
 }
 
-/** The fields of a row that name what its numbers count, in the order in which the pages of one VEN have them. */
+/**
+ * The fields of a row that list the names of what was counted, in the order in which the pages of one VEN show them.
+ */
 const NAMED = [
   'rules',
   'undecided_rules',
@@ -222,7 +224,7 @@ export default defineTool({
   },
 })
 
-/** Reads what hangs on the VENs of a block, and sorts them by what is to be done. */
+/** Reads what depends on the VENs of a block, and sorts the VENs. The most urgent come first. */
 async function judge(ctx: ToolContext<true>, vens: StaleVen[], everyone: readonly Machine[], window: TrafficWindow) {
   const now = ctx.now()
   const machines = vens.flatMap(({ machine }) => machine ?? [])
@@ -275,7 +277,7 @@ const mostUrgentFirst = (a: Judged, b: Judged): number =>
   a.ven.heardAt - b.ven.heardAt ||
   compareTexts(a.ven.href, b.ven.href)
 
-/** Shows a VEN without the names of what hangs on it. */
+/** Shows a VEN without the names of the objects that depend on it. */
 function showStale({ ven, evidence, lists, advice, why, first }: Judged, now: number): Static<typeof Row> {
   const { machine } = ven
   const { rules, named, bindings, alone, later } = evidence ?? NOTHING
@@ -312,7 +314,7 @@ function showStale({ ven, evidence, lists, advice, why, first }: Judged, now: nu
   }
 }
 
-/** The evidence about a VEN without a workload. */
+/** The evidence for a VEN without a workload, about which nothing is known. */
 const NOTHING: TwinEvidence = {
   rules: null,
   applied: null,
@@ -324,7 +326,9 @@ const NOTHING: TwinEvidence = {
   later: null,
 }
 
-/** Returns the rules of a VEN, those that reach nobody else first, then those that are undecided. */
+/**
+ * Returns the rules that apply to a VEN and, apart from them, those that may apply. The first ones select nothing else.
+ */
 function rulesOf(evidence: TwinEvidence | null) {
   const { applied, alone } = evidence ?? NOTHING
   const isLonely = ({ rule }: AppliedRule) => alone?.rules.has(rule.href) === true
@@ -336,13 +340,15 @@ function rulesOf(evidence: TwinEvidence | null) {
   }
 }
 
-/** Returns the rules that an answer names, of each kind at most so many. */
+/** Returns the rules that an answer names: at most `most` certain ones and as many undecided ones. */
 function rulesShown(evidence: TwinEvidence | null, most: number) {
   const { certain, undecided } = rulesOf(evidence)
   return [...certain.slice(0, most), ...undecided.slice(0, most)].map(({ rule }) => rule)
 }
 
-/** Lists what hangs on a VEN. Each entry is put into words only when it is shown. */
+/**
+ * Lists the objects that depend on a VEN, as functions that return their descriptions, because few of them are shown.
+ */
 function listNamed({ ven, evidence, lists }: Judged, names: ReferenceNames): Named {
   const { certain, undecided, isLonely } = rulesOf(evidence)
   const nameOf = ({ type, rule, ruleSet }: AppliedRule) => `${KIND_WORDS[type]} ${nameRuleIn(rule, ruleSet, names)}`
@@ -377,8 +383,8 @@ function firstNames(one: Judged, names: ReferenceNames): Partial<Record<keyof Na
 }
 
 /**
- * Shows one VEN with as many names as fit, from a position among all of them on.
- * @returns the row, and the position of the next page, or null if it is the last one.
+ * Shows one VEN with as many names as fit, beginning at a position in the list of all names.
+ * @returns the row, and the position of the next page, or null if this is the last page.
  */
 function cutOne(
   one: Judged,
@@ -391,7 +397,7 @@ function cutOne(
   const lists = listNamed(one, names)
   const all = NAMED.flatMap((field) => lists[field].map((text) => ({ field, text })))
   const row: Static<typeof Row> = showStale(one, now)
-  // Each name is counted with the name of its list: most lists are short.
+  // Each name is measured together with the name of its field, because most lists are short.
   const most = mostRowsThatFit(limits)
   const texts = all.slice(from, from + most).map(({ field, text }) => ({ field, text: text() }))
   const kept = countRowsThatFit(texts, [row, ...envelope], limits)

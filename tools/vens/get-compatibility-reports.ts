@@ -187,11 +187,11 @@ const countStatuses = (page: readonly CheckedWorkload[]): Record<Compatibility, 
     COMPATIBILITY.map((status) => [status, page.filter((one) => one.status === status).length]),
   ) as Record<Compatibility, number>
 
-/** Counts workloads by status, without statuses that none has. */
+/** Counts workloads by status. A status that no workload has is left out. */
 const givenStatuses = (page: readonly CheckedWorkload[]): Partial<Record<Compatibility, number>> =>
   Object.fromEntries(Object.entries(countStatuses(page)).filter(([, many]) => many > 0))
 
-/** Says how to see the workloads that are not listed; empty if all are. */
+/** Returns a sentence on how to see the workloads that are not listed; an empty text if all are listed. */
 function adviseOnHidden(hidden: Partial<Record<Compatibility, number>>): string {
   const [first, ...others] = Object.keys(hidden)
   if (first === undefined) return ''

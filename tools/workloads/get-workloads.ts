@@ -176,8 +176,8 @@ function fixedKeys(
 }
 
 /**
- * Returns the fields that identify the workloads of a page that have no name, if their names were requested: a workload
- * with a VEN often has a host name alone.
+ * Returns the fields that identify workloads without a name, if names were requested and the page has such workloads. A
+ * workload with a VEN often has a host name but no name.
  */
 function identifying(
   fields: readonly string[],

@@ -3,7 +3,7 @@ import type { CallerScopes } from '../../../schemas/scopes.js'
 
 const ACTS = ['handler', 'preview', 'boundTo', 'plan'] as const
 
-/** The fields of a tool on which a limited client depends. */
+/** The properties of a tool that decide what it may show to a client with limited reading. */
 interface Reading {
   effect: 'read' | 'write' | 'destroy'
   reads?: 'shown' | 'judged' | 'everything'

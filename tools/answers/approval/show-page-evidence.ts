@@ -20,9 +20,12 @@ import {
 } from '../show-evidence.js'
 
 const NOT_LOOKED_UP = 'Not looked up for this change.'
-/** Number of pairs of each kind that a page has of a rule. */
+/** Number of pairs of each kind that an approval page shows for each rule. */
 const PAIRS_OF_RULE = 1
-/** Maximum number of rules of a rule set that are on a page although only the scopes or the state of the set change. */
+/**
+ * Maximum number of rules of a rule set that an approval page shows although the rules themselves do not change. They
+ * are affected because the scopes or the state of their rule set change.
+ */
 const MOST_THROUGH_SET = 30
 const THROUGH_SET = 'The rule stays as it is; the scopes of its rule set change, or whether that is enabled.'
 
@@ -85,7 +88,10 @@ function evidenceOf(object: ShownObject, { changes, read }: DraftEvidence): Pick
   return { evidence: showOnPage({ says: said, ...shown }), ...(parts.length > 0 && { parts }) }
 }
 
-/** Adds the evidence of each changed rule, and the rules that change through their rule set alone, as many as fit. */
+/**
+ * Adds its evidence to each changed rule, and appends as many as fit of the rules that are affected only by a change of
+ * their rule set.
+ */
 function withRules(parts: readonly ShownObject[], rules: RulesEvidence, isCutShort: boolean) {
   const rows = showRules(rules, isCutShort, PAIRS_OF_RULE)
   const byHref = new Map(rows.map((row) => [row.href, row]))

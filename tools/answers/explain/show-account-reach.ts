@@ -92,9 +92,9 @@ interface Shown {
 /** Maximum size, in bytes, of an answer about the accounts that reach most, unless the caller asks for more. */
 const STANDARD_BYTES = 8_000
 
-/** Number of bytes that are kept free to say which destinations of an account were left out. */
+/** Number of bytes reserved for the note on which destinations of an account were left out. */
 const NOTE_BYTES = 300
-/** Maximum number of accounts named in the summary when several reach as much. */
+/** Maximum number of accounts that the summary names when several accounts reach equally many destinations. */
 const MOST_TIED = 3
 
 /** Builds the answer. For a single account, it has all destinations that fit; otherwise five for each person. */
@@ -132,7 +132,7 @@ export function showAccountReach(
   return isOne ? { ...answer, ...tellCut(answer, detail) } : answer
 }
 
-/** Returns which lists of destinations were cut, beside what else was cut, and how to see more. */
+/** Returns what was cut, including the lists of destinations, and how to see more. */
 function tellCut(
   { people, ...cut }: Truncation & { people: Static<typeof Person>[] },
   detail: 'standard' | 'full',

@@ -159,7 +159,7 @@ interface Shown {
   /** Names of services that have at least one entry without ports. */
   portless: readonly string[]
   chosen: Sections<(typeof EXPOSURE_PARTS)[number]>
-  /** The only remedy of interest in the lists of pairs and destinations; undefined if all are. */
+  /** If set, the lists of pairs and destinations show only traffic with this remedy. */
   remedy: Remedy | undefined
 }
 
