@@ -2,12 +2,26 @@ import type { AnyTool } from '../define.js'
 import type { ListedSchemas, ListedTool, ToolFacts } from '../listed-tool.js'
 import { portableInput, portableOutput } from './portable-schema.js'
 
-/** Returns the entries of tools whose code is already loaded, as in a process that runs from the sources. */
-export const catalogueOf = (tools: readonly AnyTool[]): readonly ListedTool[] =>
-  tools.map((tool) => {
-    let schemas: ListedSchemas | undefined
-    return { ...factsOf(tool), schemas: () => (schemas ??= schemasOf(tool)), load: () => Promise.resolve(tool) }
-  })
+/**
+ * Returns the entries of tools whose code is already loaded, as in a process that runs from the sources. All servers of
+ * a process share the entry of a tool, and so the schemas in it.
+ */
+export const catalogueOf = (tools: readonly AnyTool[]): readonly ListedTool[] => tools.map(entryOf)
+
+const entries = new WeakMap<AnyTool, ListedTool>()
+
+function entryOf(tool: AnyTool): ListedTool {
+  const known = entries.get(tool)
+  if (known !== undefined) return known
+  let schemas: ListedSchemas | undefined
+  const entry: ListedTool = {
+    ...factsOf(tool),
+    schemas: () => (schemas ??= schemasOf(tool)),
+    load: () => Promise.resolve(tool),
+  }
+  entries.set(tool, entry)
+  return entry
+}
 
 /** A tool's entry in the catalogue as JSON. A build keeps it separately from the tool's code, which is loaded later. */
 export interface ToolData extends ToolFacts {
