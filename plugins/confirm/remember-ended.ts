@@ -8,13 +8,25 @@ const MOST_REMEMBERED = 30_000
  * too. Its records are not sealed, however, so anyone who can write to the store could remove them, and a failover can
  * lose them (D240).
  */
-export type Ended = Pick<LRUCache<string, ApprovalEnding>, 'get' | 'has' | 'set'>
+export interface Ended {
+  get(id: string): ApprovalEnding | undefined
+  has(id: string): boolean
+  set(id: string, ending: ApprovalEnding): void
+}
 
 /**
  * Creates an empty memory of what ended in this process. If it is full, it forgets the entries that were not used for
  * the longest time.
  */
-export const rememberEnded = (): Ended => new LRUCache<string, ApprovalEnding>({ max: MOST_REMEMBERED })
+export function rememberEnded(): Ended {
+  // The library's cache takes the memory for all of its entries at once, so it is created with the first entry.
+  let ended: LRUCache<string, ApprovalEnding> | undefined
+  return {
+    get: (id) => ended?.get(id),
+    has: (id) => ended?.has(id) === true,
+    set: (id, ending) => void (ended ??= new LRUCache({ max: MOST_REMEMBERED })).set(id, ending),
+  }
+}
 
 /**
  * Ends the approval, confirm token or question state with this id. `record` writes the end to the store, and resolves
