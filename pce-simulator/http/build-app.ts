@@ -73,7 +73,7 @@ export function buildApp(
 }
 
 /** Returns the path of a request below `/api/v2`, without the query. */
-const pathOf = (request: FastifyRequest) => new URL(request.raw.url ?? '/', 'http://pce').pathname.slice(BASE.length)
+const pathOf = (request: FastifyRequest) => request.target.pathname.slice(BASE.length)
 
 function run(
   world: World,
@@ -83,7 +83,7 @@ function run(
   reply: FastifyReply,
 ): FastifyReply {
   if (request.caller) world.user = request.caller
-  const url = new URL(request.raw.url ?? '/', 'http://pce')
+  const url = request.target
   const call: Call = {
     world,
     verb: request.method as Verb,

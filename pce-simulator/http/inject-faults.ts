@@ -97,7 +97,10 @@ export function injectFaults(app: FastifyInstance): FaultControl {
       : sendFault(reply, fault, status, {})
   })
 
-  app.addHook('onSend', async (request, reply, payload) => strikeAfter(request, reply, payload))
+  app.addHook('onSend', (request, reply, payload, done) => {
+    if (request.fault === null) return done(null, payload)
+    strikeAfter(request.fault, request, reply, payload).then((sent) => done(null, sent), done)
+  })
 
   return {
     add: (...added) => void faults.push(...added.map((fault) => ({ ...fault }))),
@@ -158,9 +161,12 @@ function sendFault(reply: FastifyReply, fault: Fault, status: number, fallback: 
     .send(JSON.stringify(fault.body === undefined ? fallback : fault.body))
 }
 
-async function strikeAfter(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
-  const fault = request.fault
-  if (!fault) return payload
+async function strikeAfter(
+  fault: Fault,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  payload: unknown,
+): Promise<unknown> {
   if (fault.kind === 'commit-then-drop') {
     // The answer's body will not be sent, so its stream must stop producing it.
     if (payload instanceof Readable) payload.destroy()

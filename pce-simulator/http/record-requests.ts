@@ -24,14 +24,18 @@ export interface RecordedRequest {
 declare module 'fastify' {
   interface FastifyRequest {
     record: RecordedRequest | null
+    /** The URL of the request, of which only the path and the query were sent. */
+    target: URL
   }
 }
 
 /** Records every request below `/api`, so that tests can assert what reached the PCE and how often. */
 export function recordRequests(app: FastifyInstance, requests: RecordedRequest[]): void {
   app.decorateRequest('record', null)
+  app.decorateRequest('target')
   app.addHook('onRequest', (request, _reply, done) => {
     const url = new URL(request.raw.url ?? '/', 'http://pce')
+    request.target = url
     if (url.pathname.startsWith('/api')) {
       const { authorization, ...headers } = request.headers
       const record: RecordedRequest = {

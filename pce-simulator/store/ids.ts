@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 /**
  * Generates ids that depend only on the seed and on earlier calls, never on time or chance, so that the same sequence
@@ -39,9 +39,6 @@ export class Ids {
 
   /** Returns the requested number of hexadecimal digits, at most 64. */
   hex(purpose: string, length: number): string {
-    return createHash('sha256')
-      .update(`${this.#seed}:${purpose}:${this.int(`hex:${purpose}`)}`)
-      .digest('hex')
-      .slice(0, length)
+    return hash('sha256', `${this.#seed}:${purpose}:${this.int(`hex:${purpose}`)}`).slice(0, length)
   }
 }
