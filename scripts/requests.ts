@@ -7,25 +7,28 @@
  */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { tools } from '../tools/index.js'
-import { judgeAnswers, type Call, type Request } from './requests/judge-answers.js'
-import { writeSheet } from './requests/write-sheet.js'
+import type { Call, Request } from './requests/judge-answers.js'
 
 const read = (name: string) =>
   JSON.parse(
     readFileSync(fileURLToPath(new URL(`../test/surface/${name}`, import.meta.url)), 'utf8'),
   ) as readonly Request[]
 const requests = [...read('requests.json'), ...read('requests-beyond.json')]
+// The tools take a second to load, so they are loaded only for a command that needs them.
+const loadTools = async () => (await import('../tools/index.js')).tools
 
 const [command, file] = process.argv.slice(2)
-if (command === 'sheet') process.stdout.write(writeSheet(requests, tools))
-else if (command === 'judge' && file !== undefined) process.exitCode = judge(file)
+if (command === 'sheet') {
+  const { writeSheet } = await import('./requests/write-sheet.js')
+  process.stdout.write(writeSheet(requests, await loadTools()))
+} else if (command === 'judge' && file !== undefined) process.exitCode = await judge(file)
 else {
   console.error('Usage: node --import tsx scripts/requests.ts sheet | judge FILE')
   process.exitCode = 2
 }
 
-function judge(path: string): number {
+async function judge(path: string): Promise<number> {
+  const { judgeAnswers } = await import('./requests/judge-answers.js')
   const lines = readFileSync(path, 'utf8')
     .split('\n')
     .filter((line) => line.startsWith('{'))
@@ -35,7 +38,7 @@ function judge(path: string): number {
       return [number, call]
     }),
   )
-  const { tools: named, arguments: same, faults } = judgeAnswers(requests, answers, tools)
+  const { tools: named, arguments: same, faults } = judgeAnswers(requests, answers, await loadTools())
   for (const fault of faults) console.log(fault)
   console.log(`${named} of ${requests.length} tools named, ${same} with the wanted arguments`)
   return faults.length === 0 ? 0 : 1
