@@ -5,7 +5,8 @@
  * modules that use packages are imported only after that.
  */
 import './ensure-install.mjs'
-import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -32,6 +33,8 @@ const HELP = `npm test [-- [--timeout=SECONDS] [--jobs=N] [FILE, FOLDER or SUITE
 const GRACE_SECONDS = 5
 /** The time limit of a process with several files, even if the sum of their own limits is larger. */
 const LONGEST_PROCESS_SECONDS = 3600
+/** The free space in bytes that a file system in memory must have for the temporary files of the tests. */
+const SCRATCH_BYTES = 2 ** 30
 /** Maximum number of characters that are shown of one detail of a failure. */
 const LONGEST_DETAIL = 10_000
 
@@ -44,6 +47,7 @@ console.log(`Node.js ${process.version}, ${files.length} ${files.length === 1 ? 
 const limitMs = Number(values.timeout) * 1000
 const [suite] = await Promise.all([compileSuite(root), bundlePictures(root)])
 mkdirSync(join(suite.folder, 'taken'))
+const scratch = scratchFolder()
 for (const signal of ['SIGINT', 'SIGTERM']) {
   process.once(signal, () => {
     console.error(`Ended by ${signal}`)
@@ -87,6 +91,31 @@ async function runAll(names) {
   }
 }
 
+/**
+ * Returns the folder for the temporary files of quick tests, which is in memory if there is room for them. Each server
+ * that a test starts writes its state through to the disk a dozen times, and all tests together would wait for a disk
+ * about as long as they compute.
+ */
+function scratchFolder() {
+  if (!isInMemory('/dev/shm')) return tmpdir()
+  const folder = mkdtempSync('/dev/shm/svc-mcp-test-')
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** Returns true if a folder is a file system in memory with free space for all tests, from which programs may be run. */
+function isInMemory(folder) {
+  try {
+    const mounts = readFileSync('/proc/self/mounts', 'utf8').split('\n')
+    const [, , type, options] = mounts.map((line) => line.split(' ')).find(([, place]) => place === folder) ?? []
+    if (type !== 'tmpfs' || !options.startsWith('rw') || options.split(',').includes('noexec')) return false
+    const { bavail, bsize } = statfsSync(folder)
+    return bavail * bsize >= SCRATCH_BYTES
+  } catch {
+    return false
+  }
+}
+
 function processSeconds(files) {
   const seconds = Number(values.timeout)
   return Math.min(files * seconds, Math.max(seconds, LONGEST_PROCESS_SECONDS))
@@ -127,6 +156,7 @@ async function runFiles(title, names, left) {
         ...environment,
         ...Object.assign({}, ...suites.map(({ env }) => env)),
         SVC_MCP_SUITE_FOLDER: suite.folder,
+        ...(names.every(isQuick) && { TMPDIR: scratch }),
         FILE_LIMIT: limitMs,
         TEST_FILES: JSON.stringify(urlsOf(names)),
         // The time limit of a single file cannot end a process that is completely busy, so the process has a limit too.
