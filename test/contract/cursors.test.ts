@@ -71,11 +71,8 @@ t.test('a cursor', async (t) => {
 
   await t.test('does not go on without end, even when it is signed', async (t) => {
     const caller = { mode: 'shared', role: 'admin', iss: service.oauth.issuer, sub: 'ann' } as const
-    const {
-      simulator: { orgId },
-      port,
-    } = service.pce
-    const context = { caller, pce: { origin: `https://127.0.0.1:${port}`, orgId: String(orgId) } } as CallerContext
+    const { url: origin, orgId } = service.pce.simulator
+    const context = { caller, pce: { origin, orgId: String(orgId) } } as CallerContext
     const cursorKey = () => cursorKeyOf(deriveCursorKey(service.config.confirm.hmacKey), context)
     const at = (offset: number) =>
       encodeCursor({ cursorKey }, 'get-labels', { key: 'app' }, { offset, after: null, within: null })

@@ -6,7 +6,6 @@
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
 import { createPceClient } from '../../pce-client/index.js'
-import type { SharedConfig } from '../../schemas/config.js'
 import { defineTool } from '../../tools/define.js'
 import { tools } from '../../tools/index.js'
 import { registrationFor, startPce, startService } from '../contract/authenticated-service.js'
@@ -92,12 +91,11 @@ t.test('rule sets and rules that reach protected workloads', async (t) => {
 })
 
 t.test('what somebody drafted elsewhere is judged when it is provisioned', async (t) => {
-  const { ask, config, pce } = await startGuarded(t, PROTECTED)
+  const { ask, pce } = await startGuarded(t, PROTECTED)
   const { simulator } = pce
-  const direct = createPceClient({ url: '127.0.0.1', port: pce.port })
+  const direct = createPceClient({ url: 'http://127.0.0.1', port: pce.port })
   t.teardown(() => direct.close())
   direct.setCredentials(simulator.credentials.key, simulator.credentials.secret)
-  direct.setTlsSettings((config as SharedConfig).pce.tls.caFile ?? true)
   const href = (kind: string, id: number) => `/orgs/1/sec_policy/draft/${kind}/${id}`
   await direct.put(href('rule_sets', 1), { includeOrg: false, json: { description: 'x' } })
   await direct.put(href('ip_lists', 2), { includeOrg: false, json: { description: 'x' } })

@@ -5,7 +5,6 @@
 import t, { type Test } from 'tap'
 import { createPceClient, type PceClient } from '../../pce-client/index.js'
 import type { GuardrailsConfig } from '../../schemas/guardrails.js'
-import type { SharedConfig } from '../../schemas/config.js'
 import { PROTECTED, startGuarded, windows } from './guarded-service.js'
 
 const PORTS = { service_ports: [{ port: 443, proto: 'tcp' }] }
@@ -89,11 +88,10 @@ const TABLE: Row[] = [
 /** A guarded service with an object of each kind that is protected, and with two that are not. */
 async function start(t: Test, guardrails: GuardrailsConfig) {
   const service = await startGuarded(t, guardrails, { now: () => SATURDAY })
-  const { config, pce } = service
-  const direct = createPceClient({ url: '127.0.0.1', port: pce.port })
+  const { pce } = service
+  const direct = createPceClient({ url: 'http://127.0.0.1', port: pce.port })
   t.teardown(() => direct.close())
   direct.setCredentials(pce.simulator.credentials.key, pce.simulator.credentials.secret)
-  direct.setTlsSettings((config as SharedConfig).pce.tls.caFile ?? true)
   await prepare(direct)
   const [{ release = '' } = {}] = (await direct.get('/software/ven/releases')).json<{ release: string }[]>()
   return { ...service, release }

@@ -14,7 +14,8 @@ async function read(answer: string) {
     onBegin: () => {},
     onField: (field, value) => void (found[field] = value),
     onItems(field, items) {
-      found[field] = [...((found[field] as unknown[] | undefined) ?? []), ...items]
+      const list = (found[field] ??= []) as unknown[]
+      for (const item of items) list.push(item)
       batches[field] = (batches[field] ?? 0) + 1
     },
   })

@@ -64,7 +64,7 @@ async function start(t: Test, mode: Mode) {
     pceTimers: NO_WAITS,
     isSilent: true,
   })
-  const { simulator, port } = service.pce
+  const { simulator } = service.pce
   const tokens = new Map<string, string>()
   async function tokenOf(group: Group | 'leaving', role: Role): Promise<string> {
     const sub = `${group} ${role}`
@@ -83,7 +83,7 @@ async function start(t: Test, mode: Mode) {
     return service.call(token, tool, args, { confirm_token: given })
   }
   const core = await tokenOf('core', 'admin')
-  const known = await prepare(simulator, port, async (tool, args) => {
+  const known = await prepare(simulator, async (tool, args) => {
     const answer = await call(core, tool, args)
     if (answer.error !== undefined) throw new Error(`${tool}: ${JSON.stringify(answer)}`)
     return answer

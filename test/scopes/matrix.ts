@@ -347,10 +347,10 @@ export function estate() {
  */
 export async function prepare(
   simulator: PceSimulator,
-  port: number,
   call: (tool: string, args: object) => Promise<Json>,
 ): Promise<Omit<Known, 'tag'>> {
-  const pce = createPceClient({ url: '127.0.0.1', port })
+  const { protocol, hostname, port } = new URL(simulator.url)
+  const pce = createPceClient({ url: `${protocol}//${hostname}`, port })
   pce.setCredentials(simulator.credentials.key, simulator.credentials.secret)
   pce.setTlsSettings(false)
   const ruleSets = await pce.ruleSets.getAll()

@@ -52,6 +52,8 @@ export async function startScoped(
     config: {
       scopesPath: path,
       offer: { toolsets: ['all'] },
+      // One thread, because each of them loads all tools.
+      ...(worker && { heavy: { max: 1, perCaller: 1, queue: 4, queuePerCaller: 4, memoryMb: 512 } }),
       confirm: { hmacKey: Buffer.alloc(32, 9), ttlSeconds: 120, ...confirmed },
     },
     estate: { estate, ...pce, ...(now && { now }) },
