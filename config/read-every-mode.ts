@@ -257,7 +257,9 @@ function readPceHost({ env, faults, warnings }: Reading): number | undefined {
       'The key belongs in API_KEY and API_SECRET: leave out everything before the host.',
     )
   const url = `${scheme ?? 'https'}://${authority}`
-  if (isIPv6(authority))
+  // An IPv6 address has two colons. For anything else Node.js is not asked, because its first answer takes longer than
+  // all the rest of reading the settings.
+  if (authority.split(':').length > 2 && isIPv6(authority))
     return fault('must be a host or an http(s) URL', `Put brackets around an IPv6 address: PCE_HOST=[${authority}]`)
   if (/\s/.test(authority) || !URL.canParse(url))
     return fault('must be a host or an http(s) URL', `It is ${shown(address)}: write one, ${example}`)

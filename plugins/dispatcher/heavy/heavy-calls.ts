@@ -1,4 +1,4 @@
-import { MessageChannel, type MessagePort } from 'node:worker_threads'
+import type { MessagePort } from 'node:worker_threads'
 import type { Piscina } from 'piscina'
 import type { ToolContext } from '../../../domain/call.js'
 import { serveClient, type ServedClient } from '../../../pce-client/index.js'
@@ -167,6 +167,7 @@ interface Work {
  */
 async function runInThread({ threads, unbegun }: Pool, work: Work, options: HeavyCallsOptions): Promise<unknown> {
   const { context } = work
+  // The global class is the one of node:worker_threads, and loads it only now instead of at every start.
   const channel = new MessageChannel()
   const wire = context.pce === null ? null : new MessageChannel()
   const served = context.pce !== null && wire !== null ? serveClient(context.pce, wire.port1) : null
